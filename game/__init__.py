@@ -1,0 +1,30 @@
+"""The rules of 8x8 English draughts: bitboards, legal hops, whole moves, draw rules, FEN.
+
+Owns the rules and the numbers of the board. Knows nothing of files, networks or search.
+"""
+
+from ckai.game.errors import (
+    AmbiguousMoveError,
+    IllegalMoveError,
+    MoveError,
+    MoveTextError,
+    PositionError,
+)
+from ckai.game.play import QUIET_LIMIT, REPETITION_LIMIT, Game, Outcome, Reason
+from ckai.game.position import Move, Position, perft
+
+__all__ = [
+    "QUIET_LIMIT",
+    "REPETITION_LIMIT",
+    "AmbiguousMoveError",
+    "Game",
+    "IllegalMoveError",
+    "Move",
+    "MoveError",
+    "MoveTextError",
+    "Outcome",
+    "Position",
+    "PositionError",
+    "Reason",
+    "perft",
+]

@@ -1,0 +1,430 @@
+"""The rules in Numba: everything that is fast, in one module so that cached kernels stay in step.
+
+A position is three 32-bit boards held in int64 and always in mover's view (the side to move plays
+from bit 0 towards bit 31): `own` and `opp` are all pieces of the mover and of the other side, `kings`
+the kings of both. `jumper` is the index of the piece that must go on capturing, -1 if none; `quiet`
+counts the plies since the last capture or man's move. When the turn passes the boards are turned.
+
+Rules: World Checkers/Draughts Federation, *Official Rules of Checkers* (English draughts).
+Capturing is compulsory, any capture may be chosen and must be carried through (1.17-1.19); a man that
+reaches the last row becomes a king and its turn ends (1.16); kings step one square (1.15); no legal
+move loses (1.30). A jumped piece is lifted at once here: a landing square is never a jumped square
+(both coordinates differ in parity), so this equals lifting at the end and forbids jumping it twice.
+
+Masks stay int64: mixing unsigned integers with Python literals turns them into floats in Numba.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from ckai.game.squares import LABELS, neighbour
+
+FULL = 0xFFFFFFFF
+EVEN = 0x0F0F0F0F
+ODD = 0xF0F0F0F0
+NOT_LEFT = 0xEEEEEEEE
+NOT_RIGHT = 0x77777777
+LAST_ROW = 0xF0000000
+START = 0x00000FFF
+START_OPP = 0xFFF00000
+
+MAX_HOPS = 12
+"""A move captures each of twelve pieces at most once."""
+
+STEP_TO = np.array([neighbour(label // 4, label % 4) for label in range(LABELS)], np.int8)
+"""Index one step along a label, -1 off the board."""
+JUMP_TO = np.array([neighbour(label // 4, label % 4, 2) for label in range(LABELS)], np.int8)
+"""Index two steps along a label, -1 off the board."""
+
+# Results of `resolve`
+RESOLVED, ILLEGAL, AMBIGUOUS = 0, 1, 2
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def popcount(typingctx, x):  # type: ignore[no-untyped-def]
+    """Number of set bits of an int64."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.ctpop(args[0])
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def lowest(typingctx, x):  # type: ignore[no-untyped-def]
+    """Index of the lowest set bit of a non-zero int64."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.int64), codegen
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def turn(typingctx, x):  # type: ignore[no-untyped-def]
+    """A board turned by 180 degrees: its 32 low bits in reverse order."""
+
+    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        low = builder.trunc(args[0], ir.IntType(32))
+        return builder.zext(builder.bitreverse(low), ir.IntType(64))
+
+    return types.int64(types.int64), codegen
+
+
+# --- steps: every square of a set, one step on -----------------------------------------------------
+
+
+@njit(cache=True)
+def up_right(x):
+    return ((x & (EVEN & NOT_RIGHT)) >> 3) | ((x & ODD) >> 4)
+
+
+@njit(cache=True)
+def down_right(x):
+    return (((x & (EVEN & NOT_RIGHT)) << 5) | ((x & ODD) << 4)) & FULL
+
+
+@njit(cache=True)
+def down_left(x):
+    return (((x & EVEN) << 4) | ((x & (ODD & NOT_LEFT)) << 3)) & FULL
+
+
+@njit(cache=True)
+def up_left(x):
+    return ((x & EVEN) >> 4) | ((x & (ODD & NOT_LEFT)) >> 5)
+
+
+# --- hops ------------------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def jump_sources(movers, kings, opp, empty):
+    """Which of `movers` can jump, one set a direction: (up-right, down-right, down-left, up-left)."""
+    crowned = movers & kings
+    return (
+        crowned & down_left(opp & down_left(empty)),
+        movers & up_left(opp & up_left(empty)),
+        movers & up_right(opp & up_right(empty)),
+        crowned & down_right(opp & down_right(empty)),
+    )
+
+
+@njit(cache=True)
+def step_sources(own, kings, empty):
+    """Which of `own` can step, one set a direction: (up-right, down-right, down-left, up-left)."""
+    crowned = own & kings
+    return crowned & down_left(empty), own & up_left(empty), own & up_right(empty), crowned & down_right(empty)
+
+
+@njit(cache=True)
+def legal_hops(own, opp, kings, jumper):
+    """Source sets of the legal hops.
+
+    Returns:
+        (up-right, down-right, down-left, up-left, jumps): four sets of source bits, and whether they
+        are jumps. Bit i of set d is label i * 4 + d. All zero: the side to move has lost.
+    """
+    empty = ~(own | opp) & FULL
+    movers = own if jumper < 0 else np.int64(1) << jumper
+    a, b, c, d = jump_sources(movers, kings, opp, empty)
+    if a | b | c | d:
+        return a, b, c, d, True
+    a, b, c, d = step_sources(own, kings, empty)
+    return a, b, c, d, False
+
+
+@njit(cache=True)
+def has_move(own, opp, kings):
+    """Whether the side to move has a legal hop (no hop is under way)."""
+    a, b, c, d, _ = legal_hops(own, opp, kings, -1)
+    return (a | b | c | d) != 0
+
+
+@njit(cache=True)
+def legal_labels(own, opp, kings, jumper, out):
+    """Write the legal labels in ascending order into `out` (int array, 128 at most); return their number."""
+    a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
+    sources = a | b | c | d
+    n = 0
+    while sources:
+        at = lowest(sources)
+        bit = np.int64(1) << at
+        sources ^= bit
+        if a & bit:
+            out[n] = at * 4
+            n += 1
+        if b & bit:
+            out[n] = at * 4 + 1
+            n += 1
+        if c & bit:
+            out[n] = at * 4 + 2
+            n += 1
+        if d & bit:
+            out[n] = at * 4 + 3
+            n += 1
+    return n
+
+
+@njit(cache=True)
+def can_jump(bit, king, opp, empty):
+    """Whether the piece on `bit` has a jump."""
+    forward = (down_right(down_right(bit) & opp) | down_left(down_left(bit) & opp)) & empty
+    if forward or not king:
+        return forward != 0
+    return ((up_right(up_right(bit) & opp) | up_left(up_left(bit) & opp)) & empty) != 0
+
+
+@njit(cache=True)
+def apply_hop(own, opp, kings, quiet, label):
+    """Play one legal hop.
+
+    Returns:
+        (own, opp, kings, jumper, quiet, passed). If `passed` the turn went to the other side and the
+        boards are in *its* view; else the same side goes on with the piece on `jumper`.
+    """
+    start = np.int64(1) << (label >> 2)
+    middle = np.int64(1) << STEP_TO[label]
+    king = (kings & start) != 0
+    jumper = np.int64(-1)
+    if opp & middle:
+        landing = np.int64(JUMP_TO[label])
+        end = np.int64(1) << landing
+        opp ^= middle
+        kings &= ~middle
+        own ^= start | end
+        quiet = np.int64(0)
+        if king:
+            kings ^= start | end
+            if can_jump(end, True, opp, ~(own | opp) & FULL):
+                jumper = landing
+        elif end & LAST_ROW:
+            kings |= end
+        elif can_jump(end, False, opp, ~(own | opp) & FULL):
+            jumper = landing
+    else:
+        own ^= start | middle
+        if king:
+            kings ^= start | middle
+            quiet = np.int64(quiet) + 1
+        else:
+            kings |= middle & LAST_ROW
+            quiet = np.int64(0)
+    if jumper >= 0:
+        return own, opp, kings, jumper, quiet, False
+    return turn(opp), turn(own), turn(kings), jumper, quiet, True
+
+
+# --- whole moves -----------------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def jump_paths(bit, king, opp, empty):
+    """Number of ways to carry a capture on from `bit`; 0 where it ends.
+
+    `empty` counts the moving piece's first square as empty.
+    """
+    n = 0
+    for direction in range(4 if king else 2):
+        if direction == 0:
+            over = down_right(bit) & opp
+            to = down_right(over) & empty
+        elif direction == 1:
+            over = down_left(bit) & opp
+            to = down_left(over) & empty
+        elif direction == 2:
+            over = up_right(bit) & opp
+            to = up_right(over) & empty
+        else:
+            over = up_left(bit) & opp
+            to = up_left(over) & empty
+        if to:
+            if not king and to & LAST_ROW:
+                n += 1
+            else:
+                n += max(1, jump_paths(to, king, opp ^ over, empty))
+    return n
+
+
+@njit(cache=True)
+def count_moves(own, opp, kings):
+    """Number of whole-move paths of the side to move."""
+    empty = ~(own | opp) & FULL
+    a, b, c, d = jump_sources(own, kings, opp, empty)
+    sources = a | b | c | d
+    if sources:
+        n = 0
+        while sources:
+            bit = sources & -sources
+            sources ^= bit
+            n += jump_paths(bit, (kings & bit) != 0, opp, empty | bit)
+        return n
+    a, b, c, d = step_sources(own, kings, empty)
+    n = popcount(b) + popcount(c)
+    if a | d:
+        n += popcount(a) + popcount(d)
+    return n
+
+
+@njit(cache=True)
+def perft(own, opp, kings, jumper, depth):
+    """Number of paths of `depth` whole moves (depth >= 1), draws by rule ignored."""
+    if depth == 1:
+        if jumper < 0:
+            return count_moves(own, opp, kings)
+        bit = np.int64(1) << jumper
+        return jump_paths(bit, (kings & bit) != 0, opp, ~(own | opp) & FULL)
+    a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
+    n = 0
+    for direction in range(4):
+        sources = a if direction == 0 else b if direction == 1 else c if direction == 2 else d
+        while sources:
+            label = lowest(sources) * 4 + direction
+            sources &= sources - 1
+            o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, label)
+            n += perft(o, p, k, j, depth - 1 if passed else depth)
+    return n
+
+
+@njit(cache=True)
+def legal_paths(own, opp, kings, jumper, labels, lengths):
+    """Write every whole move as the labels of its hops.
+
+    Args:
+        labels: `[M, MAX_HOPS]` uint8, filled with the labels of the hops of each move.
+        lengths: `[M]` int8, filled with the number of hops.
+
+    Returns:
+        The number of moves; if it is above M only the first M were written. Moves are sorted by their
+        labels.
+    """
+    n = 0
+    room = len(lengths)
+    # One frame a hop: the position before it and the labels not yet tried.
+    boards = np.empty((MAX_HOPS + 1, 4), np.int64)
+    todo = np.empty((MAX_HOPS + 1, LABELS), np.uint8)
+    count = np.empty(MAX_HOPS + 1, np.int64)
+    taken = np.empty(MAX_HOPS + 1, np.int64)
+    boards[0, 0], boards[0, 1], boards[0, 2], boards[0, 3] = own, opp, kings, jumper
+    count[0] = legal_labels(own, opp, kings, jumper, todo[0])
+    taken[0] = 0
+    level = 0
+    while level >= 0:
+        if taken[level] == count[level]:
+            level -= 1
+            continue
+        label = np.int64(todo[level, taken[level]])
+        taken[level] += 1
+        o, p, k, j, _, passed = apply_hop(boards[level, 0], boards[level, 1], boards[level, 2], 0, label)
+        if passed:
+            if n < room:
+                for i in range(level + 1):
+                    labels[n, i] = todo[i, taken[i] - 1]
+                lengths[n] = level + 1
+            n += 1
+        else:
+            level += 1
+            boards[level, 0], boards[level, 1], boards[level, 2], boards[level, 3] = o, p, k, j
+            count[level] = legal_labels(o, p, k, j, todo[level])
+            taken[level] = 0
+    return n
+
+
+@njit(cache=True)
+def resolve(own, opp, kings, jumper, path, length, labels):
+    """Find the one whole move that a list of squares names.
+
+    The list may leave out landing squares between the first and the last. A move whose landing squares
+    are exactly the list wins over longer ones; otherwise exactly one move must fit.
+
+    Args:
+        path: int array, `length` >= 2 indices in mover's view, first and last square included.
+        labels: `[MAX_HOPS]` uint8, filled with the labels of the move's hops.
+
+    Returns:
+        (RESOLVED | ILLEGAL | AMBIGUOUS, number of hops).
+    """
+    fits = 0
+    hops = 0
+    if length < 2 or length > MAX_HOPS + 1:
+        return ILLEGAL, 0
+    boards = np.empty((MAX_HOPS + 1, 4), np.int64)
+    todo = np.empty((MAX_HOPS + 1, LABELS), np.uint8)
+    count = np.empty(MAX_HOPS + 1, np.int64)
+    taken = np.empty(MAX_HOPS + 1, np.int64)
+    met = np.empty(MAX_HOPS + 1, np.int64)  # how many squares of the list were passed before each hop
+    boards[0, 0], boards[0, 1], boards[0, 2], boards[0, 3] = own, opp, kings, jumper
+    count[0] = legal_labels(own, opp, kings, jumper, todo[0])
+    taken[0] = 0
+    met[0] = 1
+    level = 0
+    while level >= 0:
+        if taken[level] == count[level]:
+            level -= 1
+            continue
+        label = np.int64(todo[level, taken[level]])
+        taken[level] += 1
+        if level == 0 and (label >> 2) != path[0]:
+            continue
+        if boards[level, 1] & (np.int64(1) << STEP_TO[label]):
+            landing = np.int64(JUMP_TO[label])
+        else:
+            landing = np.int64(STEP_TO[label])
+        o, p, k, j, _, passed = apply_hop(boards[level, 0], boards[level, 1], boards[level, 2], 0, label)
+        if passed:
+            # The last square is the end of the move; the squares before it were all met on the way.
+            if landing == path[length - 1] and met[level] == length - 1:
+                exact = level + 2 == length
+                fits += 1
+                if exact or fits == 1:
+                    hops = level + 1
+                    for i in range(hops):
+                        labels[i] = todo[i, taken[i] - 1]
+                if exact:
+                    return RESOLVED, hops
+        else:
+            seen = met[level]
+            if seen < length - 1 and landing == path[seen]:
+                seen += 1
+            level += 1
+            boards[level, 0], boards[level, 1], boards[level, 2], boards[level, 3] = o, p, k, j
+            count[level] = legal_labels(o, p, k, j, todo[level])
+            taken[level] = 0
+            met[level] = seen
+    if fits == 1:
+        return RESOLVED, hops
+    return (AMBIGUOUS if fits else ILLEGAL), 0
+
+
+# --- what a network sees ---------------------------------------------------------------------------
+
+
+@njit(cache=True)
+def write_board(own, opp, kings, out):
+    """Fill `out` (`[32]` int8, mover's view): 1 own man, 3 own king, -1 / -3 the other's, 0 empty."""
+    for i in range(32):
+        bit = np.int64(1) << i
+        king = 2 if kings & bit else 0
+        if own & bit:
+            out[i] = 1 + king
+        elif opp & bit:
+            out[i] = -1 - king
+        else:
+            out[i] = 0
+
+
+@njit(cache=True)
+def write_legal(own, opp, kings, jumper, out):
+    """Fill `out` (`[16]` uint8) with the legal labels as bits, little-endian; return their number."""
+    a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
+    n = 0
+    for byte in range(16):
+        value = 0
+        for half in range(2):
+            at = byte * 2 + half
+            bits = (a >> at & 1) | (b >> at & 1) << 1 | (c >> at & 1) << 2 | (d >> at & 1) << 3
+            value |= bits << (4 * half)
+            n += popcount(bits)
+        out[byte] = value
+    return n

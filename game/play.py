@@ -1,0 +1,104 @@
+"""A game as it is played: positions, moves and how it ends.
+
+Draws by rule, World Checkers/Draughts Federation, *Official Rules of Checkers* (1.32): the same position
+with the same side to move for the third time, or forty moves by each side (80 plies) without a capture
+or a man's move. Both numbers are parameters. A side that is to move and cannot has lost, whatever the counts.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ckai.game.position import Move, Position
+
+QUIET_LIMIT = 80
+"""Plies in a row without a capture or a man's move that make a draw."""
+REPETITION_LIMIT = 3
+"""Times the same position with the same side to move must stand for a draw."""
+
+
+class Reason(StrEnum):
+    """Why a game is over."""
+
+    NO_PIECES = "no pieces left"
+    NO_MOVES = "no legal move"
+    REPETITION = "the position stands for the third time"
+    QUIET = "80 plies without a capture or a man's move"
+    RESIGNED = "resigned"
+    AGREED = "agreed"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a game ended; `winner` is "black", "white" or None for a draw."""
+
+    winner: str | None
+    reason: Reason
+
+    @property
+    def result(self) -> str:
+        """PDN result of English draughts, where Black (the first mover) stands before the dash."""
+        return {"black": "1-0", "white": "0-1", None: "1/2-1/2"}[self.winner]
+
+
+class Game:
+    """A line of moves from a first position, with both draw rules."""
+
+    def __init__(
+        self,
+        start: Position | None = None,
+        *,
+        quiet_limit: int = QUIET_LIMIT,
+        repetition_limit: int = REPETITION_LIMIT,
+    ) -> None:
+        self.quiet_limit = quiet_limit
+        self.repetition_limit = repetition_limit
+        self.positions: list[Position] = [start or Position.start()]
+        self.moves: list[Move] = []
+
+    @property
+    def position(self) -> Position:
+        """The position now."""
+        return self.positions[-1]
+
+    @property
+    def history(self) -> list[Position]:
+        """The positions before this one, oldest first: what a search needs to see repetitions."""
+        return self.positions[:-1]
+
+    def push(self, move: Move | str) -> Move:
+        """Play a move; text is resolved as in `Position.find_move`.
+
+        Raises:
+            MoveError: if it cannot be played; the game is unchanged.
+        """
+        found = self.position.find_move(move) if isinstance(move, str) else move
+        self.positions.append(self.position.push(found))
+        self.moves.append(found)
+        return found
+
+    def pop(self) -> Move:
+        """Take the last move back and return it.
+
+        Raises:
+            IndexError: if no move was played.
+        """
+        move = self.moves.pop()
+        self.positions.pop()
+        return move
+
+    def repetitions(self) -> int:
+        """How often the position has stood, this time included."""
+        key = self.position.key
+        return sum(position.key == key for position in self.positions)
+
+    def outcome(self) -> Outcome | None:
+        """The end of the game by rule, or None while it goes on."""
+        position = self.position
+        if not position.legal_moves():
+            winner = "white" if position.black else "black"
+            return Outcome(winner, Reason.NO_MOVES if position.own else Reason.NO_PIECES)
+        if self.repetitions() >= self.repetition_limit:
+            return Outcome(None, Reason.REPETITION)
+        if position.quiet >= self.quiet_limit:
+            return Outcome(None, Reason.QUIET)
+        return None

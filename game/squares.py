@@ -1,0 +1,74 @@
+"""The numbers of the game: squares, indices, rows, columns, bits and move labels.
+
+`docs/numbers.md` prints all of them side by side and a test holds the two together.
+
+- *square*: PDN's 1..32. Black starts on 1..12, White on 21..32.
+- *index*: 0..31 in the view of the side to move (*mover's view*), who always plays towards higher
+  rows. For Black index = square - 1, for White index = 32 - square (the board turned by 180 degrees).
+- *row*, *column*: index // 4 (0..7) and index % 4 (0..3), the 8x4 grid. The squares of an even row
+  stand half a step to the right of those of an odd row.
+- *bit*: 1 << index in a 32-bit board.
+- *label*: index * 4 + direction, 0..127, one hop of one piece in mover's view.
+"""
+
+from typing import Final
+
+SQUARES: Final = 32
+LABELS: Final = 128
+
+UP_RIGHT: Final = 0
+DOWN_RIGHT: Final = 1
+DOWN_LEFT: Final = 2
+UP_LEFT: Final = 3
+
+# Rows and double columns (0..7) that one step in each direction moves, row 0 at the top.
+_STEPS: Final = ((-1, 1), (1, 1), (1, -1), (-1, -1))
+
+
+def row_column(index: int) -> tuple[int, int]:
+    """Row 0..7 and column 0..3 of an index in the 8x4 grid."""
+    return index // 4, index % 4
+
+
+def file_of(index: int) -> int:
+    """The square's column 0..7 on the full 8x8 board (0 at the left, row 0 at the top)."""
+    row, column = row_column(index)
+    return 2 * column + (1 if row % 2 == 0 else 0)
+
+
+def neighbour(index: int, direction: int, distance: int = 1) -> int:
+    """The index `distance` diagonal steps away, or -1 when that leaves the board."""
+    rows, files = _STEPS[direction]
+    row, file = index // 4 + rows * distance, file_of(index) + files * distance
+    if not (0 <= row < 8 and 0 <= file < 8):
+        return -1
+    return row * 4 + file // 2
+
+
+def square_of(index: int, black: bool) -> int:
+    """PDN square 1..32 of a mover's-view index, Black to move if `black`."""
+    return index + 1 if black else SQUARES - index
+
+
+def index_of(square: int, black: bool) -> int:
+    """Mover's-view index 0..31 of a PDN square, Black to move if `black`."""
+    return square - 1 if black else SQUARES - square
+
+
+def make_label(index: int, direction: int) -> int:
+    """The move label 0..127 of a hop from `index` in `direction` (both mover's view)."""
+    return index * 4 + direction
+
+
+def split_label(label: int) -> tuple[int, int]:
+    """Index and direction of a move label."""
+    return label // 4, label % 4
+
+
+POSSIBLE_LABELS: Final = tuple(
+    make_label(index, direction)
+    for index in range(SQUARES)
+    for direction in range(4)
+    if neighbour(index, direction) >= 0
+)
+"""The 98 labels that stay on the board."""
