@@ -1,0 +1,122 @@
+"""Networks as a search sees them: bytes of positions in, scores and values out.
+
+A position is 34 bytes in mover's view: 32 board values (1 own man, 3 own king, -1 / -3 the other's,
+0 empty), the jumper's index (-1: none) and the quiet count (cut at 127). Backends differ, the interface
+does not.
+"""
+
+import copy
+from typing import Protocol, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ckai.game.squares import LABELS
+from ckai.models.registry import Network
+
+POSITION_BYTES = 34
+JUMPER_BYTE, QUIET_BYTE = 32, 33
+
+Boards: TypeAlias = NDArray[np.int8]
+Floats: TypeAlias = NDArray[np.float32]
+
+
+class Evaluator(Protocol):
+    """Whatever judges positions for a search. May be called from several threads at once."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for people: architecture, backend, number type."""
+        ...
+
+    def evaluate(
+        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Judge positions.
+
+        Args:
+            boards: `[B, 34]` int8, mover's view, see the module's page; any B >= 0. Not changed.
+            out_logits: `[B, 128]` float32 to write to; a new array if None.
+            out_values: `[B]` float32 to write to; a new array if None.
+
+        Returns:
+            `[B, 128]` raw scores of the move labels (legal or not) and `[B]` values in [-1, 1] for the side
+            to move; the arrays given, if any were.
+
+        Raises:
+            ValueError: wrong shape or type.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back what it holds; not used again afterwards."""
+        ...
+
+
+class TorchEvaluator:
+    """A network in PyTorch.
+
+    Threads are the caller's: on a CPU, several Python threads that each called `torch.set_num_threads(1)`
+    share one evaluator and use a core each.
+    """
+
+    def __init__(
+        self, network: Network, device: str | torch.device = "cpu", dtype: torch.dtype | None = None
+    ) -> None:
+        """Take a copy of a network.
+
+        Args:
+            network: judged as it is now; later training does not reach the copy.
+            device: "cpu", "cuda" or a torch device.
+            dtype: of weights and arithmetic; None is bfloat16 on a GPU and float32 elsewhere.
+        """
+        self.device = torch.device(device)
+        if dtype is None:
+            dtype = torch.bfloat16 if self.device.type == "cuda" else torch.float32
+        self.dtype = dtype
+        self.network = copy.deepcopy(network).to(device=self.device, dtype=dtype).eval().requires_grad_(False)
+
+    @property
+    def name(self) -> str:
+        """Such as `cnn2x2, torch float32, cpu`."""
+        return f"{self.network.architecture}, torch {str(self.dtype).removeprefix('torch.')}, {self.device}"
+
+    def evaluate(
+        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """See `Evaluator.evaluate`; without output arrays the result is torch's own memory."""
+        check_boards(boards, out_logits, out_values)
+        with torch.inference_mode():
+            rows = torch.from_numpy(boards).to(self.device, non_blocking=True)
+            logits, values = self.network(
+                rows[:, :JUMPER_BYTE], rows[:, JUMPER_BYTE], rows[:, QUIET_BYTE].to(torch.int16)
+            )
+            return _deliver(logits, out_logits), _deliver(values, out_values)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def check_boards(boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None) -> None:
+    """Refuse arrays that do not fit together.
+
+    Raises:
+        ValueError: wrong shape or type, with the expected and the found one.
+    """
+    if boards.dtype != np.int8 or boards.ndim != 2 or boards.shape[1] != POSITION_BYTES:
+        raise ValueError(
+            f"expected boards int8 [B, {POSITION_BYTES}], found {boards.dtype} {list(boards.shape)}"
+        )
+    size = len(boards)
+    for name, out, shape in (("out_logits", out_logits, (size, LABELS)), ("out_values", out_values, (size,))):
+        if out is not None and (out.dtype != np.float32 or out.shape != shape):
+            raise ValueError(f"expected {name} float32 {list(shape)}, found {out.dtype} {list(out.shape)}")
+
+
+def _deliver(result: torch.Tensor, out: Floats | None) -> Floats:
+    if out is None:
+        array: Floats = result.to(device="cpu", dtype=torch.float32).numpy()
+        return array
+    torch.from_numpy(out).copy_(result)
+    return out
