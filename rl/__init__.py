@@ -1,1 +1,8 @@
-"""Stub."""
+"""Search and learning: Monte-Carlo tree search, self-play, generations, matches, the engine.
+
+Owns what happens between a network and a move. Knows nothing of terminals.
+"""
+
+from ckai.rl.engine import Engine, Found, Policy
+
+__all__ = ["Engine", "Found", "Policy"]

@@ -1,0 +1,108 @@
+"""English draughts as a game of the search. One label is one hop; the state carries the jumper."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ckai.game import QUIET_LIMIT, REPETITION_LIMIT, Position, kernels
+from ckai.rl import game_api
+from ckai.rl.game_api import State, implements
+
+_JUMPER, _QUIET, _BLACK = 32, 40, 62  # bit offsets in the second word, above the kings
+_QUIET_MASK = 0xFFFF
+
+
+class Checkers(NamedTuple):
+    """The draw rules (see `ckai.game.play`)."""
+
+    quiet_limit: int = QUIET_LIMIT
+    repetition_limit: int = REPETITION_LIMIT
+
+
+Checkers.LABELS = 128  # type: ignore[attr-defined]
+Checkers.MAX_LEGAL = 48  # type: ignore[attr-defined]  # twelve pieces, four directions
+Checkers.BYTES = 34  # type: ignore[attr-defined]  # 32 squares, jumper, quiet
+
+
+def pack(position: Position) -> State:
+    """The state of a position."""
+    first = position.own | position.opp << 32
+    second = position.kings | (position.jumper + 1) << _JUMPER | position.quiet << _QUIET | position.black << _BLACK
+    return (first - (1 << 64) if first >> 63 else first), second
+
+
+def unpack(state: State) -> Position:
+    """The position of a state."""
+    first, second = state[0] & (1 << 64) - 1, state[1]
+    return Position(
+        first & kernels.FULL,
+        first >> 32,
+        second & kernels.FULL,
+        bool(second >> _BLACK & 1),
+        (second >> _JUMPER & 0xFF) - 1,
+        second >> _QUIET & _QUIET_MASK,
+    )
+
+
+@implements(game_api.start, Checkers)
+@njit(cache=True)
+def _start(game):  # type: ignore[no-untyped-def]
+    return (np.int64(kernels.START) | np.int64(kernels.START_OPP) << 32, np.int64(1) << _BLACK)
+
+
+@implements(game_api.legal, Checkers)
+@njit(cache=True)
+def _legal(game, state, out):  # type: ignore[no-untyped-def]
+    own, opp = state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL
+    return kernels.legal_labels(own, opp, state[1] & kernels.FULL, (state[1] >> _JUMPER & 0xFF) - 1, out)
+
+
+@implements(game_api.play, Checkers)
+@njit(cache=True)
+def _play(game, state, label):  # type: ignore[no-untyped-def]
+    own, opp, kings, jumper, quiet, passed = kernels.apply_hop(
+        state[0] & kernels.FULL,
+        state[0] >> 32 & kernels.FULL,
+        state[1] & kernels.FULL,
+        state[1] >> _QUIET & _QUIET_MASK,
+        np.int64(label),
+    )
+    black = state[1] >> _BLACK & 1
+    if passed:
+        black = 1 - black
+    return (own | opp << 32, kings | (jumper + 1) << _JUMPER | quiet << _QUIET | black << _BLACK), passed
+
+
+@implements(game_api.outcome, Checkers)
+@njit(cache=True)
+def _outcome(game, state, count):  # type: ignore[no-untyped-def]
+    if count == 0:
+        return True, -1.0
+    return (state[1] >> _QUIET & _QUIET_MASK) >= game.quiet_limit, 0.0
+
+
+@implements(game_api.key, Checkers)
+@njit(cache=True)
+def _key(game, state):  # type: ignore[no-untyped-def]
+    return state[0], state[1] & ~(np.int64(_QUIET_MASK) << _QUIET)
+
+
+@implements(game_api.lookback, Checkers)
+@njit(cache=True)
+def _lookback(game, state):  # type: ignore[no-untyped-def]
+    return state[1] >> _QUIET & _QUIET_MASK
+
+
+@implements(game_api.repetitions, Checkers)
+@njit(cache=True)
+def _repetitions(game):  # type: ignore[no-untyped-def]
+    return game.repetition_limit
+
+
+@implements(game_api.encode, Checkers)
+@njit(cache=True)
+def _encode(game, state, out):  # type: ignore[no-untyped-def]
+    kernels.write_board(state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL, state[1] & kernels.FULL, out)
+    out[32] = (state[1] >> _JUMPER & 0xFF) - 1
+    out[33] = min(state[1] >> _QUIET & _QUIET_MASK, 127)

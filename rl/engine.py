@@ -1,0 +1,352 @@
+"""The engine: a network and a search behind one call."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ckai.game import Move, Position
+from ckai.models.inference import Evaluator
+from ckai.rl.checkers import Checkers, pack
+from ckai.rl.evaluators import load_evaluator
+from ckai.rl.forest import DRAW, LOSS, NONE, PENDING, TERMINAL, WIN
+from ckai.rl.searcher import Searcher
+from ckai.rl.tree import PROOF_VALUE, Puct
+
+PROOF_NAMES = {int(WIN): "win", int(LOSS): "loss", int(DRAW): "draw"}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found. Values are in [-1, 1] for the side to move, +1 it wins."""
+
+    move: str
+    """The move to play, all landing squares: `11x18x25`."""
+    value: float
+    pv: list[str]
+    """The expected line, this move first."""
+    visits: dict[str, int]
+    """Visit count of every legal move, the most first."""
+    priors: dict[str, float]
+    """The network's probability of every legal move, the same order."""
+    sims: int
+    """Visits at the root, those kept from an earlier search included."""
+    seconds: float = 0.0
+    proven: str | None = None
+    """`win`, `loss` or `draw` if the search proved it."""
+    plies: int | None = None
+    """Plies to the end of a proven win or loss, None otherwise."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the network says without a search."""
+
+    moves: dict[str, float]
+    """Probability of every legal move, the highest first."""
+    value: float
+    """[-1, 1] for the side to move."""
+
+
+@dataclass
+class _Line:
+    """A chain of hops that makes one whole move, read from the tree."""
+
+    move: Move
+    visits: int = 0
+    prior: float = 1.0
+    nodes: list[int] = field(default_factory=list)
+
+
+class Engine:
+    """Finds moves by PUCT search over an evaluator. One search at a time; not for several threads."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        *,
+        seed: int | None = None,
+        puct: Puct | None = None,
+        nodes: int = 400_000,
+        leaves: int = 16,
+        game: Checkers | None = None,
+    ) -> None:
+        """Make an engine.
+
+        Args:
+            evaluator: judges positions.
+            seed: of what is random in the search (nothing, unless `puct` asks for noise).
+            puct: constants of the search.
+            nodes: most positions a tree holds; a longer search stops there.
+            leaves: most positions in one call of the evaluator.
+            game: the draw rules.
+        """
+        self.evaluator = evaluator
+        self._leaves = leaves
+        self._searcher = Searcher(
+            evaluator, nodes=nodes, leaves=leaves, puct=puct, game=game, seed=0 if seed is None else seed
+        )
+        self._root: Position | None = None
+        self._past: list[Position] = []
+
+    @classmethod
+    def load(
+        cls,
+        source: str | Path,
+        *,
+        evaluator: str = "auto",
+        tables: None = None,
+        seed: int | None = None,
+        **settings: Any,
+    ) -> "Engine":
+        """An engine from a checkpoint.
+
+        Args:
+            source: a checkpoint file, or `uniform` for a search without a network.
+            evaluator: backend, see `load_evaluator`.
+            tables: endgame tables; none exist yet, so only None.
+            seed: see `Engine`.
+            **settings: further settings of `Engine`.
+
+        Raises:
+            CheckpointError: the file is no checkpoint that fits.
+        """
+        if tables is not None:
+            raise ValueError(f"expected tables=None (there are no endgame tables yet), found {tables!r}")
+        return cls(load_evaluator(source, evaluator), seed=seed, **settings)
+
+    # --- the network alone --------------------------------------------------------------------------
+
+    def policy(self, position: Position | str) -> Policy:
+        """The network's answer without a search; a move of several hops has the product of its hops.
+
+        Raises:
+            ValueError: if the side to move has no legal move.
+        """
+        here = _position(position)
+        moves = _moves(here)
+        # Every position on the way of a capture is judged in one call.
+        chains = {m.labels[:n] for m in moves for n in range(len(m.labels))}
+        prefixes = sorted(chains, key=lambda labels: (len(labels), labels))
+        boards = np.stack([encode(_after(here, labels)) for labels in prefixes])
+        logits, values = self.evaluator.evaluate(boards)
+        priors: dict[tuple[int, ...], float] = {}
+        for labels, row in zip(prefixes, logits, strict=True):
+            legal = _after(here, labels).legal_labels()
+            weights = np.exp(row[legal] - row[legal].max())
+            for label, p in zip(legal, weights / weights.sum(), strict=True):
+                priors[(*labels, label)] = float(p)
+        whole = {m: float(np.prod([priors[m.labels[: n + 1]] for n in range(len(m.labels))])) for m in moves}
+        return Policy(
+            {str(m): whole[m] for m in sorted(moves, key=lambda m: (-whole[m], m))},
+            float(np.clip(values[prefixes.index(())], -1, 1)),
+        )
+
+    # --- search -------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        position: Position | str,
+        *,
+        sims: int | None = None,
+        seconds: float | None = None,
+        history: Sequence[Position | str] = (),
+    ) -> Found:
+        """Search a position.
+
+        Args:
+            position: a `Position` or a FEN. If it is reached from the last one searched by one or two moves,
+                the tree is kept.
+            sims: visits wanted at the root (those kept count); 400 if neither limit is given.
+            seconds: time to search; with `sims` too, whichever comes first.
+            history: earlier positions of the game, oldest first, for repetitions. They also tell the quiet
+                count where the position has none (a FEN).
+
+        Raises:
+            ValueError: no legal move, or a limit out of range.
+            PositionError: a FEN that cannot be read.
+        """
+        if sims is None and seconds is None:
+            sims = 400
+        if (sims is not None and sims < 1) or (seconds is not None and not seconds > 0):
+            raise ValueError(f"expected sims >= 1 and seconds > 0, found sims={sims}, seconds={seconds}")
+        begun = time.perf_counter()
+        past = [_position(p) for p in history]
+        here = _with_quiet(_position(position), past)
+        moves = _moves(here)
+        self._set_root(here, past)
+        # Few simulations in large batches would all follow the network's first guess.
+        searcher = self._searcher
+        searcher.leaves = self._leaves if sims is None else max(1, min(self._leaves, sims // 16))
+        visits = np.array([np.iinfo(np.int32).max if sims is None else sims], np.int32)
+        least = np.ones(1, np.int32)
+        searcher.step(least)  # however short the time, the root is judged
+        while seconds is None or time.perf_counter() - begun < seconds:
+            if searcher.step(visits) == 0:
+                break
+        return self._report(here, moves, time.perf_counter() - begun)
+
+    def _set_root(self, here: Position, past: list[Position]) -> None:
+        labels = self._way_to(here, past)
+        if labels is not None:
+            for label in labels:
+                self._searcher.play(0, label)
+        else:
+            keys = [pack(replace(p, quiet=0)) for p in past[-here.quiet :]] if here.quiet else []
+            self._searcher.set_root(0, pack(here), np.array(keys, np.int64).reshape(-1, 2))
+        root = self._searcher.root(0)
+        if root["status"] == TERMINAL:  # drawn by rule as it stands: search on as if it were not
+            self._searcher.set_root(0, pack(here))
+            if self._searcher.root(0)["status"] == TERMINAL:
+                self._searcher.forest.nodes[0, 0]["status"] = PENDING
+                self._searcher.forest.nodes[0, 0]["proof"] = NONE
+        self._root, self._past = here, past
+
+    def _way_to(self, here: Position, past: list[Position]) -> list[int] | None:
+        """The hops from the last root to this one, if the tree can be kept; else None."""
+        old = self._root
+        if old is None:
+            return None
+        if old == here and [p.key for p in past] == [p.key for p in self._past]:
+            return []
+        for move in old.legal_moves():
+            middle = old.push(move)
+            if middle == here and self._continues(past, [old]):
+                return list(move.labels)
+            for reply in middle.legal_moves():
+                if middle.push(reply) == here and self._continues(past, [old, middle]):
+                    return [*move.labels, *reply.labels]
+        return None
+
+    def _continues(self, past: list[Position], since: list[Position]) -> bool:
+        """Whether a history is the last one and the positions since; no history at all is taken as such."""
+        return not past or [p.key for p in past] == [p.key for p in [*self._past, *since]]
+
+    # --- reading the tree ---------------------------------------------------------------------------
+
+    def _line(self, node: int, move: Move) -> _Line:
+        """Visits and prior of a whole move that starts at a node."""
+        nodes, edges = self._searcher.forest.nodes[0], self._searcher.forest.edges[0]
+        line = _Line(move)
+        for label in move.labels:
+            line.nodes.append(node)
+            if node < 0 or nodes[node]["status"] != 1:
+                line.visits, node = 0, -1
+                continue
+            first = nodes[node]["first"]
+            mine = edges[first : first + nodes[node]["count"]]
+            edge = mine[mine["label"] == label][0]
+            line.prior *= float(edge["prior"])
+            line.visits = int(edge["visits"])
+            node = int(edge["child"])
+        line.nodes.append(node)
+        return line
+
+    def _best_move(self, position: Position, node: int) -> _Line | None:
+        """The move to play at a node, hop by hop as `choose` orders them; None where nothing was searched."""
+        nodes, edges = self._searcher.forest.nodes[0], self._searcher.forest.edges[0]
+        labels: list[int] = []
+        at, moves = node, position.legal_moves()
+        while at >= 0 and nodes[at]["status"] == 1:
+            first = int(nodes[at]["first"])
+            best = max(range(first, first + int(nodes[at]["count"])), key=lambda e: _rank(edges[e]))
+            labels.append(int(edges[best]["label"]))
+            at = int(edges[best]["child"])
+            found = [m for m in moves if m.labels == tuple(labels)]
+            if found:
+                return self._line(node, found[0])
+        if not labels:
+            return None
+        # A capture whose last hops were never searched: the network's favourite.
+        rest = [m for m in moves if m.labels[: len(labels)] == tuple(labels)]
+        policy = self.policy(position).moves
+        return self._line(node, max(rest, key=lambda m: policy[str(m)]))
+
+    def _report(self, here: Position, moves: list[Move], seconds: float) -> Found:
+        root = self._searcher.root(0)
+        lines = [self._line(0, move) for move in moves]
+        best = self._best_move(here, 0)
+        if best is None:
+            raise RuntimeError("the root was not judged")
+        lines.sort(key=lambda line: (line.move != best.move, -line.visits, -line.prior, line.move))
+        proof = int(root["proof"])
+        value = float(PROOF_VALUE[proof]) if proof != NONE else float(root["total"]) / max(1, int(root["visits"]))
+        pv: list[str] = []
+        position, line = here, best
+        while line is not None and len(pv) < 40:
+            pv.append(str(line.move))
+            position = position.push(line.move)
+            node = line.nodes[-1]
+            step = self._best_move(position, node) if node >= 0 else None
+            if step is None or (step.visits == 0 and proof == NONE):
+                break
+            line = step
+        return Found(
+            move=str(best.move),
+            value=value,
+            pv=pv,
+            visits={str(line.move): line.visits for line in lines},
+            priors={str(line.move): line.prior for line in lines},
+            sims=int(root["visits"]),
+            seconds=seconds,
+            proven=PROOF_NAMES.get(proof),
+            plies=int(root["plies"]) if proof in (WIN, LOSS) else None,
+        )
+
+
+def encode(position: Position) -> np.ndarray[Any, np.dtype[np.int8]]:
+    """`[34]` int8, what a network sees of a position (see `ckai.models.inference`)."""
+    out = np.empty(34, np.int8)
+    out[:32] = position.board
+    out[32] = position.jumper
+    out[33] = min(position.quiet, 127)
+    return out
+
+
+def _rank(edge: Mapping[str, Any]) -> tuple[float, ...]:
+    """`tree.better` as a sorting key."""
+    proof, plies, visits = int(edge["proof"]), int(edge["plies"]), int(edge["visits"])
+    won, lost = proof == WIN, proof == LOSS
+    distance = -plies if won else plies if lost else 0
+    q = float(edge["total"]) / visits if visits else 0.0
+    return (won, not lost, distance, visits, q, float(edge["prior"]), -int(edge["label"]))
+
+
+def _position(position: Position | str) -> Position:
+    return Position.from_fen(position) if isinstance(position, str) else position
+
+
+def _moves(position: Position) -> list[Move]:
+    moves = position.legal_moves()
+    if not moves:
+        raise ValueError(f"{position.fen}: the side to move has no legal move, the game is over")
+    return moves
+
+
+def _after(position: Position, labels: Sequence[int]) -> Position:
+    for label in labels:
+        position = position.push_label(label)
+    return position
+
+
+def _with_quiet(position: Position, past: list[Position]) -> Position:
+    """A position with the quiet count its history tells, if that is more than its own."""
+    quiet = 0
+    for earlier in reversed(past):
+        if _still(earlier) != _still(position):
+            break
+        quiet += 1
+    return replace(position, quiet=max(quiet, position.quiet))
+
+
+def _still(position: Position) -> tuple[int, int, int, int]:
+    """What quiet moves never change, Black first: the men of both sides and the numbers of kings."""
+    view = position if position.black else position.rotated()
+    black, white = (position.own, position.opp) if position.black else (position.opp, position.own)
+    men_black, men_white = black & ~view.kings, white & ~view.kings
+    if not position.black:
+        men_black, men_white = (int(f"{b:032b}"[::-1], 2) for b in (men_black, men_white))
+    return men_black, men_white, (black & view.kings).bit_count(), (white & view.kings).bit_count()

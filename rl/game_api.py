@@ -1,0 +1,81 @@
+"""What a game is to the search: a few jitted functions, chosen at compile time by the game's type.
+
+A game is a `NamedTuple` of its settings plus one implementation of every function below, registered with
+`implements`. The search calls these functions with the game as first argument and knows nothing else of
+it. A state is a pair of int64; whose turn it is belongs to the state, and every value is meant for the
+side to move.
+
+A game's `NamedTuple` also carries the constants `LABELS` (number of move labels), `MAX_LEGAL` (most
+labels legal at once) and `BYTES` (length of an encoded state) as class attributes.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from numba.extending import overload
+
+State = tuple[int, int]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Game(Protocol):
+    """The constants of a game; its rules are the implementations of this module's functions."""
+
+    LABELS: int
+    MAX_LEGAL: int
+    BYTES: int
+
+
+def start(game):  # type: ignore[no-untyped-def]
+    """The first state."""
+    raise TypeError("only inside jitted code")
+
+
+def legal(game, state, out):  # type: ignore[no-untyped-def]
+    """Write the legal labels, ascending, into `out`; return their number."""
+    raise TypeError("only inside jitted code")
+
+
+def play(game, state, label):  # type: ignore[no-untyped-def]
+    """Return (state after the label, whether the turn passed to the other side)."""
+    raise TypeError("only inside jitted code")
+
+
+def outcome(game, state, count):  # type: ignore[no-untyped-def]
+    """Return (over, value for the side to move: 1, 0 or -1), `count` legal labels given; repetition apart."""
+    raise TypeError("only inside jitted code")
+
+
+def key(game, state):  # type: ignore[no-untyped-def]
+    """The part of a state that must be equal for a repetition."""
+    raise TypeError("only inside jitted code")
+
+
+def lookback(game, state):  # type: ignore[no-untyped-def]
+    """How many states back a repetition of this one can lie; 0 if it cannot have stood before."""
+    raise TypeError("only inside jitted code")
+
+
+def repetitions(game):  # type: ignore[no-untyped-def]
+    """How often a state must stand for a draw; 0 if the game has no such rule."""
+    raise TypeError("only inside jitted code")
+
+
+def encode(game, state, out):  # type: ignore[no-untyped-def]
+    """Fill `out` (`[BYTES]` int8) with what a network sees, in mover's view."""
+    raise TypeError("only inside jitted code")
+
+
+def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], F]:
+    """Register a jitted function as `function` for one game class."""
+
+    def register(implementation: F) -> F:
+        @overload(function, strict=False)
+        def choose(game, *args):  # type: ignore[no-untyped-def]
+            if getattr(game, "instance_class", None) is not game_class:
+                return None
+            return lambda game, *args: implementation(game, *args)
+
+        return implementation
+
+    return register

@@ -1,0 +1,228 @@
+"""Games in the making: a search tree plays each, and every hop is written down. All in Numba.
+
+`advance` is the whole work of self-play between two calls of the network: it hands the answers to the
+trees, plays a move wherever a search has its visits, starts the next search, and fills the next batch.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ckai.rl.forest import LOSS, NONE, TERMINAL, WIN
+from ckai.rl.rng import uniform
+from ckai.rl.tree import MOST_LEGAL, PROOF_VALUE, choose, gather, keep_subtree, reset, scatter, tree_of
+
+IDLE, PLAYING, FINISHED = 0, 1, 2
+
+UNDECIDED = 2
+"""Result of a game stopped by `max_plies`: nobody knows."""
+
+RECORD = np.dtype(
+    [
+        ("game", np.int64),  # number of the game
+        ("status", np.uint8),
+        ("side", np.uint8),  # 0: the first player is to move
+        ("result", np.int8),  # 1, 0, -1 for the first player, or UNDECIDED
+        ("ply", np.int32),
+        ("hop", np.int32),
+        ("rows", np.int32),
+        ("counts", np.int32),
+    ],
+    align=True,
+)
+
+ROW = np.dtype(
+    [
+        ("state", np.int64, (2,)),
+        ("q", np.float32),  # the search's value for the side to move
+        ("ply", np.int32),
+        ("hop", np.int32),
+        ("first", np.int32),  # first of its visit counts
+        ("side", np.uint8),
+        ("label", np.uint8),
+        ("count", np.uint8),  # number of visit counts: the legal labels
+    ],
+    align=True,
+)
+
+COUNT = np.dtype([("visits", np.uint32), ("label", np.uint8)], align=True)
+
+COUNTS_PER_ROW = 14
+
+
+class Records(NamedTuple):
+    """What T games in the making have written down."""
+
+    games: NDArray[Any]
+    """[T] RECORD."""
+    rows: NDArray[Any]
+    """[T, R] ROW."""
+    counts: NDArray[Any]
+    """[T, V] COUNT."""
+
+
+class PlayRules(NamedTuple):
+    """How a game of self-play is played."""
+
+    visits: int = 100
+    """Visits at the root before a move is played; those of the kept subtree count."""
+    forced_visits: int = 1
+    """The same where only one label is legal: nothing is to be decided, only q is wanted."""
+    leaves: int = 1
+    """Leaves a tree sends to the network at once."""
+    temperature: float = 1.0
+    """Exponent 1/T on the visits when a move is drawn."""
+    temperature_plies: int = 16
+    """Plies at the full temperature; after them it halves every `temperature_halflife`."""
+    temperature_halflife: float = 6.0
+    temperature_floor: float = 0.1
+    """Below it the best edge is played (`choose`)."""
+    max_plies: int = 300
+    """A game as long as this is stopped without a result."""
+
+
+def make_records(trees: int, max_plies: int) -> Records:
+    """Room for T games of up to `max_plies` plies (a quarter more rows for captures of several hops)."""
+    rows = max_plies + max_plies // 4 + 16
+    return Records(
+        np.zeros(trees, RECORD), np.zeros((trees, rows), ROW), np.zeros((trees, rows * COUNTS_PER_ROW + 64), COUNT)
+    )
+
+
+@njit(cache=True, nogil=True)
+def begin(game, f, r, t, number, state, seed):
+    """Start game `number` in tree `t` from `state` (the first player to move) with its own random stream."""
+    f.info[t].rng = seed
+    f.info[t].past = 0
+    reset(game, tree_of(f, t), state)
+    here = r.games[t]
+    here.game = number
+    here.status = PLAYING
+    here.side = 0
+    here.result = UNDECIDED
+    here.ply = 0
+    here.hop = 0
+    here.rows = 0
+    here.counts = 0
+
+
+@njit(cache=True, nogil=True)
+def draw_edge(tree, temperature):
+    """A root edge drawn by visits to the power 1/T, never a proven loss while there is another."""
+    first, count = tree.nodes[0].first, tree.nodes[0].count
+    weights = np.zeros(count)
+    top = 0
+    for i in range(count):
+        if tree.edges[first + i].proof != LOSS:
+            top = max(top, tree.edges[first + i].visits)
+    if top == 0:
+        return choose(tree)
+    total = 0.0
+    for i in range(count):
+        if tree.edges[first + i].proof != LOSS:
+            weights[i] = (tree.edges[first + i].visits / top) ** (1.0 / temperature)
+            total += weights[i]
+    pick = uniform(tree.info) * total
+    best = -1
+    for i in range(count):
+        if weights[i] > 0.0:
+            best = first + i
+            pick -= weights[i]
+            if pick < 0.0:
+                break
+    return best
+
+
+@njit(cache=True, nogil=True)
+def pick_edge(tree, rules, ply):
+    """The edge that self-play plays at this ply."""
+    temperature = rules.temperature
+    if ply >= rules.temperature_plies:
+        temperature *= 0.5 ** ((ply - rules.temperature_plies + 1) / rules.temperature_halflife)
+    if tree.nodes[0].proof == WIN or temperature < rules.temperature_floor:
+        return choose(tree)
+    return draw_edge(tree, temperature)
+
+
+@njit(cache=True, nogil=True)
+def write_row(tree, r, t, chosen):
+    """Write down the root, its visits and the edge played.
+
+    A proven win by few visits would teach the many visits of before it: then all go to the edge played.
+    """
+    here = r.games[t]
+    root = tree.nodes[0]
+    row = r.rows[t, here.rows]
+    row.state[0] = root.state[0]
+    row.state[1] = root.state[1]
+    row.q = PROOF_VALUE[root.proof] if root.proof != NONE else root.total / max(1, root.visits)
+    row.ply = here.ply
+    row.hop = here.hop
+    row.first = here.counts
+    row.side = here.side
+    row.label = tree.edges[chosen].label
+    row.count = root.count
+    for e in range(root.first, root.first + root.count):
+        visits = tree.edges[e].visits
+        if root.proof == WIN:
+            visits = root.visits if e == chosen else 0
+        elif root.count == 1:
+            visits = max(visits, 1)
+        r.counts[t, here.counts].label = tree.edges[e].label
+        r.counts[t, here.counts].visits = visits
+        here.counts += 1
+    here.rows += 1
+
+
+@njit(cache=True, nogil=True)
+def play_move(game, f, r, t, rules):
+    """Play the move of tree `t`, whose search is done; end its game if it is over."""
+    tree = tree_of(f, t)
+    here = r.games[t]
+    e = pick_edge(tree, rules, here.ply)
+    write_row(tree, r, t, e)
+    keep_subtree(game, tree, e, f.scratch)
+    if tree.nodes[0].sign < 0:
+        here.side = 1 - here.side
+        here.ply += 1
+        here.hop = 0
+    else:
+        here.hop += 1
+    root = tree.nodes[0]
+    if root.status == TERMINAL:
+        value = 1 if root.proof == WIN else -1 if root.proof == LOSS else 0
+        here.result = value if here.side == 0 else -value
+        here.status = FINISHED
+    elif (
+        here.ply >= rules.max_plies
+        or here.rows == r.rows.shape[1]
+        or here.counts + MOST_LEGAL > r.counts.shape[1]
+    ):
+        here.status = FINISHED
+
+
+@njit(cache=True, nogil=True)
+def advance(game, f, r, puct, rules, slots, logits, values):
+    """Hand out the network's answers, play what is ready, fill the next batch.
+
+    Args:
+        slots: leaves of the last batch, with their `logits` and `values` (see `scatter`).
+
+    Returns:
+        (leaves in the batch, games finished and waiting to be taken away).
+    """
+    scatter(f, slots, logits, values)
+    slot, finished = 0, 0
+    for t in range(len(r.games)):
+        while r.games[t].status == PLAYING:
+            wanted = rules.forced_visits if f.nodes[t, 0].count == 1 else rules.visits
+            after = gather(game, f, t, puct, wanted, rules.leaves, slot)
+            if after > slot:
+                slot = after
+                break
+            play_move(game, f, r, t, rules)
+        if r.games[t].status == FINISHED:
+            finished += 1
+    return slot, finished

@@ -1,0 +1,136 @@
+"""Games of self-play as rows and as PDN games."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+from numpy.typing import NDArray
+
+from ckai.datasets.schema import HEADERS_SCHEMA, SELFPLAY_SCHEMA
+from ckai.game import Game, Position, kernels
+from ckai.rl.checkers import unpack
+from ckai.rl.games_played import UNDECIDED, Records
+
+
+@dataclass(frozen=True)
+class FinishedGame:
+    """One game of self-play, in order."""
+
+    number: int
+    rows: NDArray[Any]
+    """[n] `games_played.ROW`."""
+    counts: NDArray[Any]
+    """[v] `games_played.COUNT`; a row's are `counts[first : first + count]`."""
+    result: int
+    """1 Black won, 0 drawn, -1 White won, `UNDECIDED`."""
+
+    @property
+    def plies(self) -> int:
+        """Half-moves played."""
+        return int(self.rows["ply"][-1]) + 1 if len(self.rows) else 0
+
+    @property
+    def result_text(self) -> str:
+        """PDN result; in English draughts "1-0" means that Black won."""
+        return {1: "1-0", 0: "1/2-1/2", -1: "0-1", UNDECIDED: "*"}[self.result]
+
+    def replay(self) -> Game:
+        """The game as positions and moves."""
+        game = Game(unpack(_state(self.rows[0])) if len(self.rows) else Position.start())
+        labels: list[int] = []
+        for i, row in enumerate(self.rows):
+            labels.append(int(row["label"]))
+            if i + 1 == len(self.rows) or self.rows[i + 1]["hop"] == 0:
+                game.push(next(m for m in game.position.legal_moves() if list(m.labels) == labels))
+                labels = []
+        return game
+
+
+def take(records: Records, t: int) -> FinishedGame:
+    """Copy the finished game of tree `t` out of the records."""
+    game = records.games[t]
+    n, v = int(game["rows"]), int(game["counts"])
+    return FinishedGame(
+        int(game["game"]), records.rows[t, :n].copy(), records.counts[t, :v].copy(), int(game["result"])
+    )
+
+
+def _state(row: Any) -> tuple[int, int]:
+    return int(row["state"][0]), int(row["state"][1])
+
+
+@njit(cache=True)
+def _fill(states, board, jumper, quiet, legal, black):  # type: ignore[no-untyped-def]
+    """Write what the packed states of checkers hold, see `ckai.rl.checkers`."""
+    for i in range(len(states)):
+        a, b = states[i, 0], states[i, 1]
+        own, opp, kings = a & kernels.FULL, a >> 32 & kernels.FULL, b & kernels.FULL
+        kernels.write_board(own, opp, kings, board[i])
+        jumper[i] = (b >> 32 & 0xFF) - 1
+        quiet[i] = b >> 40 & 0xFFFF
+        black[i] = b >> 62 & 1
+        kernels.write_legal(own, opp, kings, jumper[i], legal[i])
+
+
+def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
+    """Rows of the self-play schema, sorted by (game, ply, hop); z is null where a game has no result."""
+    games = sorted(games, key=lambda game: game.number)
+    rows = np.concatenate([game.rows for game in games])
+    counts = np.concatenate([game.counts for game in games])
+    lengths = [len(game.rows) for game in games]
+    n = len(rows)
+    board, legal = np.empty((n, 32), np.int8), np.empty((n, 16), np.uint8)
+    jumper, quiet, black = np.empty(n, np.int8), np.empty(n, np.int16), np.empty(n, np.bool_)
+    _fill(np.ascontiguousarray(rows["state"]), board, jumper, quiet, legal, black)
+    result = np.repeat(np.array([game.result for game in games], np.int8), lengths)
+    unknown = result == UNDECIDED
+    z = np.where(black, result, -result).astype(np.int8)
+    offsets = np.concatenate([[0], np.cumsum(rows["count"], dtype=np.int64)]).astype(np.int32)
+    visits = pa.StructArray.from_arrays(
+        [pa.array(counts["label"]), pa.array(counts["visits"])], fields=list(_visit_type())
+    )
+    columns = {
+        "game": pa.array(np.repeat(np.array([game.number for game in games], np.int32), lengths)),
+        "ply": pa.array(rows["ply"].astype(np.int16)),
+        "hop": pa.array(rows["hop"].astype(np.int8)),
+        "black": pa.array(black),
+        "board": pa.FixedSizeListArray.from_arrays(pa.array(board.reshape(-1)), 32),
+        "jumper": pa.array(jumper),
+        "quiet": pa.array(quiet),
+        "legal": pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), n, [None, pa.py_buffer(legal)]),
+        "label": pa.array(np.ascontiguousarray(rows["label"])),
+        "z": pa.array(z, mask=unknown),
+        "q": pa.array(np.ascontiguousarray(rows["q"])),
+        "visits": pa.ListArray.from_arrays(pa.array(offsets), visits),
+        "generation": pa.array(np.full(n, generation, np.int32)),
+    }
+    return pa.Table.from_arrays(
+        [columns[name].cast(SELFPLAY_SCHEMA.field(name).type) for name in SELFPLAY_SCHEMA.names],
+        schema=SELFPLAY_SCHEMA,
+    )
+
+
+def _visit_type() -> pa.StructType:
+    return SELFPLAY_SCHEMA.field("visits").type.value_type
+
+
+def to_headers(games: Sequence[FinishedGame], source: str) -> pa.Table:
+    """The headers rows of games."""
+    games = sorted(games, key=lambda game: game.number)
+    n = len(games)
+    columns: dict[str, list[Any]] = {
+        "game": [game.number for game in games],
+        "event": [source] * n,
+        "date": [None] * n,
+        "black": ["ckai"] * n,
+        "white": ["ckai"] * n,
+        "result": [game.result_text for game in games],
+        "opening": [None] * n,
+        "plies": [game.plies for game in games],
+        "line": [0] * n,
+        "source": [source] * n,
+    }
+    return pa.table(columns, schema=HEADERS_SCHEMA)

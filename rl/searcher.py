@@ -1,0 +1,125 @@
+"""Searches over many positions at once, from Python: a forest, a game and an evaluator."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ckai.models.inference import Evaluator
+from ckai.rl.checkers import Checkers
+from ckai.rl.forest import Forest, plant
+from ckai.rl.tree import Puct, choose, gather, keep_subtree, reset, scatter, tree_of
+
+
+@njit(cache=True, nogil=True)
+def gather_all(game, f, puct, visits, leaves):
+    """Fill a batch from every tree; `visits` `[T]` int32 is what each root wants. Returns the leaves."""
+    slot = 0
+    for t in range(len(visits)):
+        slot = gather(game, f, t, puct, visits[t], leaves, slot)
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def plant_root(game, f, t, state, past):
+    """Set tree `t` to `state`; `past` `[n, 2]` int64 are the keys before it, oldest first."""
+    tree = tree_of(f, t)
+    n = min(len(past), len(tree.past))
+    for i in range(n):
+        tree.past[i] = past[len(past) - n + i]
+    tree.info[0].past = n
+    reset(game, tree, state)
+
+
+@njit(cache=True, nogil=True)
+def follow(game, f, t, label):
+    """Play a label at the root of tree `t`, keeping its subtree; return whether it was legal there."""
+    tree = tree_of(f, t)
+    for e in range(tree.nodes[0].first, tree.nodes[0].first + tree.nodes[0].count):
+        if tree.edges[e].label == label:
+            keep_subtree(game, tree, e, f.scratch)
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def best_label(f, t):
+    """The label to play at the root of tree `t` (see `choose`)."""
+    tree = tree_of(f, t)
+    return np.int64(tree.edges[choose(tree)].label)
+
+
+class Searcher:
+    """T searches side by side, each in its own tree, one network call for all their leaves."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        *,
+        trees: int = 1,
+        nodes: int = 1024,
+        leaves: int = 1,
+        puct: Puct | None = None,
+        game: Checkers | None = None,
+        seed: int = 0,
+    ) -> None:
+        """Plant the trees.
+
+        Args:
+            evaluator: judges the leaves.
+            trees: T.
+            nodes: most nodes of a tree; a search that needs more stops there.
+            leaves: leaves of one tree in a batch (above 1, virtual loss spreads them).
+            puct: constants of the search.
+            game: the draw rules.
+            seed: of the noise at the roots.
+        """
+        self.evaluator = evaluator
+        self.game = game or Checkers()
+        self.puct = puct or Puct()
+        self.leaves = leaves
+        self.forest: Forest = plant(trees, nodes, leaves, Checkers.BYTES, self.game.quiet_limit + 2)  # type: ignore[attr-defined]
+        self.forest.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
+        batch = trees * leaves
+        self._logits = np.zeros((batch, Checkers.LABELS), np.float32)  # type: ignore[attr-defined]
+        self._values = np.zeros(batch, np.float32)
+
+    def set_root(self, t: int, state: tuple[int, int], past: NDArray[np.int64] | None = None) -> None:
+        """Set tree `t` to a state, after the states whose keys are `past` (`[n, 2]`, oldest first)."""
+        keys = np.zeros((0, 2), np.int64) if past is None else past
+        plant_root(self.game, self.forest, t, (np.int64(state[0]), np.int64(state[1])), keys)
+
+    def step(self, visits: NDArray[np.int32]) -> int:
+        """One batch: fill, judge, back up. `visits` `[T]`: what each root wants, 0 for none. Returns leaves."""
+        slots: int = gather_all(self.game, self.forest, self.puct, visits, self.leaves)
+        if slots:
+            logits, values = self._logits[:slots], self._values[:slots]
+            self.evaluator.evaluate(self.forest.boards[:slots], logits, values)
+            scatter(self.forest, slots, logits, values)
+        return slots
+
+    def run(self, visits: NDArray[np.int32]) -> int:
+        """Search until every root has its visits, is proven, or its tree is full. Returns the leaves judged."""
+        judged = 0
+        while slots := self.step(visits):
+            judged += slots
+        return judged
+
+    def play(self, t: int, label: int) -> None:
+        """Play a label in tree `t`, keeping what was searched below it.
+
+        Raises:
+            ValueError: if it is not legal there.
+        """
+        if not follow(self.game, self.forest, t, label):
+            raise ValueError(f"label {label} is not legal at the root of tree {t}")
+
+    def best(self, t: int) -> int:
+        """The label to play in tree `t`."""
+        label: int = best_label(self.forest, t)
+        return label
+
+    def root(self, t: int) -> Any:
+        """The root's NODE record of tree `t`."""
+        return self.forest.nodes[t, 0]

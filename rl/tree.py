@@ -1,0 +1,443 @@
+"""The search itself: selection, expansion, backup and proofs over a `Forest`, all in Numba.
+
+Selection is PUCT as in AlphaZero (Silver et al. 2018): the edge with the largest
+
+    Q(s, a) + c(s) P(s, a) sqrt(N(s)) / (1 + N(s, a)),    c(s) = log((1 + N(s) + c_base) / c_base) + c_init
+
+where a leaf on its way to the network counts as a visit that lost (virtual loss, Chaslot et al. 2008) and
+an unvisited edge has Q = the node's own mean value - fpu_reduction. Ties go to the lower label. N(s)
+counts the node's own evaluation.
+
+Proofs follow the MCTS-Solver (Winands, Bjornsson, Saito 2008), with draws: a node is won if an edge wins,
+and takes the best of its edges once all are proven. Proven edges are never searched again except proven
+draws, which count as visits of value 0. Distances are in plies.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ckai.rl import game_api
+from ckai.rl.forest import DRAW, LOSS, NONE, OPEN, PENDING, TERMINAL, WIN, Tree
+from ckai.rl.rng import gamma
+
+# What one descent came to
+LEAF, COUNTED, COLLISION, FULL = 0, 1, 2, 3
+
+MOST_LEGAL = 64
+"""At least as many labels as are ever legal at once."""
+
+PROOF_VALUE = np.array([0.0, 1.0, -1.0, 0.0])
+
+
+class Puct(NamedTuple):
+    """The constants of selection."""
+
+    c_init: float = 4.0
+    c_base: float = 19652.0
+    fpu_reduction: float = 0.0
+    """Subtracted from the node's mean value to give an unvisited edge's Q."""
+    noise_alpha: float = 1.0
+    """Dirichlet concentration for each legal label at the root."""
+    noise_epsilon: float = 0.0
+    """Share of the root's prior that is noise; 0 = none."""
+    root_temperature: float = 1.0
+    """Exponent 1/T on the root's priors before the noise."""
+
+
+@njit(cache=True, nogil=True)
+def tree_of(f, t):
+    """Tree `t` of a forest."""
+    return Tree(f.nodes[t], f.edges[t], f.info[t : t + 1], f.past[t])
+
+
+@njit(cache=True, nogil=True)
+def reset(game, tree, state):
+    """Make a tree a lone root that waits for the network; the states before it are kept as they are."""
+    tree.info[0].nodes = 0
+    tree.info[0].edges = 0
+    tree.info[0].prepared = 0
+    return new_node(game, tree, state, -1, -1, False)
+
+
+@njit(cache=True, nogil=True)
+def remember(game, tree, state, following):
+    """Note that `state` stood before `following`, for repetitions; forget what can no longer return."""
+    if game_api.lookback(game, following) == 0:
+        tree.info[0].past = 0
+        return
+    n = tree.info[0].past
+    room = tree.past.shape[0]
+    if n == room:
+        for i in range(1, n):
+            tree.past[i - 1, 0] = tree.past[i, 0]
+            tree.past[i - 1, 1] = tree.past[i, 1]
+        n -= 1
+    k = game_api.key(game, state)
+    tree.past[n, 0] = k[0]
+    tree.past[n, 1] = k[1]
+    tree.info[0].past = n + 1
+
+
+@njit(cache=True, nogil=True)
+def times_stood(game, tree, state, parent):
+    """How often `state`, reached from node `parent`, has stood on the path and in the game, this time included."""
+    back = game_api.lookback(game, state)
+    mine = game_api.key(game, state)
+    times = 1
+    node = parent
+    while node >= 0 and back > 0:
+        other = game_api.key(game, (tree.nodes[node].state[0], tree.nodes[node].state[1]))
+        if other[0] == mine[0] and other[1] == mine[1]:
+            times += 1
+        back -= 1
+        node = tree.nodes[node].parent
+    i = tree.info[0].past - 1
+    while i >= 0 and back > 0:
+        if tree.past[i, 0] == mine[0] and tree.past[i, 1] == mine[1]:
+            times += 1
+        back -= 1
+        i -= 1
+    return times
+
+
+@njit(cache=True, nogil=True)
+def new_node(game, tree, state, parent, edge, passed):
+    """Add a node with its edges (priors still to come); return its number, or -1 if the tree is full."""
+    node = tree.info[0].nodes
+    first = tree.info[0].edges
+    if node == len(tree.nodes) or first + MOST_LEGAL > len(tree.edges):
+        return -1
+    count = game_api.legal(game, state, tree.edges.label[first:])
+    tree.info[0].nodes = node + 1
+    tree.info[0].edges = first + count
+    here = tree.nodes[node]
+    here.state[0] = state[0]
+    here.state[1] = state[1]
+    here.parent = parent
+    here.parent_edge = edge
+    here.sign = -1 if passed else 1
+    here.visits = 0
+    here.total = 0.0
+    here.first = first
+    here.count = count
+    here.proof = NONE
+    here.plies = 0
+    here.status = PENDING
+    over, value = game_api.outcome(game, state, count)
+    if not over and game_api.repetitions(game) > 0 and game_api.lookback(game, state) > 0:
+        over = times_stood(game, tree, state, parent) >= game_api.repetitions(game)
+        value = 0.0
+    if over:
+        here.status = TERMINAL
+        here.proof = WIN if value > 0 else LOSS if value < 0 else DRAW
+    for e in range(first, first + count):
+        tree.edges[e].prior = 0.0
+        tree.edges[e].visits = 0
+        tree.edges[e].total = 0.0
+        tree.edges[e].child = -1
+        tree.edges[e].proof = NONE
+        tree.edges[e].plies = 0
+        tree.edges[e].in_flight = 0
+    return node
+
+
+@njit(cache=True, nogil=True)
+def best_edge(tree, node, puct):
+    """The edge PUCT selects at an open node that is not proven."""
+    first = tree.nodes[node].first
+    flying = 0
+    for e in range(first, first + tree.nodes[node].count):
+        flying += tree.edges[e].in_flight
+    visits = tree.nodes[node].visits + flying
+    scale = (np.log((1.0 + visits + puct.c_base) / puct.c_base) + puct.c_init) * np.sqrt(visits)
+    unvisited = tree.nodes[node].total / max(1, tree.nodes[node].visits) - puct.fpu_reduction
+    best = -1
+    best_score = -np.inf
+    for e in range(first, first + tree.nodes[node].count):
+        proof = tree.edges[e].proof
+        if proof == LOSS:
+            continue
+        n = tree.edges[e].visits + tree.edges[e].in_flight
+        if proof == DRAW:
+            q = 0.0
+        elif n == 0:
+            q = unvisited
+        else:
+            q = (tree.edges[e].total - tree.edges[e].in_flight) / n
+        score = q + scale * tree.edges[e].prior / (1 + n)
+        if score > best_score:
+            best_score = score
+            best = e
+    return best
+
+
+@njit(cache=True, nogil=True)
+def descend(game, tree, puct):
+    """Walk from the root to a leaf.
+
+    Returns:
+        (LEAF, node): a new node waits for the network, its path marked in flight. (COUNTED, node): the
+        path met a proven end and was backed up. (COLLISION, -1): the path met a leaf that already waits.
+        (FULL, -1): no room for another node. The last two leave the tree as it was.
+    """
+    node = 0
+    if tree.nodes[0].status == PENDING:
+        return (LEAF, 0) if tree.info[0].nodes == 1 else (COLLISION, -1)
+    while True:
+        e = best_edge(tree, node, puct)
+        child = tree.edges[e].child
+        if child < 0:
+            here = tree.nodes[node]
+            state, passed = game_api.play(game, (here.state[0], here.state[1]), tree.edges[e].label)
+            child = new_node(game, tree, state, node, e, passed)
+            if child < 0:
+                return FULL, -1
+            tree.edges[e].child = child
+            if tree.nodes[child].proof == NONE:
+                mark(tree, child, 1)
+                return LEAF, child
+        if tree.nodes[child].proof != NONE:
+            back_up(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0)
+            return COUNTED, child
+        if tree.nodes[child].status == PENDING:
+            return COLLISION, -1
+        node = child
+
+
+@njit(cache=True, nogil=True)
+def mark(tree, node, change):
+    """Add `change` to the leaves in flight below every edge on the path to a node."""
+    while tree.nodes[node].parent >= 0:
+        tree.edges[tree.nodes[node].parent_edge].in_flight += change
+        node = tree.nodes[node].parent
+
+
+@njit(cache=True, nogil=True)
+def back_up(tree, node, value, landed):
+    """Add a value (for the side to move at `node`) along the path to the root, and carry proofs upwards.
+
+    `landed` is 1 if the path was in flight, else 0.
+    """
+    tree.nodes[node].visits += 1
+    tree.nodes[node].total += value
+    parent = tree.nodes[node].parent
+    while parent >= 0:
+        e = tree.nodes[node].parent_edge
+        value = value * tree.nodes[node].sign
+        if tree.nodes[node].proof != NONE and tree.edges[e].proof == NONE:
+            prove_edge(tree, node, e)
+            prove_node(tree, parent)
+        if tree.nodes[parent].proof != NONE:
+            value_here = PROOF_VALUE[tree.nodes[parent].proof]
+        else:
+            value_here = value
+        tree.edges[e].visits += 1
+        tree.edges[e].total += value
+        tree.edges[e].in_flight -= landed
+        tree.nodes[parent].visits += 1
+        tree.nodes[parent].total += value_here
+        value = value_here
+        node = parent
+        parent = tree.nodes[node].parent
+
+
+@njit(cache=True, nogil=True)
+def prove_edge(tree, node, e):
+    """Give the edge that leads to a proven node its proof, in the view of the node it leaves."""
+    proof = tree.nodes[node].proof
+    if tree.nodes[node].sign < 0:
+        tree.edges[e].proof = LOSS if proof == WIN else WIN if proof == LOSS else DRAW
+        tree.edges[e].plies = tree.nodes[node].plies + 1
+    else:
+        tree.edges[e].proof = proof
+        tree.edges[e].plies = tree.nodes[node].plies
+
+
+@njit(cache=True, nogil=True)
+def prove_node(tree, node):
+    """Prove a node if its edges do: the shortest win, else, once all are proven, a draw or the longest loss."""
+    first = tree.nodes[node].first
+    won, lost = -1, -1
+    open_, drawn = False, False
+    for e in range(first, first + tree.nodes[node].count):
+        proof = tree.edges[e].proof
+        plies = np.int64(tree.edges[e].plies)
+        if proof == WIN:
+            if won < 0 or plies < won:
+                won = plies
+        elif proof == DRAW:
+            drawn = True
+        elif proof == LOSS:
+            lost = max(lost, plies)
+        else:
+            open_ = True
+    if won >= 0:
+        tree.nodes[node].proof = WIN
+        tree.nodes[node].plies = won
+    elif not open_:
+        tree.nodes[node].proof = DRAW if drawn else LOSS
+        tree.nodes[node].plies = 0 if drawn else lost
+
+
+@njit(cache=True, nogil=True)
+def prepare_root(tree, puct):
+    """Once a root is open: its temperature and noise, one time (Silver et al. 2017, Dirichlet noise)."""
+    tree.info[0].prepared = 1
+    first, count = tree.nodes[0].first, tree.nodes[0].count
+    if puct.root_temperature != 1.0:
+        total = 0.0
+        for e in range(first, first + count):
+            tree.edges[e].prior = tree.edges[e].prior ** (1.0 / puct.root_temperature)
+            total += tree.edges[e].prior
+        for e in range(first, first + count):
+            tree.edges[e].prior /= total
+    if puct.noise_epsilon > 0.0:
+        noise = np.empty(count)
+        total = 1e-300
+        for i in range(count):
+            noise[i] = gamma(tree.info, puct.noise_alpha)
+            total += noise[i]
+        for i in range(count):
+            old = tree.edges[first + i].prior
+            tree.edges[first + i].prior = (1.0 - puct.noise_epsilon) * old + puct.noise_epsilon * noise[i] / total
+
+
+@njit(cache=True, nogil=True)
+def gather(game, f, t, puct, visits, leaves, slot):
+    """Descend tree `t` until its root has `visits` (those in flight included) or `leaves` wait.
+
+    Fills the batch from `slot` on. Returns the next free slot.
+    """
+    tree = tree_of(f, t)
+    waiting = 0
+    if tree.nodes[0].status == OPEN and not tree.info[0].prepared:
+        prepare_root(tree, puct)
+    while waiting < leaves and tree.nodes[0].visits + waiting < visits and tree.nodes[0].proof == NONE:
+        found, node = descend(game, tree, puct)
+        if found == LEAF:
+            f.slots[slot].tree = t
+            f.slots[slot].node = node
+            game_api.encode(game, (tree.nodes[node].state[0], tree.nodes[node].state[1]), f.boards[slot])
+            slot += 1
+            waiting += 1
+            if node == 0:
+                break
+        elif found != COUNTED:
+            break
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def scatter(f, slots, logits, values):
+    """Give the first `slots` leaves of the batch their priors and back their values up.
+
+    Args:
+        logits: `[B, LABELS]` float32; a softmax over the legal labels makes the priors.
+        values: `[B]` float32 for the side to move; clipped to [-1, 1].
+    """
+    for slot in range(slots):
+        tree = tree_of(f, f.slots[slot].tree)
+        node = f.slots[slot].node
+        first, count = tree.nodes[node].first, tree.nodes[node].count
+        top = -np.inf
+        for e in range(first, first + count):
+            top = max(top, logits[slot, tree.edges[e].label])
+        total = 0.0
+        for e in range(first, first + count):
+            p = np.exp(logits[slot, tree.edges[e].label] - top)
+            tree.edges[e].prior = p
+            total += p
+        for e in range(first, first + count):
+            tree.edges[e].prior /= total
+        tree.nodes[node].status = OPEN
+        back_up(tree, node, min(1.0, max(-1.0, np.float64(values[slot]))), 1)
+
+
+@njit(cache=True, nogil=True)
+def choose(tree):
+    """The root edge to play.
+
+    A proven win by the shortest way; else the most visits among edges not proven lost, then the higher Q,
+    the higher prior, the lower label; if all lose, the longest way.
+    """
+    first = tree.nodes[0].first
+    best = first
+    for e in range(first + 1, first + tree.nodes[0].count):
+        if better(tree, e, best):
+            best = e
+    return best
+
+
+@njit(cache=True, nogil=True)
+def better(tree, e, other):
+    """Whether edge `e` is to be played rather than `other` (see `choose`); both leave the same node."""
+    a, b = tree.edges[e].proof, tree.edges[other].proof
+    if (a == WIN) != (b == WIN):
+        return a == WIN
+    if (a == LOSS) != (b == LOSS):
+        return b == LOSS
+    if a == WIN and tree.edges[e].plies != tree.edges[other].plies:
+        return tree.edges[e].plies < tree.edges[other].plies
+    if a == LOSS and tree.edges[e].plies != tree.edges[other].plies:
+        return tree.edges[e].plies > tree.edges[other].plies
+    n, m = tree.edges[e].visits, tree.edges[other].visits
+    if n != m:
+        return n > m
+    if n > 0:
+        q, p = tree.edges[e].total / n, tree.edges[other].total / m
+        if q != p:
+            return q > p
+    return tree.edges[e].prior > tree.edges[other].prior
+
+
+@njit(cache=True, nogil=True)
+def keep_subtree(game, tree, e, scratch):
+    """Make the child of root edge `e` the root and drop the rest; a child not visited becomes a lone root.
+
+    The new root's `sign` still tells whether the turn passed. `scratch` is `[C, 2]` int32.
+    """
+    nodes, edges, moved = tree.nodes, tree.edges, scratch
+    state = (nodes[0].state[0], nodes[0].state[1])
+    top = edges[e].child
+    if top < 0:
+        after, passed = game_api.play(game, state, edges[e].label)
+        remember(game, tree, state, after)
+        reset(game, tree, after)
+        nodes[0].sign = -1 if passed else 1
+        return
+    remember(game, tree, state, (nodes[top].state[0], nodes[top].state[1]))
+    # Children are always made after their parents, so one pass in ascending order meets parents first,
+    # and every node and edge moves to a place that was already read.
+    # scratch[old, 0] = new place, -1 if dropped; scratch[new, 1] = where its edges were.
+    kept, kept_edges = 0, 0
+    for node in range(top + 1):
+        moved[node, 0] = -1
+    for node in range(top, tree.info[0].nodes):
+        parent = -1
+        if node > top:
+            parent = moved[nodes[node].parent, 0]
+            if parent < 0:
+                moved[node, 0] = -1
+                continue
+        moved[node, 0] = kept
+        first, count = nodes[node].first, nodes[node].count
+        edge = -1
+        if parent >= 0:
+            # The parent's edges kept their order: the same offset from its new first edge.
+            edge = nodes[node].parent_edge - moved[parent, 1] + nodes[parent].first
+            edges[edge].child = kept
+        moved[kept, 1] = first
+        nodes[kept] = nodes[node]
+        nodes[kept].parent = parent
+        nodes[kept].parent_edge = edge
+        nodes[kept].first = kept_edges
+        for i in range(first, first + count):
+            edges[kept_edges] = edges[i]
+            edges[kept_edges].child = -1
+            kept_edges += 1
+        kept += 1
+    tree.info[0].nodes = kept
+    tree.info[0].edges = kept_edges
+    tree.info[0].prepared = 0
