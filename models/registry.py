@@ -7,7 +7,6 @@ else has to be edited. Programs that bring their own network may call `register`
 import dataclasses
 import difflib
 import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, TypeVar
 
@@ -82,7 +81,7 @@ def register(name: str, *, settings: type[Any], encoding: type[Encoding]) -> Cal
 
 def names() -> list[str]:
     """Names of all architectures, sorted."""
-    return sorted({*_NETWORKS, *(module.name for module in pkgutil.iter_modules(networks.__path__))})
+    return sorted({*_NETWORKS, *networks.shipped()})
 
 
 def network_type(name: str) -> type[Network]:

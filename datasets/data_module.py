@@ -1,0 +1,261 @@
+"""Batches for training: whole tensors cut from shuffled blocks, never a Python loop per row.
+
+A batch is a dict of tensors, everything in mover's view:
+
+    board    [B, 32] int8     1 own man, 3 own king, -1 / -3 the other's, 0 empty
+    jumper   [B] int8         index of the piece that must go on, -1 if none
+    quiet    [B] int16        plies since the last capture or man's move
+    legal    [B, 16] uint8    little-endian bits: bit i of the 128 = label i is legal
+    label    [B] int64        the label played, 0..127
+    z        [B] float32      result for the mover, 0 where it is not known
+    z_known  [B] bool
+
+and, when a file of self-play is among the data:
+
+    q        [B] float32      the search's value for the mover; z for rows without a search
+    policy   [B, 128] float32 shares of the visits, rows sum to 1; the label played for rows without a search
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytorch_lightning as pl
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ckai.datasets.reader import RowFiles
+from ckai.datasets.rows import Rows, concatenate
+from ckai.datasets.schema import DatasetError
+from ckai.datasets.split import Split, held_out, position_keys
+
+Batch: TypeAlias = dict[str, Tensor]
+
+_BYTES_PER_ROW = 64
+_BYTES_PER_SEARCHED_ROW = 128
+_BLOCK_ROWS = 65536
+
+
+class RowsDataModule(pl.LightningDataModule):
+    """Training and held-out batches of one or several data sets.
+
+    Games are held out by a hash of `split_seed` and their number (`ckai.datasets.split`). A data set that
+    fits `memory_mb` is decoded once and shuffled as a whole every epoch; a larger one is streamed: row
+    groups in random order through a shuffle buffer. The order is a function of `seed` and the epoch alone.
+
+    Attributes:
+        train_rows, heldout_rows: rows of each side.
+        in_memory: whether the rows are kept in memory.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        batch_size: int = 512,
+        heldout: float = 0.1,
+        split_seed: int = 0,
+        seed: int = 0,
+        memory_mb: int = 1024,
+        eval_batch_size: int = 2048,
+    ) -> None:
+        """Open and check the files; decode them if they fit.
+
+        Args:
+            paths: row files; their rows are mixed evenly.
+            batch_size: of training.
+            heldout: share of the games held out, 0 <= share < 1.
+            split_seed: which games.
+            seed: of the shuffling.
+            memory_mb: memory for decoded rows, or for the shuffle buffer.
+            eval_batch_size: of the held-out batches.
+
+        Raises:
+            DatasetError: a file that cannot be used, or an empty side.
+            ValueError: settings out of range.
+        """
+        super().__init__()
+        if batch_size < 1 or eval_batch_size < 1 or memory_mb < 0:
+            raise ValueError(f"expected batch sizes >= 1, found {batch_size} and {eval_batch_size}")
+        if not 0 <= heldout < 1:
+            raise ValueError(f"expected heldout in [0, 1), found {heldout}")
+        self.files = RowFiles(paths)
+        self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
+        self.heldout, self.split_seed, self.seed = heldout, split_seed, seed
+        row_bytes = _BYTES_PER_SEARCHED_ROW if self.files.selfplay else _BYTES_PER_ROW
+        self.in_memory = self.files.rows * row_bytes <= memory_mb * 2**20
+        self._buffer_rows = max(batch_size * 2, memory_mb * 2**20 // (row_bytes * 4))
+        self._memory: dict[Split, Rows] = {}
+        if self.in_memory:
+            self._load()
+        else:
+            self._count()
+        for side, rows in (("training", self.train_rows), ("held-out", self.heldout_rows if heldout else 1)):
+            if not rows:
+                found = f"{self.files.rows} rows with a held-out share of {heldout}"
+                raise DatasetError(f"expected {side} games, found none among {found}")
+        self._epoch, self._skip = 0, 0
+
+    # --- for Lightning ------------------------------------------------------------------------------
+
+    def train_dataloader(self) -> "TrainBatches":
+        """An iterable of batches; each time round it is the next epoch."""
+        return TrainBatches(self)
+
+    def val_dataloader(self) -> "HeldOutBatches | list[Batch]":
+        """An iterable of the held-out batches, in file order; empty if no games are held out."""
+        return HeldOutBatches(self) if self.heldout else []
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Training batches of an epoch; the last may be smaller."""
+        return -(-self.train_rows // self.batch_size)
+
+    def resume_at(self, epoch: int, batch: int) -> None:
+        """Let training go on in `epoch` (from 0) after `batch` of its batches."""
+        self._epoch, self._skip = epoch, batch
+
+    # --- rows ---------------------------------------------------------------------------------------
+
+    def blocks(self, split: Split) -> Iterator[Rows]:
+        """The rows of one side, in blocks and in file order ("all" from memory: training side first)."""
+        if self.in_memory:
+            for side in ("train", "heldout"):
+                if split in (side, "all") and len(self._memory[side]):
+                    rows = self._memory[side]
+                    for start in range(0, len(rows), _BLOCK_ROWS):
+                        yield rows.take(np.arange(start, min(start + _BLOCK_ROWS, len(rows))))
+            return
+        for block in self.files.blocks():
+            rows = self._side(block, split)
+            if len(rows):
+                yield rows
+
+    def batches(self, split: Split, size: int | None = None) -> Iterator[Batch]:
+        """The rows of one side in the order of `blocks`, in batches of at most `size`."""
+        for rows in self.blocks(split):
+            yield from _cut(self._tensors(rows), size or self.eval_batch_size)
+
+    def train_positions(self) -> NDArray[np.uint64]:
+        """Sorted distinct keys of the training side's positions, see `position_keys`."""
+        keys = [np.unique(position_keys(rows.board, rows.jumper)) for rows in self.blocks("train")]
+        return np.unique(np.concatenate(keys)) if keys else np.empty(0, np.uint64)
+
+    def epoch(self, number: int, skip: int = 0) -> Iterator[Batch]:
+        """The training batches of one epoch, without the first `skip`."""
+        rng = np.random.default_rng([self.seed & 0xFFFFFFFF, number])
+        if not self.in_memory:
+            for i, batch in enumerate(self._streamed(rng)):
+                if i >= skip:
+                    yield batch
+            return
+        rows = self._memory["train"]
+        order = rng.permutation(len(rows))[skip * self.batch_size :]
+        block = self.batch_size * max(1, _BLOCK_ROWS // self.batch_size)
+        for start in range(0, len(order), block):
+            yield from _cut(self._tensors(rows.take(order[start : start + block])), self.batch_size)
+
+    def _streamed(self, rng: np.random.Generator) -> Iterator[Batch]:
+        """Row groups in random order through a buffer: each time it is full it gives out a random half."""
+        pool: list[Rows] = []
+        waiting = 0
+        order = rng.permutation(len(self.files.groups)).tolist()
+        for i, block in enumerate(self.files.blocks(order)):
+            rows = self._side(block, "train")
+            pool.append(rows)
+            waiting += len(rows)
+            last = i + 1 == len(order)
+            if waiting < self._buffer_rows and not last:
+                continue
+            mixed = concatenate(pool)
+            shuffled = rng.permutation(len(mixed))
+            give = len(mixed) if last else (len(mixed) // 2 // self.batch_size) * self.batch_size
+            step = self.batch_size * max(1, _BLOCK_ROWS // self.batch_size)
+            for start in range(0, give, step):
+                index = shuffled[start : min(start + step, give)]
+                yield from _cut(self._tensors(mixed.take(index)), self.batch_size)
+            pool = [mixed.take(shuffled[give:])]
+            waiting = len(pool[0])
+
+    def _load(self) -> None:
+        parts: dict[Split, list[Rows]] = {"train": [], "heldout": []}
+        for block in self.files.blocks():
+            for side in parts:
+                parts[side].append(self._side(block, side))
+        self._memory = {side: concatenate(blocks) for side, blocks in parts.items()}
+        self.train_rows, self.heldout_rows = len(self._memory["train"]), len(self._memory["heldout"])
+
+    def _count(self) -> None:
+        self.heldout_rows = sum(
+            int(held_out(file.games(group), self.split_seed, self.heldout).sum())
+            for file, group in self.files.groups
+        )
+        self.train_rows = self.files.rows - self.heldout_rows
+
+    def _side(self, rows: Rows, split: Split) -> Rows:
+        if split == "all":
+            return rows
+        out = held_out(rows.game, self.split_seed, self.heldout)
+        return rows.take(np.flatnonzero(out if split == "heldout" else ~out))
+
+    def _tensors(self, rows: Rows) -> Batch:
+        return to_batch(rows, searched=self.files.selfplay)
+
+
+class TrainBatches:
+    """The training batches; every time round is one epoch, the next only once the last was used up."""
+
+    def __init__(self, data: RowsDataModule) -> None:
+        self.data = data
+
+    def __iter__(self) -> Iterator[Batch]:
+        data = self.data
+        yield from data.epoch(data._epoch, data._skip)
+        data.resume_at(data._epoch + 1, 0)
+
+
+class HeldOutBatches:
+    """The held-out batches in file order."""
+
+    def __init__(self, data: RowsDataModule) -> None:
+        self.data = data
+
+    def __iter__(self) -> Iterator[Batch]:
+        return self.data.batches("heldout")
+
+
+def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:
+    """Rows as tensors, see the module's page; memory is shared where types agree.
+
+    Args:
+        rows: at least one.
+        searched: whether `q` and `policy` are there; None: if the rows have them.
+    """
+    z = rows.z.astype(np.float32)
+    arrays: dict[str, NDArray[Any]] = {
+        "board": rows.board,
+        "jumper": rows.jumper,
+        "quiet": rows.quiet,
+        "legal": rows.legal,
+        "label": rows.label.astype(np.int64),
+        "z": z,
+        "z_known": rows.z_known,
+    }
+    if searched or (searched is None and rows.visits is not None):
+        q = z if rows.q is None else np.where(np.isnan(rows.q), z, rows.q)
+        arrays["q"] = q.astype(np.float32, copy=False)
+        if rows.visits is None:
+            policy = np.zeros((len(rows), 128), np.float32)
+            policy[np.arange(len(rows)), rows.label] = 1
+            arrays["policy"] = policy
+        else:
+            arrays["policy"] = rows.visits.dense(rows.label)
+    return {name: torch.from_numpy(a if a.flags.writeable else a.copy()) for name, a in arrays.items()}
+
+
+def _cut(block: Batch, size: int) -> Iterator[Batch]:
+    rows = len(block["label"])
+    for start in range(0, rows, size):
+        yield {name: tensor[start : start + size] for name, tensor in block.items()}

@@ -1,0 +1,57 @@
+"""Which games are held out, and which positions were seen: both by hashing, without lists or loops.
+
+A game is held out by a hash of its number and the seed, so the same game of the same source always lands on
+the same side, whatever else is in the data set, and rows of one game never on both.
+"""
+
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Split: TypeAlias = Literal["train", "heldout", "all"]
+Hashes: TypeAlias = NDArray[np.uint64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+
+
+def _mix(x: Hashes) -> Hashes:
+    """The finisher of SplitMix64: every input bit reaches every output bit."""
+    x = (x ^ (x >> np.uint64(30))) * _MIX_1
+    x = (x ^ (x >> np.uint64(27))) * _MIX_2
+    return x ^ (x >> np.uint64(31))
+
+
+def held_out(game: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
+    """Which rows belong to held-out games.
+
+    Args:
+        game: `[N]` integers, number of each row's game.
+        seed: another seed holds out other games.
+        share: of the games to hold out, 0 to 1; 0 holds out none.
+
+    Returns:
+        `[N]` bool.
+    """
+    start = np.uint64(seed % 2**64)
+    with np.errstate(over="ignore"):
+        mixed = _mix(game.astype(np.int64).view(np.uint64) + _mix(np.atleast_1d(start) + _GOLDEN) + _GOLDEN)
+    result: NDArray[np.bool_] = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53 < share
+    return result
+
+
+def position_keys(board: NDArray[np.int8], jumper: NDArray[np.int8]) -> Hashes:
+    """`[N]` uint64 hashes of positions, equal where board and jumper are; the quiet count is left out.
+
+    Args:
+        board: `[N, 32]` int8, mover's view.
+        jumper: `[N]` int8.
+    """
+    words = np.ascontiguousarray(board).view(np.uint64).reshape(-1, 4)
+    with np.errstate(over="ignore"):
+        key = _mix(jumper.astype(np.int64).view(np.uint64) + _GOLDEN)
+        for column in range(4):
+            key = _mix((key ^ words[:, column]) + _GOLDEN)
+    return key
