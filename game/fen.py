@@ -34,7 +34,9 @@ def parse_fen(text: str) -> Placement:
     compact = re.sub(r"\s+", "", text.strip().strip("\"'")).upper().rstrip(".")
     turn, *fields = compact.split(":")
     if turn not in ("B", "W"):
-        raise PositionError(f"FEN {text!r}: expected B or W (the side to move) before the first ':', found {turn!r}")
+        raise PositionError(
+            f"FEN {text!r}: expected B or W (the side to move) before the first ':', found {turn!r}"
+        )
     quiet = 0
     while fields and _CLOCK.match(fields[-1]):
         clock = fields.pop()
@@ -50,7 +52,9 @@ def parse_fen(text: str) -> Placement:
                 continue
             found = _PIECE.match(item)
             if not found:
-                raise PositionError(f"FEN {text!r}: expected a square such as 18, K18 or 1-12, found {item!r}")
+                raise PositionError(
+                    f"FEN {text!r}: expected a square such as 18, K18 or 1-12, found {item!r}"
+                )
             first = int(found[2])
             last = int(found[4]) if found[4] else first
             if not (1 <= first <= last <= 32):

@@ -115,7 +115,12 @@ def jump_sources(movers, kings, opp, empty):
 def step_sources(own, kings, empty):
     """Which of `own` can step, one set a direction: (up-right, down-right, down-left, up-left)."""
     crowned = own & kings
-    return crowned & down_left(empty), own & up_left(empty), own & up_right(empty), crowned & down_right(empty)
+    return (
+        crowned & down_left(empty),
+        own & up_left(empty),
+        own & up_right(empty),
+        crowned & down_right(empty),
+    )
 
 
 @njit(cache=True)

@@ -72,7 +72,9 @@ class Position:
         if self.own & self.opp:
             raise PositionError(f"two pieces on square {self._lowest_square(self.own & self.opp)}")
         if self.kings & ~(self.own | self.opp):
-            raise PositionError(f"a king on an empty square {self._lowest_square(self.kings & ~(self.own | self.opp))}")
+            raise PositionError(
+                f"a king on an empty square {self._lowest_square(self.kings & ~(self.own | self.opp))}"
+            )
         for pieces, last_row, name in (
             (self.own, kernels.LAST_ROW, names[0]),
             (self.opp, 0xF, names[1]),
@@ -81,15 +83,21 @@ class Position:
                 raise PositionError(f"{name} has {pieces.bit_count()} pieces, at most 12 are possible")
             stuck = pieces & ~self.kings & last_row
             if stuck:
-                raise PositionError(f"a man of {name} on its crowning row, square {self._lowest_square(stuck)}")
+                raise PositionError(
+                    f"a man of {name} on its crowning row, square {self._lowest_square(stuck)}"
+                )
         if self.quiet < 0:
             raise PositionError(f"expected quiet >= 0, found {self.quiet}")
         if self.jumper != -1:
             if not (0 <= self.jumper < 32 and self.own >> self.jumper & 1):
                 raise PositionError(f"no piece of the side to move at jumper index {self.jumper}")
             bit = 1 << self.jumper
-            if not kernels.can_jump(bit, bool(self.kings & bit), self.opp, ~(self.own | self.opp) & kernels.FULL):
-                raise PositionError(f"the piece on {square_of(self.jumper, self.black)} has no capture to go on with")
+            if not kernels.can_jump(
+                bit, bool(self.kings & bit), self.opp, ~(self.own | self.opp) & kernels.FULL
+            ):
+                raise PositionError(
+                    f"the piece on {square_of(self.jumper, self.black)} has no capture to go on with"
+                )
 
     def _lowest_square(self, bits: int) -> int:
         return square_of((bits & -bits).bit_length() - 1, self.black)
@@ -189,7 +197,9 @@ class Position:
         return self._after(label)
 
     def _after(self, label: int) -> "Position":
-        own, opp, kings, jumper, quiet, passed = kernels.apply_hop(self.own, self.opp, self.kings, self.quiet, label)
+        own, opp, kings, jumper, quiet, passed = kernels.apply_hop(
+            self.own, self.opp, self.kings, self.quiet, label
+        )
         return Position(own, opp, kings, self.black ^ passed, jumper, quiet)
 
     # --- whole moves --------------------------------------------------------------------------------
@@ -278,7 +288,9 @@ class Position:
 
     def _refusal(self, text: str, problem: str) -> str:
         moves = self.legal_moves()
-        where = f"legal: {', '.join(map(str, moves))}" if moves else "no legal move: the side to move has lost"
+        where = (
+            f"legal: {', '.join(map(str, moves))}" if moves else "no legal move: the side to move has lost"
+        )
         return f"'{text}' {problem} here ({where})"
 
 

@@ -28,7 +28,12 @@ Checkers.BYTES = 34  # type: ignore[attr-defined]  # 32 squares, jumper, quiet
 def pack(position: Position) -> State:
     """The state of a position."""
     first = position.own | position.opp << 32
-    second = position.kings | (position.jumper + 1) << _JUMPER | position.quiet << _QUIET | position.black << _BLACK
+    second = (
+        position.kings
+        | (position.jumper + 1) << _JUMPER
+        | position.quiet << _QUIET
+        | position.black << _BLACK
+    )
     return (first - (1 << 64) if first >> 63 else first), second
 
 

@@ -273,7 +273,9 @@ class Engine:
             raise RuntimeError("the root was not judged")
         lines.sort(key=lambda line: (line.move != best.move, -line.visits, -line.prior, line.move))
         proof = int(root["proof"])
-        value = float(PROOF_VALUE[proof]) if proof != NONE else float(root["total"]) / max(1, int(root["visits"]))
+        value = (
+            float(PROOF_VALUE[proof]) if proof != NONE else float(root["total"]) / max(1, int(root["visits"]))
+        )
         pv: list[str] = []
         position, line = here, best
         while line is not None and len(pv) < 40:

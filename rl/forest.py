@@ -99,7 +99,9 @@ EDGES_PER_NODE = 14
 """Room for edges: a checkers position has 6 legal hops on average, 12 and more with several kings."""
 
 
-def _shapes(trees: int, nodes: int, leaves: int, n_bytes: int, past: int) -> dict[str, tuple[tuple[int, ...], Any]]:
+def _shapes(
+    trees: int, nodes: int, leaves: int, n_bytes: int, past: int
+) -> dict[str, tuple[tuple[int, ...], Any]]:
     return {
         "nodes": ((trees, nodes), NODE),
         "edges": ((trees, nodes * EDGES_PER_NODE + 64), EDGE),

@@ -87,7 +87,9 @@ def make_records(trees: int, max_plies: int) -> Records:
     """Room for T games of up to `max_plies` plies (a quarter more rows for captures of several hops)."""
     rows = max_plies + max_plies // 4 + 16
     return Records(
-        np.zeros(trees, RECORD), np.zeros((trees, rows), ROW), np.zeros((trees, rows * COUNTS_PER_ROW + 64), COUNT)
+        np.zeros(trees, RECORD),
+        np.zeros((trees, rows), ROW),
+        np.zeros((trees, rows * COUNTS_PER_ROW + 64), COUNT),
     )
 
 

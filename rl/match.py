@@ -170,7 +170,9 @@ def _play_pairs(
     open_games = set(range(len(seats)))
     while open_games:
         for number, side in enumerate(sides):
-            mine = [t for t in sorted(open_games) if (seats[t][2].position.black == seats[t][1]) == (number == 0)]
+            mine = [
+                t for t in sorted(open_games) if (seats[t][2].position.black == seats[t][1]) == (number == 0)
+            ]
             visits = np.zeros(len(seats), np.int32)
             for t in mine:
                 visits[t] = 1 if int(side.root(t)["count"]) == 1 else sims

@@ -14,6 +14,9 @@ from ckai.game import Game, Position, kernels
 from ckai.rl.checkers import unpack
 from ckai.rl.games_played import UNDECIDED, Records
 
+RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1", UNDECIDED: "*"}
+"""PDN results by Black's score; in English draughts "1-0" means that Black won."""
+
 
 @dataclass(frozen=True)
 class FinishedGame:
@@ -34,8 +37,8 @@ class FinishedGame:
 
     @property
     def result_text(self) -> str:
-        """PDN result; in English draughts "1-0" means that Black won."""
-        return {1: "1-0", 0: "1/2-1/2", -1: "0-1", UNDECIDED: "*"}[self.result]
+        """PDN result."""
+        return RESULTS[self.result]
 
     def replay(self) -> Game:
         """The game as positions and moves."""
@@ -53,9 +56,11 @@ def take(records: Records, t: int) -> FinishedGame:
     """Copy the finished game of tree `t` out of the records."""
     game = records.games[t]
     n, v = int(game["rows"]), int(game["counts"])
-    return FinishedGame(
-        int(game["game"]), records.rows[t, :n].copy(), records.counts[t, :v].copy(), int(game["result"])
-    )
+    rows, result = records.rows[t, :n].copy(), int(game["result"])
+    # The record knows the first player; a game may start with White to move.
+    if result != UNDECIDED and n and not unpack(_state(rows[0])).black:
+        result = -result
+    return FinishedGame(int(game["game"]), rows, records.counts[t, :v].copy(), result)
 
 
 def _state(row: Any) -> tuple[int, int]:
@@ -117,20 +122,24 @@ def _visit_type() -> pa.StructType:
     return SELFPLAY_SCHEMA.field("visits").type.value_type
 
 
-def to_headers(games: Sequence[FinishedGame], source: str) -> pa.Table:
-    """The headers rows of games."""
-    games = sorted(games, key=lambda game: game.number)
-    n = len(games)
-    columns: dict[str, list[Any]] = {
-        "game": [game.number for game in games],
+def headers_of_rows(table: pa.Table, source: str) -> pa.Table:
+    """The headers of the games in self-play rows that are sorted by (game, ply, hop)."""
+    game = table["game"].to_numpy()
+    last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
+    z = table["z"].fill_null(UNDECIDED).to_numpy()[last]
+    black = table["black"].to_numpy()[last]
+    n = len(last)
+    results = [RESULTS[int(v) if b or v == UNDECIDED else -int(v)] for v, b in zip(z, black, strict=True)]
+    columns: dict[str, Any] = {
+        "game": game[last],
         "event": [source] * n,
         "date": [None] * n,
         "black": ["ckai"] * n,
         "white": ["ckai"] * n,
-        "result": [game.result_text for game in games],
+        "result": results,
         "opening": [None] * n,
-        "plies": [game.plies for game in games],
-        "line": [0] * n,
+        "plies": table["ply"].to_numpy()[last].astype(np.int32) + 1,
+        "line": np.zeros(n, np.int64),
         "source": [source] * n,
     }
     return pa.table(columns, schema=HEADERS_SCHEMA)

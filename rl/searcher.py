@@ -61,7 +61,7 @@ class Searcher:
         nodes: int = 1024,
         leaves: int = 1,
         puct: Puct | None = None,
-        game: Checkers | None = None,
+        game: Any = None,
         seed: int = 0,
     ) -> None:
         """Plant the trees.
@@ -72,17 +72,18 @@ class Searcher:
             nodes: most nodes of a tree; a search that needs more stops there.
             leaves: leaves of one tree in a batch (above 1, virtual loss spreads them).
             puct: constants of the search.
-            game: the draw rules.
+            game: its rules (see `ckai.rl.game_api`); checkers if None.
             seed: of the noise at the roots.
         """
         self.evaluator = evaluator
         self.game = game or Checkers()
         self.puct = puct or Puct()
         self.leaves = leaves
-        self.forest: Forest = plant(trees, nodes, leaves, Checkers.BYTES, self.game.quiet_limit + 2)  # type: ignore[attr-defined]
+        past = getattr(self.game, "quiet_limit", 0) + 2
+        self.forest: Forest = plant(trees, nodes, leaves, self.game.BYTES, past)
         self.forest.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
         batch = trees * leaves
-        self._logits = np.zeros((batch, Checkers.LABELS), np.float32)  # type: ignore[attr-defined]
+        self._logits = np.zeros((batch, self.game.LABELS), np.float32)
         self._values = np.zeros(batch, np.float32)
 
     def set_root(self, t: int, state: tuple[int, int], past: NDArray[np.int64] | None = None) -> None:

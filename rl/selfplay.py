@@ -165,7 +165,9 @@ def play_games(
 
     def work(group: int) -> None:
         try:
-            _play_group(evaluator, config, list(numbers[group::groups]), seed, hand_over, first, progress, stop)
+            _play_group(
+                evaluator, config, list(numbers[group::groups]), seed, hand_over, first, progress, stop
+            )
         except BaseException as error:
             errors.append(error)
             stop.set()
@@ -215,7 +217,9 @@ def _play_group(
             records.games[t]["status"] = IDLE
             return
         a, b = pack(first(number))
-        begin(game, forest, records, t, number, (np.int64(a), np.int64(b)), np.uint64(seed_stream(seed, number)))
+        begin(
+            game, forest, records, t, number, (np.int64(a), np.int64(b)), np.uint64(seed_stream(seed, number))
+        )
 
     for t in range(trees):
         start(t)

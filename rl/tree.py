@@ -301,7 +301,9 @@ def prepare_root(tree, puct):
             total += noise[i]
         for i in range(count):
             old = tree.edges[first + i].prior
-            tree.edges[first + i].prior = (1.0 - puct.noise_epsilon) * old + puct.noise_epsilon * noise[i] / total
+            tree.edges[first + i].prior = (1.0 - puct.noise_epsilon) * old + puct.noise_epsilon * noise[
+                i
+            ] / total
 
 
 @njit(cache=True, nogil=True)

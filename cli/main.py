@@ -1,0 +1,96 @@
+"""`ckai`: the commands in the order of the pipeline, imported only when one is run.
+
+Nothing here may import torch, numba, numpy, pyarrow or rich: `ckai --help` answers at once.
+"""
+
+import difflib
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+COMMANDS = {
+    "parse": "Read games from PDN files into rows.",
+    "stats": "Show what is in a data set.",
+    "pretrain": "Train a network on the moves of games.",
+    "evaluate": "Measure a network on held-out games.",
+    "selfplay": "Go on learning from games against itself.",
+    "play": "Play against a network in the terminal.",
+    "perft": "Count the moves from a position, to check the rules.",
+}
+"""Every command is the object `command` of the module `ckai.cli.<name>`."""
+
+
+class _Lazy(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"ckai.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            hint = f"Did you mean '{close[0]}'?" if close else f"Commands: {', '.join(COMMANDS)}."
+            raise click.UsageError(f"No such command '{args[0]}'. {hint}", ctx) from error
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.version_option(package_name="ckai", prog_name="ckai")
+def cli(debug: bool) -> None:
+    """Teach a network to play checkers (8x8 English draughts), and play against it.
+
+    \b
+    ckai parse games.pdn                      PDN -> rows
+    ckai pretrain                             rows -> pretrained.ckpt
+    ckai selfplay --init pretrained.ckpt      goes on from its own games
+    ckai play                                 a game in the terminal
+    """
+
+
+def main() -> None:
+    """The entry point: errors are one line and exit status 1, wrong usage 2, Ctrl-C 130."""
+    debug = "--debug" in sys.argv
+    # Wherever it stands in the line.
+    arguments = [word for word in sys.argv[1:] if word != "--debug"]
+    try:
+        status = cli.main(arguments, standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("ckai: stopped", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output is gone; nothing more can be said there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except Exception as error:
+        if debug:
+            raise
+        click.echo(_one_line(error), err=True)
+        sys.exit(1)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _one_line(error: Exception) -> str:
+    """What went wrong; for errors that are no answer to what the user gave, their type and how to see more."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    expected = type(error).__module__.startswith("ckai.") or isinstance(error, (OSError, ValueError))
+    if expected:
+        return f"ckai: error: {text}"
+    return f"ckai: error: {type(error).__name__}: {text} (run with --debug for the traceback)"

@@ -1,0 +1,122 @@
+"""Settings of a run of self-play, small and typed; a run keeps them in its `config.json`."""
+
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from typing import Any, TypeVar
+
+from ckai.rl.selfplay import SelfPlayConfig
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnConfig:
+    """How a generation learns from the games of the last ones.
+
+    Raises:
+        ValueError: a value out of range, named.
+    """
+
+    window: int = 4
+    """Generations whose games are learned from, this one included."""
+    epochs: int = 2
+    batch_size: int = 512
+    lr: float = 5e-4
+    """At the peak of the one-cycle schedule."""
+    weight_decay: float = 0.05
+    value_weight: float = 1.0
+    """Of the value's squared error beside the policy's cross-entropy."""
+    q_weight: float = 0.5
+    """The value's target is (1 - w) z + w q; this is w."""
+    mask_illegal: bool = True
+    """Leave illegal labels out of the policy's loss: the search never asks for them."""
+
+    def __post_init__(self) -> None:
+        for name in ("window", "epochs", "batch_size"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"expected {name} >= 1, found {getattr(self, name)}")
+        if not self.lr > 0:
+            raise ValueError(f"expected lr > 0, found {self.lr}")
+        for name in ("weight_decay", "value_weight"):
+            if not getattr(self, name) >= 0:
+                raise ValueError(f"expected {name} >= 0, found {getattr(self, name)}")
+        if not 0 <= self.q_weight <= 1:
+            raise ValueError(f"expected q_weight in [0, 1], found {self.q_weight}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateConfig:
+    """The match that a new network must pass before it replaces the old one.
+
+    Raises:
+        ValueError: a value out of range, named.
+    """
+
+    games: int = 100
+    """Games of the match, an even number: every opening is played with both colours. 0: no match, no gate."""
+    sims: int = 0
+    """Visits a move for both; 0 = those of self-play."""
+    threshold: float = 0.55
+    """Share of the points that the new network must reach; 0 = any score passes, the match is only measured."""
+    opening_plies: int = 4
+    """Random plies before a game of the match starts."""
+
+    def __post_init__(self) -> None:
+        if self.games < 0 or self.games % 2:
+            raise ValueError(f"expected an even number of gate games >= 0, found {self.games}")
+        if not 0 <= self.threshold <= 1:
+            raise ValueError(f"expected a gate threshold in [0, 1], found {self.threshold}")
+        for name in ("sims", "opening_plies"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"expected gate {name} >= 0, found {getattr(self, name)}")
+
+
+MOST_GAMES = 1_000_000
+"""Games of a generation are numbered from generation * MOST_GAMES on, so that numbers never meet."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """All settings of a run.
+
+    Raises:
+        ValueError: a value out of range, named.
+    """
+
+    games: int = 400
+    """Games of self-play in a generation."""
+    seed: int = 0
+    selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
+    learn: LearnConfig = field(default_factory=LearnConfig)
+    gate: GateConfig = field(default_factory=GateConfig)
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.games < MOST_GAMES:
+            raise ValueError(f"expected games from 1 to {MOST_GAMES - 1}, found {self.games}")
+        if self.seed < 0:
+            raise ValueError(f"expected seed >= 0, found {self.seed}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Any) -> "RunConfig":
+        """The settings that `to_dict` gave.
+
+        Raises:
+            ValueError: an unknown setting or a value out of range, named.
+        """
+        return _build(cls, data, "")
+
+
+def _build(cls: type[T], data: Any, path: str) -> T:
+    if not isinstance(data, dict):
+        raise ValueError(f"expected settings{path and f' for {path}'}, found {type(data).__name__}")
+    parts: dict[str, Any] = {f.name: f.type for f in fields(cls)}  # type: ignore[arg-type]
+    values = {}
+    for name, value in data.items():
+        if name not in parts:
+            raise ValueError(f"unknown setting {path}{name}; expected one of {', '.join(sorted(parts))}")
+        kind = parts[name]
+        values[name] = _build(kind, value, f"{name}.") if is_dataclass(kind) else value
+    return cls(**values)

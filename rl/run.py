@@ -1,0 +1,410 @@
+"""A run of self-play: generations of games, learning and judging, in a folder that survives a kill.
+
+    config.json             the settings
+    gen_0000/network.ckpt   the network it began with
+    gen_0001/shards/        games as they end, until all are there
+    gen_0001/rows.parquet   rows of the generation's games; games.pdn and rows.headers.parquet beside it
+    gen_0001/training.ckpt  where learning is, until it is done
+    gen_0001/candidate.ckpt what it learned
+    gen_0001/match.json     how the candidate did against the network that played; match.pdn the games
+    gen_0001/network.ckpt   the network that plays the next generation
+    gen_0001/done.json      everything measured; only now the generation is over
+    best.ckpt               the network of the last generation that is over
+    metrics.csv, metrics.png, tensorboard/   the same numbers for people, made anew from every done.json
+
+Every file is written under a temporary name and renamed, and each stage looks only at what the one before
+left whole. So a run that was killed goes on by starting it again.
+"""
+
+import json
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.schema import headers_path
+from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from ckai.models.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
+from ckai.models.training import train
+from ckai.rl.as_pdn import match_pdn
+from ckai.rl.config import MOST_GAMES, RunConfig
+from ckai.rl.evaluators import Evaluator, load_evaluator
+from ckai.rl.match import MatchGame, play_match, random_openings
+from ckai.rl.rng import seed_stream
+from ckai.rl.rows import headers_of_rows
+from ckai.rl.selfplay import Progress, play_games
+from ckai.rl.shards import RunError, ShardWriter, merge, read_shards, write_table, write_text
+from ckai.rl.tree import Puct
+from ckai.rl.views import write_views
+
+
+@dataclass
+class Event:
+    """What a run is doing, for whoever watches."""
+
+    generation: int
+    stage: str
+    """`selfplay`, `learn`, `judge` or `done`."""
+    done: int
+    total: int
+    info: dict[str, Any] = field(default_factory=dict)
+
+
+Watch = Callable[[Event], None]
+
+
+class Run:
+    """A run folder. Use it as a context manager: only one process may work on a run."""
+
+    def __init__(self, folder: Path, config: RunConfig) -> None:
+        self.folder, self.config = folder, config
+
+    # --- making and opening -------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, folder: Path, init: Path, config: RunConfig) -> "Run":
+        """Start a run from a checkpoint.
+
+        Raises:
+            RunError: the folder already holds something.
+            CheckpointError: the checkpoint does not fit.
+        """
+        # A run that was killed while it was made has no settings yet: it is made again.
+        if folder.exists() and {path.name for path in folder.iterdir()} - {"gen_0000"}:
+            raise RunError(f"{folder}: expected no such folder or an empty one, found files that are no run")
+        checkpoint = load_checkpoint(init)
+        first = folder / "gen_0000"
+        first.mkdir(parents=True, exist_ok=True)
+        save_checkpoint(
+            first / "network.ckpt",
+            checkpoint.network(),
+            metrics=checkpoint.metrics,
+            info={**checkpoint.info, "init": str(init)},
+        )
+        # The settings come last: a folder with them is a run.
+        write_text(json.dumps(config.to_dict(), indent=2) + "\n", folder / "config.json")
+        return cls(folder, config)
+
+    @classmethod
+    def open(cls, folder: Path) -> "Run":
+        """Open a run to go on with it or to look at it.
+
+        Raises:
+            RunError: the folder is no run, or its settings cannot be read.
+        """
+        path = folder / "config.json"
+        try:
+            return cls(folder, RunConfig.from_dict(json.loads(path.read_text(encoding="utf-8"))))
+        except FileNotFoundError:
+            raise RunError(f"{folder}: expected a run with a config.json, found none") from None
+        except ValueError as error:
+            raise RunError(f"{path}: {error}") from error
+
+    @staticmethod
+    def exists(folder: Path) -> bool:
+        """Whether a folder holds a run."""
+        return (folder / "config.json").exists()
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Keep other processes off the run.
+
+        Raises:
+            RunError: another process works on it.
+        """
+        import fcntl
+
+        with (self.folder / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise RunError(
+                    f"{self.folder}: another process is working on this run; wait for it or stop it"
+                ) from None
+            yield
+
+    # --- what is there ------------------------------------------------------------------------------
+
+    def path(self, generation: int, name: str = "") -> Path:
+        """A generation's folder, or a file in it."""
+        return self.folder / f"gen_{generation:04d}" / name
+
+    @property
+    def generations(self) -> int:
+        """Generations that are over."""
+        n = 0
+        while self.path(n + 1, "done.json").exists():
+            n += 1
+        return n
+
+    @property
+    def network(self) -> Path:
+        """The network of the last generation that is over."""
+        return self.path(self.generations, "network.ckpt")
+
+    def history(self) -> list[dict[str, Any]]:
+        """What was measured in each generation that is over."""
+        return [
+            json.loads(self.path(n, "done.json").read_text(encoding="utf-8"))
+            for n in range(1, self.generations + 1)
+        ]
+
+    # --- going on -----------------------------------------------------------------------------------
+
+    def go(self, generations: int, watch: Watch, *, backend: str = "auto") -> None:
+        """Go on until `generations` are over in all.
+
+        Args:
+            generations: of the whole run; those already over are not repeated.
+            watch: is told of every step.
+            backend: see `load_evaluator`.
+
+        Raises:
+            RunError: the run cannot go on.
+        """
+        with self.lock():
+            for rest in self.folder.rglob(".*.tmp"):
+                with suppress(OSError):
+                    rest.unlink()
+            while self.generations < generations:
+                self._generation(self.generations + 1, watch, backend)
+            self._show()
+
+    def _generation(self, n: int, watch: Watch, backend: str) -> None:
+        self.path(n).mkdir(exist_ok=True)
+        player = load_evaluator(self.path(n - 1, "network.ckpt"), backend)
+        try:
+            played = self._play(n, player, watch)
+            learned = self._learn(n, watch)
+            judged = self._judge(n, player, watch, backend)
+        finally:
+            player.close()
+        accepted = judged["accepted"]
+        chosen = self.path(n, "candidate.ckpt") if accepted else self.path(n - 1, "network.ckpt")
+        _copy(chosen, self.path(n, "network.ckpt"))
+        measured = {
+            "generation": n,
+            "selfplay": played,
+            "learn": learned,
+            "match": judged,
+            "accepted": accepted,
+        }
+        write_text(json.dumps(measured, indent=2) + "\n", self.path(n, "done.json"))
+        self._show()
+        watch(Event(n, "done", 1, 1, measured))
+
+    def _show(self) -> None:
+        """Everything that is made anew from the generations that are over."""
+        _copy(self.network, self.folder / "best.ckpt")
+        if self.generations:
+            write_views(self.folder, self.history())
+
+    # --- playing ------------------------------------------------------------------------------------
+
+    def _play(self, n: int, player: Evaluator, watch: Watch) -> dict[str, Any]:
+        rows_path, summary = self.path(n, "rows.parquet"), self.path(n, "selfplay.json")
+        shards = self.path(n, "shards")
+        if not summary.exists():
+            tables, pdn, damaged = read_shards(shards)
+            numbers = [number for number in self._numbers(n) if number not in pdn]
+            progress = Progress(games=len(pdn), rows=sum(table.num_rows for table in tables))
+            for line in damaged:
+                watch(Event(n, "selfplay", len(pdn), self.config.games, {"warning": line}))
+            seconds = self._play_missing(n, player, numbers, progress, watch)
+            tables, pdn, damaged = read_shards(shards)
+            if damaged or sorted(pdn) != list(self._numbers(n)):
+                raise RunError(
+                    f"{shards}: expected {self.config.games} games, found {len(pdn)}; start the run again"
+                )
+            table = merge(tables)
+            write_table(headers_of_rows(table, f"{self.folder.name} generation {n}"), headers_path(rows_path))
+            write_text("\n".join(pdn[number] for number in sorted(pdn)), self.path(n, "games.pdn"))
+            write_table(table, rows_path)
+            evaluations = progress.evaluations
+            write_text(json.dumps(_describe(table, seconds, evaluations)) + "\n", summary)
+        shutil.rmtree(shards, ignore_errors=True)
+        measured: dict[str, Any] = json.loads(summary.read_text(encoding="utf-8"))
+        return measured
+
+    def _numbers(self, n: int) -> range:
+        return range(n * MOST_GAMES, n * MOST_GAMES + self.config.games)
+
+    def _play_missing(
+        self, n: int, player: Evaluator, numbers: list[int], progress: Progress, watch: Watch
+    ) -> float:
+        writer = ShardWriter(self.path(n, "shards"), n)
+        begun, stop = time.monotonic(), threading.Event()
+
+        def tell() -> None:
+            while not stop.wait(0.2):
+                rate = progress.evaluations / max(1e-9, time.monotonic() - begun)
+                watch(
+                    Event(n, "selfplay", progress.games, self.config.games, {"evaluations_per_second": rate})
+                )
+
+        teller = threading.Thread(target=tell, daemon=True)
+        teller.start()
+        try:
+            play_games(
+                player,
+                self.config.selfplay,
+                numbers,
+                seed=seed_stream(self.config.seed, n),
+                on_game=writer.add,
+                progress=progress,
+            )
+        finally:
+            writer.flush()
+            stop.set()
+            teller.join()
+        return time.monotonic() - begun
+
+    # --- learning -----------------------------------------------------------------------------------
+
+    def _learn(self, n: int, watch: Watch) -> dict[str, Any]:
+        candidate, saved = self.path(n, "candidate.ckpt"), self.path(n, "training.ckpt")
+        if candidate.exists():
+            saved.unlink(missing_ok=True)
+            return dict(load_checkpoint(candidate).metrics)
+        settings = self.config.learn
+        files = [self.path(g, "rows.parquet") for g in range(max(1, n - settings.window + 1), n + 1)]
+        seed = seed_stream(self.config.seed, n, 1) % 2**31
+        games = len(files) * self.config.games
+        data = RowsDataModule(
+            files,
+            batch_size=settings.batch_size,
+            heldout=0.05 if games >= 100 else 0.0,
+            split_seed=self.config.seed,
+            seed=seed,
+        )
+        old = load_checkpoint(self.path(n - 1, "network.ckpt"))
+        network, state = old.network(), None
+        if saved.exists():
+            try:
+                found = load_checkpoint(saved)
+                network, state = found.network(), found.training
+            except CheckpointError as error:
+                saved.replace(saved.with_suffix(".damaged"))
+                watch(Event(n, "learn", 0, 1, {"warning": f"{error}; set aside, learning begins anew"}))
+        config = TrainConfig(
+            epochs=settings.epochs,
+            batch_size=settings.batch_size,
+            patience=0,
+            seed=seed,
+            loss=LossConfig(
+                value_weight=settings.value_weight,
+                mask_illegal=settings.mask_illegal,
+                target=TargetConfig(q_weight=settings.q_weight),
+            ),
+            optimizer=OptimizerConfig(lr=settings.lr, weight_decay=settings.weight_decay),
+        )
+        info = {**old.info, "generation": n, "run": self.folder.name}
+        final = train(
+            network,
+            data,
+            config,
+            state=state,
+            save=lambda now: save_checkpoint(saved, network, info=info, training=now),
+            save_seconds=20.0,
+            progress=lambda p: watch(
+                Event(n, "learn", p.epoch * p.batches + p.batch, p.epochs * p.batches, dict(p.report))
+            ),
+        )
+        last = {k: float(v) for k, v in final["history"][-1].items()}
+        measured = {"rows": data.train_rows, "heldout_rows": data.heldout_rows, **last}
+        save_checkpoint(candidate, network, metrics=measured, info=info)
+        saved.unlink(missing_ok=True)
+        return measured
+
+    # --- judging ------------------------------------------------------------------------------------
+
+    def _judge(self, n: int, player: Evaluator, watch: Watch, backend: str) -> dict[str, Any]:
+        path, gate = self.path(n, "match.json"), self.config.gate
+        if not path.exists():
+            measured: dict[str, Any] = {"games": 0, "accepted": True}
+            if gate.games:
+                begun, done = time.monotonic(), 0
+                openings = random_openings(
+                    gate.games // 2, gate.opening_plies, seed_stream(self.config.seed, n, 2)
+                )
+
+                def tell(game: MatchGame) -> None:
+                    nonlocal done
+                    done += 1
+                    watch(Event(n, "judge", done, gate.games))
+
+                candidate = load_evaluator(self.path(n, "candidate.ckpt"), backend)
+                try:
+                    result = play_match(
+                        candidate,
+                        player,
+                        openings,
+                        sims=gate.sims or self.config.selfplay.sims,
+                        puct=Puct(
+                            c_init=self.config.selfplay.c_puct,
+                            fpu_reduction=self.config.selfplay.fpu_reduction,
+                        ),
+                        max_plies=self.config.selfplay.max_plies,
+                        threads=os.cpu_count() or 1,
+                        on_game=tell,
+                    )
+                finally:
+                    candidate.close()
+                measured = {**result.summary(), "accepted": result.score >= gate.threshold}
+                measured["seconds"] = round(time.monotonic() - begun, 3)
+                names = (f"{self.folder.name} gen {n} candidate", f"{self.folder.name} gen {n - 1} network")
+                write_text(match_pdn(result, *names), self.path(n, "match.pdn"))
+            write_text(json.dumps(measured) + "\n", path)
+        judged: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return judged
+
+
+def _describe(table: Any, seconds: float, evaluations: int) -> dict[str, Any]:
+    """What there is to say of a generation's games; times are those of the last start."""
+    game, ply = table["game"].to_numpy(), table["ply"].to_numpy()
+    last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
+    z, black = (
+        table["z"].to_pandas().to_numpy(dtype=float)[last],
+        table["black"].to_numpy(zero_copy_only=False)[last],
+    )
+    for_black = np.where(black, z, -z)
+    q, all_z = table["q"].to_numpy(), table["z"].to_pandas().to_numpy(dtype=float)
+    known = ~np.isnan(all_z)
+    return {
+        "games": len(last),
+        "rows": table.num_rows,
+        "plies_mean": float(np.mean(ply[last] + 1)),
+        "black_won": int(np.sum(for_black == 1)),
+        "drawn": int(np.sum(for_black == 0)),
+        "white_won": int(np.sum(for_black == -1)),
+        "unknown": int(np.sum(np.isnan(for_black))),
+        "q_z_mse": float(np.mean((q[known] - all_z[known]) ** 2)) if known.any() else None,
+        "seconds": round(seconds, 3),
+        "evaluations_per_second": round(evaluations / max(seconds, 1e-9), 1),
+    }
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file under a temporary name and rename it."""
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    shutil.copyfile(source, temporary)
+    temporary.replace(target)
+
+
+def fresh_folder(runs: Path = Path("runs")) -> Path:
+    """The first of `runs/run-001`, `runs/run-002`, ... that does not exist."""
+    n = 1
+    while (runs / f"run-{n:03d}").exists():
+        n += 1
+    return runs / f"run-{n:03d}"
+
+
+__all__ = ["Event", "Run", "RunError", "fresh_folder"]

@@ -1,0 +1,120 @@
+"""Finished games on disk, a few at a time: what is written is whole, and a kill loses only games under way.
+
+A shard is a Parquet file of whole games, written to a temporary name, flushed and renamed. The rows and
+headers of a game are in the same file (the header as metadata of the shard), so that there is nothing to
+fall apart.
+"""
+
+import json
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ckai.rl.as_pdn import finished_pdn
+from ckai.rl.rows import FinishedGame, to_table
+
+_GAMES_KEY = b"ckai.games"
+
+
+class RunError(RuntimeError):
+    """A run that cannot start or go on; one line that says what was found and what to do."""
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write a Parquet file under a temporary name, flush it to the disk and rename it."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            pq.write_table(table, file, compression="zstd", row_group_size=65536)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+def write_text(text: str, path: Path) -> None:
+    """The same for text."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
+
+
+class ShardWriter:
+    """Collects finished games and writes a shard every `games` games or `seconds` seconds."""
+
+    def __init__(self, folder: Path, generation: int, *, games: int = 64, seconds: float = 10.0) -> None:
+        self.folder, self.generation = folder, generation
+        self.games, self.seconds = games, seconds
+        self._waiting: list[FinishedGame] = []
+        self._flushed = time.monotonic()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def add(self, game: FinishedGame) -> None:
+        """Take a game; write when enough wait."""
+        self._waiting.append(game)
+        if len(self._waiting) >= self.games or time.monotonic() - self._flushed > self.seconds:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the games that wait."""
+        if self._waiting:
+            self._waiting.sort(key=lambda game: game.number)
+            table = to_table(self._waiting, self.generation)
+            games = [{"game": g.number, "pdn": finished_pdn(g, self.generation)} for g in self._waiting]
+            metadata = {**table.schema.metadata, _GAMES_KEY: json.dumps(games).encode()}
+            # Named after its first game: no two shards share one, and a game is only ever in one shard.
+            write_table(
+                table.replace_schema_metadata(metadata),
+                self.folder / f"{self._waiting[0].number:012d}.parquet",
+            )
+            self._waiting = []
+        self._flushed = time.monotonic()
+
+
+def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, str], list[str]]:
+    """All shards of a folder.
+
+    Returns:
+        Their tables, the PDN of each game by its number, and a line for each shard that was set aside because
+        it cannot be read (its games are to be played again).
+    """
+    tables, pdn, damaged = [], {}, []
+    for path in sorted(folder.glob("*.parquet")):
+        try:
+            table = pq.read_table(path)
+            games = json.loads(table.schema.metadata[_GAMES_KEY])
+        except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+            aside = path.with_suffix(".damaged")
+            path.replace(aside)
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            damaged.append(
+                f"{path}: expected a shard of games, found a damaged file ({reason}); set aside as {aside.name}"
+            )
+            continue
+        tables.append(table)
+        pdn.update({game["game"]: game["pdn"] for game in games})
+    return tables, pdn, damaged
+
+
+def merge(tables: Sequence[pa.Table]) -> pa.Table:
+    """One table of all shards, sorted by (game, ply, hop)."""
+    table = pa.concat_tables([t.replace_schema_metadata(None) for t in tables])
+    table = table.sort_by([("game", "ascending"), ("ply", "ascending"), ("hop", "ascending")])
+    metadata = {key: value for key, value in tables[0].schema.metadata.items() if key != _GAMES_KEY}
+    return table.replace_schema_metadata(metadata)

@@ -1,0 +1,30 @@
+"""Kernels are compiled into a cache of the tests' own, named after the sources.
+
+Numba's cache does not notice an edit in a function that a cached one calls, and games that only tests know
+must not end up in the cache of the user.
+"""
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli", "tests")
+
+
+def _fresh_cache() -> None:
+    digest = hashlib.sha256()
+    for path in sorted(p for room in ROOMS for p in (ROOT / room).rglob("*.py")):
+        digest.update(path.read_bytes())
+    caches = ROOT / ".pytest_cache" / "numba"
+    mine = caches / digest.hexdigest()[:16]
+    if caches.is_dir():
+        for old in caches.iterdir():
+            if old != mine:
+                shutil.rmtree(old, ignore_errors=True)
+    os.environ["NUMBA_CACHE_DIR"] = str(mine)
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:
+    _fresh_cache()

@@ -1,0 +1,206 @@
+"""Self-play and matches: games by the rules, rows that say what happened, the same by seed."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ckai.datasets.schema import SELFPLAY_SCHEMA
+from ckai.game import Position
+from ckai.rl.checkers import pack
+from ckai.rl.evaluators import UniformEvaluator
+from ckai.rl.match import play_match, random_openings
+from ckai.rl.rows import headers_of_rows, to_table
+from ckai.rl.searcher import Searcher
+from ckai.rl.selfplay import SelfPlayConfig, play_games
+
+
+class Hashed(UniformEvaluator):
+    """Answers that depend on the position alone, like a network's."""
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits, values = super().evaluate(boards, out_logits, out_values)
+        mix = boards.astype(np.int64) @ np.arange(1, 35) ** 3
+        logits[:] = np.sin(mix[:, None] * np.arange(1, 129))
+        values[:] = np.sin(mix) * 0.5
+        return logits, values
+
+
+class Material(UniformEvaluator):
+    """The balance of men (1) and kings (3)."""
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits, values = super().evaluate(boards, out_logits, out_values)
+        values[:] = np.tanh(boards[:, :32].sum(axis=1) * 0.3)
+        return logits, values
+
+
+def play(n=12, seed=3, **settings):
+    games = []
+    config = SelfPlayConfig(**{"sims": 24, "in_flight": 8, "groups": 2, **settings})
+    play_games(Hashed(), config, range(n), seed=seed, on_game=games.append)
+    return sorted(games, key=lambda game: game.number)
+
+
+def as_plain(games):
+    return [(g.number, g.result, repr(g.rows.tolist()), g.counts.tolist()) for g in games]
+
+
+def test_every_game_is_legal_and_ends_as_the_rules_say():
+    for game in play():
+        replayed = game.replay()
+        outcome = replayed.outcome()
+        assert (outcome.result if outcome else "*") == game.result_text
+        assert len(replayed.moves) == game.plies
+        # It did not go on after its end.
+        replayed.pop()
+        assert replayed.outcome() is None
+
+
+def test_each_number_is_played_once():
+    assert [game.number for game in play(13)] == list(range(13))
+
+
+def test_a_game_is_the_same_by_seed_in_one_thread_or_two():
+    assert as_plain(play()) == as_plain(play())
+    assert as_plain(play(groups=1, in_flight=1)) == as_plain(play(groups=3, in_flight=5))
+
+
+def test_another_seed_plays_other_games():
+    assert as_plain(play(seed=3)) != as_plain(play(seed=4))
+
+
+def test_rows_say_what_happened():
+    games = play()
+    table = to_table(games, 5)
+    table.validate(full=True)
+    assert table.schema.equals(SELFPLAY_SCHEMA)
+    rows = table.to_pylist()
+    keys = [(r["game"], r["ply"], r["hop"]) for r in rows]
+    assert keys == sorted(set(keys))
+    at = 0
+    for game in games:
+        position = Position.start()
+        winner = {1: True, -1: False}.get(game.result)
+        for _ in range(len(game.rows)):
+            row = rows[at]
+            at += 1
+            assert row["black"] == position.black
+            assert row["board"] == position.board.tolist()
+            assert row["jumper"] == position.jumper
+            assert row["quiet"] == position.quiet
+            legal = np.unpackbits(np.frombuffer(row["legal"], np.uint8), bitorder="little")
+            assert np.flatnonzero(legal).tolist() == position.legal_labels()
+            assert [v["label"] for v in row["visits"]] == position.legal_labels()
+            assert sum(v["count"] for v in row["visits"]) >= 1
+            assert -1 <= row["q"] <= 1
+            assert row["generation"] == 5
+            assert row["z"] == (0 if winner is None else 1 if winner == position.black else -1)
+            position = position.push_label(row["label"])
+    assert at == len(rows)
+
+
+def test_an_unfinished_game_has_no_result():
+    table = to_table(play(4, max_plies=6), 1)
+    assert table["z"].null_count == table.num_rows
+    headers = headers_of_rows(table, "test")
+    assert headers["result"].to_pylist() == ["*"] * 4
+    assert headers["plies"].to_pylist() == [6] * 4
+
+
+def test_headers_tell_the_results():
+    games = play()
+    headers = headers_of_rows(to_table(games, 1), "test")
+    assert headers["result"].to_pylist() == [game.result_text for game in games]
+    assert headers["plies"].to_pylist() == [game.plies for game in games]
+
+
+def test_games_can_start_elsewhere():
+    start = Position.from_fen("W:WK18,K15:BK4")
+    games = []
+    config = SelfPlayConfig(sims=50, in_flight=2, groups=1, noise_epsilon=0, temperature=0)
+    play_games(UniformEvaluator(), config, range(2), seed=0, on_game=games.append, starts=lambda _: start)
+    assert all(game.replay().positions[0] == start for game in games)
+    # White is the first player here and wins by force; Black's score is -1 all the same.
+    assert {game.result_text for game in games} == {"0-1"}
+    assert set(to_table(games, 1)["z"].to_pylist()) == {1, -1}
+    for row in to_table(games, 1).to_pylist():
+        assert row["z"] == (-1 if row["black"] else 1)
+
+
+def test_an_error_in_the_evaluator_ends_the_run():
+    class Broken(UniformEvaluator):
+        def evaluate(self, boards, out_logits=None, out_values=None):
+            raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        play_games(Broken(), SelfPlayConfig(in_flight=4), range(4), seed=0, on_game=lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("sims", 0), ("noise_alpha", 0), ("noise_epsilon", 1.5), ("in_flight", 0), ("repetition_limit", 1)],
+)
+def test_settings_out_of_range_are_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        SelfPlayConfig(**{name: value})
+
+
+def test_openings_are_different_and_playable():
+    openings = random_openings(100, 3, seed=1)
+    assert len({p.key for p in openings}) == 100
+    assert all(p.legal_moves() for p in openings)
+    assert random_openings(100, 3, seed=1) == openings
+
+
+def test_more_openings_than_there_are_repeat():
+    assert len(random_openings(20, 1, seed=1)) == 20
+
+
+def test_a_match_plays_both_colours_of_every_opening():
+    openings = random_openings(5, 3, seed=1)
+    result = play_match(Hashed(), UniformEvaluator(), openings, sims=12)
+    assert [(g.pair, g.a_black) for g in result.games] == [(i, c) for i in range(5) for c in (True, False)]
+    for game in result.games:
+        assert game.game.positions[0] == openings[game.pair]
+        assert game.outcome == game.game.outcome()
+    assert result.wins + result.draws + result.losses == 10
+
+
+def test_a_match_against_oneself_is_even():
+    result = play_match(Hashed(), Hashed(), random_openings(6, 3, seed=2), sims=12)
+    assert result.score == 0.5
+
+
+def test_a_match_is_the_same_in_one_thread_or_two():
+    openings = random_openings(6, 3, seed=2)
+    one = play_match(Hashed(), UniformEvaluator(), openings, sims=12, threads=1)
+    two = play_match(Hashed(), UniformEvaluator(), openings, sims=12, threads=3)
+    assert [[str(m) for m in g.game.moves] for g in one.games] == [
+        [str(m) for m in g.game.moves] for g in two.games
+    ]
+
+
+def test_more_simulations_win_matches():
+    # A search of 100 visits against one of 2, both counting material.
+    openings = random_openings(6, 3, seed=5)
+    score = 0.0
+    for opening in openings:
+        for strong_black in (True, False):
+            sides = {strong_black: 100, not strong_black: 2}
+            searcher = {black: Searcher(Material(), nodes=300) for black in sides}
+            position, plies = opening, 0
+            while position.legal_labels() and position.quiet < 80 and plies < 300:
+                mine = searcher[position.black]
+                mine.set_root(0, pack(position))
+                mine.run(np.array([sides[position.black]], np.int32))
+                position = position.push_label(mine.best(0))
+                plies += 1
+            if position.legal_labels():
+                score += 0.5
+            else:
+                score += position.black != strong_black
+    assert score >= 10
+
+
+def test_arrow_table_of_one_game():
+    assert isinstance(to_table(play(1), 0), pa.Table)

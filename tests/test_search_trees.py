@@ -1,0 +1,292 @@
+"""The search on trees drawn by hand, each named after the rule it shows, and against a plain Python twin."""
+
+import importlib.util
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ckai.rl.forest import DRAW, LOSS, NONE, WIN
+from ckai.rl.searcher import Searcher
+from ckai.rl.tree import Puct
+
+_spec = importlib.util.spec_from_file_location("tree_game", Path(__file__).with_name("tree_game.py"))
+assert _spec
+assert _spec.loader
+tree_game = importlib.util.module_from_spec(_spec)
+sys.modules["tree_game"] = tree_game
+_spec.loader.exec_module(tree_game)
+Leaf, draw = tree_game.Leaf, tree_game.draw
+
+PUCT = Puct(c_init=1.5)
+
+
+def search(root: Any, sims: int, puct: Puct = PUCT, leaves: int = 1) -> Searcher:
+    game, oracle, _ = draw(root)
+    searcher = Searcher(oracle, nodes=2000, leaves=leaves, puct=puct, game=game)
+    searcher.set_root(0, (0, 0))
+    searcher.run(np.array([sims], np.int32))
+    return searcher
+
+
+def edges(searcher: Searcher, node: int = 0) -> Any:
+    record = searcher.forest.nodes[0, node]
+    return searcher.forest.edges[0, record["first"] : record["first"] + record["count"]]
+
+
+def deep(value: float = 0.0) -> Any:
+    """A long line that the network judges as `value` for the side to move at its top, never ending."""
+    node = Leaf(guess=value)
+    for i in range(60):
+        node = Leaf(node, guess=value if i % 2 else -value)
+    return node
+
+
+def test_value_flips_when_the_turn_passes() -> None:
+    found = search(Leaf(Leaf(deep(), guess=0.5)), 2)
+    assert edges(found)["total"][0] == pytest.approx(-0.5)
+    assert found.root(0)["total"] == pytest.approx(-0.5)
+
+
+def test_value_keeps_its_sign_between_two_hops() -> None:
+    found = search(Leaf((Leaf(deep(), guess=0.5), False)), 2)
+    assert edges(found)["total"][0] == pytest.approx(0.5)
+
+
+def test_value_over_two_hops_and_a_turn() -> None:
+    found = search(Leaf((Leaf(Leaf(deep(), guess=0.25)), False)), 3)
+    assert edges(found)["total"][0] == pytest.approx(0.0 - 0.25)
+
+
+def test_no_move_loses_and_the_way_there_is_a_proven_win() -> None:
+    found = search(Leaf(deep(), Leaf(value=-1.0)), 50)
+    assert found.root(0)["proof"] == WIN
+    assert found.root(0)["plies"] == 1
+    assert found.best(0) == 1
+
+
+def test_a_win_by_the_same_side_between_hops_is_a_win() -> None:
+    found = search(Leaf((Leaf(Leaf(value=-1.0)), False)), 50)
+    assert found.root(0)["proof"] == WIN
+    assert found.root(0)["plies"] == 1  # two hops of one move
+
+
+def test_prefers_win_over_more_visits() -> None:
+    root = Leaf(deep(-0.9), Leaf(value=-1.0), prior=[0.99, 0.01])
+    found = search(root, 400)
+    assert edges(found)["visits"][0] > edges(found)["visits"][1]
+    assert found.best(0) == 1
+
+
+def test_a_proven_win_ends_the_search() -> None:
+    found = search(Leaf(Leaf(value=-1.0)), 1000)
+    assert found.root(0)["visits"] == 2
+
+
+def test_avoids_the_proven_loss() -> None:
+    root = Leaf(Leaf(Leaf(value=-1.0)), deep(0.9), prior=[0.9, 0.1])
+    found = search(root, 40)
+    assert edges(found)["proof"].tolist() == [LOSS, NONE]
+    assert found.best(0) == 1
+
+
+def test_all_lost_takes_the_longest_way() -> None:
+    short = Leaf(Leaf(value=-1.0))
+    long = Leaf(Leaf(Leaf(Leaf(value=-1.0))))
+    found = search(Leaf(short, long, prior=[0.9, 0.1]), 500)
+    assert found.root(0)["proof"] == LOSS
+    assert found.root(0)["plies"] == 4
+    assert found.best(0) == 1
+
+
+def test_two_wins_take_the_shorter() -> None:
+    long = Leaf(Leaf(Leaf(value=-1.0)))
+    found = search(Leaf(long, Leaf(value=-1.0), prior=[0.999, 0.001]), 60, Puct(c_init=0.01))
+    wins = [edge["plies"] for edge in edges(found) if edge["proof"] == WIN]
+    assert edges(found)["plies"][found.best(0)] == min(wins) == found.root(0)["plies"]
+
+
+def test_all_drawn_is_a_draw() -> None:
+    found = search(Leaf(Leaf(value=0.0), Leaf(Leaf(value=0.0))), 50)
+    assert found.root(0)["proof"] == DRAW
+    assert found.root(0)["total"] / found.root(0)["visits"] == pytest.approx(0.0)
+
+
+def test_a_draw_is_better_than_a_loss() -> None:
+    found = search(Leaf(Leaf(Leaf(value=-1.0)), Leaf(value=0.0), prior=[0.9, 0.1]), 100)
+    assert found.root(0)["proof"] == DRAW
+    assert found.best(0) == 1
+
+
+def test_equal_visits_go_to_the_higher_value_then_the_lower_label() -> None:
+    equal = search(Leaf(deep(), deep()), 3)
+    assert edges(equal)["visits"].tolist() == [1, 1]
+    assert equal.best(0) == 0
+    better = search(Leaf(deep(0.1), deep(-0.1)), 3)
+    assert edges(better)["visits"].tolist() == [1, 1]
+    assert better.best(0) == 1
+
+
+def test_a_batch_holds_each_leaf_once() -> None:
+    found = search(Leaf(deep(), deep(), deep(), deep()), 1 + 4, leaves=4)
+    assert edges(found)["visits"].tolist() == [1, 1, 1, 1]
+    assert (edges(found)["in_flight"] == 0).all()
+
+
+def test_noise_stays_at_the_root() -> None:
+    root = Leaf(Leaf(deep(), deep()), Leaf(deep(), deep()))
+    found = search(root, 40, Puct(c_init=1.5, noise_epsilon=0.5))
+    assert not np.allclose(edges(found)["prior"], 0.5)
+    assert edges(found)["prior"].sum() == pytest.approx(1.0)
+    for edge in edges(found):
+        assert np.allclose(edges(found, int(edge["child"]))["prior"], 0.5)
+
+
+def test_first_play_value_is_the_parents_less_the_reduction() -> None:
+    # With the prior all on the first edge, the second is tried only once its Q beats the first's.
+    root = Leaf(deep(0.5), deep(-1.0), guess=0.0, prior=[1.0, 0.0])
+    assert edges(search(root, 12, Puct(c_init=0.01)))["visits"][1] > 0
+    assert edges(search(root, 12, Puct(c_init=0.01, fpu_reduction=2.0)))["visits"][1] == 0
+
+
+def test_a_full_tree_stops_and_says_what_it_has() -> None:
+    game, oracle, _ = draw(Leaf(deep(), deep()))
+    found = Searcher(oracle, nodes=10, puct=PUCT, game=game)
+    found.set_root(0, (0, 0))
+    found.run(np.array([1000], np.int32))
+    assert found.root(0)["visits"] == 10
+
+
+def test_the_kept_subtree_is_the_same_tree() -> None:
+    root = Leaf(Leaf(deep(0.2), deep(-0.1), Leaf(deep(0.3), deep(0.1))), deep(0.3), guess=0.1)
+    found = search(root, 60)
+    before = found.forest.nodes[0].copy(), found.forest.edges[0].copy()
+    top = int(edges(found)["child"][0])
+
+    def shape(nodes: Any, links: Any, node: int) -> Any:
+        record = nodes[node]
+        mine = links[record["first"] : record["first"] + record["count"]]
+        return (
+            tuple(record["state"]), record["visits"], record["total"],
+            tuple(
+                (e["label"], e["prior"], e["visits"], e["total"], e["proof"],
+                 shape(nodes, links, e["child"]) if e["child"] >= 0 else None)
+                for e in mine
+            ),
+        )  # fmt: skip
+
+    expected = shape(*before, top)
+    found.play(0, 0)
+    assert shape(found.forest.nodes[0], found.forest.edges[0], 0) == expected
+    found.run(np.array([120], np.int32))  # and it can be searched on
+    assert found.root(0)["visits"] == 120
+
+
+# --- the plain Python twin --------------------------------------------------------------------------
+
+
+class Twin:
+    """A node of the twin. `total` is for the side to move at the node."""
+
+    def __init__(self, leaf: Any) -> None:
+        self.leaf, self.visits, self.total = leaf, 0, 0.0
+        self.children: list[Twin | None] = [None] * len(leaf.children)
+        self.proof, self.plies = NONE, 0
+        if not leaf.children:
+            self.proof = WIN if leaf.value > 0 else LOSS if leaf.value < 0 else DRAW
+
+    def prior(self, i: int) -> float:
+        p = self.leaf.prior or [1.0] * len(self.children)
+        return p[i] / sum(p)
+
+    def edge(self, i: int) -> tuple[int, float, int, int]:
+        """Visits, total, proof and plies of edge i in this node's view."""
+        child, passed = self.children[i], self.leaf.children[i][1]
+        if child is None:
+            return 0, 0.0, NONE, 0
+        if not passed:
+            return child.visits, child.total, child.proof, child.plies
+        if child.proof == NONE:
+            return child.visits, -child.total, NONE, 0
+        swapped = {WIN: LOSS, LOSS: WIN, DRAW: DRAW}[child.proof]
+        return child.visits, -child.total, swapped, child.plies + 1
+
+
+def twin_search(root: Any, sims: int, c: float) -> Twin:
+    top = Twin(root)
+    sign_value = {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}
+    while top.visits < sims and top.proof == NONE:
+        path, node = [top], top
+        while node.visits > 0 and node.proof == NONE:
+            scale = (math.log((1 + node.visits + 19652) / 19652) + c) * math.sqrt(node.visits)
+            best, best_score = -1, -math.inf
+            for i in range(len(node.children)):
+                visits, total, proof, _ = node.edge(i)
+                if proof == LOSS:
+                    continue
+                q = 0.0 if proof == DRAW else total / visits if visits else node.total / node.visits
+                score = q + scale * node.prior(i) / (1 + visits)
+                if score > best_score + 1e-12:
+                    best, best_score = i, score
+            if node.children[best] is None:
+                node.children[best] = Twin(node.leaf.children[best][0])
+            node = node.children[best]
+            path.append(node)
+        value = sign_value[node.proof] if node.proof != NONE else node.leaf.guess
+        for depth in range(len(path) - 1, -1, -1):
+            node = path[depth]
+            if depth < len(path) - 1:
+                child = path[depth + 1]
+                passed = next(
+                    p for c_, (_, p) in zip(node.children, node.leaf.children, strict=True) if c_ is child
+                )
+                value = -value if passed else value
+                found = [node.edge(i) for i in range(len(node.children))]
+                if node.proof == NONE:
+                    wins = [plies for _, _, proof, plies in found if proof == WIN]
+                    if wins:
+                        node.proof, node.plies = WIN, min(wins)
+                    elif all(proof != NONE for _, _, proof, _ in found):
+                        drawn = any(proof == DRAW for _, _, proof, _ in found)
+                        node.proof = DRAW if drawn else LOSS
+                        node.plies = 0 if drawn else max(plies for *_, plies in found)
+                if node.proof != NONE:
+                    value = sign_value[node.proof]
+            node.visits += 1
+            node.total += value
+    return top
+
+
+@st.composite
+def drawings(draw_: Any, depth: int = 4) -> Any:
+    """Random trees; guesses on a fine grid so that ties are ties in any arithmetic."""
+    width = draw_(st.integers(0 if depth < 4 else 1, 3)) if depth else 0
+    value = draw_(st.sampled_from([-1.0, 0.0, 1.0]))
+    guess = draw_(st.integers(-63, 63)) / 64
+    children = [(draw_(drawings(depth=depth - 1)), draw_(st.booleans())) for _ in range(width)]
+    prior = [draw_(st.integers(1, 97)) / 128 for _ in range(width)] or None
+    return Leaf(*children, value=value, guess=guess, prior=prior)
+
+
+def same(searcher: Searcher, number: int, twin: Twin) -> None:
+    record = searcher.forest.nodes[0, number]
+    assert (record["visits"], record["proof"], record["plies"]) == (twin.visits, twin.proof, twin.plies)
+    assert record["total"] == pytest.approx(twin.total)
+    for i, edge in enumerate(edges(searcher, number)):
+        visits, _, proof, plies = twin.edge(i)
+        assert (edge["visits"], edge["proof"], edge["plies"]) == (visits, proof, plies)
+        assert (edge["child"] >= 0) == (twin.children[i] is not None)
+        if edge["child"] >= 0:
+            same(searcher, int(edge["child"]), twin.children[i])
+
+
+@settings(max_examples=150, deadline=None)
+@given(drawings(), st.integers(1, 60))
+def test_fast_and_slow_search_agree(root: Any, sims: int) -> None:
+    found = search(root, sims, Puct(c_init=1.25))
+    same(found, 0, twin_search(root, sims, 1.25))
