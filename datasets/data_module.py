@@ -60,6 +60,7 @@ class RowsDataModule(pl.LightningDataModule):
         seed: int = 0,
         memory_mb: int = 1024,
         eval_batch_size: int = 2048,
+        need_both_sides: bool = True,
     ) -> None:
         """Open and check the files; decode them if they fit.
 
@@ -71,6 +72,7 @@ class RowsDataModule(pl.LightningDataModule):
             seed: of the shuffling.
             memory_mb: memory for decoded rows, or for the shuffle buffer.
             eval_batch_size: of the held-out batches.
+            need_both_sides: refuse data that leave a side without games, as training does.
 
         Raises:
             DatasetError: a file that cannot be used, or an empty side.
@@ -93,7 +95,7 @@ class RowsDataModule(pl.LightningDataModule):
         else:
             self._count()
         for side, rows in (("training", self.train_rows), ("held-out", self.heldout_rows if heldout else 1)):
-            if not rows:
+            if not rows and need_both_sides:
                 found = f"{self.files.rows} rows with a held-out share of {heldout}"
                 raise DatasetError(f"expected {side} games, found none among {found}")
         self._epoch, self._skip = 0, 0

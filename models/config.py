@@ -1,4 +1,4 @@
-"""Settings of training, small and typed: wrong values fail at birth. Needs no torch: `--help` shows defaults."""
+"""Settings of training, small and typed: wrong values fail at birth. Needs no torch; help shows defaults."""
 
 import math
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ class OptimizerConfig:
 
     lr: float = 2e-3
     """At the peak."""
-    weight_decay: float = 0.05
+    weight_decay: float = 0.2
     warmup: float = 0.15
     """Share of the steps before the peak."""
     clip: float = 1.0
@@ -73,7 +73,7 @@ class TrainConfig:
     """One training: how long, in what order, and with which losses and steps."""
 
     epochs: int = 8
-    batch_size: int = 512
+    batch_size: int = 256
     patience: int = 3
     """Stop after so many epochs without a lower held-out policy loss; 0 never stops early."""
     seed: int = 0

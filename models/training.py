@@ -8,6 +8,8 @@ is the uninterrupted one.
 
 import logging
 import math
+import signal
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,7 +19,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
-from lightning_fabric.plugins.environments import LightningEnvironment
+from pytorch_lightning.plugins.environments import LightningEnvironment  # type: ignore[attr-defined]
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.config import TrainConfig
@@ -82,6 +84,7 @@ def train(
 
     Raises:
         TrainingError: a loss that is not finite.
+        KeyboardInterrupt: on Ctrl-C; the state saved last is good.
     """
     if state and state["finished"]:
         return state
@@ -105,11 +108,23 @@ def train(
             enable_progress_bar=False,
             enable_model_summary=False,
         )
-        trainer.fit(module, datamodule=data)
+        _fit(trainer, module, data)
     network.cpu()
-    if not keeper.finished:
-        raise KeyboardInterrupt
     return keeper.last
+
+
+def _fit(trainer: pl.Trainer, module: PolicyValueModule, data: RowsDataModule) -> None:
+    """Run the trainer; Ctrl-C stays a KeyboardInterrupt, which Lightning turns into an exit."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        trainer.fit(module, datamodule=data)
+    except SystemExit as error:
+        raise KeyboardInterrupt from error
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+    if trainer.interrupted:  # Lightning 2.4 returns instead
+        raise KeyboardInterrupt
 
 
 class _Keeper(pl.Callback):

@@ -1,0 +1,243 @@
+"""Pretraining on random games: learns, leaves what it promises, and continues as if nothing had happened."""
+
+import csv
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from ckai.cli.main import main
+from ckai.models.checkpoint import load_checkpoint
+from ckai.models.config import OptimizerConfig, PretrainConfig, TrainConfig
+from ckai.models.pretrain import pretrain, run_folder
+from ckai.models.training import TrainingError
+
+_spec = importlib.util.spec_from_file_location("make_rows", Path(__file__).with_name("make_rows.py"))
+make_rows = sys.modules.setdefault("make_rows", importlib.util.module_from_spec(_spec))
+_spec.loader.exec_module(make_rows)
+
+SMALL = {"channels": 4, "hidden": 16}
+
+
+def config(epochs=3, **train):
+    train = {"batch_size": 64, "patience": 0} | train
+    return PretrainConfig(settings=SMALL, train=TrainConfig(epochs=epochs, **train))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return make_rows.write(tmp_path_factory.mktemp("rows") / "g.parquet", make_rows.random_games(20, seed=3))
+
+
+class Killed(BaseException):
+    """As sudden as a kill for all that follows."""
+
+
+def killed_after(step):
+    """A progress callback that ends the training at a step; `Progress` comes a few times a second."""
+    seen = []
+
+    def progress(where):
+        seen.append(where)
+        if where.epoch * where.batches + where.batch >= step:
+            raise Killed
+
+    return progress
+
+
+@pytest.fixture
+def every_step(monkeypatch):
+    """Progress is told at each step."""
+    from ckai.models import training
+
+    clock = iter(range(10**9))
+    monkeypatch.setattr(training.time, "monotonic", lambda: float(next(clock)))
+
+
+@pytest.mark.parametrize("model", ["cnn2x2", "resnet"])
+@pytest.mark.parametrize("step", [2, 9, 11])
+def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, model, step):
+    settings = SMALL if model == "cnn2x2" else {"channels": 4, "blocks": 1}
+    setup = PretrainConfig(
+        model=model, settings=settings, train=TrainConfig(epochs=2, batch_size=64, patience=0)
+    )
+    whole = pretrain([data], tmp_path / "whole.ckpt", setup, save_seconds=0)
+    with pytest.raises(Killed):
+        pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0, progress=killed_after(step))
+    assert not (tmp_path / "cut.ckpt").exists()
+    told = []
+    cut = pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0, say=told.append)
+    assert cut.continued == "continued"
+    assert any(f"step {step - 1}" in text for text in told)
+    assert cut.metrics == whole.metrics
+    assert cut.info["steps"] == whole.info["steps"]
+    states = [
+        load_checkpoint(run_folder(tmp_path / name) / "last.ckpt") for name in ("whole.ckpt", "cut.ckpt")
+    ]
+    for name, tensor in states[0].weights.items():
+        assert torch.equal(tensor, states[1].weights[name]), name
+    moments = [state.training["optimizer"]["state"] for state in states]
+    for key, values in moments[0].items():
+        assert all(torch.equal(values[name], moments[1][key][name]) for name in values)
+    histories = [
+        [{k: v for k, v in row.items() if k != "seconds"} for row in state.training["history"]]
+        for state in states
+    ]
+    assert histories[0] == histories[1]
+    for name in ("whole", "cut"):
+        with (tmp_path / f"{name}.run" / "metrics.csv").open() as file:
+            assert [line["epoch"] for line in csv.DictReader(file)] == ["1", "2"]
+
+
+def test_it_leaves_a_checkpoint_and_a_folder_that_a_person_can_open(tmp_path, data):
+    result = pretrain([data], tmp_path / "out" / "net.ckpt", config())
+    checkpoint = load_checkpoint(result.output)
+    assert checkpoint.training is None
+    assert checkpoint.metrics == result.metrics
+    assert checkpoint.info["split"] == {"seed": 0, "heldout": 0.1}
+    assert checkpoint.info["epochs"] == 3
+    assert result.metrics["rows"] == checkpoint.info["heldout_rows"]
+    names = {path.name for path in result.run.iterdir()}
+    assert {"config.json", "last.ckpt", "metrics.csv", "curves.png"} <= names
+    assert (result.run / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert json.loads((result.run / "config.json").read_text())["train"]["epochs"] == 3
+    assert not [name for name in names if name.endswith(".tmp")]
+    history = load_checkpoint(result.run / "last.ckpt").training["history"]
+    assert history[-1]["train_policy_loss"] < history[0]["train_policy_loss"]
+
+
+def test_it_runs_again_only_when_something_is_new(tmp_path, data):
+    output = tmp_path / "net.ckpt"
+    first = pretrain([data], output, config(1))
+    again = pretrain([data], output, config(1))
+    assert (first.continued, again.continued) == ("", "finished before")
+    assert again.metrics == first.metrics
+    told = []
+    longer = pretrain([data], output, config(2), say=told.append)
+    assert longer.continued == ""
+    assert any("train.epochs: 1, now 2" in text for text in told)
+    fresh = pretrain([data], output, config(2), fresh=True)
+    assert fresh.continued == ""
+    assert fresh.info["run"] != longer.info["run"]
+    output.unlink()
+    assert pretrain([data], output, config(2)).metrics == fresh.metrics
+
+
+def test_an_unfinished_training_is_not_mixed_with_other_settings(tmp_path, data, every_step):
+    output = tmp_path / "net.ckpt"
+    with pytest.raises(Killed):
+        pretrain([data], output, config(), save_seconds=0, progress=killed_after(4))
+    with pytest.raises(TrainingError, match=r"unfinished .*train.optimizer.lr: 0.00\d+, now 0.5"):
+        pretrain([data], output, config(optimizer=OptimizerConfig(lr=0.5)))
+    other = make_rows.write(tmp_path / "o.parquet", make_rows.random_games(12))
+    with pytest.raises(TrainingError, match=r"data: .*g.parquet with \d+ rows, now .*o.parquet with"):
+        pretrain([other], output, config())
+    assert pretrain([other], output, config(1), fresh=True).continued == ""
+
+
+def test_it_stops_when_held_out_games_get_no_better(tmp_path, data):
+    setup = config(40, patience=2, optimizer=OptimizerConfig(lr=0.05, schedule="constant"))
+    result = pretrain([data], tmp_path / "net.ckpt", setup)
+    assert result.info["epochs"] < 40
+    assert result.info["epochs"] == result.info["best_epoch"] + 2
+    best = load_checkpoint(result.run / "last.ckpt").training["history"][result.info["best_epoch"] - 1]
+    assert result.metrics["policy_loss"] == pytest.approx(best["heldout_policy_loss"], rel=1e-5)
+
+
+def test_streamed_rows_and_self_play_rows_train_too(tmp_path):
+    rows = make_rows.with_search(make_rows.random_games(12))
+    path = make_rows.write(tmp_path / "s.parquet", rows)
+    result = pretrain([path], tmp_path / "net.ckpt", config(1), memory_mb=0)
+    assert result.metrics["rows"] > 0
+
+
+@pytest.fixture
+def ckai(monkeypatch, capsys):
+    """Run a command as from a shell: exit status, standard output, standard error."""
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["ckai", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return end.value.code or 0, out, err
+
+    return run
+
+
+def test_the_command_needs_no_option(tmp_path, data, monkeypatch, ckai):
+    monkeypatch.chdir(tmp_path)
+    status, _, err = ckai("pretrain")
+    assert status == 1
+    assert "found none; `ckai parse` writes one" in err
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "g.parquet").write_bytes(data.read_bytes())
+    small = ["--epochs", 1, "--set", "channels=4", "--set", "hidden=16"]
+    status, out, err = ckai("pretrain", *small, "--json")
+    assert status == 0, err
+    found = json.loads(out)
+    assert found["output"] == "pretrained.ckpt"
+    assert 0 <= found["metrics"]["top1"] <= 1
+    assert "epoch 1/1: policy loss" in err
+    for noise in ("lightning", "Lightning", "num_workers", "GPU available", "Warning"):
+        assert noise not in err
+    status, out, err = ckai("pretrain", *small)
+    assert status == 0
+    assert "trained with these settings before" in err
+    assert "move played is first" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--data", "none.parquet"], 1, "none.parquet: no such file"),
+        (["--model", "cnn9"], 1, "expected one of the networks cnn2x2, resnet, found 'cnn9'"),
+        (["--set", "channels"], 1, "expected key=value"),
+        (["--set", "depth=3"], 1, "cnn2x2 has the settings channels, hidden, found 'depth'"),
+        (["--lr", "-1"], 2, "expected lr > 0, found -1"),
+        (["--heldout", "1"], 2, "expected heldout in [0, 1), found 1"),
+    ],
+)
+def test_bad_input_is_one_line(data, tmp_path, ckai, arguments, code, message):
+    status, out, err = ckai("pretrain", "--data", data, "-o", tmp_path / "x.ckpt", *arguments)
+    assert status == code
+    assert message in err
+    assert "Traceback" not in err
+    assert out == ""
+
+
+@pytest.mark.slow
+def test_kill_minus_nine_at_any_moment_loses_and_doubles_nothing(tmp_path, data):
+    code = (
+        "import sys; from pathlib import Path; from ckai.models.config import *\n"
+        "from ckai.models.pretrain import pretrain\n"
+        f"setup = PretrainConfig(settings={SMALL}, train=TrainConfig(epochs=60, batch_size=32, patience=0))\n"
+        "pretrain([Path(sys.argv[1])], Path(sys.argv[2]), setup, save_seconds=0.05, say=print)\n"
+    )
+    start = [sys.executable, "-c", code, str(data)]
+    subprocess.run([*start, str(tmp_path / "whole.ckpt")], check=True, capture_output=True)
+    kills = 0
+    while not (tmp_path / "cut.ckpt").exists():
+        process = subprocess.Popen(
+            [*start, str(tmp_path / "cut.ckpt")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        try:
+            _, errors = process.communicate(timeout=4 + 0.37 * kills)
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+            process.communicate()
+            kills += 1
+        else:
+            assert process.returncode == 0, errors.decode()
+        time.sleep(0.05)
+    states = [load_checkpoint(tmp_path / f"{name}.run" / "last.ckpt") for name in ("whole", "cut")]
+    for name, tensor in states[0].weights.items():
+        assert torch.equal(tensor, states[1].weights[name]), name
+    assert [row["epoch"] for row in states[1].training["history"]] == list(range(1, 61))
