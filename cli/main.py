@@ -88,9 +88,13 @@ def main() -> None:
 
 
 def _one_line(error: Exception) -> str:
-    """What went wrong; for errors that are no answer to what the user gave, their type and how to see more."""
+    """What went wrong; for errors nobody expected also their type."""
     text = " ".join(str(error).split()) or type(error).__name__
     expected = type(error).__module__.startswith("ckai.") or isinstance(error, (OSError, ValueError))
     if expected:
         return f"ckai: error: {text}"
     return f"ckai: error: {type(error).__name__}: {text} (run with --debug for the traceback)"
+
+
+if __name__ == "__main__":
+    main()

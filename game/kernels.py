@@ -42,57 +42,61 @@ JUMP_TO = np.array([neighbour(label // 4, label % 4, 2) for label in range(LABEL
 RESOLVED, ILLEGAL, AMBIGUOUS = 0, 1, 2
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def popcount(typingctx, x):  # type: ignore[no-untyped-def]
+@intrinsic
+def popcount(typingctx, x):
     """Number of set bits of an int64."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         return builder.ctpop(args[0])
 
     return types.int64(types.int64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def lowest(typingctx, x):  # type: ignore[no-untyped-def]
+@intrinsic
+def lowest(typingctx, x):
     """Index of the lowest set bit of a non-zero int64."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.int64), codegen
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def turn(typingctx, x):  # type: ignore[no-untyped-def]
+@intrinsic
+def turn(typingctx, x):
     """A board turned by 180 degrees: its 32 low bits in reverse order."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         low = builder.trunc(args[0], ir.IntType(32))
         return builder.zext(builder.bitreverse(low), ir.IntType(64))
 
     return types.int64(types.int64), codegen
 
 
-# --- steps: every square of a set, one step on -----------------------------------------------------
+# --- steps -----------------------------------------------------
 
 
 @njit(cache=True)
 def up_right(x):
+    """Every square of a set, one step up and right; what leaves the board is gone."""
     return ((x & (EVEN & NOT_RIGHT)) >> 3) | ((x & ODD) >> 4)
 
 
 @njit(cache=True)
 def down_right(x):
+    """Every square of a set, one step down and right; what leaves the board is gone."""
     return (((x & (EVEN & NOT_RIGHT)) << 5) | ((x & ODD) << 4)) & FULL
 
 
 @njit(cache=True)
 def down_left(x):
+    """Every square of a set, one step down and left; what leaves the board is gone."""
     return (((x & EVEN) << 4) | ((x & (ODD & NOT_LEFT)) << 3)) & FULL
 
 
 @njit(cache=True)
 def up_left(x):
+    """Every square of a set, one step up and left; what leaves the board is gone."""
     return ((x & EVEN) >> 4) | ((x & (ODD & NOT_LEFT)) >> 5)
 
 

@@ -271,7 +271,7 @@ class Position:
         return self.find_path(squares, text.strip())
 
     def find_path(self, squares: Sequence[int], text: str | None = None) -> Move:
-        """The legal move that starts and ends on the first and last of `squares` and visits the others in order.
+        """The legal move from the first to the last of `squares` that visits the others in order.
 
         Raises:
             IllegalMoveError, AmbiguousMoveError: none or several fit; `text` is what the message quotes.

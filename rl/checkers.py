@@ -52,20 +52,20 @@ def unpack(state: State) -> Position:
 
 @implements(game_api.start, Checkers)
 @njit(cache=True)
-def _start(game):  # type: ignore[no-untyped-def]
+def _start(game):
     return (np.int64(kernels.START) | np.int64(kernels.START_OPP) << 32, np.int64(1) << _BLACK)
 
 
 @implements(game_api.legal, Checkers)
 @njit(cache=True)
-def _legal(game, state, out):  # type: ignore[no-untyped-def]
+def _legal(game, state, out):
     own, opp = state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL
     return kernels.legal_labels(own, opp, state[1] & kernels.FULL, (state[1] >> _JUMPER & 0xFF) - 1, out)
 
 
 @implements(game_api.play, Checkers)
 @njit(cache=True)
-def _play(game, state, label):  # type: ignore[no-untyped-def]
+def _play(game, state, label):
     own, opp, kings, jumper, quiet, passed = kernels.apply_hop(
         state[0] & kernels.FULL,
         state[0] >> 32 & kernels.FULL,
@@ -81,7 +81,7 @@ def _play(game, state, label):  # type: ignore[no-untyped-def]
 
 @implements(game_api.outcome, Checkers)
 @njit(cache=True)
-def _outcome(game, state, count):  # type: ignore[no-untyped-def]
+def _outcome(game, state, count):
     if count == 0:
         return True, -1.0
     return (state[1] >> _QUIET & _QUIET_MASK) >= game.quiet_limit, 0.0
@@ -89,25 +89,25 @@ def _outcome(game, state, count):  # type: ignore[no-untyped-def]
 
 @implements(game_api.key, Checkers)
 @njit(cache=True)
-def _key(game, state):  # type: ignore[no-untyped-def]
+def _key(game, state):
     return state[0], state[1] & ~(np.int64(_QUIET_MASK) << _QUIET)
 
 
 @implements(game_api.lookback, Checkers)
 @njit(cache=True)
-def _lookback(game, state):  # type: ignore[no-untyped-def]
+def _lookback(game, state):
     return state[1] >> _QUIET & _QUIET_MASK
 
 
 @implements(game_api.repetitions, Checkers)
 @njit(cache=True)
-def _repetitions(game):  # type: ignore[no-untyped-def]
+def _repetitions(game):
     return game.repetition_limit
 
 
 @implements(game_api.encode, Checkers)
 @njit(cache=True)
-def _encode(game, state, out):  # type: ignore[no-untyped-def]
+def _encode(game, state, out):
     kernels.write_board(state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL, state[1] & kernels.FULL, out)
     out[32] = (state[1] >> _JUMPER & 0xFF) - 1
     out[33] = min(state[1] >> _QUIET & _QUIET_MASK, 127)

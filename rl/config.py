@@ -56,7 +56,7 @@ class GateConfig:
     sims: int = 0
     """Visits a move for both; 0 = those of self-play."""
     threshold: float = 0.55
-    """Share of the points that the new network must reach; 0 = any score passes, the match is only measured."""
+    """Share of the points that the new network must reach; 0 = any score passes."""
     opening_plies: int = 4
     """Random plies before a game of the match starts."""
 
@@ -118,5 +118,5 @@ def _build(cls: type[T], data: Any, path: str) -> T:
         if name not in parts:
             raise ValueError(f"unknown setting {path}{name}; expected one of {', '.join(sorted(parts))}")
         kind = parts[name]
-        values[name] = _build(kind, value, f"{name}.") if is_dataclass(kind) else value
+        values[name] = _build(kind, value, f"{name}.") if is_dataclass(kind) else value  # type: ignore[arg-type]
     return cls(**values)

@@ -26,42 +26,42 @@ class Game(Protocol):
     BYTES: int
 
 
-def start(game):  # type: ignore[no-untyped-def]
+def start(game):
     """The first state."""
     raise TypeError("only inside jitted code")
 
 
-def legal(game, state, out):  # type: ignore[no-untyped-def]
+def legal(game, state, out):
     """Write the legal labels, ascending, into `out`; return their number."""
     raise TypeError("only inside jitted code")
 
 
-def play(game, state, label):  # type: ignore[no-untyped-def]
+def play(game, state, label):
     """Return (state after the label, whether the turn passed to the other side)."""
     raise TypeError("only inside jitted code")
 
 
-def outcome(game, state, count):  # type: ignore[no-untyped-def]
+def outcome(game, state, count):
     """Return (over, value for the side to move: 1, 0 or -1), `count` legal labels given; repetition apart."""
     raise TypeError("only inside jitted code")
 
 
-def key(game, state):  # type: ignore[no-untyped-def]
+def key(game, state):
     """The part of a state that must be equal for a repetition."""
     raise TypeError("only inside jitted code")
 
 
-def lookback(game, state):  # type: ignore[no-untyped-def]
+def lookback(game, state):
     """How many states back a repetition of this one can lie; 0 if it cannot have stood before."""
     raise TypeError("only inside jitted code")
 
 
-def repetitions(game):  # type: ignore[no-untyped-def]
+def repetitions(game):
     """How often a state must stand for a draw; 0 if the game has no such rule."""
     raise TypeError("only inside jitted code")
 
 
-def encode(game, state, out):  # type: ignore[no-untyped-def]
+def encode(game, state, out):
     """Fill `out` (`[BYTES]` int8) with what a network sees, in mover's view."""
     raise TypeError("only inside jitted code")
 
@@ -71,7 +71,7 @@ def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], 
 
     def register(implementation: F) -> F:
         @overload(function, strict=False)
-        def choose(game, *args):  # type: ignore[no-untyped-def]
+        def choose(game, *args):
             if getattr(game, "instance_class", None) is not game_class:
                 return None
             return lambda game, *args: implementation(game, *args)

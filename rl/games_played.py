@@ -10,9 +10,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ckai.rl.batch import gather, scatter
 from ckai.rl.forest import LOSS, NONE, TERMINAL, WIN
 from ckai.rl.rng import uniform
-from ckai.rl.tree import MOST_LEGAL, PROOF_VALUE, choose, gather, keep_subtree, reset, scatter, tree_of
+from ckai.rl.tree import MOST_LEGAL, PROOF_VALUE, choose, keep_subtree, reset, tree_of
 
 IDLE, PLAYING, FINISHED = 0, 1, 2
 

@@ -3,51 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ckai.models.inference import Evaluator
+from ckai.rl.batch import best_label, follow, gather_all, plant_root, scatter
 from ckai.rl.checkers import Checkers
 from ckai.rl.forest import Forest, plant
-from ckai.rl.tree import Puct, choose, gather, keep_subtree, reset, scatter, tree_of
-
-
-@njit(cache=True, nogil=True)
-def gather_all(game, f, puct, visits, leaves):
-    """Fill a batch from every tree; `visits` `[T]` int32 is what each root wants. Returns the leaves."""
-    slot = 0
-    for t in range(len(visits)):
-        slot = gather(game, f, t, puct, visits[t], leaves, slot)
-    return slot
-
-
-@njit(cache=True, nogil=True)
-def plant_root(game, f, t, state, past):
-    """Set tree `t` to `state`; `past` `[n, 2]` int64 are the keys before it, oldest first."""
-    tree = tree_of(f, t)
-    n = min(len(past), len(tree.past))
-    for i in range(n):
-        tree.past[i] = past[len(past) - n + i]
-    tree.info[0].past = n
-    reset(game, tree, state)
-
-
-@njit(cache=True, nogil=True)
-def follow(game, f, t, label):
-    """Play a label at the root of tree `t`, keeping its subtree; return whether it was legal there."""
-    tree = tree_of(f, t)
-    for e in range(tree.nodes[0].first, tree.nodes[0].first + tree.nodes[0].count):
-        if tree.edges[e].label == label:
-            keep_subtree(game, tree, e, f.scratch)
-            return True
-    return False
-
-
-@njit(cache=True, nogil=True)
-def best_label(f, t):
-    """The label to play at the root of tree `t` (see `choose`)."""
-    tree = tree_of(f, t)
-    return np.int64(tree.edges[choose(tree)].label)
+from ckai.rl.tree import Puct
 
 
 class Searcher:
@@ -76,14 +38,15 @@ class Searcher:
             seed: of the noise at the roots.
         """
         self.evaluator = evaluator
-        self.game = game or Checkers()
+        rules: Any = Checkers() if game is None else game
+        self.game = rules
         self.puct = puct or Puct()
         self.leaves = leaves
-        past = getattr(self.game, "quiet_limit", 0) + 2
-        self.forest: Forest = plant(trees, nodes, leaves, self.game.BYTES, past)
+        past = getattr(rules, "quiet_limit", 0) + 2
+        self.forest: Forest = plant(trees, nodes, leaves, rules.BYTES, past)
         self.forest.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
         batch = trees * leaves
-        self._logits = np.zeros((batch, self.game.LABELS), np.float32)
+        self._logits = np.zeros((batch, rules.LABELS), np.float32)
         self._values = np.zeros(batch, np.float32)
 
     def set_root(self, t: int, state: tuple[int, int], past: NDArray[np.int64] | None = None) -> None:
@@ -92,7 +55,7 @@ class Searcher:
         plant_root(self.game, self.forest, t, (np.int64(state[0]), np.int64(state[1])), keys)
 
     def step(self, visits: NDArray[np.int32]) -> int:
-        """One batch: fill, judge, back up. `visits` `[T]`: what each root wants, 0 for none. Returns leaves."""
+        """One batch: fill, judge, back up. `visits` `[T]`: what each root wants. Returns the leaves."""
         slots: int = gather_all(self.game, self.forest, self.puct, visits, self.leaves)
         if slots:
             logits, values = self._logits[:slots], self._values[:slots]
@@ -101,7 +64,7 @@ class Searcher:
         return slots
 
     def run(self, visits: NDArray[np.int32]) -> int:
-        """Search until every root has its visits, is proven, or its tree is full. Returns the leaves judged."""
+        """Search until every root has its visits, is proven, or its tree is full. Returns leaves judged."""
         judged = 0
         while slots := self.step(visits):
             judged += slots

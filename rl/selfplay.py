@@ -223,13 +223,13 @@ def _play_group(
 
     for t in range(trees):
         start(t)
-    slots = 0
+    slots: int = 0
     while not stop.is_set():
         slots, finished = advance(game, forest, records, puct, rules, slots, logits, values)
         if finished:
-            for t in np.flatnonzero(records.games["status"] == FINISHED):
-                on_game(take(records, int(t)))
-                start(int(t))
+            for done in np.flatnonzero(records.games["status"] == FINISHED).tolist():
+                on_game(take(records, done))
+                start(done)
         elif slots == 0:
             return
         if slots:

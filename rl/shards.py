@@ -104,7 +104,7 @@ def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, str], list[str]
             path.replace(aside)
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             damaged.append(
-                f"{path}: expected a shard of games, found a damaged file ({reason}); set aside as {aside.name}"
+                f"{path}: expected whole games, found a damaged file ({reason}); set aside as {aside.name}"
             )
             continue
         tables.append(table)

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 
 from ckai.rl import game_api
-from ckai.rl.forest import DRAW, LOSS, NONE, OPEN, PENDING, TERMINAL, WIN, Tree
+from ckai.rl.forest import DRAW, LOSS, NONE, PENDING, TERMINAL, WIN, Tree
 from ckai.rl.rng import gamma
 
 # What one descent came to
@@ -82,7 +82,7 @@ def remember(game, tree, state, following):
 
 @njit(cache=True, nogil=True)
 def times_stood(game, tree, state, parent):
-    """How often `state`, reached from node `parent`, has stood on the path and in the game, this time included."""
+    """How often `state`, reached from node `parent`, stood on the path and before, this time included."""
     back = game_api.lookback(game, state)
     mine = game_api.key(game, state)
     times = 1
@@ -229,16 +229,13 @@ def back_up(tree, node, value, landed):
         if tree.nodes[node].proof != NONE and tree.edges[e].proof == NONE:
             prove_edge(tree, node, e)
             prove_node(tree, parent)
-        if tree.nodes[parent].proof != NONE:
-            value_here = PROOF_VALUE[tree.nodes[parent].proof]
-        else:
-            value_here = value
         tree.edges[e].visits += 1
         tree.edges[e].total += value
         tree.edges[e].in_flight -= landed
+        if tree.nodes[parent].proof != NONE:
+            value = PROOF_VALUE[tree.nodes[parent].proof]
         tree.nodes[parent].visits += 1
-        tree.nodes[parent].total += value_here
-        value = value_here
+        tree.nodes[parent].total += value
         node = parent
         parent = tree.nodes[node].parent
 
@@ -257,7 +254,7 @@ def prove_edge(tree, node, e):
 
 @njit(cache=True, nogil=True)
 def prove_node(tree, node):
-    """Prove a node if its edges do: the shortest win, else, once all are proven, a draw or the longest loss."""
+    """Prove a node if its edges do: the shortest win; once all are proven, a draw or the longest loss."""
     first = tree.nodes[node].first
     won, lost = -1, -1
     open_, drawn = False, False
@@ -304,57 +301,6 @@ def prepare_root(tree, puct):
             tree.edges[first + i].prior = (1.0 - puct.noise_epsilon) * old + puct.noise_epsilon * noise[
                 i
             ] / total
-
-
-@njit(cache=True, nogil=True)
-def gather(game, f, t, puct, visits, leaves, slot):
-    """Descend tree `t` until its root has `visits` (those in flight included) or `leaves` wait.
-
-    Fills the batch from `slot` on. Returns the next free slot.
-    """
-    tree = tree_of(f, t)
-    waiting = 0
-    if tree.nodes[0].status == OPEN and not tree.info[0].prepared:
-        prepare_root(tree, puct)
-    while waiting < leaves and tree.nodes[0].visits + waiting < visits and tree.nodes[0].proof == NONE:
-        found, node = descend(game, tree, puct)
-        if found == LEAF:
-            f.slots[slot].tree = t
-            f.slots[slot].node = node
-            game_api.encode(game, (tree.nodes[node].state[0], tree.nodes[node].state[1]), f.boards[slot])
-            slot += 1
-            waiting += 1
-            if node == 0:
-                break
-        elif found != COUNTED:
-            break
-    return slot
-
-
-@njit(cache=True, nogil=True)
-def scatter(f, slots, logits, values):
-    """Give the first `slots` leaves of the batch their priors and back their values up.
-
-    Args:
-        logits: `[B, LABELS]` float32; a softmax over the legal labels makes the priors.
-        values: `[B]` float32 for the side to move; clipped to [-1, 1].
-    """
-    for slot in range(slots):
-        tree = tree_of(f, f.slots[slot].tree)
-        node = f.slots[slot].node
-        first, count = tree.nodes[node].first, tree.nodes[node].count
-        top = -np.inf
-        for e in range(first, first + count):
-            top = max(top, logits[slot, tree.edges[e].label])
-        total = 0.0
-        for e in range(first, first + count):
-            p = np.exp(logits[slot, tree.edges[e].label] - top)
-            tree.edges[e].prior = p
-            total += p
-        for e in range(first, first + count):
-            tree.edges[e].prior /= total
-        tree.nodes[node].status = OPEN
-        back_up(tree, node, min(1.0, max(-1.0, np.float64(values[slot]))), 1)
 
 
 @njit(cache=True, nogil=True)

@@ -99,7 +99,8 @@ def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
     for axis in axes.flat:
         axis.set_xlabel("generation")
         axis.xaxis.get_major_locator().set_params(integer=True)
-        axis.legend(fontsize="small")
+        if axis.get_legend_handles_labels()[0]:
+            axis.legend(fontsize="small")
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     figure.savefig(temporary, format="png", dpi=110)
     temporary.replace(path)

@@ -1,0 +1,97 @@
+"""Whole forests at once, in Numba: fill a batch from many trees, hand the answers back, move roots."""
+
+import numpy as np
+from numba import njit
+
+from ckai.rl import game_api
+from ckai.rl.forest import NONE, OPEN
+from ckai.rl.tree import COUNTED, LEAF, back_up, choose, descend, keep_subtree, prepare_root, reset, tree_of
+
+
+@njit(cache=True, nogil=True)
+def gather(game, f, t, puct, visits, leaves, slot):
+    """Descend tree `t` until its root has `visits` (those in flight included) or `leaves` wait.
+
+    Fills the batch from `slot` on. Returns the next free slot.
+    """
+    tree = tree_of(f, t)
+    waiting = 0
+    if tree.nodes[0].status == OPEN and not tree.info[0].prepared:
+        prepare_root(tree, puct)
+    while waiting < leaves and tree.nodes[0].visits + waiting < visits and tree.nodes[0].proof == NONE:
+        found, node = descend(game, tree, puct)
+        if found == LEAF:
+            f.slots[slot].tree = t
+            f.slots[slot].node = node
+            game_api.encode(game, (tree.nodes[node].state[0], tree.nodes[node].state[1]), f.boards[slot])
+            slot += 1
+            waiting += 1
+            if node == 0:
+                break
+        elif found != COUNTED:
+            break
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def scatter(f, slots, logits, values):
+    """Give the first `slots` leaves of the batch their priors and back their values up.
+
+    Args:
+        logits: `[B, LABELS]` float32; a softmax over the legal labels makes the priors.
+        values: `[B]` float32 for the side to move; clipped to [-1, 1].
+    """
+    for slot in range(slots):
+        tree = tree_of(f, f.slots[slot].tree)
+        node = f.slots[slot].node
+        first, count = tree.nodes[node].first, tree.nodes[node].count
+        top = -np.inf
+        for e in range(first, first + count):
+            top = max(top, logits[slot, tree.edges[e].label])
+        total = 0.0
+        for e in range(first, first + count):
+            p = np.exp(logits[slot, tree.edges[e].label] - top)
+            tree.edges[e].prior = p
+            total += p
+        for e in range(first, first + count):
+            tree.edges[e].prior /= total
+        tree.nodes[node].status = OPEN
+        back_up(tree, node, min(1.0, max(-1.0, np.float64(values[slot]))), 1)
+
+
+@njit(cache=True, nogil=True)
+def gather_all(game, f, puct, visits, leaves):
+    """Fill a batch from every tree; `visits` `[T]` int32 is what each root wants. Returns the leaves."""
+    slot = 0
+    for t in range(len(visits)):
+        slot = gather(game, f, t, puct, visits[t], leaves, slot)
+    return slot
+
+
+@njit(cache=True, nogil=True)
+def plant_root(game, f, t, state, past):
+    """Set tree `t` to `state`; `past` `[n, 2]` int64 are the keys before it, oldest first."""
+    tree = tree_of(f, t)
+    n = min(len(past), len(tree.past))
+    for i in range(n):
+        tree.past[i] = past[len(past) - n + i]
+    tree.info[0].past = n
+    reset(game, tree, state)
+
+
+@njit(cache=True, nogil=True)
+def follow(game, f, t, label):
+    """Play a label at the root of tree `t`, keeping its subtree; return whether it was legal there."""
+    tree = tree_of(f, t)
+    for e in range(tree.nodes[0].first, tree.nodes[0].first + tree.nodes[0].count):
+        if tree.edges[e].label == label:
+            keep_subtree(game, tree, e, f.scratch)
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def best_label(f, t):
+    """The label to play at the root of tree `t` (see `choose`)."""
+    tree = tree_of(f, t)
+    return np.int64(tree.edges[choose(tree)].label)

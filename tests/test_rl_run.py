@@ -1,0 +1,227 @@
+"""A run of self-play: generations, and what a kill, a stop or damage leaves."""
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from ckai.models.registry import build
+from ckai.rl.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig
+from ckai.rl.run import Run, RunError
+from ckai.rl.selfplay import SelfPlayConfig
+
+TINY = RunConfig(
+    games=6,
+    selfplay=SelfPlayConfig(sims=8, in_flight=4, groups=2, max_plies=60),
+    learn=LearnConfig(epochs=1, batch_size=64),
+    gate=GateConfig(games=4, sims=4),
+)
+
+
+@pytest.fixture
+def network(tmp_path):
+    path = tmp_path / "init.ckpt"
+    save_checkpoint(path, build("cnn2x2", {"channels": 4, "hidden": 16}))
+    return path
+
+
+def quiet(_event):
+    pass
+
+
+def check_whole(run: Run, generations: int) -> None:
+    """Every generation has exactly its games, whole, and a network."""
+    assert run.generations == generations
+    for n in range(1, generations + 1):
+        table = pq.read_table(run.path(n, "rows.parquet"))
+        keys = list(zip(*(table[c].to_pylist() for c in ("game", "ply", "hop")), strict=True))
+        assert keys == sorted(set(keys)), "a row is doubled or out of order"
+        numbers = sorted({key[0] for key in keys})
+        assert numbers == list(range(n * MOST_GAMES, n * MOST_GAMES + run.config.games))
+        headers = pq.read_table(run.path(n, "rows.headers.parquet")).to_pylist()
+        last = {key[0]: key[1] for key in keys}
+        assert {h["game"]: h["plies"] for h in headers} == {g: ply + 1 for g, ply in last.items()}
+        assert run.path(n, "games.pdn").read_text().count("[Event ") == run.config.games
+        load_checkpoint(run.path(n, "network.ckpt")).network()
+        assert not run.path(n, "shards").exists()
+        assert not run.path(n, "training.ckpt").exists()
+    assert load_checkpoint(run.folder / "best.ckpt").weights.keys()
+    with (run.folder / "metrics.csv").open() as file:
+        assert [int(row["generation"]) for row in csv.DictReader(file)] == list(range(1, generations + 1))
+    assert not list(run.folder.rglob(".*.tmp"))
+
+
+def test_generations_follow_each_other(tmp_path, network):
+    events = []
+    run = Run.create(tmp_path / "run", network, TINY)
+    run.go(2, events.append)
+    check_whole(run, 2)
+    assert [e.generation for e in events if e.stage == "done"] == [1, 2]
+    assert {"selfplay", "learn", "judge", "done"} == {e.stage for e in events}
+    for n in (1, 2):
+        accepted = run.history()[n - 1]["accepted"]
+        chosen = run.path(n, "candidate.ckpt") if accepted else run.path(n - 1, "network.ckpt")
+        assert run.path(n, "network.ckpt").read_bytes() == chosen.read_bytes()
+    assert (run.folder / "metrics.png").stat().st_size > 10_000
+    assert (run.folder / "best.ckpt").read_bytes() == run.path(2, "network.ckpt").read_bytes()
+
+
+def test_a_run_goes_on_where_it_was(tmp_path, network):
+    Run.create(tmp_path / "run", network, TINY).go(1, quiet)
+    before = (tmp_path / "run/gen_0001/done.json").read_bytes()
+    run = Run.open(tmp_path / "run")
+    assert run.config == TINY
+    run.go(2, quiet)
+    check_whole(run, 2)
+    assert (tmp_path / "run/gen_0001/done.json").read_bytes() == before
+
+
+def test_the_gate_keeps_the_old_network(tmp_path, network):
+    config = RunConfig.from_dict({**TINY.to_dict(), "gate": {"games": 2, "sims": 2, "threshold": 1.0}})
+    run = Run.create(tmp_path / "run", network, config)
+    run.go(1, quiet)
+    match = run.history()[0]["match"]
+    assert match["accepted"] == (match["score"] >= 1.0)
+    assert match["wins"] + match["draws"] + match["losses"] == 2
+
+
+def test_without_a_match_every_network_is_taken(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, RunConfig.from_dict({**TINY.to_dict(), "gate": {"games": 0}}))
+    run.go(1, quiet)
+    assert run.history()[0]["accepted"]
+    assert run.path(1, "network.ckpt").read_bytes() == run.path(1, "candidate.ckpt").read_bytes()
+
+
+def test_games_already_written_are_not_played_again(tmp_path, network, monkeypatch):
+    run = Run.create(tmp_path / "run", network, TINY)
+    from ckai.rl import run as module
+
+    asked = []
+    real = module.play_games
+
+    def stops_halfway(evaluator, config, numbers, **rest):
+        asked.append(list(numbers))
+        if len(asked) == 1:
+            real(evaluator, config, numbers[:2], **rest)
+            raise KeyboardInterrupt
+        return real(evaluator, config, numbers, **rest)
+
+    monkeypatch.setattr(module, "play_games", stops_halfway)
+    with pytest.raises(KeyboardInterrupt):
+        run.go(1, quiet)
+    run.go(1, quiet)
+    assert len(asked[0]) == 6
+    assert asked[1] == asked[0][2:]
+    check_whole(run, 1)
+
+
+def test_a_damaged_shard_is_said_and_played_again(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, TINY)
+    shards = run.path(1, "shards")
+    shards.mkdir(parents=True)
+    (shards / "000001000000.parquet").write_bytes(b"PAR1 half a shard")
+    events = []
+    run.go(1, events.append)
+    warnings = [e.info["warning"] for e in events if "warning" in e.info]
+    assert len(warnings) == 1
+    assert "000001000000.parquet" in warnings[0]
+    check_whole(run, 1)
+
+
+def test_a_half_written_training_state_is_said_and_begun_anew(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, TINY)
+    run.path(1).mkdir()
+    run.path(1, "training.ckpt").write_bytes(b"half")
+    events = []
+    run.go(1, events.append)
+    assert any("training.ckpt" in e.info.get("warning", "") for e in events)
+    check_whole(run, 1)
+
+
+def test_two_processes_do_not_share_a_run(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, TINY)
+    with run.lock(), pytest.raises(RunError, match="another process"):
+        Run.open(tmp_path / "run").go(1, quiet)
+
+
+def test_a_folder_that_is_no_run_is_left_alone(tmp_path, network):
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "dear.txt").write_text("hello")
+    with pytest.raises(RunError, match="no run"):
+        Run.create(tmp_path / "letters", network, TINY)
+    with pytest.raises(RunError, match=r"config\.json"):
+        Run.open(tmp_path / "letters")
+
+
+def test_settings_of_another_time_are_named(tmp_path, network):
+    Run.create(tmp_path / "run", network, TINY)
+    path = tmp_path / "run" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "speed": 3}))
+    with pytest.raises(RunError, match="unknown setting speed"):
+        Run.open(tmp_path / "run")
+
+
+def test_a_run_needs_a_checkpoint(tmp_path):
+    (tmp_path / "no.ckpt").write_text("not a network")
+    with pytest.raises(CheckpointError):
+        Run.create(tmp_path / "run", tmp_path / "no.ckpt", TINY)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"games": 0},
+        {"gate": {"games": 3}},
+        {"learn": {"q_weight": 2}},
+        {"selfplay": {"sims": 0}},
+        {"learn": 3},
+    ],
+)
+def test_wrong_settings_are_refused(wrong):
+    with pytest.raises(ValueError, match="expected"):
+        RunConfig.from_dict(wrong)
+
+
+def command(folder: Path, network: Path) -> list[str]:
+    return [
+        sys.executable, "-m", "ckai.cli.main", "selfplay", "--init", str(network), "--run", str(folder),
+        "--generations", "3", "--games", "6", "--sims", "8", "--in-flight", "4", "--gate-games", "4",
+        "--epochs", "1", "--json",
+    ]  # fmt: skip
+
+
+def killed_run(folder: Path, network: Path, kills: int, longest: float, seed: int) -> dict:
+    """Start the command and kill it at random moments, then let it end."""
+    rng = random.Random(seed)
+    for _ in range(kills):
+        process = subprocess.Popen(
+            command(folder, network), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        time.sleep(rng.uniform(1.0, longest))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    done = subprocess.run(
+        command(folder, network), capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+    return json.loads(done.stdout)
+
+
+def test_kill_and_go_on(tmp_path, network):
+    found = killed_run(tmp_path / "run", network, 2, 8.0, seed=1)
+    assert found["generations"] == 3
+    check_whole(Run.open(tmp_path / "run"), 3)
+
+
+@pytest.mark.slow
+def test_kill_at_twenty_random_moments(tmp_path, network):
+    found = killed_run(tmp_path / "run", network, 20, 9.0, seed=2)
+    assert found["generations"] == 3
+    check_whole(Run.open(tmp_path / "run"), 3)
