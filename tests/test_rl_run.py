@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.rl.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig

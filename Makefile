@@ -1,0 +1,43 @@
+# Needs Python 3.11 or newer with venv. Everything is installed into .venv, nothing anywhere else.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+DEMO ?= demo
+
+.PHONY: demo test slow lint types check clean
+
+# Sets up and runs the whole pipeline on the sample: parse, pretrain, self-play, a game.
+demo: $(VENV)/.installed
+	$(BIN)/python benchmarks/demo.py --folder $(DEMO)
+
+# Sets up and runs the tests.
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest
+
+slow: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
+	mkdir -p build/typecheck/ckai
+	for room in game pdn datasets models rl cli; do ln -sfn ../../../$$room build/typecheck/ckai/$$room; done
+	$(BIN)/mypy -p ckai.game -p ckai.pdn -p ckai.datasets -p ckai.models -p ckai.rl -p ckai.cli
+
+check: lint types test
+
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip
+	$(BIN)/python -m pip install -q -c constraints.txt torch
+	$(BIN)/python -m pip install -q -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build *.egg-info $(DEMO)
