@@ -11,16 +11,22 @@ from typing import Any
 
 import click
 
-COMMANDS = {
-    "parse": "Read games from PDN files into rows.",
-    "stats": "Show what is in a data set.",
-    "pretrain": "Train a network on the moves of games.",
-    "evaluate": "Measure a network on held-out games.",
-    "selfplay": "Go on learning from games against itself.",
-    "play": "Play against a network in the terminal.",
-    "perft": "Count the moves from a position, to check the rules.",
+GROUPS = {
+    "The pipeline": {
+        "parse": "Read games from PDN files into rows.",
+        "stats": "Show what is in a data set.",
+        "pretrain": "Train a network on the moves of games.",
+        "evaluate": "Measure a network on held-out games.",
+        "selfplay": "Go on learning from games against itself.",
+        "play": "Play against a network in the terminal.",
+    },
+    "Tools": {
+        "perft": "Count the moves from a position, to check the rules.",
+    },
 }
-"""Every command is the object `command` of the module `ckai.cli.<name>`."""
+"""Help on every command, by heading; command `name` is the object `command` of `ckai.cli.<name>`."""
+
+COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 
 
 class _Lazy(click.Group):
@@ -36,16 +42,18 @@ class _Lazy(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        width = max(map(len, COMMANDS))
+        for title, commands in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), text) for name, text in commands.items()])
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            close = difflib.get_close_matches(args[0], COMMANDS, n=1)
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-"):
+            close = difflib.get_close_matches(name, COMMANDS, n=1, cutoff=0.5)
             hint = f"Did you mean '{close[0]}'?" if close else f"Commands: {', '.join(COMMANDS)}."
-            raise click.UsageError(f"No such command '{args[0]}'. {hint}", ctx) from error
+            raise click.UsageError(f"No such command '{name}'. {hint}", ctx)
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,11 +72,11 @@ def cli(debug: bool) -> None:
 
 def main() -> None:
     """The entry point: errors are one line and exit status 1, wrong usage 2, Ctrl-C 130."""
-    debug = "--debug" in sys.argv
-    # Wherever it stands in the line.
-    arguments = [word for word in sys.argv[1:] if word != "--debug"]
+    words, debug = _take_debug(sys.argv[1:])
     try:
-        status = cli.main(arguments, standalone_mode=False)
+        status = cli.main(words, standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -85,6 +93,13 @@ def main() -> None:
         click.echo(_one_line(error), err=True)
         sys.exit(1)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _take_debug(words: list[str]) -> tuple[list[str], bool]:
+    """The words without `--debug`, which may stand anywhere before `--`, and whether it was there."""
+    end = words.index("--") if "--" in words else len(words)
+    rest = [word for word in words[:end] if word != "--debug"]
+    return [*rest, *words[end:]], len(rest) < end
 
 
 def _one_line(error: Exception) -> str:
