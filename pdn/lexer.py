@@ -1,0 +1,359 @@
+"""The words of PDN, in one Numba pass over bytes. The grammar exists here once; both readers use it.
+
+Bytes are read as they are: all that PDN says is ASCII, apart from dashes and spaces that editors put in
+(as UTF-8 or cp1252). NUL bytes and byte order marks count as spaces, a lone CR as a line end.
+
+A number goes with the separators and numbers after it, over spaces and line ends, to one move: `5x 14`,
+`11 - 15`. With a 0 (or as `1-1`) it is a result. An opened brace ends at the next line that is a tag: a
+forgotten `}` must not swallow the games that follow.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+# Kinds of token
+TAG, COMMENT, LINE, UNCLOSED, OPEN, CLOSE, NAG, MARK, NUMBER, BARE, MOVE, RESULT, JUNK, STRAY = range(1, 15)
+
+# Values of a RESULT, for Black
+NO_RESULT, BLACK_WON, WHITE_WON, DRAWN, UNKNOWN = range(5)
+
+MAX_SQUARES = 13
+"""A move has at most twelve hops."""
+
+MAX_COMMENT = 1 << 20
+"""A longer comment counts as unclosed."""
+
+TOKEN = np.dtype(
+    [
+        ("start", np.int32),  # first byte
+        ("end", np.int32),  # after the last byte
+        ("line", np.int32),  # 0-based line of the chunk
+        ("first", np.int32),  # of a MOVE: its first square in `squares`
+        ("kind", np.uint8),
+        ("value", np.uint8),  # of a MOVE: number of squares; of a RESULT or NUMBER: which (numbers up to 255)
+    ],
+    align=True,
+)
+
+
+class Tokens(NamedTuple):
+    """What was read of a chunk."""
+
+    tokens: NDArray[Any]
+    """[T] TOKEN."""
+    squares: NDArray[np.uint8]
+    """Squares of the moves, 255 for a number above 99."""
+
+
+@njit(cache=True, nogil=True)
+def is_space(c):
+    """Blank, tab, NUL and other control bytes, no line end."""
+    return c <= 32 and c != 10 and c != 13
+
+
+@njit(cache=True, nogil=True)
+def skip_space(data, i):
+    """The first byte from `i` on that is neither blank nor line end."""
+    n = len(data)
+    while i < n:
+        c = data[i]
+        if c <= 32:
+            i += 1
+        elif c == 0xC2 and i + 1 < n and data[i + 1] == 0xA0:
+            i += 2
+        elif c == 0xEF and i + 2 < n and data[i + 1] == 0xBB and data[i + 2] == 0xBF:
+            i += 3
+        elif c == 0xA0:
+            i += 1
+        else:
+            break
+    return i
+
+
+@njit(cache=True, nogil=True)
+def dash_length(data, i):
+    """Bytes of a dash at `i`: `-`, en and em dash and minus in UTF-8, en and em dash in cp1252; 0 if none."""
+    c = data[i]
+    if c == 45 or c == 0x96 or c == 0x97:
+        return 1
+    if c == 0xE2 and i + 2 < len(data):
+        b, d = data[i + 1], data[i + 2]
+        if (b == 0x80 and 0x90 <= d <= 0x95) or (b == 0x88 and d == 0x92):
+            return 3
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def is_digit(data, i):
+    """Whether there is a digit at `i`."""
+    return i < len(data) and 48 <= data[i] <= 57
+
+
+@njit(cache=True, nogil=True)
+def is_letter(data, i):
+    """Whether there is an ASCII letter at `i`."""
+    return i < len(data) and (65 <= data[i] <= 90 or 97 <= data[i] <= 122)
+
+
+@njit(cache=True, nogil=True)
+def is_tag(data, i):
+    """Whether `[Name "` stands at `i`, blanks before it allowed."""
+    n = len(data)
+    while i < n and is_space(data[i]):
+        i += 1
+    if i >= n or data[i] != 91 or not is_letter(data, i + 1):
+        return False
+    i += 1
+    while i < n and (is_letter(data, i) or is_digit(data, i) or data[i] == 95):
+        i += 1
+    while i < n and is_space(data[i]):
+        i += 1
+    return i < n and data[i] == 34
+
+
+@njit(cache=True, nogil=True)
+def line_end(data, i):
+    """The line end from `i` on."""
+    n = len(data)
+    while i < n and data[i] != 10 and data[i] != 13:
+        i += 1
+    return i
+
+
+@njit(cache=True, nogil=True)
+def count_lines(data, i, j):
+    """Line ends in `data[i:j]`: LF, CR LF, or a lone CR."""
+    n = 0
+    for k in range(i, j):
+        if data[k] == 10 or (data[k] == 13 and not (k + 1 < len(data) and data[k + 1] == 10)):
+            n += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def end_of_comment(data, i, final):
+    """Return (end, closed) of the comment whose brace opens at `i`."""
+    n = len(data)
+    j = i + 1
+    while j < n and j - i <= MAX_COMMENT:
+        c = data[j]
+        if c == 125:
+            return j + 1, True
+        if (c == 10 or c == 13) and is_tag(data, j + 1):
+            return j, False
+        j += 1
+    if j >= n and not final:
+        return n, False  # the next chunk decides
+    return line_end(data, i), False
+
+
+@njit(cache=True, nogil=True)
+def end_of_tag(data, i):
+    """The byte after the tag that opens at `i`; a tag ends with its line at the latest."""
+    n = len(data)
+    j = i + 1
+    quoted = False
+    while j < n:
+        c = data[j]
+        if c == 10 or c == 13:
+            return j
+        if not quoted:
+            if c == 93:
+                return j + 1
+            quoted = c == 34
+        elif c == 92 and j + 1 < n and (data[j + 1] == 34 or data[j + 1] == 92):
+            j += 1
+        elif c == 34:
+            # A quotation mark closes the value only before the bracket: values quote words too.
+            k = j + 1
+            while k < n and is_space(data[k]):
+                k += 1
+            if k < n and data[k] == 93:
+                return k + 1
+        j += 1
+    return n
+
+
+@njit(cache=True, nogil=True)
+def read_number(data, i):
+    """Return (value up to 255, byte after it) of the digits at `i`."""
+    value = 0
+    while is_digit(data, i):
+        value = min(255, value * 10 + (data[i] - 48))
+        i += 1
+    return value, i
+
+
+@njit(cache=True, nogil=True)
+def half(data, i):
+    """The byte after `1/2` (or cp1252 and UTF-8 one half) at `i`, -1 if it is not there."""
+    n = len(data)
+    if i + 2 < n and data[i] == 49 and data[i + 1] == 47 and data[i + 2] == 50 and not is_digit(data, i + 3):
+        return i + 3
+    if i < n and data[i] == 0xBD:
+        return i + 1
+    if i + 1 < n and data[i] == 0xC2 and data[i + 1] == 0xBD:
+        return i + 2
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def result_of(a, b):
+    """The result that two numbers with a dash between them are, NO_RESULT if they are squares."""
+    if a == 0 and b == 0:
+        return UNKNOWN
+    if (a == 1 or a == 2) and b == 0:
+        return BLACK_WON
+    if a == 0 and (b == 1 or b == 2):
+        return WHITE_WON
+    if a == 1 and b == 1:
+        return DRAWN
+    return NO_RESULT
+
+
+@njit(cache=True, nogil=True)
+def read_numbers(data, i, squares, used):
+    """Read what begins with a digit or a half.
+
+    Returns:
+        (kind, value, end): MOVE with its squares written from `used` on, RESULT, NUMBER or BARE.
+    """
+    n = len(data)
+    end = half(data, i)
+    if end >= 0:
+        k = skip_space(data, end)
+        if k < n and dash_length(data, k):
+            other = half(data, skip_space(data, k + dash_length(data, k)))
+            if other >= 0:
+                end = other
+        return RESULT, DRAWN, end
+    value, end = read_number(data, i)
+    count = 1
+    dashes = True
+    squares[used] = value
+    while True:
+        k = skip_space(data, end)
+        if k >= n:
+            break
+        width = dash_length(data, k)
+        if width == 0:
+            if data[k] != 120 and data[k] != 88 and data[k] != 58:  # x X :
+                break
+            width = 1
+            dashes = False
+        k = skip_space(data, k + width)
+        if not is_digit(data, k) or half(data, k) >= 0:
+            break
+        value, end = read_number(data, k)
+        if count < MAX_SQUARES + 1:
+            squares[used + count] = value
+            count += 1
+    if count == 1:
+        k = skip_space(data, end)
+        if k < n and data[k] == 46:
+            while k < n and data[k] == 46:
+                k += 1
+            return NUMBER, squares[used], k
+        return BARE, squares[used], end
+    if count == 2 and dashes:
+        result = result_of(squares[used], squares[used + 1])
+        if result != NO_RESULT:
+            return RESULT, result, end
+    if count > MAX_SQUARES:
+        return JUNK, 0, end
+    return MOVE, count, end
+
+
+@njit(cache=True, nogil=True)
+def lex(data, final, tokens, squares):
+    """Read a chunk.
+
+    Args:
+        data: `[N]` uint8.
+        final: whether the file ends with the chunk.
+        tokens: `[>= N + 1]` TOKEN, filled.
+        squares: `[>= N + MAX_SQUARES + 2]` uint8, filled.
+
+    Returns:
+        The number of tokens.
+    """
+    n = len(data)
+    i, line, count, used = 0, 0, 0, 0
+    fresh = True  # only blanks since the line began
+    while i < n:
+        c = data[i]
+        if c == 10 or c == 13:
+            if c == 10 or not (i + 1 < n and data[i + 1] == 10):
+                line += 1
+            fresh = True
+            i += 1
+            continue
+        j = skip_space(data, i)
+        if j > i:
+            # Blanks may run over line ends here; go on with the first of them.
+            i = min(line_end(data, i), j)
+            continue
+        token = tokens[count]
+        token.start = i
+        token.line = line
+        token.value = 0
+        if c == 59 or (c == 37 and fresh):
+            kind, end = LINE, line_end(data, i)
+        elif c == 123:
+            end, closed = end_of_comment(data, i, final)
+            kind = COMMENT if closed else UNCLOSED
+        elif c == 91 and is_letter(data, i + 1):
+            kind, end = TAG, end_of_tag(data, i)
+        elif c == 40:
+            kind, end = OPEN, i + 1
+        elif c == 41:
+            kind, end = CLOSE, i + 1
+        elif c == 125:
+            kind, end = STRAY, i + 1
+        elif c == 36 and is_digit(data, i + 1):
+            kind = NAG
+            token.value, end = read_number(data, i + 1)
+        elif c == 33 or c == 63:
+            kind, end = MARK, i + 1
+            while end < n and (data[end] == 33 or data[end] == 63):
+                end += 1
+        elif c == 42:
+            attached = count > 0 and tokens[count - 1].kind == MOVE and tokens[count - 1].end == i
+            kind, end = (MARK if attached else RESULT), i + 1
+            token.value = 0 if attached else UNKNOWN
+        elif is_digit(data, i) or half(data, i) >= 0:
+            kind, value, end = read_numbers(data, i, squares, used)
+            token.value = value
+            if kind == MOVE:
+                token.first = used
+                used += value
+        elif c == 46:
+            i += 1  # dots of a move number that stands alone
+            continue
+        elif c == 0xE2 and i + 2 < n and data[i + 1] == 0x80 and data[i + 2] == 0xA6:
+            i += 3  # the same as one sign
+            continue
+        else:
+            kind, end = JUNK, i + 1
+            while end < n and data[end] > 32 and data[end] != 123 and data[end] != 91:
+                if data[end] == 40 or data[end] == 41 or data[end] == 59:
+                    break
+                end += 1
+        token.kind = kind
+        token.end = end
+        count += 1
+        line += count_lines(data, i, end)
+        fresh = False
+        i = end
+    return count
+
+
+def read_tokens(data: NDArray[np.uint8], final: bool) -> Tokens:
+    """The tokens of a chunk (see `lex`)."""
+    tokens = np.empty(len(data) + 1, TOKEN)
+    squares = np.empty(len(data) + MAX_SQUARES + 2, np.uint8)
+    count = lex(data, final, tokens, squares)
+    return Tokens(tokens[:count], squares)

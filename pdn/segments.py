@@ -1,0 +1,207 @@
+"""Where games begin and end in a chunk, and what their tags say. In Numba."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ckai.pdn.lexer import (
+    BARE,
+    BLACK_WON,
+    CLOSE,
+    COMMENT,
+    DRAWN,
+    JUNK,
+    LINE,
+    MOVE,
+    NO_RESULT,
+    NUMBER,
+    OPEN,
+    RESULT,
+    TAG,
+    UNCLOSED,
+    UNKNOWN,
+    WHITE_WON,
+    Tokens,
+    half,
+    is_digit,
+    read_numbers,
+    skip_space,
+)
+
+# Tags that the readers need, by their place in a game's `tags`
+EVENT, DATE, BLACK, WHITE, RESULT_TAG, OPENING, FEN, GAME_TYPE = range(8)
+TAG_NAMES = ("event", "date", "black", "white", "result", "opening", "fen", "gametype")
+_NAMES = np.zeros((len(TAG_NAMES), 10), np.uint8)
+for _i, _name in enumerate(TAG_NAMES):
+    _NAMES[_i, : len(_name)] = np.frombuffer(_name.encode(), np.uint8)
+
+ENGLISH = 21
+
+SEGMENT = np.dtype(
+    [
+        ("tags", np.int32, (len(TAG_NAMES), 2)),  # first and last byte of each value, -1 if there is none
+        ("start", np.int32),  # first byte
+        ("first", np.int32),  # first token
+        ("last", np.int32),  # after the last token
+        ("line", np.int32),  # 0-based line of the chunk where it starts
+        ("game_type", np.int32),  # 21 if it does not say; -1 if unreadable
+        ("result_tag", np.uint8),  # NO_RESULT if there is none or it is none
+    ],
+    align=True,
+)
+
+
+@njit(cache=True, nogil=True)
+def tag_value(data, start, end):
+    """Return (first, last) byte of the value of the tag in `data[start:end]`, without its quotation marks."""
+    i = start
+    while i < end and data[i] != 34:
+        i += 1
+    if i == end:  # no quotation mark: whatever follows the name
+        i = start + 1
+        while i < end and data[i] > 32:
+            i += 1
+        j = end - 1 if data[end - 1] == 93 else end
+        return min(skip_space(data, i), j), j
+    i += 1
+    j = end
+    if j > i and data[j - 1] == 93:
+        j -= 1
+    while j > i and data[j - 1] <= 32:
+        j -= 1
+    if j > i and data[j - 1] == 34:
+        j -= 1
+    return i, j
+
+
+@njit(cache=True, nogil=True)
+def tag_number(data, start):
+    """Which of TAG_NAMES the tag at `start` is, in any case; -1 for others."""
+    for t in range(len(_NAMES)):
+        k = 0
+        while k < _NAMES.shape[1] and _NAMES[t, k] != 0:
+            i = start + 1 + k
+            if i >= len(data) or (data[i] | 32) != _NAMES[t, k]:
+                break
+            k += 1
+        i = start + 1 + k
+        if (k == _NAMES.shape[1] or _NAMES[t, k] == 0) and i < len(data) and (data[i] <= 32 or data[i] == 34):
+            return t
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def result_in(data, start, end):
+    """The result that a tag's value says."""
+    room = np.empty(32, np.uint8)
+    value = data[start : min(end, start + 16)]
+    i = skip_space(value, 0)
+    if i < len(value) and value[i] == 42:
+        return UNKNOWN
+    if is_digit(value, i) or half(value, i) >= 0:
+        kind, found, _ = read_numbers(value, i, room, 0)
+        if kind == RESULT:
+            return found
+    return NO_RESULT
+
+
+@njit(cache=True, nogil=True)
+def game_type_in(data, start, end):
+    """The number that a GameType tag begins with, -1 if it is none."""
+    i = skip_space(data, start)
+    if i >= end or not is_digit(data, i):
+        return -1
+    value = 0
+    while i < end and is_digit(data, i) and value < 1000:
+        value = value * 10 + (data[i] - 48)
+        i += 1
+    return value
+
+
+@njit(cache=True, nogil=True)
+def segment(data, tokens, segments):
+    """Cut a chunk's tokens into games.
+
+    A game begins with its tags, or with its first move or number where it has none. It ends at the next
+    tag after its moves, or at the next move after its result; comments after a result belong to it.
+
+    Args:
+        segments: `[>= len(tokens) + 1]` SEGMENT, filled.
+
+    Returns:
+        (games, tokens that belong to none).
+    """
+    count, stray = 0, 0
+    open_, played, ended, tagged = False, False, False, False
+    depth = 0
+    for t in range(len(tokens)):
+        kind = tokens[t].kind
+        starts = False
+        if kind == TAG:
+            starts = not open_ or played or ended
+        elif kind in (MOVE, NUMBER, BARE):
+            starts = not open_ or ended
+        elif kind in (COMMENT, LINE, UNCLOSED):
+            starts = not open_
+        elif not open_ or (ended and kind == JUNK):
+            stray += 1
+            continue
+        if starts:
+            if open_:
+                if tagged or played:
+                    segments[count].last = t
+                    count += 1
+                else:
+                    stray += t - segments[count].first
+            here = segments[count]
+            here.first = t
+            here.start = tokens[t].start
+            here.line = tokens[t].line
+            here.game_type = ENGLISH
+            here.result_tag = NO_RESULT
+            here.tags[:] = -1
+            open_, played, ended, tagged = True, False, False, False
+            depth = 0
+        if kind == TAG:
+            tagged = True
+            number = tag_number(data, tokens[t].start)
+            if number >= 0 and segments[count].tags[number, 0] < 0:
+                first, last = tag_value(data, tokens[t].start, tokens[t].end)
+                segments[count].tags[number, 0] = first
+                segments[count].tags[number, 1] = last
+                if number == RESULT_TAG:
+                    segments[count].result_tag = result_in(data, first, last)
+                elif number == GAME_TYPE:
+                    segments[count].game_type = game_type_in(data, first, last)
+        elif kind in (MOVE, NUMBER, BARE, JUNK):
+            played = True
+        elif kind == OPEN:
+            depth += 1
+        elif kind == CLOSE:
+            depth = max(0, depth - 1)
+        elif kind == RESULT:
+            # In a variation it ends the game only if another game follows: the bracket was never closed.
+            if depth == 0:
+                ended = True
+            elif t + 1 < len(tokens) and tokens[t + 1].kind == NUMBER and tokens[t + 1].value == 1:
+                ended = True
+    if open_:
+        if tagged or played:
+            segments[count].last = len(tokens)
+            count += 1
+        else:
+            stray += len(tokens) - segments[count].first
+    return count, stray
+
+
+def find_games(data: NDArray[np.uint8], read: Tokens) -> tuple[NDArray[Any], int]:
+    """The SEGMENTs of a chunk, and the number of tokens outside all games."""
+    segments = np.empty(len(read.tokens) + 1, SEGMENT)
+    count, stray = segment(data, read.tokens, segments)
+    return segments[:count], stray
+
+
+RESULT_TEXT = {BLACK_WON: "1-0", WHITE_WON: "0-1", DRAWN: "1/2-1/2", UNKNOWN: "*", NO_RESULT: None}
+"""In English draughts "1-0" means that Black, the first mover, won."""
