@@ -14,6 +14,7 @@ Keys of format 1:
 Files are read with `weights_only=True`: a stranger's file cannot run code.
 """
 
+import io
 import os
 import pickle
 import zipfile
@@ -107,11 +108,13 @@ def save_checkpoint(
 
 def write_atomically(path: Path, content: Any) -> None:
     """`torch.save` to a temporary name beside `path`, flush to the disk, rename."""
+    data = io.BytesIO()
+    torch.save(content, data)
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
-            torch.save(content, file)
+            file.write(data.getbuffer())
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)

@@ -240,4 +240,5 @@ def test_kill_minus_nine_at_any_moment_loses_and_doubles_nothing(tmp_path, data)
     states = [load_checkpoint(tmp_path / f"{name}.run" / "last.ckpt") for name in ("whole", "cut")]
     for name, tensor in states[0].weights.items():
         assert torch.equal(tensor, states[1].weights[name]), name
+    assert kills >= 3
     assert [row["epoch"] for row in states[1].training["history"]] == list(range(1, 61))
