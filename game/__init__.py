@@ -11,7 +11,7 @@ from ckai.game.errors import (
     PositionError,
 )
 from ckai.game.play import QUIET_LIMIT, REPETITION_LIMIT, Game, Outcome, Reason
-from ckai.game.position import Move, Position, perft
+from ckai.game.position import Move, Position, divide, perft
 
 __all__ = [
     "QUIET_LIMIT",
@@ -26,5 +26,6 @@ __all__ = [
     "Position",
     "PositionError",
     "Reason",
+    "divide",
     "perft",
 ]

@@ -21,8 +21,8 @@ class Reason(StrEnum):
 
     NO_PIECES = "no pieces left"
     NO_MOVES = "no legal move"
-    REPETITION = "the position stands for the third time"
-    QUIET = "80 plies without a capture or a man's move"
+    REPETITION = "repetition of the position"
+    QUIET = "too long without a capture or a man's move"
     RESIGNED = "resigned"
     AGREED = "agreed"
 
@@ -33,6 +33,13 @@ class Outcome:
 
     winner: str | None
     reason: Reason
+    detail: str = ""
+    """The reason with its number: `80 plies without a capture or a man's move`."""
+
+    def __str__(self) -> str:
+        """`White won: Black has no legal move`, or `drawn: the position stands for the third time`."""
+        won = "drawn" if self.winner is None else f"{self.winner.capitalize()} won"
+        return f"{won}: {self.detail or self.reason}"
 
     @property
     def result(self) -> str:
@@ -41,7 +48,11 @@ class Outcome:
 
 
 class Game:
-    """A line of moves from a first position, with both draw rules."""
+    """A line of moves from a first position, with both draw rules.
+
+    Raises:
+        ValueError: on construction, if a limit is below 1.
+    """
 
     def __init__(
         self,
@@ -50,6 +61,10 @@ class Game:
         quiet_limit: int = QUIET_LIMIT,
         repetition_limit: int = REPETITION_LIMIT,
     ) -> None:
+        if quiet_limit < 1 or repetition_limit < 1:
+            raise ValueError(
+                f"expected limits >= 1, found quiet {quiet_limit}, repetition {repetition_limit}"
+            )
         self.quiet_limit = quiet_limit
         self.repetition_limit = repetition_limit
         self.positions: list[Position] = [start or Position.start()]
@@ -95,10 +110,18 @@ class Game:
         """The end of the game by rule, or None while it goes on."""
         position = self.position
         if not position.legal_moves():
-            winner = "white" if position.black else "black"
-            return Outcome(winner, Reason.NO_MOVES if position.own else Reason.NO_PIECES)
-        if self.repetitions() >= self.repetition_limit:
-            return Outcome(None, Reason.REPETITION)
+            loser, winner = ("Black", "white") if position.black else ("White", "black")
+            if position.own:
+                return Outcome(winner, Reason.NO_MOVES, f"{loser} has no legal move")
+            return Outcome(winner, Reason.NO_PIECES, f"{loser} has no pieces left")
+        times = self.repetitions()
+        if times >= self.repetition_limit:
+            return Outcome(None, Reason.REPETITION, f"the position stands for the {_ordinal(times)} time")
         if position.quiet >= self.quiet_limit:
-            return Outcome(None, Reason.QUIET)
+            detail = f"{position.quiet} plies without a capture or a man's move"
+            return Outcome(None, Reason.QUIET, detail)
         return None
+
+
+def _ordinal(number: int) -> str:
+    return {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth"}.get(number, f"{number}th")

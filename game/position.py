@@ -14,7 +14,6 @@ from ckai.game.fen import Placement, format_fen, parse_fen
 from ckai.game.squares import index_of, square_of
 
 _MOVE_TEXT = re.compile(r"\s*(\d{1,2})((?:\s*[-xX:\u2013*]\s*\d{1,2})+)\s*\Z")
-_FIRST_ROWS = kernels.START  # the twelve squares where a side starts, in its own view
 
 
 @dataclass(frozen=True, order=True)
@@ -125,6 +124,8 @@ class Position:
         own, opp, kings = (p.black, p.white, p.kings)
         if not p.black_to_move:
             own, opp, kings = _turn(p.white), _turn(p.black), _turn(p.kings)
+        if jumper is not None and not 1 <= jumper <= 32:
+            raise PositionError(f"expected a jumper from 1 to 32, found {jumper}")
         at = -1 if jumper is None else index_of(jumper, p.black_to_move)
         try:
             return cls(own, opp, kings, p.black_to_move, at, p.quiet if quiet is None else quiet)
@@ -153,7 +154,13 @@ class Position:
         return out
 
     def piece(self, square: int) -> str:
-        """`b`, `B` (Black's man, king), `w`, `W`, or `.` on a PDN square 1..32."""
+        """`b`, `B` (Black's man, king), `w`, `W`, or `.` on a PDN square 1..32.
+
+        Raises:
+            ValueError: if there is no such square.
+        """
+        if not 1 <= square <= 32:
+            raise ValueError(f"expected a square from 1 to 32, found {square}")
         bit = 1 << index_of(square, self.black)
         if not (self.own | self.opp) & bit:
             return "."
@@ -165,7 +172,7 @@ class Position:
         rows = []
         for row in range(8):
             cells = [self.piece(row * 4 + column + 1) for column in range(4)]
-            rows.append("".join(f"  {c}" if row % 2 == 0 else f"{c}  " for c in cells).rstrip())
+            rows.append(("  " if row % 2 == 0 else "") + "   ".join(cells))
         return "\n".join([*rows, f"{'Black' if self.black else 'White'} to move"])
 
     def __repr__(self) -> str:
@@ -302,8 +309,26 @@ def perft(position: Position, depth: int) -> int:
     """
     if depth < 0:
         raise ValueError(f"expected depth >= 0, found {depth}")
+    return _perft(position, depth, 3)
+
+
+def divide(position: Position, depth: int) -> dict[Move, int]:
+    """The paths of `depth` >= 1 whole moves counted by their first move, in the order of `legal_moves`.
+
+    Raises:
+        ValueError: if depth is below 1.
+    """
+    if depth < 1:
+        raise ValueError(f"expected depth >= 1, found {depth}")
+    return {move: _perft(position.push(move), depth - 1, 2) for move in position.legal_moves()}
+
+
+def _perft(position: Position, depth: int, split: int) -> int:
+    """Deep counts are split by their first `split` moves: a kernel cannot be interrupted, this can."""
     if depth == 0:
         return 1
+    if split and depth > 6:
+        return sum(_perft(position.push(move), depth - 1, split - 1) for move in position.legal_moves())
     return int(kernels.perft(position.own, position.opp, position.kings, position.jumper, depth))
 
 
@@ -311,4 +336,4 @@ def _turn(bits: int) -> int:
     return int(f"{bits:032b}"[::-1], 2)
 
 
-__all__ = ["Move", "MoveError", "Position", "perft"]
+__all__ = ["Move", "MoveError", "Position", "divide", "perft"]

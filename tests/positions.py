@@ -1,0 +1,47 @@
+"""Positions for property tests: every position of a random game, and boards set up at random."""
+
+from hypothesis import strategies as st
+
+from ckai.game import Position
+
+
+@st.composite
+def games(draw, max_plies=120):
+    """Every position of a game of random moves; failures shrink to short games."""
+    position = draw(st.one_of(st.just(Position.start()), setups()))
+    positions = [position]
+    for pick in draw(st.lists(st.integers(0, 30), min_size=max_plies // 2, max_size=max_plies)):
+        moves = position.legal_moves()
+        if not moves:
+            break
+        position = position.push(moves[pick % len(moves)])
+        positions.append(position)
+    return positions
+
+
+@st.composite
+def setups(draw):
+    """A board set up at random: any pieces, or pieces for kings to jump in circles."""
+    black = draw(st.booleans())
+    circles = draw(st.booleans())
+    if circles:
+        # Pieces with a gap between them, which is where long captures and circles come from.
+        victims = draw(st.lists(st.sampled_from([6, 7, 8, 14, 15, 16, 22, 23, 24]), unique=True, min_size=3))
+        jumpers = draw(st.lists(st.sampled_from([1, 2, 3, 9, 10, 11, 17, 18]), unique=True, min_size=1))
+        kings = draw(st.integers(0, 2**32 - 1)) | 1 << (jumpers[0] - 1)
+        own = sum(1 << (square - 1) for square in jumpers)
+        opp = sum(1 << (square - 1) for square in victims)
+    else:
+        pieces = draw(st.lists(st.integers(0, 4), min_size=32, max_size=32))
+        own = sum(1 << i for i, piece in enumerate(pieces) if piece in (1, 2))
+        opp = sum(1 << i for i, piece in enumerate(pieces) if piece in (3, 4))
+        kings = sum(1 << i for i, piece in enumerate(pieces) if piece in (2, 4))
+    own, opp = _at_most_12(own), _at_most_12(opp)
+    kings = (kings | (own & 0xF0000000) | (opp & 0xF)) & (own | opp)
+    return Position(own, opp, kings, black)
+
+
+def _at_most_12(pieces):
+    while pieces.bit_count() > 12:
+        pieces &= pieces - 1
+    return pieces

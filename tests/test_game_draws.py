@@ -1,0 +1,154 @@
+"""Ends of games, on both sides of each boundary."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from positions import games
+
+from ckai.game import QUIET_LIMIT, REPETITION_LIMIT, Game, IllegalMoveError, Outcome, Position, Reason
+
+# Two kings that step to and fro; four plies lead back to the same position.
+KINGS = "B:WK32:BK1"
+ROUND = ("1-5", "32-28", "5-1", "28-32")
+
+
+def after(fen, *moves, quiet=0, **limits):
+    game = Game(Position.from_fen(fen, quiet=quiet), **limits)
+    for move in moves:
+        game.push(move)
+    return game
+
+
+def test_limits_are_the_rule_books():
+    assert (QUIET_LIMIT, REPETITION_LIMIT) == (80, 3)
+
+
+def test_second_time_goes_on_third_time_is_a_draw():
+    game = after(KINGS, *ROUND)
+    assert game.repetitions() == 2
+    assert game.outcome() is None
+    for move in ROUND[:-1]:
+        game.push(move)
+        assert game.outcome() is None
+    game.push(ROUND[-1])
+    assert game.repetitions() == 3
+    outcome = game.outcome()
+    assert (outcome.winner, outcome.reason, outcome.result) == (None, Reason.REPETITION, "1/2-1/2")
+    assert str(outcome) == "drawn: the position stands for the third time"
+
+
+def test_the_same_pieces_with_the_other_side_to_move_are_no_repetition():
+    # Three plies lead to the pieces of the start with White to move.
+    game = after(
+        "B:WK32:BK1", "1-6", "32-28", "6-2", "28-32", "2-7", "32-28", "7-2", "28-32", "2-6", "32-27", "6-1"
+    )
+    assert game.position.piece(1) == "B"
+    assert game.repetitions() == 1
+
+
+def test_quiet_ply_79_goes_on_80_is_a_draw():
+    game = after(KINGS, "1-5", quiet=78)
+    assert game.position.quiet == 79
+    assert game.outcome() is None
+    game.push("32-28")
+    outcome = game.outcome()
+    assert (outcome.winner, outcome.reason) == (None, Reason.QUIET)
+    assert str(outcome) == "drawn: 80 plies without a capture or a man's move"
+
+
+def test_the_80th_ply_by_a_man_or_a_capture_is_no_draw():
+    assert after("B:WK32:BK1,10", "10-15", quiet=79).outcome() is None
+    assert after("B:WK6,K32:BK1", "1x10", quiet=79).outcome() is None
+
+
+def test_both_limits_are_parameters():
+    assert after(KINGS, *ROUND, repetition_limit=2).outcome().reason == Reason.REPETITION
+    assert str(after(KINGS, *ROUND, repetition_limit=2).outcome()).endswith("stands for the second time")
+    assert after(KINGS, *ROUND, *ROUND, repetition_limit=4).outcome() is None
+    assert after(KINGS, *ROUND[:3], quiet_limit=4).outcome() is None
+    assert str(after(KINGS, *ROUND, quiet_limit=4).outcome()).startswith("drawn: 4 plies")
+    assert after(KINGS, "1-5", "32-28", quiet=78, quiet_limit=81).outcome() is None
+
+
+def test_limits_below_one_are_refused():
+    for limits in ({"quiet_limit": 0}, {"repetition_limit": 0}):
+        with pytest.raises(ValueError, match="expected limits >= 1"):
+            Game(**limits)
+
+
+def test_no_pieces_loses():
+    outcome = after("B:W15:B11", "11x18").outcome()
+    assert (outcome.winner, outcome.reason, outcome.result) == ("black", Reason.NO_PIECES, "1-0")
+    assert str(outcome) == "Black won: White has no pieces left"
+
+
+def test_no_move_loses():
+    # Black's 5 cannot step to 9 nor jump to 14; with 14 empty it can jump.
+    outcome = Game(Position.from_fen("B:W9,14:B5")).outcome()
+    assert (outcome.winner, outcome.reason, outcome.result) == ("white", Reason.NO_MOVES, "0-1")
+    assert Game(Position.from_fen("B:W9:B5")).outcome() is None
+    blocked = Game(Position.from_fen("W:W13:B9,6")).outcome()
+    assert (blocked.winner, blocked.reason, blocked.result) == ("black", Reason.NO_MOVES, "1-0")
+    assert str(blocked) == "Black won: White has no legal move"
+
+
+def test_loss_beats_draw():
+    # The blocked side has lost although 80 quiet plies are over and the position has stood three times.
+    blocked = Position.from_fen("W:W13:B9,6", quiet=80)
+    game = Game(blocked)
+    game.positions = [blocked] * 3
+    assert game.outcome().reason == Reason.NO_MOVES
+
+
+def test_repetition_is_named_before_the_quiet_limit():
+    game = after(KINGS, *ROUND, *ROUND, quiet=72)
+    assert game.position.quiet == 80
+    assert game.outcome().reason == Reason.REPETITION
+
+
+def test_push_and_pop():
+    game = Game()
+    assert str(game.push("11-15")) == "11-15"
+    game.push("23-19")
+    assert game.history == [Position.start(), Position.start().push("11-15")]
+    assert str(game.pop()) == "23-19"
+    assert game.position == Position.start().push("11-15")
+    game.pop()
+    with pytest.raises(IndexError):
+        game.pop()
+    assert game.positions == [Position.start()]
+
+
+def test_an_illegal_move_leaves_the_game_unchanged():
+    game = Game()
+    with pytest.raises(IllegalMoveError):
+        game.push("11-18")
+    assert (game.positions, game.moves) == ([Position.start()], [])
+
+
+def test_results_of_agreed_and_resigned_games():
+    assert Outcome("white", Reason.RESIGNED).result == "0-1"
+    assert str(Outcome("white", Reason.RESIGNED, "Black resigned")) == "White won: Black resigned"
+    assert str(Outcome(None, Reason.AGREED)) == "drawn: agreed"
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(games())
+def test_outcomes_agree_with_a_plain_count(positions):
+    game = Game(positions[0], quiet_limit=6)
+    seen, quiet = [], positions[0].quiet
+    for i, position in enumerate(positions):
+        if i:
+            before = positions[i - 1]
+            move = next(move for move in before.legal_moves() if before.push(move) == position)
+            game.push(move)
+            quiet = 0 if move.is_capture or before.piece(move.path[0]).islower() else quiet + 1
+        seen.append(position.fen)
+        outcome = game.outcome()
+        if not position.legal_moves():
+            assert outcome.winner == ("white" if position.black else "black")
+        elif seen.count(position.fen) >= 3:
+            assert outcome.reason == Reason.REPETITION
+        elif quiet >= 6:
+            assert outcome.reason == Reason.QUIET
+        else:
+            assert outcome is None

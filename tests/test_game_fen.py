@@ -1,0 +1,178 @@
+"""FEN as it is found, and positions that cannot be."""
+
+import pytest
+
+from ckai.game import Position, PositionError
+from ckai.game.fen import format_fen, parse_fen
+
+START = "B:W21,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,9,10,11,12"
+
+
+def reads(text, fen, **fields):
+    position = Position.from_fen(text)
+    assert position.fen == fen
+    for name, value in fields.items():
+        assert getattr(position, name) == value
+
+
+def test_start():
+    assert Position.start().fen == START
+    assert Position.from_fen(START) == Position.start()
+
+
+def test_ranges():
+    reads("B:W21-32:B1-12", START)
+
+
+def test_range_of_kings():
+    reads("W:WK29-31,5:BK1-2", "W:W5,K29,K30,K31:BK1,K2")
+    reads("W:WK29-K31:B1", "W:WK29,K30,K31:B1")
+
+
+def test_black_before_white():
+    reads("B:B1-12:W21-32", START)
+    reads("W:B1,K10:W30", "W:W30:B1,K10")
+
+
+def test_final_dot():
+    reads("B:W18,24:B1-3.", "B:W18,24:B1,2,3")
+    reads("B:W18,24:B1-3 .", "B:W18,24:B1,2,3")
+
+
+def test_spaces_quotes_and_line_ends():
+    reads(' "W : W 18 , K 24 :\n B 1 - 3 " ', "W:W18,K24:B1,2,3")
+
+
+def test_lower_case():
+    reads("w:w18,k24:b1-3", "W:W18,K24:B1,2,3")
+
+
+def test_an_empty_side():
+    reads("B:W:B1", "B:W:B1")
+    reads("W:W18:B", "W:W18:B")
+    assert Position.from_fen("W:W:B1").legal_moves() == []
+
+
+def test_half_move_fields():
+    reads("W:WK18:BK1:H17:F40", "W:WK18:BK1", quiet=17)
+    reads("W:WK18:BK1:F40:H17.", "W:WK18:BK1", quiet=17)
+    assert Position.from_fen("W:WK18:BK1:H17", quiet=3).quiet == 3
+
+
+def test_leading_zeros_and_spare_commas():
+    reads("B:W21,,22,:B01", "B:W21,22:B1")
+
+
+def test_a_king_on_its_own_first_row_and_on_its_crowning_row():
+    reads("B:WK1,K32:BK4,K29", "B:WK1,K32:BK4,K29")
+
+
+def test_jumper():
+    # Black's man has come from 2 and must go on from 11 over 15.
+    position = Position.from_fen("B:W15,24:B11", jumper=11)
+    assert [str(move) for move in position.legal_moves()] == ["11x18"]
+    assert repr(position) == "Position.from_fen('B:W15,24:B11', jumper=11)"
+    white = Position.from_fen("W:W22:B18,2", jumper=22)
+    assert [str(move) for move in white.legal_moves()] == ["22x15"]
+
+
+@pytest.mark.parametrize(
+    ("fen", "message"),
+    [
+        ("", "expected B or W .* found ''"),
+        ("start", "expected B or W .* found 'START'"),
+        ("R:W21-32:B1-12", "expected B or W .* found 'R'"),
+        ("B", "expected one list W"),
+        ("B:W21", "expected one list W"),
+        ("B:W21:W22", "expected one list W"),
+        ("B:W21:B1:B2", "expected one list W"),
+        ("B::", "expected one list W"),
+        ("B:W21:X1", "expected one list W"),
+        ("B:W21:Bx", "found 'X'"),
+        ("B:W21:B1-", "found '1-'"),
+        ("B:W21:BQ1", "found 'Q1'"),
+        ("B:W21:B123", "found '123'"),
+        ("B:W33:B1", "squares from 1 to 32, found '33'"),
+        ("B:W0:B1", "squares from 1 to 32, found '0'"),
+        ("B:W12-9:B1", "squares from 1 to 32, found '12-9'"),
+        ("B:W18,18:B1", "two pieces on square 18"),
+        ("B:W18,K18:B1", "two pieces on square 18"),
+        ("B:W18:B17-19", "two pieces on square 18"),
+    ],
+)
+def test_no_fen(fen, message):
+    with pytest.raises(PositionError, match=message):
+        Position.from_fen(fen)
+
+
+@pytest.mark.parametrize(
+    ("fen", "message"),
+    [
+        ("B:W21-32:B1-13", "Black has 13 pieces, at most 12"),
+        ("W:W20-32:B1-12", "White has 13 pieces, at most 12"),
+        ("B:W20-32:B1-12", "White has 13 pieces, at most 12"),
+        ("B:W18:B29", "a man of Black on its crowning row, square 29"),
+        ("W:W18:B30", "a man of Black on its crowning row, square 30"),
+        ("B:W4:B18", "a man of White on its crowning row, square 4"),
+        ("W:W1,K2:B18", "a man of White on its crowning row, square 1"),
+    ],
+)
+def test_positions_that_cannot_be(fen, message):
+    with pytest.raises(PositionError, match=message) as caught:
+        Position.from_fen(fen)
+    assert fen in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("fen", "fields", "message"),
+    [
+        ("B:W15:B11", {"jumper": 5}, "no piece of the side to move at jumper index 4"),
+        ("B:W15:B11", {"jumper": 15}, "no piece of the side to move"),
+        ("B:W24:B11", {"jumper": 11}, "the piece on 11 has no capture to go on with"),
+        ("B:W15:B11", {"jumper": 0}, "jumper from 1 to 32, found 0"),
+        ("W:W15:B11", {"jumper": 33}, "jumper from 1 to 32, found 33"),
+        ("B:W15:B11", {"quiet": -1}, "quiet >= 0, found -1"),
+    ],
+)
+def test_jumpers_and_counts_that_cannot_be(fen, fields, message):
+    with pytest.raises(PositionError, match=message):
+        Position.from_fen(fen, **fields)
+
+
+@pytest.mark.parametrize(
+    ("boards", "message"),
+    [
+        ((1, 1, 0), "two pieces on square 1"),
+        ((1, 2, 4), "a king on an empty square 3"),
+        ((1 << 32, 2, 0), "boards of 32 bits"),
+        ((-1, 2, 0), "boards of 32 bits"),
+    ],
+)
+def test_boards_that_cannot_be(boards, message):
+    with pytest.raises(PositionError, match=message):
+        Position(*boards)
+
+
+def test_parsing_alone_does_not_judge_the_position():
+    placement = parse_fen("W:W20-32:B1-13")
+    assert placement.white.bit_count() == placement.black.bit_count() == 13
+    assert parse_fen(format_fen(placement)) == placement
+
+
+def test_piece_and_text_board():
+    position = Position.from_fen("W:W30,K9:B1,K22")
+    assert [position.piece(square) for square in (1, 9, 22, 30, 5)] == ["b", "W", "B", "w", "."]
+    assert str(position).splitlines() == [
+        "  b   .   .   .",
+        ".   .   .   .",
+        "  W   .   .   .",
+        ".   .   .   .",
+        "  .   .   .   .",
+        ".   B   .   .",
+        "  .   .   .   .",
+        ".   w   .   .",
+        "White to move",
+    ]
+    for square in (0, 33, -1):
+        with pytest.raises(ValueError, match=f"from 1 to 32, found {square}"):
+            position.piece(square)

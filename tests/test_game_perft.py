@@ -1,0 +1,77 @@
+"""Node counts known for positions that hide classic bugs; data in data/perft.txt."""
+
+from pathlib import Path
+
+import pytest
+import slow_rules
+
+from ckai.game import Position, divide, perft
+
+FAST_NODES, TWIN_NODES = 20_000_000, 8000
+
+
+def rows():
+    for line in Path(__file__).with_name("data").joinpath("perft.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            fen, counts = line.split(" = ")
+            yield fen, [int(count) for count in counts.split()]
+
+
+def cases(least, most):
+    return [
+        pytest.param(fen, depth, nodes, id=f"{fen}-{depth}")
+        for fen, counts in rows()
+        for depth, nodes in enumerate(counts, 1)
+        if least <= nodes <= most
+    ]
+
+
+@pytest.mark.parametrize(("fen", "depth", "nodes"), cases(0, FAST_NODES))
+def test_nodes(fen, depth, nodes):
+    assert perft(Position.from_fen(fen), depth) == nodes
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("fen", "depth", "nodes"), cases(FAST_NODES + 1, 10**12))
+def test_deep_nodes(fen, depth, nodes):
+    assert perft(Position.from_fen(fen), depth) == nodes
+
+
+@pytest.mark.parametrize(("fen", "depth", "nodes"), cases(0, TWIN_NODES))
+def test_the_twin_counts_the_same(fen, depth, nodes):
+    def count(board, side, left):
+        moves = slow_rules.legal_moves(board, side)
+        if left == 1:
+            return len(moves)
+        return sum(count(after, slow_rules.other(side), left - 1) for _, after in moves.values())
+
+    assert count(*slow_rules.read(Position.from_fen(fen).fen), depth) == nodes
+
+
+def test_turned_positions_have_the_same_nodes():
+    for fen, counts in rows():
+        assert perft(Position.from_fen(fen).rotated(), 4) == ([*counts, 0, 0])[3]
+
+
+def test_divide_adds_up_and_names_every_move():
+    start = Position.start()
+    for depth in (1, 2, 5, 9):
+        parts = divide(start, depth)
+        assert list(parts) == start.legal_moves()
+        assert sum(parts.values()) == perft(start, depth)
+
+
+def test_depth_zero_is_the_position_itself():
+    assert perft(Position.start(), 0) == 1
+
+
+def test_from_the_middle_of_a_capture():
+    # Of the two ways round from 2 only one is left once the first jump is made.
+    position = Position.from_fen("B:W6,7,14,15:BK2")
+    assert perft(position.push_label(position.legal_labels()[0]), 1) == 1
+
+
+@pytest.mark.parametrize(("count", "depth"), [(perft, -1), (divide, 0)])
+def test_depths_that_cannot_be(count, depth):
+    with pytest.raises(ValueError, match=r"expected depth >= \d, found"):
+        count(Position.start(), depth)

@@ -1,0 +1,162 @@
+"""What holds in every position, tried on thousands of them."""
+
+import itertools
+
+import numpy as np
+import pytest
+import slow_rules
+from hypothesis import HealthCheck, given, settings
+from positions import games, setups
+
+from ckai.game import AmbiguousMoveError, Position, kernels
+from ckai.game.squares import POSSIBLE_LABELS, index_of
+
+# A game is 30 to 120 positions, so each test over games sees thousands.
+OVER_GAMES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+OVER_SETUPS = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def assert_same_as_twin(position):
+    board, side = slow_rules.read(position.fen)
+    jumper = None
+    if position.jumper >= 0:
+        jumper = position.jumper + 1 if position.black else 32 - position.jumper
+    slow = slow_rules.legal_moves(board, side, jumper)
+    fast = position.legal_moves()
+    assert [move.path for move in fast] == sorted(slow)
+    for move in fast:
+        captured, after = slow[move.path]
+        assert move.captured == captured
+        reached = position.push(move)
+        assert reached.fen == slow_rules.write(after, slow_rules.other(side))
+        assert reached.jumper == -1
+        steps_king = not captured and board[slow_rules.PLACES[move.path[0]]].isupper()
+        assert reached.quiet == (position.quiet + 1 if steps_king else 0)
+
+
+@OVER_GAMES
+@given(games())
+def test_fast_and_slow_rules_agree_in_games(positions):
+    for position in positions:
+        assert_same_as_twin(position)
+
+
+@OVER_SETUPS
+@given(setups())
+def test_fast_and_slow_rules_agree_on_boards_set_up(position):
+    assert_same_as_twin(position)
+    for label in position.legal_labels():
+        after = position.push_label(label)
+        if after.jumper >= 0:
+            assert_same_as_twin(after)
+
+
+def hop_sequences(position):
+    """Every chain of hops until the turn passes, and where it leads."""
+    for label in position.legal_labels():
+        after = position.push_label(label)
+        if after.black == position.black:
+            for labels, end in hop_sequences(after):
+                yield (label, *labels), end
+        else:
+            yield (label,), after
+
+
+@OVER_SETUPS
+@given(setups())
+def test_hop_sequences_are_whole_moves(position):
+    chains = dict(hop_sequences(position))
+    assert chains == {move.labels: position.push(move) for move in position.legal_moves()}
+    assert kernels.count_moves(position.own, position.opp, position.kings) == len(chains)
+
+
+@OVER_GAMES
+@given(games())
+def test_turning_the_board_keeps_the_moves(positions):
+    for position in positions:
+        turned = position.rotated()
+        assert turned.black != position.black
+        assert turned.rotated() == position
+        assert turned.legal_labels() == position.legal_labels()
+        assert {m.labels for m in turned.legal_moves()} == {m.labels for m in position.legal_moves()}
+        there = {tuple(33 - square for square in move.path) for move in turned.legal_moves()}
+        assert there == {move.path for move in position.legal_moves()}
+
+
+@OVER_GAMES
+@given(games())
+def test_fen_and_repr_lead_back(positions):
+    for position in positions:
+        assert Position.from_fen(position.fen, quiet=position.quiet) == position
+        assert eval(repr(position)) == position
+        for label in position.legal_labels()[:2]:
+            after = position.push_label(label)
+            assert eval(repr(after)) == after
+
+
+@OVER_GAMES
+@given(games())
+def test_what_a_network_sees(positions):
+    for position in positions:
+        board = position.board
+        for square in range(1, 33):
+            mine = {"b": 1, "B": 3, "w": -1, "W": -3, ".": 0}[position.piece(square)]
+            assert board[index_of(square, position.black)] == (mine if position.black else -mine)
+        bits = np.empty(16, np.uint8)
+        count = kernels.write_legal(position.own, position.opp, position.kings, position.jumper, bits)
+        labels = np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist()
+        assert labels == position.legal_labels()
+        assert count == len(labels)
+        assert set(labels) <= set(POSSIBLE_LABELS)
+
+
+@OVER_SETUPS
+@given(setups())
+def test_text_names_one_move_or_is_refused(position):
+    moves = position.legal_moves()
+    for move in moves:
+        assert position.find_move(str(move)) == move
+        assert position.find_move(str(move).replace("x", " - ")) == move
+        assert position.find_path(move.path) == move
+    texts = {move.short for move in moves}
+    for text in texts:
+        # A move that is exactly what the text says wins over longer ones.
+        exact = [move for move in moves if str(move) == text]
+        fits = exact or [move for move in moves if move.short == text]
+        if len(fits) > 1:
+            with pytest.raises(AmbiguousMoveError, match=f"'{text}' is ambiguous here"):
+                position.find_move(text)
+        else:
+            assert position.find_move(text) == fits[0]
+
+
+@OVER_SETUPS
+@given(setups())
+def test_some_landing_squares_left_out(position):
+    moves = [move for move in position.legal_moves() if len(move.path) == 4]
+    for move in moves:
+        for kept in (1, 2):
+            squares = [move.path[0], move.path[kept], move.path[-1]]
+            fits = [
+                other
+                for other in position.legal_moves()
+                if other.path[0] == squares[0]
+                and other.path[-1] == squares[2]
+                and squares[1] in other.path[1:-1]
+            ]
+            exact = [other for other in fits if list(other.path) == squares]
+            if len(exact or fits) > 1:
+                with pytest.raises(AmbiguousMoveError):
+                    position.find_path(squares)
+            else:
+                assert position.find_path(squares) == (exact or fits)[0]
+
+
+@OVER_GAMES
+@given(games())
+def test_pieces_only_grow_fewer_and_captures_take_what_they_say(positions):
+    for before, after in itertools.pairwise(positions):
+        move = next(m for m in before.legal_moves() if before.push(m) == after)
+        assert after.opp.bit_count() == before.own.bit_count()
+        assert after.own.bit_count() == before.opp.bit_count() - len(move.captured)
+        assert move.is_capture == bool(move.captured)

@@ -1,0 +1,242 @@
+"""One test a rule, named after it; positions small enough to check by eye."""
+
+import pytest
+
+from ckai.game import (
+    AmbiguousMoveError,
+    IllegalMoveError,
+    Move,
+    MoveError,
+    MoveTextError,
+    Position,
+)
+
+
+def moves(fen, **fields):
+    return [str(move) for move in Position.from_fen(fen, **fields).legal_moves()]
+
+
+# --- steps ---------------------------------------------------------------------------------------------
+
+
+def test_black_begins_and_moves_towards_32():
+    assert moves("B:W21-32:B1-12") == ["9-13", "9-14", "10-14", "10-15", "11-15", "11-16", "12-16"]
+
+
+def test_white_moves_towards_1():
+    assert moves("W:W21-32:B1-12") == ["21-17", "22-17", "22-18", "23-18", "23-19", "24-19", "24-20"]
+
+
+def test_men_never_step_back():
+    assert moves("B:W32:B18") == ["18-22", "18-23"]
+    assert moves("W:W18:B1") == ["18-14", "18-15"]
+
+
+def test_kings_step_one_square_in_four_directions():
+    assert moves("B:W32:BK18") == ["18-14", "18-15", "18-22", "18-23"]
+
+
+def test_edges_do_not_wrap():
+    assert moves("B:W32:B5") == ["5-9"]
+    assert moves("B:W32:B12") == ["12-16"]
+    assert moves("B:W32:B4") == ["4-8"]
+    assert moves("B:WK1:BK29") == ["29-25"]
+    assert moves("B:W5:BK28") == ["28-24", "28-32"]
+    assert moves("B:W29:B4,K21") == ["4-8", "21-17", "21-25"]
+
+
+# --- captures ------------------------------------------------------------------------------------------
+
+
+def test_capturing_is_compulsory():
+    assert moves("B:W15,32:B11,1") == ["11x18"]
+
+
+def test_any_capture_may_be_chosen_not_only_the_longest():
+    # 11x18x25 takes two, 12x19 takes one.
+    assert moves("B:W15,22,16:B11,12") == ["11x18x25", "11x20", "12x19"]
+
+
+def test_a_capture_must_be_carried_through():
+    assert moves("B:W15,22:B11") == ["11x18x25"]
+
+
+def test_men_never_capture_backwards():
+    assert moves("B:W15,32:B18") == ["18-22", "18-23"]
+    assert moves("W:W18:B22,1") == ["18-14", "18-15"]
+
+
+def test_kings_capture_in_four_directions():
+    assert moves("B:W14,15,22,23:BK18") == ["18x9", "18x11", "18x25", "18x27"]
+
+
+def test_a_king_does_not_fly():
+    assert moves("B:W22:BK11") == ["11-7", "11-8", "11-15", "11-16"]
+
+
+def test_no_capture_over_two_pieces_or_onto_a_piece():
+    assert moves("B:W15,18,16,20:B11") == []
+    assert moves("B:W15,18,32:B11") == ["11-16"]
+
+
+def test_own_pieces_cannot_be_jumped():
+    assert moves("B:W32:B11,15,16") == ["15-18", "15-19", "16-19", "16-20"]
+
+
+def test_edges_do_not_wrap_in_captures():
+    assert moves("B:W16:B12,20") == ["12x19"]
+    assert moves("B:W8,17:B4,13") == ["4x11", "13x22"]
+
+
+def test_a_piece_cannot_be_jumped_twice():
+    # Round the four and back on 2: all taken, and the circle ends there.
+    assert moves("B:W6,7,14,15:BK2") == ["2x9x18x11x2", "2x11x18x9x2"]
+    # With a fifth piece beyond, 18 is passed once only.
+    assert moves("B:W6,7,14,15,22:BK2") == ["2x9x18x11x2", "2x9x18x25", "2x11x18x9x2", "2x11x18x25"]
+
+
+def test_the_square_a_piece_came_from_counts_as_empty():
+    position = Position.from_fen("B:W6,7,14,15:BK2")
+    after = position.push("2x9x18x11x2")
+    assert after.fen == "W:W:BK2"
+    # A king that starts on the circle passes over its first square and beyond it.
+    assert "9x2x11x18x9" in moves("B:W6,7,14,15:BK9")
+
+
+def test_the_same_pieces_two_ways_round_are_two_moves():
+    position = Position.from_fen("B:W6,7,14,15:BK2")
+    one, two = position.legal_moves()
+    assert set(one.captured) == set(two.captured)
+    assert position.push(one) == position.push(two)
+
+
+# --- crowning ------------------------------------------------------------------------------------------
+
+
+def test_a_man_that_reaches_the_last_row_is_crowned():
+    assert Position.from_fen("B:W10:B25").push("25-30").fen == "W:W10:BK30"
+    assert Position.from_fen("W:W6:B22").push("6-1").fen == "B:WK1:B22"
+
+
+def test_a_man_crowned_in_a_capture_stops_there():
+    # From 30 a king could go on over 26 to 23, or 25 to 21.
+    position = Position.from_fen("B:W25,26:B21")
+    assert [str(move) for move in position.legal_moves()] == ["21x30"]
+    after = position.push("21x30")
+    assert after.fen == "W:W26:BK30"
+    assert not after.black
+
+
+def test_a_king_goes_on_from_its_last_row():
+    assert moves("B:W25,26:BK21") == ["21x30x23"]
+
+
+def test_a_captured_king_is_gone_and_a_king_stays_king():
+    assert Position.from_fen("B:WK15:B11").push("11x18").fen == "W:W:B18"
+    assert Position.from_fen("B:W15:BK11").push("11x18").fen == "W:W:BK18"
+    assert Position.from_fen("W:W31:BK26").push("31x22").fen == "B:W22:B"
+
+
+# --- the middle of a capture ---------------------------------------------------------------------------
+
+
+def test_between_two_hops_the_same_side_goes_on_with_the_same_piece():
+    position = Position.from_fen("B:W15,22,16:B11,12")
+    label = position.find_move("11x18x25").labels[0]
+    middle = position.push_label(label)
+    assert middle.black
+    assert middle.jumper == 17
+    assert [str(move) for move in middle.legal_moves()] == ["18x25"]
+    after = middle.push("18x25")
+    assert not after.black
+    assert after.jumper == -1
+
+
+def test_an_illegal_hop_is_refused():
+    with pytest.raises(IllegalMoveError, match="hop 3 is illegal here"):
+        Position.start().push_label(3)
+
+
+# --- the quiet count -----------------------------------------------------------------------------------
+
+
+def test_quiet_counts_steps_of_kings_only():
+    position = Position.from_fen("B:W30,21:BK1,10", quiet=7)
+    assert position.push("1-5").quiet == 8
+    assert position.push("10-15").quiet == 0
+    assert Position.from_fen("B:W6:BK1", quiet=7).push("1x10").quiet == 0
+
+
+# --- moves as text -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", ["11-15", "11x15", "11X15", "11:15", "11\u201315", " 11 - 15 ", "11*15", "11 -15"]
+)
+def test_marks_between_squares(text):
+    assert str(Position.start().find_move(text)) == "11-15"
+
+
+def test_short_captures_are_resolved():
+    position = Position.from_fen("W:W26:B22,14,6")
+    assert str(position.find_move("26x1")) == "26x17x10x1"
+    assert str(position.find_move("26-1")) == "26x17x10x1"
+    assert str(position.find_move("26x17x1")) == "26x17x10x1"
+    assert str(position.find_move("26x10x1")) == "26x17x10x1"
+
+
+def test_a_part_of_a_capture_is_not_the_capture():
+    position = Position.from_fen("W:W26:B22,14,6")
+    for text in ("26x17", "26x17x10", "17x1", "26x10x17x1"):
+        with pytest.raises(IllegalMoveError, match=f"'{text}' is illegal here \\(legal: 26x17x10x1\\)"):
+            position.find_move(text)
+
+
+def test_ambiguous_text_is_refused_and_both_moves_are_named():
+    position = Position.from_fen("B:W6,7,14,15:BK2")
+    with pytest.raises(AmbiguousMoveError, match=r"'2x2' is ambiguous here .*2x9x18x11x2, 2x11x18x9x2"):
+        position.find_move("2x2")
+    with pytest.raises(AmbiguousMoveError):
+        position.find_move("2x9x2")  # both pass 9
+    assert str(position.find_move("2x9x18x2")) == "2x9x18x11x2"
+
+
+def test_two_ways_cut_to_the_same_two_squares_are_ambiguous():
+    position = Position.from_fen("B:W6,14,7,15:B2")
+    with pytest.raises(AmbiguousMoveError):
+        position.find_move("2x18")
+    assert str(position.find_move("2x11x18")) == "2x11x18"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "11", "11-", "-15", "11-15-", "e3-f4", "0-4", "11-33", "111-15", "11--15", "1-0"]
+)
+def test_text_that_is_no_move(text):
+    with pytest.raises(MoveTextError, match="is not a move such as 11-15"):
+        Position.start().find_move(text)
+
+
+def test_the_error_names_the_legal_moves():
+    with pytest.raises(IllegalMoveError, match="'11-18' is illegal here \\(legal: 9-13, 9-14"):
+        Position.start().push("11-18")
+    with pytest.raises(MoveError, match="no legal move: the side to move has lost"):
+        Position.from_fen("B:W18:B").push("11-15")
+
+
+def test_a_move_of_another_position_is_refused():
+    other = Position.from_fen("B:W15:B11").legal_moves()[0]
+    with pytest.raises(IllegalMoveError, match="'11x18' is illegal here"):
+        Position.start().push(other)
+
+
+def test_one_square_is_no_path():
+    with pytest.raises(IllegalMoveError):
+        Position.start().find_path([11])
+
+
+def test_move_text():
+    move = Position.from_fen("W:W26:B22,14,6").legal_moves()[0]
+    assert (str(move), move.short, move.captured) == ("26x17x10x1", "26x1", (22, 14, 6))
+    step = Position.start().find_move("11-15")
+    assert (step.short, step.is_capture, step.path) == ("11-15", False, (11, 15))
+    assert isinstance(step, Move)
