@@ -183,9 +183,9 @@ def segment(data, tokens, segments):
             depth = max(0, depth - 1)
         elif kind == RESULT:
             # In a variation it ends the game only if another game follows: the bracket was never closed.
-            if depth == 0:
-                ended = True
-            elif t + 1 < len(tokens) and tokens[t + 1].kind == NUMBER and tokens[t + 1].value == 1:
+            if depth == 0 or (
+                t + 1 < len(tokens) and tokens[t + 1].kind == NUMBER and tokens[t + 1].value == 1
+            ):
                 ended = True
     if open_:
         if tagged or played:

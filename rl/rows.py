@@ -10,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ckai.datasets.schema import HEADERS_SCHEMA, SELFPLAY_SCHEMA
+from ckai.datasets.writer import row_arrays
 from ckai.game import Game, Position, kernels
 from ckai.rl.checkers import unpack
 from ckai.rl.games_played import UNDECIDED, Records
@@ -97,17 +98,20 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
     visits = pa.StructArray.from_arrays(
         [pa.array(counts["label"]), pa.array(counts["visits"])], fields=list(_visit_type())
     )
-    columns = {
-        "game": pa.array(np.repeat(np.array([game.number for game in games], np.int32), lengths)),
-        "ply": pa.array(rows["ply"].astype(np.int16)),
-        "hop": pa.array(rows["hop"].astype(np.int8)),
-        "black": pa.array(black),
-        "board": pa.FixedSizeListArray.from_arrays(pa.array(board.reshape(-1)), 32),
-        "jumper": pa.array(jumper),
-        "quiet": pa.array(quiet),
-        "legal": pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), n, [None, pa.py_buffer(legal)]),
-        "label": pa.array(np.ascontiguousarray(rows["label"])),
-        "z": pa.array(z, mask=unknown),
+    columns = row_arrays(
+        game=np.repeat(np.array([game.number for game in games], np.int32), lengths),
+        ply=rows["ply"].astype(np.int16),
+        hop=rows["hop"].astype(np.int8),
+        black=black,
+        board=board,
+        jumper=jumper,
+        quiet=quiet,
+        legal=legal,
+        label=np.ascontiguousarray(rows["label"]),
+        z=np.where(unknown, result, z),
+        unknown=UNDECIDED,
+    )
+    columns |= {
         "q": pa.array(np.ascontiguousarray(rows["q"])),
         "visits": pa.ListArray.from_arrays(pa.array(offsets), visits),
         "generation": pa.array(np.full(n, generation, np.int32)),

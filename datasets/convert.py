@@ -1,0 +1,222 @@
+"""PDN files to rows: `ckai parse` as a function."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, headers_path
+from ckai.datasets.writer import TableWriter, row_arrays
+from ckai.pdn import PdnError
+from ckai.pdn.kernels import FINE, GAME, UNKNOWN_Z, Columns, make_columns, replay_chunk
+from ckai.pdn.reader import build_game
+from ckai.pdn.segments import BLACK, DATE, EVENT, OPENING, RESULT_TEXT, WHITE
+from ckai.pdn.stream import Chunk, first_positions, read_chunks
+
+ROWS_AT_ONCE = 1 << 17
+
+
+@dataclass
+class Tally:
+    """What became of the games; read = kept + truncated + rejected."""
+
+    output: Path
+    refused: Path
+    games_read: int = 0
+    games_kept: int = 0
+    games_truncated: int = 0
+    games_rejected: int = 0
+    plies: int = 0
+    rows: int = 0
+    result_conflicts: int = 0
+    """Games whose Result tag contradicts the result behind their moves; the latter counts."""
+    stray_words: int = 0
+    """Words outside all games, not read."""
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Games not kept whole, by the kind of reason."""
+
+
+Watch = Callable[[int, int, Tally], None]
+"""Bytes done, bytes in all, the tally so far."""
+
+
+def parse_files(
+    paths: Sequence[Path], output: Path, *, strict: bool = False, watch: Watch | None = None
+) -> Tally:
+    """Turn the games of PDN files into rows, headers, and an account of the games not kept whole.
+
+    Games are numbered from 0 through all files. A game that goes wrong keeps the legal moves before that
+    place; one without a single such move, of another kind of draughts or from an impossible position is
+    rejected. Games without moves are kept, with no rows.
+
+    Args:
+        paths: PDN files.
+        output: the rows; the headers and the account (`<name>.refused.jsonl`) lie beside them.
+        strict: stop at the first game that is not whole.
+        watch: is told how far it is, chunk by chunk.
+
+    Returns:
+        The tally. The files are under their names only if it is returned.
+
+    Raises:
+        PdnError: no games, or none that can be used, or (strict) one that is not whole.
+        OSError: a file that cannot be read or written.
+    """
+    for path in paths:
+        if path.is_dir():
+            raise PdnError("expected a PDN file, found a folder", str(path))
+    refused_path = output.with_name(f"{output.stem}.refused.jsonl")
+    tally = Tally(output, refused_path)
+    total = sum(path.stat().st_size for path in paths)
+    done = 0
+    temporary = refused_path.with_name(f".{refused_path.name}.{os.getpid()}.tmp")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with (
+            TableWriter(output, EXPERT_SCHEMA) as rows,
+            TableWriter(headers_path(output), HEADERS_SCHEMA) as headers,
+            temporary.open("w", encoding="utf-8") as refused,
+        ):
+            for path in paths:
+                before = tally.games_read
+                with path.open("rb") as file:
+                    for chunk in read_chunks(file):
+                        for error, rejected in _convert(chunk, before, str(path), tally, rows, headers):
+                            if strict:
+                                raise error
+                            tally.reasons[_kind(error)] += 1
+                            refused.write(_account(error, rejected) + "\n")
+                        if watch:
+                            watch(done + chunk.offset + len(chunk.data), total, tally)
+                if tally.games_read == before:
+                    raise PdnError(
+                        'expected games of PDN (tags such as [Event "..."], moves such as 1. 11-15 22-18), '
+                        f"found none in {path.stat().st_size} bytes",
+                        str(path),
+                    )
+                done += path.stat().st_size
+            refused.flush()
+            os.fsync(refused.fileno())
+            nothing = tally.games_kept + tally.games_truncated == 0
+            if not nothing:
+                rows.finish()
+                headers.finish()
+            temporary.replace(refused_path)
+            if nothing:
+                raise PdnError(
+                    f"none of {tally.games_read} games can be used; {refused_path} says why", str(paths[0])
+                )
+            headers.commit()
+            rows.commit()
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+    return tally
+
+
+def _kind(error: PdnError) -> str:
+    """A reason without the words of the one game."""
+    return next((kind for words, kind in _KINDS.items() if words in error.reason), "unreadable text")
+
+
+_KINDS = {
+    "is illegal": "illegal move",
+    "is ambiguous": "ambiguous capture",
+    "square that is not": "no such square",
+    "GameType": "another kind of draughts",
+    "FEN": "impossible first position",
+    "closing }": "unclosed comment",
+    "closing )": "unclosed variation",
+}
+
+
+def _account(error: PdnError, rejected: bool) -> str:
+    """A line of the refused file."""
+    return json.dumps(
+        {
+            "file": error.path,
+            "line": error.line,
+            "game": error.game,
+            "ply": error.ply,
+            "status": "rejected" if rejected else "truncated",
+            "reason": error.reason,
+            "text": error.text,
+            "legal": list(error.legal),
+        },
+        ensure_ascii=False,
+    )
+
+
+def _convert(
+    chunk: Chunk, first: int, path: str, tally: Tally, rows: TableWriter, headers: TableWriter
+) -> Iterator[tuple[PdnError, bool]]:
+    """Write a chunk's games; yield the problems, and whether each rejects its game."""
+    count = len(chunk.segments)
+    if not count:
+        tally.stray_words += chunk.stray
+        return
+    starts, refused = first_positions(chunk)
+    games = np.zeros(count, GAME)
+    longest = int((chunk.segments["last"] - chunk.segments["first"]).max())
+    columns = make_columns(max(ROWS_AT_ONCE, 2 * longest + 1024))
+    g = 0
+    while g < count:
+        g, written = replay_chunk(chunk.read, chunk.segments, starts, games, columns, g, first + chunk.number)
+        rows.write(_table(columns, written))
+    problem = games["problem"] != FINE
+    rejected = problem & (games["plies"] == 0)
+    tally.stray_words += chunk.stray
+    tally.games_read += count
+    tally.games_kept += int(np.count_nonzero(~problem))
+    tally.games_rejected += int(np.count_nonzero(rejected))
+    tally.games_truncated += int(np.count_nonzero(problem & ~rejected))
+    tally.plies += int(games["plies"].sum())
+    tally.rows += int(games["rows"].sum())
+    tally.result_conflicts += int(np.count_nonzero(games["conflict"]))
+    headers.write(_headers(chunk, games, np.flatnonzero(~rejected), first, path))
+    for g in np.flatnonzero(problem).tolist():
+        found = build_game(chunk, g, starts[g], refused.get(g), path).problem
+        if found is None:
+            raise RuntimeError(f"{path}: game {first + chunk.number + g}: the two readers disagree")
+        found.game = first + chunk.number + g
+        yield found, bool(rejected[g])
+
+
+def _table(columns: Columns, n: int) -> pa.Table:
+    # Copies: the room is written again while the rows still wait for their row group.
+    arrays = row_arrays(
+        **{name: column[:n].copy() for name, column in columns._asdict().items()}, unknown=UNKNOWN_Z
+    )
+    return pa.Table.from_arrays([arrays[name] for name in EXPERT_SCHEMA.names], schema=EXPERT_SCHEMA)
+
+
+def _headers(chunk: Chunk, games: NDArray[Any], which: NDArray[Any], first: int, path: str) -> pa.Table:
+    numbers = which.tolist()
+
+    def tags(tag: int) -> list[str | None]:
+        return [chunk.tag(g, tag) for g in numbers]
+
+    segments = chunk.segments[which]
+    return pa.table(
+        {
+            "game": (which + first + chunk.number).astype(np.int32),
+            "event": tags(EVENT),
+            "date": tags(DATE),
+            "black": tags(BLACK),
+            "white": tags(WHITE),
+            "result": [RESULT_TEXT[r] or "*" for r in games["result"][which].tolist()],
+            "opening": tags(OPENING),
+            "plies": games["plies"][which],
+            "line": segments["line"].astype(np.int64) + chunk.line + 1,
+            "source": [path] * len(numbers),
+        },
+        schema=HEADERS_SCHEMA,
+    )

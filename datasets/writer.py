@@ -1,0 +1,114 @@
+"""Rows to Parquet files that appear under their name only when they are whole."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ckai.datasets.schema import EXPERT_SCHEMA
+
+ROW_GROUP = 65_536
+
+
+def row_arrays(
+    *,
+    game: NDArray[np.int32],
+    ply: NDArray[np.int16],
+    hop: NDArray[np.int8],
+    black: NDArray[np.bool_],
+    board: NDArray[np.int8],
+    jumper: NDArray[np.int8],
+    quiet: NDArray[np.int16],
+    legal: NDArray[np.uint8],
+    label: NDArray[np.uint8],
+    z: NDArray[np.int8],
+    unknown: int,
+) -> dict[str, pa.Array]:
+    """The columns that all rows have as Arrow arrays.
+
+    Args:
+        board: `[N, 32]`, legal: `[N, 16]` packed bits, the others `[N]`; all contiguous.
+        unknown: the z that stands for no known result; null in the file.
+    """
+    n = len(game)
+    return {
+        "game": pa.array(game),
+        "ply": pa.array(ply),
+        "hop": pa.array(hop),
+        "black": pa.array(black),
+        "board": pa.FixedSizeListArray.from_arrays(pa.array(board.reshape(-1)), 32),
+        "jumper": pa.array(jumper),
+        "quiet": pa.array(quiet),
+        "legal": pa.FixedSizeBinaryArray.from_buffers(
+            pa.binary(16), n, [None, pa.py_buffer(np.ascontiguousarray(legal))]
+        ),
+        "label": pa.array(label),
+        "z": pa.array(z, mask=z == unknown),
+    }
+
+
+class TableWriter:
+    """Writes a Parquet file in row groups of ROW_GROUP rows, under a temporary name until `commit`.
+
+    Leaving the `with` block without `commit` removes the temporary file; what stood under the name before is
+    untouched.
+    """
+
+    def __init__(self, path: Path, schema: pa.Schema = EXPERT_SCHEMA) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path, self.schema = path, schema
+        self.temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        self._writer: Any = pq.ParquetWriter(
+            self.temporary, schema, compression="zstd", compression_level=1, use_dictionary=["game", "label"]
+        )
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+
+    def write(self, table: pa.Table) -> None:
+        """Add rows."""
+        self._waiting.append(table)
+        self._rows += table.num_rows
+        if self._rows >= ROW_GROUP:
+            self._flush(self._rows - self._rows % ROW_GROUP)
+
+    def _flush(self, rows: int) -> None:
+        table = pa.concat_tables(self._waiting)
+        self._writer.write_table(table.slice(0, rows), row_group_size=ROW_GROUP)
+        self._waiting = [table.slice(rows)]
+        self._rows -= rows
+
+    def finish(self) -> None:
+        """Write what waits and close the temporary file, on the disk."""
+        if self._writer is not None:
+            if self._rows:
+                self._flush(self._rows)
+            self._writer.close()
+            self._writer = None
+            descriptor = os.open(self.temporary, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+
+    def commit(self) -> None:
+        """Give the file its name."""
+        self.finish()
+        self.temporary.replace(self.path)
+
+    def __enter__(self) -> "TableWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._writer is not None:
+            with suppress(Exception):
+                self._writer.close()
+        with suppress(OSError):
+            self.temporary.unlink()

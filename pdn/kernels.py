@@ -1,0 +1,248 @@
+"""The fast reader: tokens of many games to rows, all in Numba."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ckai.game import kernels as rules
+from ckai.game.squares import LABELS
+from ckai.pdn.lexer import (
+    BARE,
+    CLOSE,
+    JUNK,
+    MOVE,
+    NO_RESULT,
+    NUMBER,
+    OPEN,
+    RESULT,
+    STRAY,
+    UNCLOSED,
+    Tokens,
+)
+from ckai.pdn.segments import SEGMENT
+
+# What stopped a game
+FINE, BAD_MOVE, UNREADABLE, OPEN_BRACE, OPEN_BRACKET, REFUSED = range(6)
+
+GAME = np.dtype(
+    [
+        ("first_row", np.int64),
+        ("rows", np.int32),
+        ("plies", np.int32),
+        ("problem", np.uint8),
+        ("result", np.uint8),  # the token, or else the tag
+        ("conflict", np.uint8),  # whether token and tag say different things
+        ("strays", np.uint8),  # closing brackets or braces that nothing opened
+    ],
+    align=True,
+)
+
+START = np.dtype(
+    [("own", np.int64), ("opp", np.int64), ("kings", np.int64), ("black", np.bool_), ("refused", np.bool_)],
+    align=True,
+)
+
+_DIRECTION = np.full((32, 32), -1, np.int8)
+"""Label from one index to the next square, or to the one behind it."""
+for _label in range(LABELS):
+    for _to in (rules.STEP_TO[_label], rules.JUMP_TO[_label]):
+        if _to >= 0:
+            _DIRECTION[_label >> 2, _to] = _label & 3
+
+
+class Columns(NamedTuple):
+    """Rows to be filled, one entry a hop (see `ckai.datasets.schema`)."""
+
+    game: NDArray[np.int32]
+    ply: NDArray[np.int16]
+    hop: NDArray[np.int8]
+    black: NDArray[np.bool_]
+    board: NDArray[np.int8]
+    """[N, 32]."""
+    jumper: NDArray[np.int8]
+    quiet: NDArray[np.int16]
+    legal: NDArray[np.uint8]
+    """[N, 16]."""
+    label: NDArray[np.uint8]
+    z: NDArray[np.int8]
+    """2 where the result is not known."""
+
+
+UNKNOWN_Z = 2
+
+
+def make_columns(rows: int) -> Columns:
+    """Room for rows."""
+    return Columns(
+        np.empty(rows, np.int32),
+        np.empty(rows, np.int16),
+        np.empty(rows, np.int8),
+        np.empty(rows, np.bool_),
+        np.empty((rows, 32), np.int8),
+        np.empty(rows, np.int8),
+        np.empty(rows, np.int16),
+        np.empty((rows, 16), np.uint8),
+        np.empty(rows, np.uint8),
+        np.empty(rows, np.int8),
+    )
+
+
+@njit(cache=True, nogil=True)
+def find_labels(own, opp, kings, black, squares, labels, path):
+    """The hops of the move that PDN squares name.
+
+    Args:
+        squares: two to thirteen PDN squares, anything up to 255.
+        labels: `[MAX_HOPS]` uint8, filled.
+        path: `[14]` int64, scratch.
+
+    Returns:
+        (rules.RESOLVED | ILLEGAL | AMBIGUOUS, number of hops).
+    """
+    n = len(squares)
+    for i in range(n):
+        square = np.int64(squares[i])
+        if square < 1 or square > 32:
+            return rules.ILLEGAL, 0
+        path[i] = square - 1 if black else 32 - square
+    if n == 2:
+        # Nearly every move: one step, or one jump that ends the turn.
+        direction = _DIRECTION[path[0], path[1]]
+        if direction >= 0:
+            a, b, c, d, jumps = rules.legal_hops(own, opp, kings, -1)
+            sources = a if direction == 0 else b if direction == 1 else c if direction == 2 else d
+            label = path[0] * 4 + direction
+            lands = np.int64(rules.JUMP_TO[label] if jumps else rules.STEP_TO[label])
+            if sources >> path[0] & 1 and lands == path[1]:
+                _, _, _, _, _, passed = rules.apply_hop(own, opp, kings, 0, label)
+                if passed:
+                    labels[0] = label
+                    return rules.RESOLVED, 1
+    return rules.resolve(own, opp, kings, -1, path, n, labels)
+
+
+@njit(cache=True, nogil=True)
+def stops(tokens, t, last):
+    """Whether token `t` cannot stand among the moves: unreadable text, or a number that belongs to no move."""
+    kind = tokens[t].kind
+    if kind == JUNK:
+        return True
+    if kind == BARE:
+        return t + 1 >= last or (tokens[t + 1].kind != MOVE and tokens[t + 1].kind != NUMBER)
+    return False
+
+
+@njit(cache=True, nogil=True)
+def replay(tokens, squares, segments, starts, games, columns, first_game, first_number):
+    """Play games and write their rows, until all are done or the room is short.
+
+    Args:
+        tokens, squares, segments: the chunk.
+        starts: `[G]` START, first positions; `refused` games are counted, not played.
+        games: `[G]` GAME, filled.
+        columns: filled from row 0.
+        first_game: index of the game to begin with.
+        first_number: number of game 0 of the chunk in the source.
+
+    Returns:
+        (index of the next game, rows written).
+    """
+    row = 0
+    labels = np.empty(rules.MAX_HOPS, np.uint8)
+    path = np.empty(14, np.int64)
+    g = first_game
+    while g < len(segments):
+        first, last = segments[g].first, segments[g].last
+        if row + 2 * (last - first) + 1024 > len(columns.game) and row > 0:
+            break
+        game = games[g]
+        game.first_row = row
+        game.problem = REFUSED if starts[g].refused else FINE
+        game.strays = 0
+        own, opp, kings, black = starts[g].own, starts[g].opp, starts[g].kings, starts[g].black
+        quiet, plies, depth = np.int64(0), 0, 0
+        token_result = NO_RESULT
+        t = first
+        while t < last:
+            kind = tokens[t].kind
+            if token_result != NO_RESULT:
+                pass  # remarks behind the result
+            elif kind == OPEN:
+                depth += 1
+            elif kind == CLOSE:
+                if depth == 0:
+                    game.strays = 1
+                depth = max(0, depth - 1)
+            elif kind == STRAY:
+                game.strays = 1
+            elif kind == RESULT:
+                if depth == 0:
+                    token_result = tokens[t].value
+            elif game.problem != FINE:
+                pass
+            elif kind == UNCLOSED:
+                game.problem = OPEN_BRACE
+            elif depth > 0:
+                pass
+            elif stops(tokens, t, last):
+                game.problem = UNREADABLE
+            elif kind == MOVE:
+                begin = tokens[t].first
+                status, hops = find_labels(
+                    own, opp, kings, black, squares[begin : begin + tokens[t].value], labels, path
+                )
+                if status != rules.RESOLVED or row + hops > len(columns.game):
+                    game.problem = BAD_MOVE
+                else:
+                    jumper = np.int64(-1)
+                    for hop in range(hops):
+                        columns.game[row] = first_number + g
+                        columns.ply[row] = plies
+                        columns.hop[row] = hop
+                        columns.black[row] = black
+                        rules.write_board(own, opp, kings, columns.board[row])
+                        columns.jumper[row] = jumper
+                        columns.quiet[row] = quiet
+                        rules.write_legal(own, opp, kings, jumper, columns.legal[row])
+                        columns.label[row] = labels[hop]
+                        own, opp, kings, jumper, quiet, _ = rules.apply_hop(
+                            own, opp, kings, quiet, np.int64(labels[hop])
+                        )
+                        row += 1
+                    black = not black
+                    plies += 1
+            t += 1
+        if depth > 0 and game.problem == FINE:
+            game.problem = OPEN_BRACKET
+        game.plies = plies
+        game.rows = row - game.first_row
+        tag = segments[g].result_tag
+        game.result = token_result if token_result != NO_RESULT else tag
+        game.conflict = token_result != NO_RESULT and tag != NO_RESULT and tag != token_result
+        for r in range(game.first_row, row):
+            if game.result == 1 or game.result == 2:
+                columns.z[r] = 1 if (game.result == 1) == columns.black[r] else -1
+            else:
+                columns.z[r] = 0 if game.result == 3 else UNKNOWN_Z
+        g += 1
+    return g, row
+
+
+def replay_chunk(
+    read: Tokens,
+    segments: NDArray[Any],
+    starts: NDArray[Any],
+    games: NDArray[Any],
+    columns: Columns,
+    first_game: int,
+    first_number: int,
+) -> tuple[int, int]:
+    """See `replay`."""
+    if segments.dtype != SEGMENT:
+        raise TypeError("expected segments of dtype SEGMENT")
+    done: tuple[int, int] = replay(
+        read.tokens, read.squares, segments, starts, games, columns, first_game, first_number
+    )
+    return done

@@ -1,0 +1,286 @@
+"""The complete reader: every game as Python objects, with comments, variations, marks and problems."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from ckai.game import Move, MoveError, Position
+from ckai.pdn import lexer
+from ckai.pdn.errors import PdnError
+from ckai.pdn.game import PdnGame, PdnMove, Variation
+from ckai.pdn.kernels import stops
+from ckai.pdn.segments import RESULT_TAG, RESULT_TEXT
+from ckai.pdn.stream import Chunk, first_positions, read_chunks, unescape
+
+LISTED = 12
+"""Legal moves that a message names at most."""
+
+
+def read_games(source: str | Path | BinaryIO, name: str | None = None) -> Iterator[PdnGame]:
+    """Read games one after the other, in bounded memory.
+
+    Args:
+        source: a file's path, or a binary file that is open.
+        name: what to call it in messages; the path if not given.
+
+    Yields:
+        Every game of the source; see `PdnGame.problem` and `rejected` for those that are not whole.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    if isinstance(source, (str, Path)):
+        with open(source, "rb") as file:
+            yield from read_games(file, name or str(source))
+        return
+    for chunk in read_chunks(source):
+        starts, refused = first_positions(chunk)
+        for g in range(len(chunk.segments)):
+            yield build_game(chunk, g, starts[g], refused.get(g), name or getattr(source, "name", ""))
+
+
+def build_game(chunk: Chunk, g: int, start: Any, refused: str | None, path: str) -> PdnGame:
+    """Game `g` of a chunk; `start` is its START and `refused` why it cannot be used at all, if so."""
+    return _Builder(chunk, g, start, refused, path).build()
+
+
+class _Builder:
+    """Walks over the tokens of one game, as `kernels.replay` does."""
+
+    def __init__(self, chunk: Chunk, g: int, start: Any, refused: str | None, path: str) -> None:
+        self.chunk, self.g, self.refused = chunk, g, refused
+        self.tokens = chunk.read.tokens
+        segment = chunk.segments[g]
+        self.first, self.last = int(segment["first"]), int(segment["last"])
+        first = Position.start()
+        if not start["refused"]:
+            own, opp, kings, black = (start[name].item() for name in ("own", "opp", "kings", "black"))
+            first = Position(own, opp, kings, black)
+        self.game = PdnGame(
+            start=first, number=chunk.number + g, line=chunk.line + int(segment["line"]) + 1, path=path
+        )
+        self.position = first
+        self.kinds: list[int] = self.tokens["kind"][self.first : self.last].tolist()
+
+    def kind(self, t: int) -> int:
+        return self.kinds[t - self.first]
+
+    def text(self, t: int) -> str:
+        return self.chunk.text(int(self.tokens[t]["start"]), int(self.tokens[t]["end"]))
+
+    def line(self, t: int) -> int:
+        return self.chunk.line + int(self.tokens[t]["line"]) + 1
+
+    def squares(self, t: int) -> list[int]:
+        first, count = int(self.tokens[t]["first"]), int(self.tokens[t]["value"])
+        return [int(s) for s in self.chunk.read.squares[first : first + count]]
+
+    def problem(self, t: int, reason: str, legal: tuple[str, ...] = (), *, ply: int | None = None) -> None:
+        """Stop the game here."""
+        game = self.game
+        text = " ".join(self.text(t).split())
+        text = text if len(text) <= 80 else text[:77] + "..."
+        at = len(game.moves) if ply is None else ply
+        game.problem = PdnError(reason, game.path, self.line(t), game.number, at, text, legal)
+
+    def build(self) -> PdnGame:
+        game = self.game
+        if self.refused is not None:
+            game.problem = PdnError(self.refused, game.path, game.line, game.number)
+        t = self.first
+        while t < self.last:
+            kind = self.kind(t)
+            if kind == lexer.TAG:
+                game.headers.append(_split_tag(self.text(t)))
+                t += 1
+            elif kind in (lexer.COMMENT, lexer.LINE):
+                self.comment(t)
+                t += 1
+            elif kind == lexer.OPEN:
+                t = self.bracket(t)
+            else:
+                self.word(t, kind)
+                t += 1
+        return self.finish()
+
+    def word(self, t: int, kind: int) -> None:
+        """A token of the main line."""
+        game = self.game
+        if kind == lexer.RESULT:
+            if game.token is None:
+                game.token = RESULT_TEXT[int(self.tokens[t]["value"])]
+            return
+        if kind in (lexer.CLOSE, lexer.STRAY):
+            game.notes.append(f"line {self.line(t)}: a closing {self.text(t)} that nothing opened")
+        if game.problem or game.token is not None:
+            return
+        if kind == lexer.UNCLOSED:
+            self.problem(t, "expected a closing }, found none before the next tag or the end")
+        elif stops(self.tokens, t, self.last):
+            self.problem(t, f"expected a move or a result, found '{self.text(t)}'")
+        elif kind == lexer.MOVE:
+            move = self.resolve(self.position, t)
+            if isinstance(move, Move):
+                game.moves.append(PdnMove(move))
+                self.position = self.position.push(move)
+            else:
+                legal = tuple(map(str, self.position.legal_moves()))
+                self.problem(t, _reason(self.text(t), move, legal), legal)
+        elif kind in (lexer.NAG, lexer.MARK) and game.moves:
+            self.annotate(game.moves[-1], t, kind)
+
+    def resolve(self, position: Position, t: int) -> Move | MoveError:
+        """The move that a token names, or what is wrong with it."""
+        squares = self.squares(t)
+        if not all(1 <= square <= 32 for square in squares):
+            return MoveError("has a square that is not 1 to 32")
+        try:
+            return position.find_path(squares)
+        except MoveError as error:
+            return error
+
+    def annotate(self, move: PdnMove, t: int, kind: int) -> None:
+        if kind == lexer.NAG:
+            move.nags.append(int(self.tokens[t]["value"]))
+        else:
+            move.marks += self.text(t)
+
+    def comment(self, t: int) -> None:
+        game = self.game
+        if game.token is not None:
+            place = game.after
+        elif game.problem:
+            return
+        else:
+            place = game.moves[-1].comments if game.moves else game.comments
+        place.append(_comment(self.text(t)))
+
+    def bracket(self, t: int) -> int:
+        """Read a variation; return the token behind it."""
+        game = self.game
+        end, depth = t, 0
+        while end < self.last:
+            kind = self.kind(end)
+            depth += (kind == lexer.OPEN) - (kind == lexer.CLOSE)
+            if kind in (lexer.UNCLOSED,) and not game.problem and game.token is None:
+                self.problem(end, "expected a closing }, found none before the next tag or the end")
+            end += 1
+            if depth == 0:
+                break
+        if depth > 0:
+            if not game.problem and game.token is None:
+                self.problem(
+                    t, "expected a closing ), found none: what follows may be a variation or the game"
+                )
+            return self.last
+        if not game.problem and game.token is None and game.moves:
+            before = self.position_before_last()
+            game.moves[-1].variations.append(self.variation(t + 1, end - 1, before))
+        return end
+
+    def position_before_last(self) -> Position:
+        position = self.game.start
+        for each in self.game.moves[:-1]:
+            position = position.push(each.move)
+        return position
+
+    def variation(self, t: int, end: int, start: Position) -> Variation:
+        """The line of tokens `t` to `end`; recursion is bounded by the brackets' depth, see below."""
+        line = Variation()
+        position, before = start, start
+        while t < end:
+            kind = self.kind(t)
+            if kind in (lexer.COMMENT, lexer.LINE):
+                (line.moves[-1].comments if line.moves else line.comments).append(_comment(self.text(t)))
+            elif kind == lexer.OPEN:
+                close = self.closing(t)
+                if line.moves and self.depth(t, close) < DEEPEST:
+                    line.moves[-1].variations.append(self.variation(t + 1, close, before))
+                    t = close + 1
+                    continue
+                line.rest = self.rest(t, end)
+                break
+            elif kind in (lexer.NAG, lexer.MARK) and line.moves:
+                self.annotate(line.moves[-1], t, kind)
+            elif kind == lexer.MOVE:
+                move = self.resolve(position, t)
+                if not isinstance(move, Move):
+                    line.rest = self.rest(t, end)
+                    break
+                line.moves.append(PdnMove(move))
+                before, position = position, position.push(move)
+            elif kind not in (lexer.NUMBER, lexer.BARE):
+                line.rest = self.rest(t, end)
+                break
+            t += 1
+        return line
+
+    def closing(self, t: int) -> int:
+        depth = 0
+        while True:
+            depth += (self.kind(t) == lexer.OPEN) - (self.kind(t) == lexer.CLOSE)
+            if depth == 0:
+                return t
+            t += 1
+
+    def depth(self, t: int, end: int) -> int:
+        """How deep brackets go between two tokens."""
+        depth = most = 0
+        for k in range(t, end):
+            depth += (self.kind(k) == lexer.OPEN) - (self.kind(k) == lexer.CLOSE)
+            most = max(most, depth)
+        return most
+
+    def rest(self, t: int, end: int) -> str:
+        """The words from token `t` on, as they stand."""
+        words = self.chunk.text(int(self.tokens[t]["start"]), int(self.tokens[end - 1]["end"]))
+        return " ".join(words.split())
+
+    def finish(self) -> PdnGame:
+        game = self.game
+        tag = RESULT_TEXT[int(self.chunk.segments[self.g]["result_tag"])]
+        if game.token is not None and tag is not None and tag != game.token:
+            shown = self.chunk.tag(self.g, RESULT_TAG)
+            game.notes.append(
+                f"the Result tag says {shown}, the moves end with {game.token}: the latter counts"
+            )
+        if game.problem is not None and (self.refused is not None or not game.moves):
+            game.rejected = True
+        return game
+
+
+DEEPEST = 50
+"""Variations within variations that are read as such; what is deeper is kept as words."""
+
+
+def _split_tag(text: str) -> tuple[str, str]:
+    """Name and value of a tag as it stands, brackets and all; forgiving."""
+    inner = text.strip()[1:]
+    if inner.endswith("]"):
+        inner = inner[:-1]
+    head, quote, value = inner.partition('"')
+    if not quote:
+        name, _, value = inner.strip().partition(" ")
+        return name, value.strip()
+    value = value.rstrip()
+    return head.strip(), unescape(value[:-1] if value.endswith('"') else value)
+
+
+def _comment(text: str) -> str:
+    """What a comment says, on one line."""
+    inner = text[1:-1] if text.startswith("{") else text[1:]
+    return " ".join(inner.replace("\x00", " ").split())
+
+
+def _reason(text: str, error: MoveError, legal: tuple[str, ...]) -> str:
+    words = "".join(text.split())
+    if "ambiguous" in str(error):
+        kind = "is ambiguous"
+    elif "square" in str(error):
+        kind = str(error)
+    else:
+        kind = "is illegal"
+    if not legal:
+        return f"'{words}' {kind} here: the game is over, the side to move has no legal move"
+    shown = ", ".join(legal[:LISTED]) + (", ..." if len(legal) > LISTED else "")
+    return f"'{words}' {kind} here (legal: {shown})"
