@@ -40,7 +40,9 @@ _SELFPLAY_COLUMNS: Final = [
 
 def _schema(columns: list[tuple[str, pa.DataType, bool]], kind: str) -> pa.Schema:
     fields = [pa.field(name, type_, nullable) for name, type_, nullable in columns]
-    return pa.schema(fields, metadata={VERSION_KEY: str(SCHEMA_VERSION).encode(), b"ckai.kind": kind.encode()})
+    return pa.schema(
+        fields, metadata={VERSION_KEY: str(SCHEMA_VERSION).encode(), b"ckai.kind": kind.encode()}
+    )
 
 
 EXPERT_SCHEMA: Final = _schema(_COLUMNS, "expert")
@@ -58,7 +60,7 @@ HEADERS_SCHEMA: Final = pa.schema(
         pa.field("result", pa.string(), False),
         pa.field("opening", pa.string()),
         pa.field("plies", pa.int32(), False),
-        pa.field("line", pa.int64(), False),  # line of the source where the game starts, 1-based
+        pa.field("line", pa.int64(), False),  # where the game starts in the source, 1-based
         pa.field("source", pa.string(), False),
     ],
     metadata={VERSION_KEY: str(SCHEMA_VERSION).encode(), b"ckai.kind": b"headers"},

@@ -125,7 +125,7 @@ def find_labels(own, opp, kings, black, squares, labels, path):
 
 @njit(cache=True, nogil=True)
 def stops(tokens, t, last):
-    """Whether token `t` cannot stand among the moves: unreadable text, or a number that belongs to no move."""
+    """Whether token `t` cannot stand among the moves: unreadable text, or a number without a move."""
     kind = tokens[t].kind
     if kind == JUNK:
         return True
