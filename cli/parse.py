@@ -61,7 +61,7 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, as_json:
         click.echo(f"  {count:,} {reason}")
     if tally.result_conflicts:
         click.echo(
-            f"  {tally.result_conflicts:,} with a Result tag that contradicts the end of the moves, which counts"
+            f"  {tally.result_conflicts:,} whose Result tag contradicts the end of the moves, which counts"
         )
     if tally.stray_words:
         click.echo(f"  {tally.stray_words:,} words outside all games")

@@ -36,7 +36,7 @@ def read_games(source: str | Path | BinaryIO, name: str | None = None) -> Iterat
     for chunk in read_chunks(source):
         starts, refused = first_positions(chunk)
         for g in range(len(chunk.segments)):
-            yield build_game(chunk, g, starts[g], refused.get(g), name or getattr(source, "name", ""))
+            yield build_game(chunk, g, starts[g], refused.get(g), name or str(getattr(source, "name", "")))
 
 
 def build_game(chunk: Chunk, g: int, start: Any, refused: str | None, path: str) -> PdnGame:

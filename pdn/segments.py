@@ -121,6 +121,12 @@ def game_type_in(data, start, end):
 
 
 @njit(cache=True, nogil=True)
+def begins_again(tokens, t):
+    """Whether token `t` is move number 1: behind a result in a variation, its bracket was never closed."""
+    return t < len(tokens) and tokens[t].kind == NUMBER and tokens[t].value == 1
+
+
+@njit(cache=True, nogil=True)
 def segment(data, tokens, segments):
     """Cut a chunk's tokens into games.
 
@@ -181,12 +187,8 @@ def segment(data, tokens, segments):
             depth += 1
         elif kind == CLOSE:
             depth = max(0, depth - 1)
-        elif kind == RESULT:
-            # In a variation it ends the game only if another game follows: the bracket was never closed.
-            if depth == 0 or (
-                t + 1 < len(tokens) and tokens[t + 1].kind == NUMBER and tokens[t + 1].value == 1
-            ):
-                ended = True
+        elif kind == RESULT and (depth == 0 or begins_again(tokens, t + 1)):
+            ended = True
     if open_:
         if tagged or played:
             segments[count].last = len(tokens)
