@@ -5,7 +5,9 @@ asked for.
 """
 
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,3 +31,41 @@ def talk() -> "Console":
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def progress_bar(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error for work that takes longer than a moment; nothing where that is no terminal.
+
+    Yields:
+        A function that is told how much is done, and how much there is in all.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    screen = talk()
+    bar = Progress(
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeRemainingColumn(),
+        console=screen,
+        transient=True,
+        disable=not screen.is_terminal,
+    )
+    task = bar.add_task("", total=None)
+    begun = time.monotonic()
+    started = False
+
+    def show(done: int, total: int) -> None:
+        nonlocal started
+        if not started and time.monotonic() - begun > 0.5:
+            bar.start()
+            started = True
+        bar.update(task, completed=done, total=total)
+
+    try:
+        yield show
+    finally:
+        if started:
+            bar.stop()

@@ -96,6 +96,11 @@ class RowFile:
         board = _numbers(columns["board"].flatten()).reshape(-1, 32)
         return _numbers(columns["game"]), board, _numbers(columns["jumper"])
 
+    def turns(self, group: int) -> tuple[NDArray[np.bool_], NDArray[np.int8]]:
+        """Whether Black is to move, and the hop within the move, both `[N]`, of one row group."""
+        columns = self._columns(group, ["black", "hop"])
+        return _numbers(columns["black"]), _numbers(columns["hop"])
+
     def _columns(self, group: int, names: list[str]) -> dict[str, Any]:
         try:
             table = self._file.read_row_group(group, columns=names, use_threads=False)

@@ -1,0 +1,133 @@
+"""`ckai stats`: what is in a data set."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckai.cli.common import json_option, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from ckai.datasets.statistics import Headers, Statistics
+
+
+@click.command("stats")
+@click.argument("datasets", nargs=-1, metavar="[DATASET]...", type=click.Path(path_type=Path))
+@click.option(
+    "--plots",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for two pictures: the squares pieces move on, and the length of games.",
+)
+@click.option(
+    "--memory-mb",
+    default=512,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Memory for finding repeated positions; a data set with more is read several times.",
+)
+@json_option
+def command(datasets: tuple[Path, ...], folder: Path | None, memory_mb: int, as_json: bool) -> None:
+    """Show what is in DATASET, a Parquet file of rows; several are taken as one.
+
+    Without DATASET: the newest in data/.
+    """
+    from ckai.datasets.reader import newest_dataset
+    from ckai.datasets.statistics import describe
+
+    paths = list(datasets) or [newest_dataset(Path("data"))]
+    begun = time.perf_counter()
+    with progress_bar("reading", "rows") as watch:
+        found = describe(paths, memory_mb=memory_mb, watch=watch)
+    pictures: list[Path] = []
+    if folder is not None:
+        from ckai.datasets.plots import save_plots
+
+        pictures = save_plots(found, folder)
+    seconds = time.perf_counter() - begun
+    if as_json:
+        result: dict[str, Any] = {
+            **found.to_dict(),
+            "plots": [str(path) for path in pictures],
+            "seconds": round(seconds, 3),
+        }
+        print_json(result)
+        return
+    click.echo(as_text(found))
+    for path in pictures:
+        click.echo(f"{path}")
+
+
+def as_text(found: "Statistics") -> str:
+    """The figures as lines of text, narrow enough for 80 columns."""
+    lengths, repeats = found.lengths, found.repeats
+    lines = [", ".join(found.files)]
+
+    def line(label: str, text: str) -> None:
+        lines.append(f"  {label:<22}{text}")
+
+    def share(part: int, whole: int) -> str:
+        return f"{part:,} ({part / whole:.1%})" if whole else f"{part:,}"
+
+    line("games", f"{found.games:,}")
+    for name, label in (
+        ("black", "  Black won"),
+        ("white", "  White won"),
+        ("drawn", "  drawn"),
+        ("unknown", "  result not known"),
+    ):
+        if found.results[name] or name != "unknown":
+            line(label, share(found.results[name], found.games))
+    line("plies", f"{found.plies:,}")
+    line(
+        "  in a game",
+        f"{lengths.least} to {lengths.most}, mean {lengths.mean:.1f}, median {lengths.median:g}",
+    )
+    line("  captures", f"{share(found.capture_plies, found.plies)}, up to {found.most_captured} pieces")
+    line("  of two or more", share(found.multi_jumps, found.plies))
+    line("  by kings", share(found.king_plies, found.plies))
+    line("crownings", f"{found.crownings:,}")
+    line("rows", f"{found.rows:,}, one a hop")
+    line("  forced", share(found.forced_rows, found.rows))
+    line("  legal hops", f"{found.legal_hops:.2f} on average")
+    line("positions", f"{repeats.positions:,} different, {repeats.positions_repeated:,} more than once")
+    line(
+        "  rows that repeat",
+        f"{share(repeats.rows_repeated, found.rows)}, one position up to {repeats.most:,} times",
+    )
+    lines += ["", *_phases(found)]
+    if found.headers:
+        lines += ["", *_headers(found.headers)]
+    return "\n".join(lines)
+
+
+def _phases(found: "Statistics") -> list[str]:
+    """A line for every ten plies; those after ply 150 as one."""
+    lines = ["  plies        moves  captures  by kings  forced  legal hops  pieces  kings"]
+    for phase in found.phases[:15]:
+        lines.append(
+            f"  {f'{phase.first_ply}-{phase.first_ply + 9}':<9}{phase.plies:>9,}{phase.captures:>10.1%}"
+            f"{phase.king_moves:>10.1%}{phase.forced:>8.1%}{phase.legal_hops:>12.2f}{phase.pieces:>8.1f}"
+            f"{phase.kings:>7.1f}"
+        )
+    rest = found.phases[15:]
+    if rest:
+        lines.append(f"  later    {sum(phase.plies for phase in rest):>9,}")
+    return lines
+
+
+def _headers(headers: "Headers") -> list[str]:
+    lines = [
+        f"  headers of {headers.games:,} games: {headers.players:,} players, {headers.events:,} events, "
+        f"{headers.openings:,} openings"
+    ]
+    for label, names in (
+        ("players", headers.top_players),
+        ("events", headers.top_events),
+        ("openings", headers.top_openings),
+    ):
+        if names and names[0][1] > 1:
+            lines.append(f"  most frequent {label}")
+            lines += [f"    {games:>7,}  {name}" for name, games in names]
+    return lines

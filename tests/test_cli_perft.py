@@ -1,0 +1,64 @@
+"""`ckai perft`."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from ckai.cli.perft import command
+from ckai.game import PositionError
+
+START = "B:W21,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,9,10,11,12"
+
+
+def run(*words):
+    return CliRunner().invoke(command, [str(word) for word in words])
+
+
+def test_json():
+    result = run("--depth", 6, "--json")
+    found = json.loads(result.stdout)
+    assert result.stdout.count("\n") == 1
+    assert list(found) == ["fen", "depth", "nodes", "seconds"]
+    assert (found["fen"], found["depth"], found["nodes"]) == (START, 6, 36768)
+    assert found["seconds"] >= 0
+
+
+def test_a_position_in_another_spelling():
+    found = json.loads(run("--depth", 3, "--fen", "W:BK7,12-13,K18:W22,26,30-31.", "--json").stdout)
+    assert (found["fen"], found["nodes"]) == ("W:W22,26,30,31:BK7,12,13,K18", 26)
+
+
+def test_divide():
+    found = json.loads(run("--depth", 2, "--divide", "--json").stdout)
+    assert found["divide"] == dict.fromkeys(["9-13", "9-14", "10-14", "10-15", "11-15", "11-16", "12-16"], 7)
+    assert found["nodes"] == 49
+    text = run("--depth", 2, "--divide").stdout.splitlines()
+    assert text[0].split() == ["9-13", "7"]
+    assert text[-1].startswith("depth 2: 49 nodes in ")
+
+
+def test_text_has_the_speed_of_large_counts():
+    assert run("--depth", 4).stdout.startswith("depth 4: 1,469 nodes in 0.0")
+    assert run("--depth", 9).stdout.rstrip().endswith("M nodes/s")
+
+
+def test_the_middle_of_a_capture():
+    whole = json.loads(run("--depth", 1, "--fen", "B:W15,22:B11", "--json").stdout)
+    rest = json.loads(run("--depth", 1, "--fen", "B:W22:B18", "--jumper", 18, "--json").stdout)
+    assert whole["nodes"] == rest["nodes"] == 1
+
+
+def test_depth_zero():
+    assert json.loads(run("--depth", 0, "--json").stdout)["nodes"] == 1
+
+
+@pytest.mark.parametrize(
+    "words", [["--depth", 0, "--divide"], ["--depth", 1, "--jumper", 5], ["--depth", -1]]
+)
+def test_wrong_usage(words):
+    assert run(*words).exit_code == 2
+
+
+def test_no_fen():
+    assert isinstance(run("--depth", 1, "--fen", "rubbish").exception, PositionError)

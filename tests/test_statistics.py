@@ -1,0 +1,256 @@
+"""What is in a data set, against a count by hand; and `ckai stats`."""
+
+import json
+from collections import Counter
+
+import make_rows
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from ckai.cli.stats import as_text, command
+from ckai.datasets.plots import save_plots
+from ckai.datasets.schema import HEADERS_SCHEMA, SCHEMA_VERSION, VERSION_KEY, DatasetError, headers_path
+from ckai.datasets.statistics import describe
+from ckai.game import Position
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_rows.random_games(30, max_plies=90)
+
+
+@pytest.fixture(scope="module")
+def path(rows, tmp_path_factory):
+    return make_rows.write(tmp_path_factory.mktemp("rows") / "games.parquet", rows)
+
+
+def by_hand(rows):
+    """The same figures from rows as dicts, with the moves replayed as a person would."""
+    found = Counter()
+    games, lengths, keys, phases = {}, Counter(), Counter(), {}
+    leave, land, captured = Counter(), Counter(), Counter()
+    for r in rows:
+        own, opp = [sum(1 << i for i, p in enumerate(r["board"]) if p * sign > 0) for sign in (1, -1)]
+        kings = sum(1 << i for i, p in enumerate(r["board"]) if abs(p) == 3)
+        position = Position(own, opp, kings, r["black"], r["jumper"])
+        labels = position.legal_labels()
+        after = position.push_label(r["label"])
+        capture = after.opp.bit_count() + after.own.bit_count() < own.bit_count() + opp.bit_count()
+        king = bool(kings >> (r["label"] >> 2) & 1)
+        move = next(m for m in position.legal_moves() if m.labels[0] == r["label"])
+        first = r["hop"] == 0
+        result = r["z"] if r["z"] is None or r["black"] else -r["z"]
+        games.setdefault(r["game"], result)
+        lengths[r["game"]] += first
+        keys[tuple(r["board"]), r["jumper"]] += 1
+        leave[move.path[0]] += 1
+        land[move.path[1]] += 1
+        captured[r["game"], r["ply"]] += capture
+        found["plies"] += first
+        found["forced"] += len(labels) == 1
+        found["legal"] += len(labels)
+        found["captures"] += capture
+        found["capture_plies"] += capture and first
+        found["king_plies"] += king and first
+        found["crownings"] += after.kings.bit_count() > kings.bit_count() - (
+            # a king may be taken in the same hop
+            sum(position.piece(s) in "BW" for s in move.captured[:1])
+        )
+        phase = phases.setdefault(r["ply"] // 10, Counter())
+        phase["plies"] += first
+        phase["rows"] += 1
+        phase["pieces"] += own.bit_count() + opp.bit_count()
+        phase["king_moves"] += king and first
+    return found, games, lengths, keys, phases, leave, land, captured
+
+
+def test_every_figure_is_what_a_count_by_hand_finds(rows, path):
+    found, games, lengths, keys, phases, leave, land, captured = by_hand(rows)
+    s = describe([path])
+    assert (s.rows, s.games, s.plies) == (len(rows), 30, found["plies"])
+    assert s.results == {
+        "black": sum(z == 1 for z in games.values()),
+        "white": sum(z == -1 for z in games.values()),
+        "drawn": sum(z == 0 for z in games.values()),
+        "unknown": sum(z is None for z in games.values()),
+    }
+    assert s.results["unknown"] == 6
+    assert s.forced_rows == found["forced"]
+    assert s.forced_share == found["forced"] / len(rows)
+    assert s.legal_hops == pytest.approx(found["legal"] / len(rows))
+    assert (s.capture_rows, s.capture_plies) == (found["captures"], found["capture_plies"])
+    assert s.multi_jumps == sum(count >= 2 for count in captured.values())
+    assert s.most_captured == max(captured.values()) >= 2
+    assert s.king_plies == found["king_plies"] > 0
+    assert s.crownings == found["crownings"] > 0
+    again = [count for count in keys.values() if count > 1]
+    assert s.repeats.positions == len(keys)
+    assert s.repeats.positions_repeated == len(again)
+    assert s.repeats.rows_repeated == sum(again)
+    assert s.repeats.share == sum(again) / len(rows)
+    assert s.repeats.most == max(keys.values()) == 30
+    assert s.from_squares == [leave[square] for square in range(1, 33)]
+    assert s.to_squares == [land[square] for square in range(1, 33)]
+    assert {n: count for n, count in enumerate(s.games_of_length) if count} == Counter(lengths.values())
+    plies = sorted(lengths.values())
+    assert (s.lengths.least, s.lengths.most) == (plies[0], plies[-1])
+    assert s.lengths.mean == pytest.approx(np.mean(plies))
+    assert s.lengths.median == np.median(plies)
+    assert [phase.first_ply // 10 for phase in s.phases] == sorted(phases)
+    for phase in s.phases:
+        hand = phases[phase.first_ply // 10]
+        assert (phase.plies, phase.rows) == (hand["plies"], hand["rows"])
+        assert phase.pieces == pytest.approx(hand["pieces"] / hand["rows"])
+        assert phase.king_moves == pytest.approx(hand["king_moves"] / hand["plies"])
+    assert s.headers is None
+
+
+@pytest.mark.parametrize("group", [1, 7, 100_000])
+def test_row_groups_change_nothing(rows, path, tmp_path, group):
+    rows = rows[:400]
+    once, other = (
+        describe([make_rows.write(tmp_path / f"{n}.parquet", rows, group=n)]).to_dict() for n in (53, group)
+    )
+    assert once | {"files": 0} == other | {"files": 0}
+
+
+def test_little_memory_changes_nothing(path, monkeypatch):
+    expected = describe([path])
+    monkeypatch.setattr("ckai.datasets.statistics._KEY_BYTES", 2**20 // 500)  # 500 rows a pass
+    told = []
+    assert describe([path], memory_mb=1, watch=lambda done, total: told.append((done, total))) == expected
+    passes = -(-expected.rows // 500)
+    assert passes > 2
+    assert told[-1] == (expected.rows * passes, expected.rows * passes)
+
+
+def test_two_files_with_the_same_game_numbers_are_two_games(rows, tmp_path):
+    mine = [r for r in rows if r["game"] == 0]
+    paths = [make_rows.write(tmp_path / f"{name}.parquet", mine) for name in "ab"]
+    s = describe(paths)
+    assert (s.games, s.rows, s.repeats.rows_repeated) == (2, 2 * len(mine), 2 * len(mine))
+
+
+def test_rows_of_self_play(rows, tmp_path):
+    searched = make_rows.write(tmp_path / "s.parquet", make_rows.with_search(rows[:60]))
+    plain = make_rows.write(tmp_path / "p.parquet", rows[:60])
+    assert describe([searched]).to_dict() | {"files": 0} == describe([plain]).to_dict() | {"files": 0}
+
+
+def write_headers(path, names):
+    rows = [
+        {"game": i, "black": b, "white": w, "event": e, "result": "*", "plies": 3, "line": 1, "source": "x"}
+        for i, (b, w, e) in enumerate(names)
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, schema=HEADERS_SCHEMA), headers_path(path))
+
+
+def test_headers(rows, tmp_path):
+    path = make_rows.write(tmp_path / "g.parquet", rows[:50])
+    write_headers(path, [("Tinsley", "Chinook", "Match"), ("Lafferty", "Tinsley", "Match"), ("?", None, "")])
+    headers = describe([path]).headers
+    assert (headers.games, headers.players, headers.events, headers.openings) == (3, 3, 1, 0)
+    assert headers.top_players[0] == ("Tinsley", 2)
+    assert headers.top_events == [("Match", 2)]
+    text = as_text(describe([path]))
+    assert "headers of 3 games: 3 players, 1 events, 0 openings" in text
+    assert "2  Tinsley" in text
+
+
+def test_damaged_headers_are_named(rows, tmp_path):
+    path = make_rows.write(tmp_path / "g.parquet", rows[:50])
+    headers_path(path).write_text("no headers")
+    with pytest.raises(DatasetError, match=r"g\.headers\.parquet: expected the headers of games"):
+        describe([path])
+
+
+def test_pictures(path, tmp_path):
+    made = save_plots(describe([path]), tmp_path / "new" / "plots")
+    assert [p.name for p in made] == ["moves.png", "lengths.png"]
+    for picture in made:
+        assert picture.read_bytes().startswith(b"\x89PNG")
+    assert sorted(p.name for p in made[0].parent.iterdir()) == ["lengths.png", "moves.png"]
+
+
+# --- ckai stats ----------------------------------------------------------------------------------------
+
+
+def run(*words):
+    return CliRunner().invoke(command, [str(word) for word in words])
+
+
+def test_json(path, tmp_path):
+    result = run(path, "--json", "--plots", tmp_path)
+    found = json.loads(result.stdout)
+    assert result.stdout.count("\n") == 1
+    assert (found["games"], found["results"]["unknown"]) == (30, 6)
+    assert found["plots"] == [str(tmp_path / "moves.png"), str(tmp_path / "lengths.png")]
+    assert found["phases"][0]["first_ply"] == 0
+
+
+def test_text(path):
+    result = run(path)
+    lines = result.stdout.splitlines()
+    assert lines[0] == str(path)
+    assert "  games                 30" in lines
+    assert any(line.startswith("  0-9") for line in lines)
+    assert max(len(line) for line in lines[1:]) <= 80
+
+
+def test_the_newest_data_set_is_the_default(rows, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = run()
+    assert isinstance(result.exception, DatasetError)
+    assert "found none; `ckai parse` writes one" in str(result.exception)
+    (tmp_path / "data").mkdir()
+    make_rows.write(tmp_path / "data" / "g.parquet", rows[:50])
+    assert run().stdout.startswith("data/g.parquet\n")
+
+
+def other_version(path):
+    table = pa.table({"game": [1]}).replace_schema_metadata({VERSION_KEY: b"99"})
+    pq.write_table(table, path)
+
+
+def without_label(path):
+    table = pa.table({"game": [1]}).replace_schema_metadata({VERSION_KEY: str(SCHEMA_VERSION).encode()})
+    pq.write_table(table, path)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: None, "no such file"),
+        (lambda path: path.mkdir(), "expected a Parquet file, found a folder"),
+        (lambda path: path.write_text("1. 11-15 *"), "found another kind of file or one cut short"),
+        (lambda path: path.touch(), "found another kind of file or one cut short"),
+        (lambda path: make_rows.write(path, []), "expected rows, found none"),
+        (other_version, "expected row format version 1, found 99"),
+        (
+            lambda path: pq.write_table(pa.table({"x": [1]}), path),
+            "expected row format version 1, found none",
+        ),
+        (without_label, "expected the column ply"),
+        (
+            lambda path: pq.write_table(HEADERS_SCHEMA.empty_table(), path),
+            "expected rows, found game headers",
+        ),
+    ],
+)
+def test_files_that_do_not_fit(tmp_path, make, message):
+    path = tmp_path / "d.parquet"
+    make(path)
+    with pytest.raises(DatasetError, match=message):
+        describe([path])
+
+
+def test_a_file_cut_short_anywhere(path, tmp_path):
+    whole = path.read_bytes()
+    for share in (0.1, 0.5, 0.9, 0.999):
+        cut = tmp_path / "cut.parquet"
+        cut.write_bytes(whole[: int(len(whole) * share)])
+        with pytest.raises(DatasetError, match="cut short"):
+            describe([cut])
