@@ -90,7 +90,7 @@ def command(
 
     from ckai.cli.training import TrainingBar, metrics_table
     from ckai.datasets.reader import newest_dataset
-    from ckai.models.pretrain import pretrain
+    from ckai.models.pretrain import pretrain, run_folder
     from ckai.models.registry import ModelError, parse_settings
 
     if threads:
@@ -118,9 +118,14 @@ def command(
     files = list(paths) or [newest_dataset(Path("data"))]
     with TrainingBar() as bar:
         bar.say(f"{model} on {', '.join(map(str, files))} -> {output}")
-        result = pretrain(
-            files, output, config, fresh=fresh, memory_mb=memory_mb, progress=bar.show, say=bar.say
-        )
+        try:
+            result = pretrain(
+                files, output, config, fresh=fresh, memory_mb=memory_mb, progress=bar.show, say=bar.say
+            )
+        except KeyboardInterrupt:
+            if (run_folder(output) / "last.ckpt").exists():
+                bar.say("the same command continues from the state saved last")
+            raise
     if as_json:
         found: dict[str, Any] = {
             "output": str(result.output),
