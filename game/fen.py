@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from ckai.game.errors import PositionError
 
-_PIECE = re.compile(r"(K?)(\d{1,2})(?:-(K?)(\d{1,2}))?\Z")
-_CLOCK = re.compile(r"[HF]\d+\Z")
+_PIECE = re.compile(r"(K?)(\d{1,2})(?:-(K?)(\d{1,2}))?\Z", re.ASCII)
+_CLOCK = re.compile(r"[HF]\d+\Z", re.ASCII)
 
 
 @dataclass(frozen=True)

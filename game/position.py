@@ -13,7 +13,7 @@ from ckai.game.errors import AmbiguousMoveError, IllegalMoveError, MoveError, Mo
 from ckai.game.fen import Placement, format_fen, parse_fen
 from ckai.game.squares import index_of, square_of
 
-_MOVE_TEXT = re.compile(r"\s*(\d{1,2})((?:\s*[-xX:\u2013*]\s*\d{1,2})+)\s*\Z")
+_MOVE_TEXT = re.compile(r"\s*([0-9]{1,2})((?:\s*[-xX:\u2013*]\s*[0-9]{1,2})+)\s*\Z")
 
 
 @dataclass(frozen=True, order=True)

@@ -92,6 +92,7 @@ def test_jumper():
         ("B:W21:B1-", "found '1-'"),
         ("B:W21:BQ1", "found 'Q1'"),
         ("B:W21:B123", "found '123'"),
+        ("B:W\u0662\u0661:B1", "expected a square such as 18"),  # 21 in Arabic digits
         ("B:W33:B1", "squares from 1 to 32, found '33'"),
         ("B:W0:B1", "squares from 1 to 32, found '0'"),
         ("B:W12-9:B1", "squares from 1 to 32, found '12-9'"),

@@ -171,7 +171,7 @@ def test_quiet_counts_steps_of_kings_only():
 
 
 @pytest.mark.parametrize(
-    "text", ["11-15", "11x15", "11X15", "11:15", "11\u201315", " 11 - 15 ", "11*15", "11 -15"]
+    "text", ["11-15", "11x15", "11X15", "11:15", "11\u201315", " 11 - 15 ", "11\u00a0-15", "11*15", "11 -15"]
 )
 def test_marks_between_squares(text):
     assert str(Position.start().find_move(text)) == "11-15"
@@ -209,7 +209,8 @@ def test_two_ways_cut_to_the_same_two_squares_are_ambiguous():
 
 
 @pytest.mark.parametrize(
-    "text", ["", "11", "11-", "-15", "11-15-", "e3-f4", "0-4", "11-33", "111-15", "11--15", "1-0"]
+    "text",
+    ["", "11", "11-", "-15", "11-15-", "e3-f4", "0-4", "11-33", "111-15", "11--15", "1-0", "\u0661\u0661-15"],
 )
 def test_text_that_is_no_move(text):
     with pytest.raises(MoveTextError, match="is not a move such as 11-15"):
