@@ -1,0 +1,38 @@
+"""Which network a command takes when none is named."""
+
+from pathlib import Path
+
+PLACES = ("pretrained.ckpt", "runs/*/best.ckpt")
+"""Where networks lie, under the current folder."""
+
+
+class NoNetworkError(ValueError):
+    """No network where one was looked for; says where, and what makes one."""
+
+
+def newest_network(folder: Path = Path()) -> Path:
+    """The network under a folder that was written last: `pretrained.ckpt`, or the best of a run.
+
+    Raises:
+        NoNetworkError: if there is none.
+    """
+    found = [path for place in PLACES for path in folder.glob(place) if path.is_file()]
+    if not found:
+        where = "here" if folder == Path() else f"in {folder}/"
+        raise NoNetworkError(
+            f"no network {where} ({' or '.join(PLACES)}); make one with `ckai pretrain`, "
+            "or name one with --engine CHECKPOINT (`uniform` needs none)"
+        )
+    return max(found, key=lambda path: (path.stat().st_mtime_ns, str(path)))
+
+
+def network_file(source: Path) -> Path:
+    """The checkpoint that a name means: a file, or the best network of a run folder.
+
+    Raises:
+        NoNetworkError: if there is none.
+    """
+    path = source / "best.ckpt" if source.is_dir() else source
+    if not path.is_file():
+        raise NoNetworkError(f"{path}: no such checkpoint")
+    return path
