@@ -130,7 +130,11 @@ def stops(tokens, t, last):
     if kind == JUNK:
         return True
     if kind == BARE:
-        return t + 1 >= last or (tokens[t + 1].kind != MOVE and tokens[t + 1].kind != NUMBER)
+        return (
+            tokens[t].value == 255
+            or t + 1 >= last
+            or (tokens[t + 1].kind != MOVE and tokens[t + 1].kind != NUMBER)
+        )
     return False
 
 

@@ -127,11 +127,35 @@ def begins_again(tokens, t):
 
 
 @njit(cache=True, nogil=True)
+def repeats(data, tokens, t, here):
+    """Whether tag `t` stands in `here` already and a blank line before it: the game before had no moves."""
+    number = tag_number(data, tokens[t].start)
+    return number >= 0 and here.tags[number, 0] >= 0 and tokens[t].line - tokens[t - 1].line >= 2
+
+
+@njit(cache=True, nogil=True)
+def note_tag(data, token, here):
+    """Write down a tag that the readers need; the first of its name counts."""
+    number = tag_number(data, token.start)
+    if number < 0 or here.tags[number, 0] >= 0:
+        return
+    first, last = tag_value(data, token.start, token.end)
+    here.tags[number, 0] = first
+    here.tags[number, 1] = last
+    if number == RESULT_TAG:
+        here.result_tag = result_in(data, first, last)
+    elif number == GAME_TYPE:
+        here.game_type = game_type_in(data, first, last)
+
+
+@njit(cache=True, nogil=True)
 def segment(data, tokens, segments):
     """Cut a chunk's tokens into games.
 
-    A game begins with its tags, or with its first move or number where it has none. It ends at the next
-    tag after its moves, or at the next move after its result; comments after a result belong to it.
+    A game begins with its tags, or with its first move where it has none; comments before them belong to
+    it. It ends at the next tag after its moves, at a tag that it has already if a blank line stands between,
+    or at the next move after its result; comments after a result belong to it. Other words outside are
+    strays.
 
     Args:
         segments: `[>= len(tokens) + 1]` SEGMENT, filled.
@@ -140,23 +164,31 @@ def segment(data, tokens, segments):
         (games, tokens that belong to none).
     """
     count, stray = 0, 0
-    open_, played, ended, tagged = False, False, False, False
+    # `open_`: there are words of a game; `tagged`, `moved`: it has tags, moves; `ended`: it has its result.
+    open_, tagged, moved, ended = False, False, False, False
     depth = 0
     for t in range(len(tokens)):
         kind = tokens[t].kind
-        starts = False
+        begun = open_ and (tagged or moved) and not ended
         if kind == TAG:
-            starts = not open_ or played or ended
-        elif kind in (MOVE, NUMBER, BARE):
-            starts = not open_ or ended
+            starts = not open_ or moved or ended or (tagged and repeats(data, tokens, t, segments[count]))
         elif kind in (COMMENT, LINE, UNCLOSED):
             starts = not open_
-        elif not open_ or (ended and kind == JUNK):
+        elif kind == MOVE:
+            starts = not open_ or ended
+        elif begun:
+            starts = False
+        elif kind in (NUMBER, BARE) and t + 1 < len(tokens) and tokens[t + 1].kind == MOVE:
+            starts = not open_ or ended
+        else:
             stray += 1
+            if open_ and not ended:  # comments and then words of no game: the comments are of none either
+                stray += t - segments[count].first
+                open_ = False
             continue
         if starts:
             if open_:
-                if tagged or played:
+                if tagged or moved:
                     segments[count].last = t
                     count += 1
                 else:
@@ -168,21 +200,13 @@ def segment(data, tokens, segments):
             here.game_type = ENGLISH
             here.result_tag = NO_RESULT
             here.tags[:] = -1
-            open_, played, ended, tagged = True, False, False, False
+            open_, tagged, moved, ended = True, False, False, False
             depth = 0
         if kind == TAG:
             tagged = True
-            number = tag_number(data, tokens[t].start)
-            if number >= 0 and segments[count].tags[number, 0] < 0:
-                first, last = tag_value(data, tokens[t].start, tokens[t].end)
-                segments[count].tags[number, 0] = first
-                segments[count].tags[number, 1] = last
-                if number == RESULT_TAG:
-                    segments[count].result_tag = result_in(data, first, last)
-                elif number == GAME_TYPE:
-                    segments[count].game_type = game_type_in(data, first, last)
+            note_tag(data, tokens[t], segments[count])
         elif kind in (MOVE, NUMBER, BARE, JUNK):
-            played = True
+            moved = True
         elif kind == OPEN:
             depth += 1
         elif kind == CLOSE:
@@ -190,7 +214,7 @@ def segment(data, tokens, segments):
         elif kind == RESULT and (depth == 0 or begins_again(tokens, t + 1)):
             ended = True
     if open_:
-        if tagged or played:
+        if tagged or moved:
             segments[count].last = len(tokens)
             count += 1
         else:

@@ -20,9 +20,13 @@ def write_game(game: PdnGame) -> str:
     if game.token is not None:
         words.append(game.token)
     words += _comments(game.after)
-    body = textwrap.wrap(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False)
-    # A line that begins with % is a remark to readers, so such a word never begins one.
-    body = [f" {line}" if line.startswith("%") else line for line in body]
+    body: list[str] = []
+    for line in textwrap.wrap(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False):
+        # Inside a comment a line that begins like a tag or a remark would be read as one.
+        if body and line.startswith(("[", "%")):
+            body[-1] += f" {line}"
+        else:
+            body.append(line)
     return "\n".join([*lines, *([""] if lines and body else []), *body, "", ""])
 
 
