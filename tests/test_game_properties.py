@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import slow_rules
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from positions import games, setups
 
-from ckai.game import AmbiguousMoveError, Position, kernels
+from ckai.game import AmbiguousMoveError, MoveError, Position, PositionError, kernels
 from ckai.game.squares import POSSIBLE_LABELS, index_of
 
 # A game is 30 to 120 positions, so each test over games sees thousands.
@@ -160,3 +161,23 @@ def test_pieces_only_grow_fewer_and_captures_take_what_they_say(positions):
         assert after.opp.bit_count() == before.own.bit_count()
         assert after.own.bit_count() == before.opp.bit_count() - len(move.captured)
         assert move.is_capture == bool(move.captured)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.text(st.sampled_from('BWKbwk:,-.0123456789 HF"x'), max_size=40) | st.text(max_size=20))
+def test_any_text_is_a_position_or_a_position_error(text):
+    try:
+        position = Position.from_fen(text)
+    except PositionError:
+        return
+    assert Position.from_fen(position.fen).key == position.key
+
+
+@settings(max_examples=500, deadline=None)
+@given(setups(), st.text(st.sampled_from("0123456789-x: "), max_size=12) | st.text(max_size=8))
+def test_any_text_is_a_move_or_a_move_error(position, text):
+    try:
+        move = position.find_move(text)
+    except MoveError:
+        return
+    assert move in position.legal_moves()
