@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ckai.cli.session import Side, side_of
-from ckai.game import Game, Move
+from ckai.game import Game, Move, Position
 
 if TYPE_CHECKING:
     from ckai.rl import Engine, Found
@@ -75,13 +75,15 @@ class Opponent:
         self._random = random.Random(seed)
 
     def load(self) -> None:
-        """Load the engine now.
+        """Load the engine now, and let it compile what it needs before any clock runs.
 
         Raises:
-            Exception: whatever the loading of a network raises.
+            ValueError: there is no network, or its file does not fit.
         """
         if self._engine is None:
-            self._engine = self._load()
+            engine = self._load()
+            engine.search(Position.start(), sims=2)
+            self._engine = engine
 
     def think(self, game: Game, *, vary: bool = True) -> Thought:
         """Search the position of a game that goes on; its earlier positions count for repetitions."""

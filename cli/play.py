@@ -1,0 +1,98 @@
+"""`ckai play`: a game in the terminal."""
+
+import io
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from ckai.rl import Engine
+
+
+@click.command("play")
+@click.option(
+    "--engine",
+    "source",
+    metavar="CKPT",
+    help="Network to play against: a checkpoint, a run folder, or `uniform` for a search without a network.  "
+    "[default: the newest of pretrained.ckpt and runs/*/best.ckpt]",
+)
+@click.option(
+    "--side",
+    type=click.Choice(["black", "white", "both", "none"]),
+    default="black",
+    show_default=True,
+    help="What people play; Black begins. none: the engine against itself.",
+)
+@click.option("--fen", help="Position to begin with.  [default: the first position]")
+@click.option("--sims", type=click.IntRange(1), help="Visits of a search.  [default: 400]")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Time of a search.")
+@click.option(
+    "--vary",
+    type=click.IntRange(0),
+    default=8,
+    show_default=True,
+    help="Plies in which the engine may play any move that it searched nearly as much as the best.",
+)
+@click.option("--seed", type=int, help="Of that choice: the same moves again.  [default: another every time]")
+@click.option(
+    "--pdn",
+    "file",
+    type=click.Path(path_type=Path),
+    help="File for the game, which is added if the file exists.  "
+    "[default: a new one, games/game-001.pdn, -002, ...]",
+)
+def command(
+    source: str | None,
+    side: str,
+    fen: str | None,
+    sims: int | None,
+    seconds: float | None,
+    vary: int,
+    seed: int | None,
+    file: Path | None,
+) -> None:
+    """Play against a network in the terminal.
+
+    Type moves as 11-15, 26x1 or 11 15, `moves` to see them all, `help` for what else there is: hints, undo,
+    resigning. The game is saved after every move, so it can be broken off at any time. Values are from -1,
+    lost, to +1, won, for the side that is named.
+    """
+    from ckai.cli.networks import network_file, newest_network
+    from ckai.cli.opponent import Opponent
+    from ckai.cli.record import Record
+    from ckai.cli.session import SIDES, Session
+    from ckai.cli.table import Table, make_console
+    from ckai.game import Game, Position
+
+    humans = SIDES[side]
+    game = Game(None if fen is None else Position.from_fen(fen))
+    if source is None and humans != SIDES["both"]:
+        source = str(newest_network())
+    elif source is not None and source != "uniform":
+        source = str(network_file(Path(source)))
+
+    def load() -> "Engine":
+        from ckai.rl import Engine
+
+        return Engine.load(source or newest_network(), seed=seed)
+
+    opponent = Opponent(load, name_of(source), sims=sims, seconds=seconds, vary=vary, seed=seed)
+    for stream in (sys.stdin, sys.stdout):  # strange letters are shown as such, and end no game
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    console = make_console()
+    table = Table(Session(game, humans), opponent, Record(file), console, sys.stdin or io.StringIO())
+    if humans != SIDES["both"]:
+        with console.status("loading the network ..."):
+            opponent.load()
+    table.play()
+
+
+def name_of(source: str | None) -> str:
+    """What a network is called in a game's headers: `ckai run-001/best.ckpt`, without the whole path."""
+    if source is None or source == "uniform":
+        return "ckai" if source is None else "ckai uniform"
+    return "ckai " + "/".join(Path(source).parts[-2:])
