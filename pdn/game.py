@@ -48,6 +48,8 @@ class PdnGame:
     moves: list[PdnMove] = field(default_factory=list)
     token: str | None = None
     """The result behind the moves, None if there is none."""
+    tag_result: str | None = None
+    """What the Result tag says, as one of RESULTS; None if it says nothing that is one."""
     after: list[str] = field(default_factory=list)
     """Comments behind the result."""
     number: int = 0
@@ -70,10 +72,7 @@ class PdnGame:
     @property
     def result(self) -> str | None:
         """The result behind the moves; where there is none, that of the tag; None if neither says one."""
-        if self.token is not None:
-            return self.token
-        tag = self.header("Result")
-        return tag if tag in RESULTS else None
+        return self.tag_result if self.token is None else self.token
 
     def play(self) -> Game:
         """The main line as a game of the rules."""
@@ -114,4 +113,4 @@ def from_game(
         PdnMove(move, comments=[c] if c else [])
         for move, c in zip(game.moves, comments or [""] * len(game.moves), strict=True)
     ]
-    return PdnGame(headers=pairs, start=start, moves=moves, token=result)
+    return PdnGame(headers=pairs, start=start, moves=moves, token=result, tag_result=result)

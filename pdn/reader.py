@@ -238,7 +238,7 @@ class _Builder:
 
     def finish(self) -> PdnGame:
         game = self.game
-        tag = RESULT_TEXT[int(self.chunk.segments[self.g]["result_tag"])]
+        tag = game.tag_result = RESULT_TEXT[int(self.chunk.segments[self.g]["result_tag"])]
         if game.token is not None and tag is not None and tag != game.token:
             shown = self.chunk.tag(self.g, RESULT_TAG)
             game.notes.append(

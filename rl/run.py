@@ -226,7 +226,7 @@ class Run:
                 )
             table = merge(tables)
             write_table(headers_of_rows(table, f"{self.folder.name} generation {n}"), headers_path(rows_path))
-            write_text("\n".join(pdn[number] for number in sorted(pdn)), self.path(n, "games.pdn"))
+            write_text("".join(pdn[number] for number in sorted(pdn)), self.path(n, "games.pdn"))
             write_table(table, rows_path)
             evaluations = progress.evaluations
             write_text(json.dumps(_describe(table, seconds, evaluations)) + "\n", summary)
