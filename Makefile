@@ -2,13 +2,21 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+CKAI := $(abspath $(BIN))/ckai
 DEMO ?= demo
 
 .PHONY: demo test slow lint types check clean
 
-# Sets up and runs the whole pipeline on the sample: parse, pretrain, self-play, a game.
+# Sets up and runs the whole pipeline on the sample: rows, a small network, a generation of self-play, a game.
 demo: $(VENV)/.installed
-	$(BIN)/python benchmarks/demo.py --folder $(DEMO)
+	mkdir -p $(DEMO)/games
+	cd $(DEMO) && $(CKAI) parse $(CURDIR)/data/sample.pdn
+	cd $(DEMO) && $(CKAI) stats data/sample.parquet
+	cd $(DEMO) && $(CKAI) pretrain --epochs 4 --set hidden=256
+	cd $(DEMO) && $(CKAI) selfplay --init pretrained.ckpt --run runs/demo --generations 1 --games 64 --sims 32 --gate-games 20
+	cd $(DEMO) && $(CKAI) play --side none --sims 100 --seed 1 --pdn games/demo.pdn > game.txt
+	@echo; tail -n 24 $(DEMO)/game.txt; echo; cat $(DEMO)/games/demo.pdn
+	@echo "now play against it: cd $(DEMO) && $(CKAI) play"
 
 # Sets up and runs the tests.
 test: $(VENV)/.installed-dev
@@ -40,4 +48,4 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) build *.egg-info $(DEMO)
+	rm -rf $(VENV) build ckai.egg-info $(DEMO)
