@@ -29,7 +29,7 @@ class Thought:
 
     @property
     def verdict(self) -> str:
-        """`+0.12 for White`, or what is proven."""
+        """`value +0.12 for White`, or what is proven."""
         name, other = ("Black", "White") if self.side == "black" else ("White", "Black")
         if self.found.proven == "draw":
             return "a proven draw"
@@ -37,7 +37,7 @@ class Thought:
             winner = name if self.found.proven == "win" else other
             plies = self.found.plies or 0
             return f"{winner} wins in {plies} {'ply' if plies == 1 else 'plies'}"
-        return f"{self.found.value:+.2f} for {name}"
+        return f"value {self.found.value:+.2f} for {name}"
 
     def top(self, number: int = 5) -> list[tuple[str, float, int]]:
         """The moves searched most: (move, the network's probability, visits)."""

@@ -21,7 +21,7 @@ SIDES: Final[dict[str, frozenset[Side]]] = {
 WORDS: Final[dict[str, tuple[str, str]]] = {
     # name: (short forms, help)
     "help": ("h ?", "this list"),
-    "moves": ("m l legal", "the legal moves"),
+    "moves": ("m", "the legal moves"),
     "hint": ("i", "what the engine would play"),
     "go": ("g", "let the engine make this move"),
     "undo": ("u back", "take your last move back"),
@@ -30,7 +30,7 @@ WORDS: Final[dict[str, tuple[str, str]]] = {
     "board": ("b", "draw the board again"),
     "flip": ("f", "turn the board round"),
     "fen": ("", "the position as FEN"),
-    "save": ("s", "write the game; save FILE: to another file"),
+    "save": ("s", "write the game; save FILE: there"),
     "quit": ("q exit", "leave; the game is saved"),
 }
 

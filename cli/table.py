@@ -2,6 +2,7 @@
 
 import datetime
 import sys
+import textwrap
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -144,7 +145,8 @@ class Table:
     def _help(self) -> None:
         self.say("A move: 11-15, 26x1 or 11 15.")
         for name, (shorts, text) in WORDS.items():
-            self.say(f"  {', '.join([name, *shorts.split()]):<15}{text}")
+            head = f"{', '.join([name, *shorts.split()]):<15}"
+            self.say(textwrap.fill(head + text, self.console.width, subsequent_indent=" " * 15))
 
     def _moves(self) -> None:
         self.say(", ".join(map(str, self.session.position.legal_moves())))
@@ -271,7 +273,7 @@ class Table:
         move = Text.assemble(("ckai ", ""), (f"{verb} {thought.move}", "bold"))
         lines = [
             move,
-            Text(f"{thought.verdict}"),
+            Text(thought.verdict),
             Text(f"{found.sims:,} visits, {found.seconds:.1f} s"),
             Text(f"{'move':<14}{'network':>8}{'visits':>9}", style="dim"),
         ]
