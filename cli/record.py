@@ -19,7 +19,7 @@ class Record:
         """Name the file; nothing is written yet.
 
         Raises:
-            OSError: a named file cannot be read or its folder cannot be made.
+            OSError: a named file cannot be read, is no text, or its folder cannot be made.
         """
         self.path = path
         self._folder = folder
@@ -30,6 +30,8 @@ class Record:
                 if not path.is_file():
                     raise OSError(f"{path}: expected a file for the game, found a folder or a device")
                 self._before = path.read_bytes().rstrip()
+                if b"\0" in self._before:
+                    raise OSError(f"{path}: expected PDN text to add the game to, found another kind of file")
                 if self._before:
                     self._before += b"\n\n"
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ckai.cli.board import Look, beside, draw_board, look_of
 from ckai.cli.opponent import Opponent, Thought
-from ckai.cli.record import Record, replace_file
+from ckai.cli.record import Record
 from ckai.cli.session import WORDS, Command, CommandError, Session, read_command
 from ckai.game import MoveError, Outcome
 from ckai.pdn import from_game, write_game
@@ -50,6 +50,7 @@ class Table:
         self.flipped = session.humans == {"black"}
         self._thought: Thought | None = None
         self._saved = False
+        self._copies: dict[str, Record] = {}
 
     # --- the game -----------------------------------------------------------------------------------
 
@@ -214,9 +215,13 @@ class Table:
             self.say(f"the game could not be saved: {error}")
 
     def _save_as(self, name: str) -> None:
-        if name:
+        own = self.record.path
+        if name and not (own and Path(name).resolve() == own.resolve()):
             try:
-                replace_file(Path(name), self.pdn().encode())
+                # Once opened, so that saving there again does not add the game twice.
+                copy = self._copies.get(name) or Record(Path(name))
+                copy.write(self.pdn())
+                self._copies[name] = copy
                 self.say(f"saved in {name}", whole=True)
             except OSError as error:
                 self.say(f"the game could not be saved: {error}")

@@ -252,6 +252,28 @@ def test_save_to_another_file(tmp_path):
     assert f"saved in {tmp_path}/other.pdn" in shown.getvalue().splitlines()
 
 
+def test_saving_never_destroys_what_a_file_holds(tmp_path):
+    older = tmp_path / "older.pdn"
+    older.write_text("1. 9-13 *\n")
+    network = tmp_path / "net.ckpt"
+    network.write_bytes(b"PK\0\1weights")
+    script, shown = table(f"11-15\nsave {older}\n8-11\nsave {older}\nsave {network}\n", tmp_path)
+    script.play()
+    assert [len(game.moves) for game in read_games(older)] == [1, 4]
+    assert network.read_bytes() == b"PK\0\1weights"
+    assert "expected PDN text to add the game to" in " ".join(shown.getvalue().split())
+    with pytest.raises(OSError, match="found another kind of file"):
+        Record(network)
+
+
+def test_saving_to_the_games_own_file_by_name(tmp_path):
+    path = tmp_path / "mine.pdn"
+    script, _ = table(f"11-15\nsave {path}\n", tmp_path)
+    script.record = Record(path)
+    script.play()
+    assert len(only_game(path).moves) == 2
+
+
 def test_a_disk_that_is_full_does_not_end_the_game(tmp_path, monkeypatch):
     script, shown = table("11-15\n8-11\n", tmp_path)
 
