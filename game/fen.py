@@ -41,6 +41,8 @@ def parse_fen(text: str) -> Placement:
     while fields and _CLOCK.match(fields[-1]):
         clock = fields.pop()
         if clock[0] == "H":
+            if len(clock) > 6:
+                raise PositionError(f"FEN {text[:80]!r}: expected a number of plies, found {clock[:20]!r}")
             quiet = int(clock[1:])
     if len(fields) != 2 or {f[:1] for f in fields} - {""} - {"B", "W"} or fields[0][:1] == fields[1][:1]:
         raise PositionError(f"FEN {text!r}: expected one list W... and one list B..., such as B:W21-32:B1-12")

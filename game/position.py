@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,9 @@ from ckai.game.fen import Placement, format_fen, parse_fen
 from ckai.game.squares import index_of, square_of
 
 _MOVE_TEXT = re.compile(r"\s*([0-9]{1,2})((?:\s*[-xX:\u2013*]\s*[0-9]{1,2})+)\s*\Z")
+
+MOST_QUIET: Final = 32_767
+"""Where the count of quiet plies ends; more do not fit into a row."""
 
 
 @dataclass(frozen=True, order=True)
@@ -62,7 +66,7 @@ class Position:
     jumper: int = -1
     """Index of the piece that is in the middle of a capture and must go on, -1 if none."""
     quiet: int = 0
-    """Plies since the last capture or man's move."""
+    """Plies since the last capture or man's move, MOST_QUIET at most."""
 
     def __post_init__(self) -> None:
         names = ("Black", "White") if self.black else ("White", "Black")
@@ -85,8 +89,8 @@ class Position:
                 raise PositionError(
                     f"a man of {name} on its crowning row, square {self._lowest_square(stuck)}"
                 )
-        if self.quiet < 0:
-            raise PositionError(f"expected quiet >= 0, found {self.quiet}")
+        if not 0 <= self.quiet <= MOST_QUIET:
+            raise PositionError(f"expected quiet from 0 to {MOST_QUIET}, found {self.quiet}")
         if self.jumper != -1:
             if not (0 <= self.jumper < 32 and self.own >> self.jumper & 1):
                 raise PositionError(f"no piece of the side to move at jumper index {self.jumper}")
@@ -207,7 +211,7 @@ class Position:
         own, opp, kings, jumper, quiet, passed = kernels.apply_hop(
             self.own, self.opp, self.kings, self.quiet, label
         )
-        return Position(own, opp, kings, self.black ^ passed, jumper, quiet)
+        return Position(own, opp, kings, self.black ^ passed, jumper, min(quiet, MOST_QUIET))
 
     # --- whole moves --------------------------------------------------------------------------------
 
