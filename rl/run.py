@@ -2,7 +2,7 @@
 
     config.json             the settings
     gen_0000/network.ckpt   the network it began with
-    gen_0001/shards/        games as they end, until all are there
+    gen_0001/shards/        games as they end, until all are there, and those under way
     gen_0001/rows.parquet   rows of the generation's games; games.pdn and rows.headers.parquet beside it
     gen_0001/training.ckpt  where learning is, until it is done
     gen_0001/candidate.ckpt what it learned
@@ -43,6 +43,7 @@ from ckai.rl.rows import headers_of_rows
 from ckai.rl.selfplay import Progress, play_games
 from ckai.rl.shards import RunError, ShardWriter, merge, read_shards, write_table, write_text
 from ckai.rl.tree import Puct
+from ckai.rl.unfinished import load_unfinished
 from ckai.rl.views import write_views
 
 
@@ -120,11 +121,13 @@ class Run:
         Raises:
             RunError: another process works on it.
         """
-        import fcntl
-
         with (self.folder / ".lock").open("w") as file:
             try:
+                import fcntl
+
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except ImportError:  # systems without it go unguarded
+                pass
             except OSError:
                 raise RunError(
                     f"{self.folder}: another process is working on this run; wait for it or stop it"
@@ -241,6 +244,9 @@ class Run:
         self, n: int, player: Evaluator, numbers: list[int], progress: Progress, watch: Watch
     ) -> float:
         writer = ShardWriter(self.path(n, "shards"), n)
+        unfinished, damaged = load_unfinished(sorted(self.path(n, "shards").glob("*.npz")))
+        for line in damaged:
+            watch(Event(n, "selfplay", progress.games, self.config.games, {"warning": line}))
         begun, stop = time.monotonic(), threading.Event()
 
         def tell() -> None:
@@ -259,6 +265,8 @@ class Run:
                 numbers,
                 seed=seed_stream(self.config.seed, n),
                 on_game=writer.add,
+                unfinished=unfinished,
+                on_snapshot=writer.snapshot,
                 progress=progress,
             )
         finally:

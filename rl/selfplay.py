@@ -7,19 +7,22 @@ random streams and its batches depend on the settings and the seed alone, not on
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ckai.game import QUIET_LIMIT, REPETITION_LIMIT, Position
 from ckai.models.inference import Evaluator
+from ckai.rl.batch import follow
 from ckai.rl.checkers import Checkers, pack
 from ckai.rl.forest import forest_bytes, plant
-from ckai.rl.games_played import FINISHED, IDLE, PlayRules, advance, begin, make_records
+from ckai.rl.games_played import FINISHED, IDLE, PLAYING, PlayRules, advance, begin, make_records
 from ckai.rl.rng import seed_stream
 from ckai.rl.rows import FinishedGame, take
 from ckai.rl.tree import Puct
+from ckai.rl.unfinished import UnfinishedGame
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,6 +132,9 @@ def play_games(
     seed: int,
     on_game: Callable[[FinishedGame], None],
     starts: Callable[[int], Position] | None = None,
+    unfinished: Mapping[int, UnfinishedGame] | None = None,
+    on_snapshot: Callable[[int, list[UnfinishedGame]], None] | None = None,
+    snapshot_seconds: float = 10.0,
     progress: Progress | None = None,
     stop: threading.Event | None = None,
 ) -> Progress:
@@ -141,21 +147,24 @@ def play_games(
         seed: of the run.
         on_game: takes a finished game, one call at a time.
         starts: first position of a game by its number; the start position if None.
+        unfinished: games that go on where an earlier call left them, by number.
+        on_snapshot: is given each group's number and games under way every `snapshot_seconds`, and at an
+            early end, one call at a time.
+        snapshot_seconds: between two snapshots of a group.
         progress: is counted up on the way.
-        stop: set it to end early; games under way are dropped.
+        stop: set it to end early; games under way are left unfinished.
 
     Returns:
         The counts.
 
     Raises:
-        Whatever the evaluator or `on_game` raises, once all threads have ended.
+        Whatever the evaluator or a callback raises, once all threads have ended.
     """
     progress = progress if progress is not None else Progress()
     stop = stop or threading.Event()
     lock = threading.Lock()
     errors: list[BaseException] = []
     groups = config.group_count
-    first = starts or (lambda _: Position.start())
 
     def hand_over(game: FinishedGame) -> None:
         with lock:
@@ -163,11 +172,22 @@ def play_games(
             progress.games += 1
             progress.rows += len(game.rows)
 
-    def work(group: int) -> None:
+    def work(number: int) -> None:
         try:
-            _play_group(
-                evaluator, config, list(numbers[group::groups]), seed, hand_over, first, progress, stop
-            )
+            _one_thread()
+            mine = list(numbers[number::groups])
+            if not mine:
+                return
+            group = _Group(evaluator, config, mine, seed, starts or _usual_start, unfinished or {})
+            next_snapshot = time.monotonic() + snapshot_seconds
+            while not stop.is_set() and group.step(hand_over, progress):
+                if on_snapshot and time.monotonic() > next_snapshot:
+                    with lock:
+                        on_snapshot(number, group.under_way())
+                    next_snapshot = time.monotonic() + snapshot_seconds
+            if on_snapshot:
+                with lock:
+                    on_snapshot(number, group.under_way())
         except BaseException as error:
             errors.append(error)
             stop.set()
@@ -189,52 +209,90 @@ def play_games(
     return progress
 
 
-def _play_group(
-    evaluator: Evaluator,
-    config: SelfPlayConfig,
-    numbers: list[int],
-    seed: int,
-    on_game: Callable[[FinishedGame], None],
-    first: Callable[[int], Position],
-    progress: Progress,
-    stop: threading.Event,
-) -> None:
-    _one_thread()
-    trees = min(-(-config.in_flight // config.group_count), len(numbers))
-    if trees == 0:
-        return
-    game = Checkers(config.quiet_limit, config.repetition_limit)
-    forest = plant(trees, config.tree_nodes, config.leaves, 34, config.quiet_limit + 2)
-    records = make_records(trees, config.max_plies)
-    batch = trees * config.leaves
-    logits, values = np.zeros((batch, 128), np.float32), np.zeros(batch, np.float32)
-    puct, rules = config.puct, config.rules
-    waiting = iter(numbers)
+def _usual_start(_: int) -> Position:
+    return Position.start()
 
-    def start(t: int) -> None:
-        number = next(waiting, None)
+
+class _Group:
+    """Games that share a batch: one forest, and what the games have written down."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        config: SelfPlayConfig,
+        numbers: list[int],
+        seed: int,
+        starts: Callable[[int], Position],
+        unfinished: Mapping[int, UnfinishedGame],
+    ) -> None:
+        self.evaluator, self.seed, self.starts, self.unfinished = evaluator, seed, starts, unfinished
+        trees = min(-(-config.in_flight // config.group_count), len(numbers))
+        self.game = Checkers(config.quiet_limit, config.repetition_limit)
+        self.forest = plant(trees, config.tree_nodes, config.leaves, 34, config.quiet_limit + 2)
+        self.records = make_records(trees, config.max_plies)
+        batch = trees * config.leaves
+        self.logits, self.values = np.zeros((batch, 128), np.float32), np.zeros(batch, np.float32)
+        self.puct, self.rules = config.puct, config.rules
+        self.waiting = iter(numbers)
+        self.slots: int = 0
+        for t in range(trees):
+            self.start(t)
+
+    def start(self, t: int) -> None:
+        """Begin the next game in tree `t`, or go on with it where it was left."""
+        number = next(self.waiting, None)
         if number is None:
-            records.games[t]["status"] = IDLE
+            self.records.games[t]["status"] = IDLE
             return
-        a, b = pack(first(number))
-        begin(
-            game, forest, records, t, number, (np.int64(a), np.int64(b)), np.uint64(seed_stream(seed, number))
-        )
+        left = self.unfinished.get(number)
+        if left is None:
+            state = pack(self.starts(number))
+        else:
+            state = (int(left.rows[0]["state"][0]), int(left.rows[0]["state"][1]))
+        stream = np.uint64(seed_stream(self.seed, number))
+        first = (np.int64(state[0]), np.int64(state[1]))
+        begin(self.game, self.forest, self.records, t, number, first, stream)
+        if left is not None:
+            self.restore(t, left)
 
-    for t in range(trees):
-        start(t)
-    slots: int = 0
-    while not stop.is_set():
-        slots, finished = advance(game, forest, records, puct, rules, slots, logits, values)
+    def restore(self, t: int, left: UnfinishedGame) -> None:
+        """Bring the game that has begun in tree `t` to where it was left."""
+        records = self.records
+        for row in left.rows:
+            follow(self.game, self.forest, t, int(row["label"]))
+        n, v, last = len(left.rows), len(left.counts), left.rows[-1]
+        records.rows[t, :n], records.counts[t, :v] = left.rows, left.counts
+        passed = int(self.forest.nodes[t, 0]["sign"]) < 0
+        here = records.games[t]
+        here["rows"], here["counts"] = n, v
+        here["side"] = int(last["side"]) ^ passed
+        here["ply"] = int(last["ply"]) + passed
+        here["hop"] = 0 if passed else int(last["hop"]) + 1
+        self.forest.info[t]["rng"] = left.rng
+
+    def under_way(self) -> list[UnfinishedGame]:
+        """Copies of the games that have begun and not ended."""
+        games = []
+        begun = (self.records.games["status"] == PLAYING) & (self.records.games["rows"] > 0)
+        for t in np.flatnonzero(begun).tolist():
+            game = take(self.records, t)
+            games.append(UnfinishedGame(game.number, game.rows, game.counts, int(self.forest.info[t]["rng"])))
+        return games
+
+    def step(self, on_game: Callable[[FinishedGame], None], progress: Progress) -> bool:
+        """Search up to the next batch, and have it judged. Returns whether there is more to do."""
+        slots, finished = advance(
+            self.game, self.forest, self.records, self.puct, self.rules, self.slots, self.logits, self.values
+        )
+        self.slots = slots
         if finished:
-            for done in np.flatnonzero(records.games["status"] == FINISHED).tolist():
-                on_game(take(records, done))
-                start(done)
-        elif slots == 0:
-            return
+            for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():
+                on_game(take(self.records, t))
+                self.start(t)
         if slots:
-            evaluator.evaluate(forest.boards[:slots], logits[:slots], values[:slots])
+            self.evaluator.evaluate(self.forest.boards[:slots], self.logits[:slots], self.values[:slots])
             progress.evaluations += slots
+        return bool(slots or finished)
 
 
 def _one_thread() -> None:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from ckai.rl.as_pdn import finished_pdn
 from ckai.rl.rows import FinishedGame, to_table
+from ckai.rl.unfinished import UnfinishedGame, save_unfinished
 
 _GAMES_KEY = b"ckai.games"
 
@@ -85,6 +86,12 @@ class ShardWriter:
             )
             self._waiting = []
         self._flushed = time.monotonic()
+
+    def snapshot(self, group: int, games: list[UnfinishedGame]) -> None:
+        """Write a group's games under way, in place of those before."""
+        # The games that ended since are written first: a game is never in neither place.
+        self.flush()
+        save_unfinished(self.folder / f"under-way-{group}.npz", games)
 
 
 def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, str], list[str]]:

@@ -1,5 +1,7 @@
 """Self-play and matches: games by the rules, rows that say what happened, the same by seed."""
 
+import threading
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,6 +14,7 @@ from ckai.rl.match import play_match, random_openings
 from ckai.rl.rows import headers_of_rows, to_table
 from ckai.rl.searcher import Searcher
 from ckai.rl.selfplay import SelfPlayConfig, play_games
+from ckai.rl.unfinished import load_unfinished, save_unfinished
 
 
 class Hashed(UniformEvaluator):
@@ -204,3 +207,60 @@ def test_more_simulations_win_matches():
 
 def test_arrow_table_of_one_game():
     assert isinstance(to_table(play(1), 0), pa.Table)
+
+
+class StopAfter:
+    """Collects games and snapshots, and stops the run after some batches."""
+
+    def __init__(self, batches):
+        self.event, self.left, self.snapshots = threading.Event(), batches, {}
+
+    def evaluator(self):
+        outer = self
+
+        class Counting(Hashed):
+            def evaluate(self, *arguments):
+                outer.left -= 1
+                if outer.left <= 0:
+                    outer.event.set()
+                return super().evaluate(*arguments)
+
+        return Counting()
+
+
+def as_plain_left(games):
+    return {g.number: (g.rng, repr(g.rows.tolist()), repr(g.counts.tolist())) for g in games}
+
+
+@pytest.mark.parametrize("batches", [5, 60, 300])
+def test_games_under_way_go_on_where_they_were(tmp_path, batches):
+    config = SelfPlayConfig(sims=24, in_flight=8, groups=2)
+    stopping, games = StopAfter(batches), []
+    play_games(
+        stopping.evaluator(), config, range(12), seed=3, on_game=games.append, stop=stopping.event,
+        on_snapshot=stopping.snapshots.__setitem__,
+    )  # fmt: skip
+    left = [game for group in stopping.snapshots.values() for game in group]
+    assert not {g.number for g in games} & {g.number for g in left}
+    save_unfinished(tmp_path / "left.npz", left)
+    found, damaged = load_unfinished([tmp_path / "left.npz"])
+    assert damaged == []
+    assert as_plain_left(found.values()) == as_plain_left(left)
+    rest = [n for n in range(12) if n not in {g.number for g in games}]
+    play_games(Hashed(), config, rest, seed=3, on_game=games.append, unfinished=found)
+    assert sorted(g.number for g in games) == list(range(12))
+    for game in games:
+        if game.number in found:
+            n = len(found[game.number].rows)
+            assert repr(game.rows[:n].tolist()) == repr(found[game.number].rows.tolist())
+        replayed = game.replay()
+        outcome = replayed.outcome()
+        assert (outcome.result if outcome else "*") == game.result_text
+    to_table(games, 1).validate(full=True)
+
+
+def test_a_damaged_snapshot_is_said(tmp_path):
+    (tmp_path / "left.npz").write_bytes(b"PK half")
+    found, damaged = load_unfinished([tmp_path / "left.npz"])
+    assert found == {}
+    assert "left.npz" in damaged[0]
