@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     "--plots",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for two pictures: the squares pieces move on, and the length of games.",
+    help="Folder for two pictures: the squares pieces move on, and the length of games.  "
+    "[default: <name>.plots/ beside the first DATASET]",
 )
 @click.option(
     "--memory-mb",
@@ -33,6 +34,7 @@ def command(datasets: tuple[Path, ...], folder: Path | None, memory_mb: int, as_
 
     Without DATASET: the newest in data/.
     """
+    from ckai.datasets.plots import save_plots
     from ckai.datasets.reader import newest_dataset
     from ckai.datasets.statistics import describe
 
@@ -40,11 +42,9 @@ def command(datasets: tuple[Path, ...], folder: Path | None, memory_mb: int, as_
     begun = time.perf_counter()
     with progress_bar("reading", "rows") as watch:
         found = describe(paths, memory_mb=memory_mb, watch=watch)
-    pictures: list[Path] = []
-    if folder is not None:
-        from ckai.datasets.plots import save_plots
-
-        pictures = save_plots(found, folder)
+    if not as_json:
+        click.echo(as_text(found))  # before the pictures: the folder may not be ours to write to
+    pictures = save_plots(found, folder or paths[0].with_name(f"{paths[0].stem}.plots"))
     seconds = time.perf_counter() - begun
     if as_json:
         result: dict[str, Any] = {
@@ -54,7 +54,6 @@ def command(datasets: tuple[Path, ...], folder: Path | None, memory_mb: int, as_
         }
         print_json(result)
         return
-    click.echo(as_text(found))
     for path in pictures:
         click.echo(f"{path}")
 
@@ -96,6 +95,7 @@ def as_text(found: "Statistics") -> str:
         "  rows that repeat",
         f"{share(repeats.rows_repeated, found.rows)}, one position up to {repeats.most:,} times",
     )
+    line("  seen before", share(repeats.rows_seen_before, found.rows))
     lines += ["", *_phases(found)]
     if found.headers:
         lines += ["", *_headers(found.headers)]

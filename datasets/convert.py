@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, headers_path
-from ckai.datasets.writer import TableWriter, from_numpy, row_arrays
+from ckai.datasets.writer import TableWriter, from_numpy, from_strings, row_arrays
 from ckai.pdn import PdnError
 from ckai.pdn.kernels import FINE, GAME, UNKNOWN_Z, Columns, make_columns, replay_chunk
 from ckai.pdn.reader import build_game
@@ -206,14 +206,14 @@ def _headers(chunk: Chunk, games: NDArray[Any], which: NDArray[Any], first: int,
 
     columns = {
         "game": from_numpy((which + first + chunk.number).astype(np.int32)),
-        "event": pa.array(tags(EVENT), pa.string()),
-        "date": pa.array(tags(DATE), pa.string()),
-        "black": pa.array(tags(BLACK), pa.string()),
-        "white": pa.array(tags(WHITE), pa.string()),
-        "result": pa.array([RESULT_TEXT[r] or "*" for r in games["result"][which].tolist()], pa.string()),
-        "opening": pa.array(tags(OPENING), pa.string()),
+        "event": from_strings(tags(EVENT)),
+        "date": from_strings(tags(DATE)),
+        "black": from_strings(tags(BLACK)),
+        "white": from_strings(tags(WHITE)),
+        "result": from_strings([RESULT_TEXT[r] or "*" for r in games["result"][which].tolist()]),
+        "opening": from_strings(tags(OPENING)),
         "plies": from_numpy(games["plies"][which]),
         "line": from_numpy(chunk.segments["line"][which].astype(np.int64) + chunk.line + 1),
-        "source": pa.array([path] * len(numbers), pa.string()),
+        "source": from_strings([path] * len(numbers)),
     }
     return pa.Table.from_arrays([columns[name] for name in HEADERS_SCHEMA.names], schema=HEADERS_SCHEMA)

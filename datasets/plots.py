@@ -14,7 +14,13 @@ from ckai.datasets.statistics import Statistics
 from ckai.game.squares import SQUARES, file_of
 
 _MAP = colormaps["YlGnBu"]
-_INK, _QUIET, _BAR = "#222222", "#6b7280", "#2a7f9e"
+_INK, _QUIET = "#222222", "#6b7280"
+_RESULTS = (
+    ("black", "Black won", "#1f4e5f"),
+    ("drawn", "drawn", "#7fb7be"),
+    ("white", "White won", "#e8b04a"),
+    ("unknown", "result not known", "#c9ccd1"),
+)
 _LIGHT_SQUARE = "#f3efe6"
 
 
@@ -53,15 +59,23 @@ def move_map(statistics: Statistics) -> Figure:
 
 
 def length_histogram(statistics: Statistics) -> Figure:
-    """Games by their number of plies."""
-    games = np.array(statistics.games_of_length)
+    """Games by their number of plies, stacked by result."""
     lengths = statistics.lengths
     width = max(1, -(-lengths.most // 60))
-    padded = np.pad(games, (0, -len(games) % width))
-    bars = padded.reshape(-1, width).sum(1)
     figure = Figure(figsize=(9, 4.6), layout="constrained")
     ax = figure.subplots()
-    ax.bar(np.arange(len(bars)) * width, bars, width=width * 0.92, align="edge", color=_BAR)
+    under: Any = 0
+    for name, label, colour in _RESULTS:
+        games = np.array(statistics.games_of_length_by_result[name])
+        if not games.any():
+            continue
+        bars = np.pad(games, (0, -len(games) % width)).reshape(-1, width).sum(1)
+        left = np.arange(len(bars)) * width
+        label += f" {games.sum():,}"
+        ax.bar(
+            left, bars, bottom=under, width=width * 0.92, align="edge", color=colour, label=label, linewidth=0
+        )
+        under = under + bars
     for value, name, style in ((lengths.median, "median", "-"), (lengths.mean, "mean", "--")):
         ax.axvline(value, color="#c2410c", linestyle=style, linewidth=1.4, label=f"{name} {value:.1f}")
     ax.set_xlim(left=0)

@@ -25,6 +25,7 @@ PHASE_PLIES = 10
 _PHASES = 3277  # as many as a game of 32,767 plies has
 _STEP_TO = np.array([neighbour(label // 4, label % 4) for label in range(LABELS)])
 _JUMP_TO = np.array([neighbour(label // 4, label % 4, 2) for label in range(LABELS)])
+_RESULTS = ("white", "drawn", "black", "unknown")
 _KEY_BYTES = 24  # of a position while keys are sorted
 
 
@@ -61,6 +62,10 @@ class Repeats:
     """Rows whose position stands in another row too."""
     share: float
     """`rows_repeated` of all rows."""
+    rows_seen_before: int
+    """Rows whose position stands in an earlier row; all but the first of each."""
+    share_seen_before: float
+    """`rows_seen_before` of all rows."""
     most: int
     """Rows of the most frequent position."""
 
@@ -124,6 +129,8 @@ class Statistics:
     """`[32]` hops that land on PDN square i + 1."""
     games_of_length: list[int]
     """Games of i plies."""
+    games_of_length_by_result: dict[str, list[int]]
+    """The same for the games of each result, named as in `results`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""
@@ -179,14 +186,13 @@ class _Tally:
 
     def __init__(self) -> None:
         self.rows = self.games = self.plies = 0
-        self.results = np.zeros(4, np.int64)  # lost, drawn, won for Black; unknown
         self.capture_plies = self.multi_jumps = self.most_captured = self.king_plies = self.crownings = 0
         self.squares = np.zeros((2, SQUARES), np.int64)
-        self.lengths = np.zeros(1, np.int64)
+        self.lengths = np.zeros((4, 1), np.int64)  # lost, drawn, won for Black, unknown; by plies
         # By phase: plies, rows, forced, legal hops, captured plies, king plies, pieces, kings, captures
         self.phases = np.zeros((9, _PHASES), np.int64)
-        self._game: int | None = None  # the one that the last block ended in, and its plies so far
-        self._length = 0
+        self._game: int | None = None  # the one that the last block ended in, its plies so far, its result
+        self._length = self._result = 0
 
     def add(self, rows: Rows, black: NDArray[np.bool_], hop: NDArray[np.int8], *, new_file: bool) -> None:
         """Count a block of rows; the first block of a file begins a new game whatever its number."""
@@ -222,44 +228,50 @@ class _Tally:
     def _games(
         self, rows: Rows, first: NDArray[np.bool_], black: NDArray[np.bool_], new_file: bool
     ) -> NDArray[np.bool_]:
-        """Which rows begin a game; counts results and lengths of games."""
+        """Which rows begin a game; counts the games that ended, by result and length."""
         begins = np.empty(len(rows), np.bool_)
         begins[1:] = rows.game[1:] != rows.game[:-1]
         begins[0] = new_file or rows.game[0] != self._game
         starts = np.flatnonzero(begins)
-        result = np.where(rows.z_known, np.where(black, rows.z, -rows.z) + 1, 3)[starts]
-        self.results += np.bincount(result, minlength=4)
+        result = np.where(rows.z_known, np.where(black, rows.z, -rows.z) + 1, 3).astype(np.int64)
         # Plies of the games: the one that goes on, those that end here, and the one still open.
-        plies = np.add.reduceat(first, np.concatenate([[0], starts[starts > 0]]), dtype=np.int64)
+        starts = np.concatenate([[0], starts[starts > 0]])
+        plies = np.add.reduceat(first, starts, dtype=np.int64)
         if begins[0]:
             self._close()
         plies[0] += self._length
-        self._count_lengths(plies[:-1])
-        self._game, self._length = int(rows.game[-1]), int(plies[-1])
+        results = result[starts]
+        if not begins[0]:
+            results[0] = self._result
+        self._count_lengths(plies[:-1], results[:-1])
+        self._game, self._length, self._result = int(rows.game[-1]), int(plies[-1]), int(results[-1])
         return begins
 
     def _close(self) -> None:
         if self._game is not None:
-            self._count_lengths(np.array([self._length]))
+            self._count_lengths(np.array([self._length]), np.array([self._result]))
         self._length = 0
 
-    def _count_lengths(self, plies: Counts) -> None:
-        counts = np.bincount(plies, minlength=len(self.lengths))
-        counts[: len(self.lengths)] += self.lengths
+    def _count_lengths(self, plies: Counts, results: Counts) -> None:
+        known = self.lengths.shape[1]
+        width = max(known, int(plies.max(initial=0)) + 1)
+        counts = np.bincount(results * width + plies, minlength=4 * width).reshape(4, width)
+        counts[:, :known] += self.lengths
         self.lengths = counts
 
     def finish(self, files: list[str], repeats: Repeats, headers: Headers | None) -> Statistics:
         """The sums as figures."""
         self._close()
         forced, legal = int(self.phases[2].sum()), int(self.phases[3].sum())
-        white, drawn, black, unknown = self.results.tolist()
+        white, drawn, black, unknown = self.lengths.sum(1).tolist()
+        lengths = self.lengths.sum(0)
         return Statistics(
             files=files,
             rows=self.rows,
             games=self.games,
             plies=self.plies,
             results={"black": black, "white": white, "drawn": drawn, "unknown": unknown},
-            lengths=_lengths(self.lengths),
+            lengths=_lengths(lengths),
             forced_rows=forced,
             forced_share=forced / self.rows,
             legal_hops=legal / self.rows,
@@ -274,7 +286,8 @@ class _Tally:
             headers=headers,
             from_squares=self.squares[0].tolist(),
             to_squares=self.squares[1].tolist(),
-            games_of_length=self.lengths.tolist(),
+            games_of_length=lengths.tolist(),
+            games_of_length_by_result=dict(zip(_RESULTS, self.lengths.tolist(), strict=True)),
         )
 
     def _phase(self, i: int) -> Phase:
@@ -315,8 +328,16 @@ class _Repeats:
 
     def finish(self, rows: int) -> Repeats:
         """The counts as figures."""
-        share = self.rows_repeated / rows
-        return Repeats(self.positions, self.positions_repeated, self.rows_repeated, share, self.most)
+        before = rows - self.positions
+        return Repeats(
+            positions=self.positions,
+            positions_repeated=self.positions_repeated,
+            rows_repeated=self.rows_repeated,
+            share=self.rows_repeated / rows,
+            rows_seen_before=before,
+            share_seen_before=before / rows,
+            most=self.most,
+        )
 
 
 def _share(keys: NDArray[np.uint64], part: int, parts: int) -> NDArray[np.uint64]:

@@ -90,11 +90,16 @@ def test_every_figure_is_what_a_count_by_hand_finds(rows, path):
     assert s.repeats.positions == len(keys)
     assert s.repeats.positions_repeated == len(again)
     assert s.repeats.rows_repeated == sum(again)
+    assert s.repeats.rows_seen_before == len(rows) - len(keys)
+    assert s.repeats.share_seen_before == (len(rows) - len(keys)) / len(rows)
     assert s.repeats.share == sum(again) / len(rows)
     assert s.repeats.most == max(keys.values()) == 30
     assert s.from_squares == [leave[square] for square in range(1, 33)]
     assert s.to_squares == [land[square] for square in range(1, 33)]
     assert {n: count for n, count in enumerate(s.games_of_length) if count} == Counter(lengths.values())
+    for name, z in (("black", 1), ("white", -1), ("drawn", 0), ("unknown", None)):
+        mine = Counter(lengths[game] for game, result in games.items() if result == z)
+        assert {n: c for n, c in enumerate(s.games_of_length_by_result[name]) if c} == mine
     plies = sorted(lengths.values())
     assert (s.lengths.least, s.lengths.most) == (plies[0], plies[-1])
     assert s.lengths.mean == pytest.approx(np.mean(plies))
@@ -197,7 +202,9 @@ def test_text(path):
     assert lines[0] == str(path)
     assert "  games                 30" in lines
     assert any(line.startswith("  0-9") for line in lines)
-    assert max(len(line) for line in lines[1:]) <= 80
+    pictures = [str(path.with_name("games.plots") / name) for name in ("moves.png", "lengths.png")]
+    assert lines[-2:] == pictures
+    assert max(len(line) for line in lines[1:-2]) <= 80
 
 
 def test_the_newest_data_set_is_the_default(rows, tmp_path, monkeypatch):
