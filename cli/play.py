@@ -38,6 +38,11 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=int, help="Of that choice: the same moves again.  [default: another every time]")
 @click.option(
+    "--max-plies",
+    type=click.IntRange(1),
+    help="Half-moves after which --side none breaks the game off.  [default: never]",
+)
+@click.option(
     "--pdn",
     "file",
     type=click.Path(path_type=Path),
@@ -52,6 +57,7 @@ def command(
     seconds: float | None,
     vary: int,
     seed: int | None,
+    max_plies: int | None,
     file: Path | None,
 ) -> None:
     """Play against a network in the terminal.
@@ -68,6 +74,8 @@ def command(
     from ckai.game import Game, Position
 
     humans = SIDES[side]
+    if max_plies is not None and humans:
+        raise click.UsageError("--max-plies needs --side none")
     game = Game(None if fen is None else Position.from_fen(fen))
     if source is None and humans != SIDES["both"]:
         source = str(newest_network())
@@ -84,7 +92,13 @@ def command(
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     console = make_console()
-    table = Table(Session(game, humans), opponent, Record(file), console, sys.stdin or io.StringIO())
+    table = Table(
+        Session(game, humans, max_plies=max_plies),
+        opponent,
+        Record(file),
+        console,
+        sys.stdin or io.StringIO(),
+    )
     if humans != SIDES["both"]:
         with console.status("loading the network ..."):
             opponent.load()

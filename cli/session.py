@@ -82,12 +82,20 @@ class Session:
         game: the moves.
         humans: the sides that people play; the engine plays the others.
         ended: how it ended if not by rule.
+        max_plies: half-moves after which a game without people is broken off; None: never.
     """
 
-    def __init__(self, game: Game | None = None, humans: Iterable[Side] = ("black",)) -> None:
+    def __init__(
+        self,
+        game: Game | None = None,
+        humans: Iterable[Side] = ("black",),
+        *,
+        max_plies: int | None = None,
+    ) -> None:
         self.game = game or Game()
         self.humans: frozenset[Side] = frozenset(humans)
         self.ended: Outcome | None = None
+        self.max_plies = max_plies
 
     @property
     def position(self) -> Position:
@@ -112,6 +120,12 @@ class Session:
     def outcome(self) -> Outcome | None:
         """How the game ended, by rule or otherwise; None while it goes on."""
         return self.ended or self.game.outcome()
+
+    @property
+    def broken_off(self) -> bool:
+        """Whether a game without people has reached its limit of plies with no end."""
+        full = self.max_plies is not None and len(self.game.moves) >= self.max_plies
+        return full and not self.humans and self.outcome() is None
 
     @property
     def result(self) -> str:

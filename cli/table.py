@@ -63,7 +63,7 @@ class Table:
         self.say(self._welcome())
         try:
             self.show()
-            while self.session.outcome() is None:
+            while self.session.outcome() is None and not self.session.broken_off:
                 if not self.session.human_to_move:
                     self.engine_move()
                 elif not self._human_turn():
@@ -304,6 +304,8 @@ class Table:
         outcome = self.session.outcome()
         if outcome is not None:
             self.console.print(Text(f"{outcome} ({outcome.result})", style="bold"))
+        elif self.session.broken_off:
+            self.say(f"broken off after {self.session.max_plies} plies (*)")
         if self._saved:
             self.say(f"saved in {self.record.path}", whole=True)
         return outcome

@@ -140,6 +140,22 @@ def test_the_engine_against_itself(tmp_path):
     assert len(game.moves) > 10
 
 
+def test_the_engine_against_itself_is_broken_off(here, monkeypatch):
+    monkeypatch.setattr(Engine, "load", lambda *_, **__: FirstMove())
+    result = invoke(["--engine", "uniform", "--side", "none", "--max-plies", "5", "--pdn", "a.pdn"], "")
+    assert result.exit_code == 0, result.output
+    assert "broken off after 5 plies (*)" in result.output
+    assert (len(only_game("a.pdn").moves), only_game("a.pdn").token) == (5, "*")
+
+
+def test_a_game_that_ends_at_its_limit_of_plies_has_its_result(here, monkeypatch):
+    monkeypatch.setattr(Engine, "load", lambda *_, **__: FirstMove())
+    words = ["--engine", "uniform", "--side", "none", "--fen", "B:W14:B10", "--max-plies", "1"]
+    result = invoke(words, "")
+    assert "Black won: White has no pieces left (1-0)" in result.output
+    assert "broken off" not in result.output
+
+
 def test_openings_vary_with_the_seed_and_are_the_same_with_it(tmp_path):
     class Even(FirstMove):
         def search(self, position, **limits):
@@ -415,7 +431,9 @@ def test_sides_of_the_option_are_those_of_the_session():
     assert list(side.type.choices) == list(SIDES)
 
 
-@pytest.mark.parametrize("words", [["--sims", "0"], ["--seconds", "0"], ["--side", "red"], ["--vary", "-1"]])
+@pytest.mark.parametrize(
+    "words", [["--sims", "0"], ["--seconds", "0"], ["--side", "red"], ["--vary", "-1"], ["--max-plies", "5"]]
+)
 def test_wrong_usage(words):
     assert invoke(words, "").exit_code == 2
 
