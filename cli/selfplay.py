@@ -27,6 +27,11 @@ import click
 @click.option("--in-flight", type=click.IntRange(1), help="Games at once.  [default: 256]")
 @click.option("--groups", type=click.IntRange(1), help="Threads that play.  [default: one a core]")
 @click.option("--leaves", type=click.IntRange(1), help="Leaves of a tree in one batch.  [default: 1]")
+@click.option(
+    "--root-rule", type=click.Choice(["puct", "forced", "gumbel"]), help="Of the search.  [default: puct]"
+)
+@click.option("--full-share", type=float, help="Share of full searches (playout cap).  [default: 1.0]")
+@click.option("--fast-sims", type=click.IntRange(1), help="Visits of the other searches.  [default: 20]")
 @click.option("--c-puct", type=float, help="Weight of the prior in the search.  [default: 4.0]")
 @click.option("--noise-alpha", type=float, help="Dirichlet concentration at the root.  [default: 1.0]")
 @click.option("--noise-epsilon", type=float, help="Share of noise at the root.  [default: 0.25]")

@@ -34,14 +34,18 @@ class Visits:
         return Visits(offsets, self.labels[entries], self.counts[entries])
 
     def dense(self, label: Bytes) -> NDArray[np.float32]:
-        """`[N, 128]` float32, rows sum to 1: shares of the visits; the label played where there are none."""
-        rows = np.repeat(np.arange(len(label)), np.diff(self.offsets))
+        """`[N, 128]` float32: shares of the visits, or the label played where no visits are listed.
+
+        Rows sum to 1; a row whose visits are all 0 (a search too short to learn from) stays 0.
+        """
+        listed = np.diff(self.offsets)
+        rows = np.repeat(np.arange(len(label)), listed)
         policy = np.zeros((len(label), LABELS), np.float32)
         np.add.at(policy, (rows, self.labels), self.counts)
         total = policy.sum(1, keepdims=True)
-        empty = np.flatnonzero(total[:, 0] == 0)
+        empty = np.flatnonzero(listed == 0)
         policy[empty, label[empty]] = 1
-        total[empty] = 1
+        total[total == 0] = 1
         policy /= total
         return policy
 

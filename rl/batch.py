@@ -5,7 +5,8 @@ from numba import njit
 
 from ckai.rl import game_api
 from ckai.rl.forest import NONE, OPEN
-from ckai.rl.tree import COUNTED, LEAF, back_up, choose, descend, keep_subtree, prepare_root, reset, tree_of
+from ckai.rl.select import prepare_root
+from ckai.rl.tree import COUNTED, LEAF, back_up, choose, descend, keep_subtree, reset, tree_of
 
 
 @njit(cache=True, nogil=True)
@@ -16,6 +17,7 @@ def gather(game, f, t, puct, visits, leaves, slot):
     """
     tree = tree_of(f, t)
     waiting = 0
+    tree.info[0].wanted = visits
     if tree.nodes[0].status == OPEN and not tree.info[0].prepared:
         prepare_root(tree, puct)
     while waiting < leaves and tree.nodes[0].visits + waiting < visits and tree.nodes[0].proof == NONE:

@@ -14,7 +14,8 @@ from ckai.rl.checkers import Checkers, pack
 from ckai.rl.evaluators import load_evaluator
 from ckai.rl.forest import DRAW, LOSS, NONE, PENDING, TERMINAL, WIN
 from ckai.rl.searcher import Searcher
-from ckai.rl.tree import PROOF_VALUE, Puct
+from ckai.rl.select import Puct
+from ckai.rl.tree import PROOF_VALUE
 
 PROOF_NAMES = {int(WIN): "win", int(LOSS): "loss", int(DRAW): "draw"}
 

@@ -41,6 +41,7 @@ EDGE = np.dtype(
         ("prior", np.float32),  # P(s, a), sums to 1 over a node; noise mixed in at the root
         ("visits", np.int32),  # N(s, a)
         ("child", np.int32),  # -1 until visited
+        ("noise", np.float32),  # Gumbel noise of a root edge, 0 elsewhere
         ("plies", np.int16),  # distance of a proven end
         ("in_flight", np.int16),  # leaves below that wait for the network
         ("label", np.uint8),
@@ -55,6 +56,7 @@ TREE = np.dtype(
         ("nodes", np.int32),  # used; node 0 is the root
         ("edges", np.int32),  # used
         ("past", np.int32),  # used
+        ("wanted", np.int32),  # visits that the root is searched to
         ("prepared", np.uint8),  # whether the root's priors had their temperature and noise
     ],
     align=True,

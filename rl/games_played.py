@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ckai.rl.batch import gather, scatter
 from ckai.rl.forest import LOSS, NONE, TERMINAL, WIN
 from ckai.rl.rng import uniform
+from ckai.rl.select import GUMBEL, gumbel_choice, policy_target
 from ckai.rl.tree import MOST_LEGAL, PROOF_VALUE, choose, keep_subtree, reset, tree_of
 
 IDLE, PLAYING, FINISHED = 0, 1, 2
@@ -30,6 +31,7 @@ RECORD = np.dtype(
         ("hop", np.int32),
         ("rows", np.int32),
         ("counts", np.int32),
+        ("full", np.uint8),  # whether the search under way is a full one
     ],
     align=True,
 )
@@ -44,6 +46,7 @@ ROW = np.dtype(
         ("side", np.uint8),
         ("label", np.uint8),
         ("count", np.uint8),  # number of visit counts: the legal labels
+        ("full", np.uint8),  # whether the search was a full one; if not its counts are 0
     ],
     align=True,
 )
@@ -71,6 +74,10 @@ class PlayRules(NamedTuple):
     """Visits at the root before a move is played; those of the kept subtree count."""
     forced_visits: int = 1
     """The same where only one label is legal: nothing is to be decided, only q is wanted."""
+    full_share: float = 1.0
+    """Share of the searches that are full (playout cap randomisation, Wu 2019): the others have `fast_visits`
+    and no noise, and their visits are not learned."""
+    fast_visits: int = 20
     leaves: int = 1
     """Leaves a tree sends to the network at once."""
     temperature: float = 1.0
@@ -95,7 +102,7 @@ def make_records(trees: int, max_plies: int) -> Records:
 
 
 @njit(cache=True, nogil=True)
-def begin(game, f, r, t, number, state, seed):
+def begin(game, f, r, rules, t, number, state, seed):
     """Start game `number` in tree `t` from `state` (the first player to move) with its own random stream."""
     f.info[t].rng = seed
     f.info[t].past = 0
@@ -109,6 +116,15 @@ def begin(game, f, r, t, number, state, seed):
     here.hop = 0
     here.rows = 0
     here.counts = 0
+    draw_kind(f, r, t, rules)
+
+
+@njit(cache=True, nogil=True)
+def draw_kind(f, r, t, rules):
+    """Decide whether the next search of tree `t` is a full one."""
+    r.games[t].full = 1
+    if rules.full_share < 1.0:
+        r.games[t].full = uniform(f.info[t : t + 1]) < rules.full_share
 
 
 @njit(cache=True, nogil=True)
@@ -139,8 +155,11 @@ def draw_edge(tree, temperature):
 
 
 @njit(cache=True, nogil=True)
-def pick_edge(tree, rules, ply):
+def pick_edge(tree, puct, rules, ply):
     """The edge that self-play plays at this ply."""
+    if puct.root_rule == GUMBEL:
+        e = gumbel_choice(tree, puct) if tree.nodes[0].proof != WIN else -1
+        return e if e >= 0 else choose(tree)
     temperature = rules.temperature
     if ply >= rules.temperature_plies:
         temperature *= 0.5 ** ((ply - rules.temperature_plies + 1) / rules.temperature_halflife)
@@ -150,8 +169,8 @@ def pick_edge(tree, rules, ply):
 
 
 @njit(cache=True, nogil=True)
-def write_row(tree, r, t, chosen):
-    """Write down the root, its visits and the edge played.
+def write_row(tree, r, t, puct, chosen):
+    """Write down the root, the counts that the policy is to learn (`policy_target`), and the edge played.
 
     A proven win by few visits would teach the many visits of before it: then all go to the edge played.
     """
@@ -167,26 +186,36 @@ def write_row(tree, r, t, chosen):
     row.side = here.side
     row.label = tree.edges[chosen].label
     row.count = root.count
-    for e in range(root.first, root.first + root.count):
-        visits = tree.edges[e].visits
-        if root.proof == WIN:
-            visits = root.visits if e == chosen else 0
+    row.full = here.full
+    target = np.empty(root.count, np.int64)
+    policy_target(tree, puct, target)
+    for i in range(root.count):
+        e = root.first + i
+        if not here.full:
+            target[i] = 0
+        elif root.proof == WIN:
+            target[i] = root.visits if e == chosen else 0
         elif root.count == 1:
-            visits = max(visits, 1)
+            target[i] = max(target[i], 1)
         r.counts[t, here.counts].label = tree.edges[e].label
-        r.counts[t, here.counts].visits = visits
+        r.counts[t, here.counts].visits = target[i]
         here.counts += 1
     here.rows += 1
 
 
 @njit(cache=True, nogil=True)
-def play_move(game, f, r, t, rules):
+def play_move(game, f, r, t, puct, rules):
     """Play the move of tree `t`, whose search is done; end its game if it is over."""
     tree = tree_of(f, t)
     here = r.games[t]
-    e = pick_edge(tree, rules, here.ply)
-    write_row(tree, r, t, e)
+    e = pick_edge(tree, puct, rules, here.ply)
+    write_row(tree, r, t, puct, e)
     keep_subtree(game, tree, e, f.scratch)
+    if puct.root_rule == GUMBEL and tree.nodes[0].status != TERMINAL:
+        # Sequential halving counts visits from none: the next search begins with a fresh tree.
+        sign = tree.nodes[0].sign
+        reset(game, tree, (tree.nodes[0].state[0], tree.nodes[0].state[1]))
+        tree.nodes[0].sign = sign
     if tree.nodes[0].sign < 0:
         here.side = 1 - here.side
         here.ply += 1
@@ -204,13 +233,15 @@ def play_move(game, f, r, t, rules):
         or here.counts + MOST_LEGAL > r.counts.shape[1]
     ):
         here.status = FINISHED
+    draw_kind(f, r, t, rules)
 
 
 @njit(cache=True, nogil=True)
-def advance(game, f, r, puct, rules, slots, logits, values):
+def advance(game, f, r, puct, fast, rules, slots, logits, values):
     """Hand out the network's answers, play what is ready, fill the next batch.
 
     Args:
+        puct, fast: constants of full searches and of the others.
         slots: leaves of the last batch, with their `logits` and `values` (see `scatter`).
 
     Returns:
@@ -220,12 +251,15 @@ def advance(game, f, r, puct, rules, slots, logits, values):
     slot, finished = 0, 0
     for t in range(len(r.games)):
         while r.games[t].status == PLAYING:
-            wanted = rules.forced_visits if f.nodes[t, 0].count == 1 else rules.visits
-            after = gather(game, f, t, puct, wanted, rules.leaves, slot)
+            full = r.games[t].full == 1
+            wanted = rules.visits if full else rules.fast_visits
+            if f.nodes[t, 0].count == 1:
+                wanted = rules.forced_visits
+            after = gather(game, f, t, puct if full else fast, wanted, rules.leaves, slot)
             if after > slot:
                 slot = after
                 break
-            play_move(game, f, r, t, rules)
+            play_move(game, f, r, t, puct if full else fast, rules)
         if r.games[t].status == FINISHED:
             finished += 1
     return slot, finished

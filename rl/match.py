@@ -11,7 +11,7 @@ from ckai.game import Game, Outcome, Position
 from ckai.models.inference import Evaluator
 from ckai.rl.checkers import Checkers, pack
 from ckai.rl.searcher import Searcher
-from ckai.rl.tree import Puct
+from ckai.rl.select import Puct
 
 
 @dataclass(frozen=True)

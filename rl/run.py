@@ -40,9 +40,9 @@ from ckai.rl.evaluators import Evaluator, load_evaluator
 from ckai.rl.match import MatchGame, play_match, random_openings
 from ckai.rl.rng import seed_stream
 from ckai.rl.rows import headers_of_rows
+from ckai.rl.select import Puct
 from ckai.rl.selfplay import Progress, play_games
 from ckai.rl.shards import RunError, ShardWriter, merge, read_shards, write_table, write_text
-from ckai.rl.tree import Puct
 from ckai.rl.unfinished import load_unfinished
 from ckai.rl.views import write_views
 

@@ -9,7 +9,7 @@ from ckai.models.inference import Evaluator
 from ckai.rl.batch import best_label, follow, gather_all, plant_root, scatter
 from ckai.rl.checkers import Checkers
 from ckai.rl.forest import Forest, plant
-from ckai.rl.tree import Puct
+from ckai.rl.select import Puct
 
 
 class Searcher:

@@ -21,7 +21,7 @@ from ckai.rl.forest import forest_bytes, plant
 from ckai.rl.games_played import FINISHED, IDLE, PLAYING, PlayRules, advance, begin, make_records
 from ckai.rl.rng import seed_stream
 from ckai.rl.rows import FinishedGame, take
-from ckai.rl.tree import Puct
+from ckai.rl.select import ROOT_RULES, Puct
 from ckai.rl.unfinished import UnfinishedGame
 
 
@@ -39,8 +39,18 @@ class SelfPlayConfig:
     """Games at once."""
     groups: int = 0
     """Parts that the games in flight are dealt to, one thread each; 0 = one a core."""
+    full_share: float = 1.0
+    """Share of the searches that are full; the others have `fast_sims`, no noise, and teach no policy."""
+    fast_sims: int = 20
     leaves: int = 1
     """Leaves a tree sends to the network at once."""
+    root_rule: str = "puct"
+    """How the root spends its visits: `puct`, `forced` (forced playouts, pruned from the target) or `gumbel`
+    (sequential halving, completed Q values); see `ckai.rl.select`."""
+    considered: int = 16
+    """Moves that `gumbel` begins with."""
+    root_policy_temperature: float = 1.0
+    """Exponent 1/T on the root's priors: above 1 the search looks wider."""
     c_puct: float = 4.0
     fpu_reduction: float = 0.0
     noise_alpha: float = 1.0
@@ -62,26 +72,34 @@ class SelfPlayConfig:
         for name, least in (
             ("sims", 1), ("in_flight", 1), ("groups", 0), ("leaves", 1), ("c_puct", 0), ("noise_epsilon", 0),
             ("temperature", 0), ("temperature_plies", 0), ("forced_sims", 1), ("max_plies", 1),
+            ("fast_sims", 1), ("considered", 1),
             ("quiet_limit", 1), ("repetition_limit", 2),
         ):  # fmt: skip
             if getattr(self, name) < least:
                 raise ValueError(f"expected {name} >= {least}, found {getattr(self, name)}")
-        for name in ("noise_alpha", "temperature_halflife"):
+        for name in ("noise_alpha", "temperature_halflife", "root_policy_temperature", "full_share"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"expected {name} > 0, found {getattr(self, name)}")
-        if self.noise_epsilon > 1:
-            raise ValueError(f"expected noise_epsilon <= 1, found {self.noise_epsilon}")
+        for name in ("noise_epsilon", "full_share"):
+            if getattr(self, name) > 1:
+                raise ValueError(f"expected {name} <= 1, found {getattr(self, name)}")
+        if self.root_rule not in ROOT_RULES:
+            raise ValueError(f"expected root_rule {', '.join(ROOT_RULES)}, found {self.root_rule!r}")
         if self.quiet_limit > 1000 or self.max_plies > 10_000:
             raise ValueError("expected quiet_limit <= 1000 and max_plies <= 10000")
 
     @property
     def puct(self) -> Puct:
         """The constants of the search."""
+        # Floats, so that a setting given as 0 or 1 does not compile the kernels anew for other types.
         return Puct(
-            c_init=self.c_puct,
-            fpu_reduction=self.fpu_reduction,
-            noise_alpha=self.noise_alpha,
-            noise_epsilon=self.noise_epsilon,
+            c_init=float(self.c_puct),
+            fpu_reduction=float(self.fpu_reduction),
+            noise_alpha=float(self.noise_alpha),
+            noise_epsilon=float(self.noise_epsilon),
+            root_temperature=float(self.root_policy_temperature),
+            root_rule=ROOT_RULES.index(self.root_rule),
+            considered=self.considered,
         )
 
     @property
@@ -90,10 +108,12 @@ class SelfPlayConfig:
         return PlayRules(
             visits=self.sims,
             forced_visits=min(self.forced_sims, self.sims),
+            full_share=float(self.full_share),
+            fast_visits=min(self.fast_sims, self.sims),
             leaves=self.leaves,
-            temperature=max(self.temperature, 1e-6),
+            temperature=max(float(self.temperature), 1e-6),
             temperature_plies=self.temperature_plies,
-            temperature_halflife=self.temperature_halflife,
+            temperature_halflife=float(self.temperature_halflife),
             max_plies=self.max_plies,
         )
 
@@ -233,6 +253,7 @@ class _Group:
         batch = trees * config.leaves
         self.logits, self.values = np.zeros((batch, 128), np.float32), np.zeros(batch, np.float32)
         self.puct, self.rules = config.puct, config.rules
+        self.fast = self.puct._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
         self.waiting = iter(numbers)
         self.slots: int = 0
         for t in range(trees):
@@ -251,7 +272,7 @@ class _Group:
             state = (int(left.rows[0]["state"][0]), int(left.rows[0]["state"][1]))
         stream = np.uint64(seed_stream(self.seed, number))
         first = (np.int64(state[0]), np.int64(state[1]))
-        begin(self.game, self.forest, self.records, t, number, first, stream)
+        begin(self.game, self.forest, self.records, self.rules, t, number, first, stream)
         if left is not None:
             self.restore(t, left)
 
@@ -282,7 +303,15 @@ class _Group:
     def step(self, on_game: Callable[[FinishedGame], None], progress: Progress) -> bool:
         """Search up to the next batch, and have it judged. Returns whether there is more to do."""
         slots, finished = advance(
-            self.game, self.forest, self.records, self.puct, self.rules, self.slots, self.logits, self.values
+            self.game,
+            self.forest,
+            self.records,
+            self.puct,
+            self.fast,
+            self.rules,
+            self.slots,
+            self.logits,
+            self.values,
         )
         self.slots = slots
         if finished:

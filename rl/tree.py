@@ -1,26 +1,18 @@
-"""The search itself: selection, expansion, backup and proofs over a `Forest`, all in Numba.
+"""The search itself: descent, expansion, backup and proofs over one tree of a `Forest`, all in Numba.
 
-Selection is PUCT as in AlphaZero (Silver et al. 2018): the edge with the largest
-
-    Q(s, a) + c(s) P(s, a) sqrt(N(s)) / (1 + N(s, a)),    c(s) = log((1 + N(s) + c_base) / c_base) + c_init
-
-where a leaf on its way to the network counts as a visit that lost (virtual loss, Chaslot et al. 2008) and
-an unvisited edge has Q = the node's own mean value - fpu_reduction. Ties go to the lower label. N(s)
-counts the node's own evaluation.
+Which edge is followed is the matter of `ckai.rl.select`.
 
 Proofs follow the MCTS-Solver (Winands, Bjornsson, Saito 2008), with draws: a node is won if an edge wins,
 and takes the best of its edges once all are proven. Proven edges are never searched again except proven
 draws, which count as visits of value 0. Distances are in plies.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
 from ckai.rl import game_api
 from ckai.rl.forest import DRAW, LOSS, NONE, PENDING, TERMINAL, WIN, Tree
-from ckai.rl.rng import gamma
+from ckai.rl.select import best_edge, root_edge
 
 # What one descent came to
 LEAF, COUNTED, COLLISION, FULL = 0, 1, 2, 3
@@ -29,21 +21,6 @@ MOST_LEGAL = 64
 """At least as many labels as are ever legal at once."""
 
 PROOF_VALUE = np.array([0.0, 1.0, -1.0, 0.0])
-
-
-class Puct(NamedTuple):
-    """The constants of selection."""
-
-    c_init: float = 4.0
-    c_base: float = 19652.0
-    fpu_reduction: float = 0.0
-    """Subtracted from the node's mean value to give an unvisited edge's Q."""
-    noise_alpha: float = 1.0
-    """Dirichlet concentration for each legal label at the root."""
-    noise_epsilon: float = 0.0
-    """Share of the root's prior that is noise; 0 = none."""
-    root_temperature: float = 1.0
-    """Exponent 1/T on the root's priors before the noise."""
 
 
 @njit(cache=True, nogil=True)
@@ -140,37 +117,8 @@ def new_node(game, tree, state, parent, edge, passed):
         tree.edges[e].proof = NONE
         tree.edges[e].plies = 0
         tree.edges[e].in_flight = 0
+        tree.edges[e].noise = 0.0
     return node
-
-
-@njit(cache=True, nogil=True)
-def best_edge(tree, node, puct):
-    """The edge PUCT selects at an open node that is not proven."""
-    first = tree.nodes[node].first
-    flying = 0
-    for e in range(first, first + tree.nodes[node].count):
-        flying += tree.edges[e].in_flight
-    visits = tree.nodes[node].visits + flying
-    scale = (np.log((1.0 + visits + puct.c_base) / puct.c_base) + puct.c_init) * np.sqrt(visits)
-    unvisited = tree.nodes[node].total / max(1, tree.nodes[node].visits) - puct.fpu_reduction
-    best = -1
-    best_score = -np.inf
-    for e in range(first, first + tree.nodes[node].count):
-        proof = tree.edges[e].proof
-        if proof == LOSS:
-            continue
-        n = tree.edges[e].visits + tree.edges[e].in_flight
-        if proof == DRAW:
-            q = 0.0
-        elif n == 0:
-            q = unvisited
-        else:
-            q = (tree.edges[e].total - tree.edges[e].in_flight) / n
-        score = q + scale * tree.edges[e].prior / (1 + n)
-        if score > best_score:
-            best_score = score
-            best = e
-    return best
 
 
 @njit(cache=True, nogil=True)
@@ -186,7 +134,7 @@ def descend(game, tree, puct):
     if tree.nodes[0].status == PENDING:
         return (LEAF, 0) if tree.info[0].nodes == 1 else (COLLISION, -1)
     while True:
-        e = best_edge(tree, node, puct)
+        e = root_edge(tree, puct) if node == 0 else best_edge(tree, node, puct)
         child = tree.edges[e].child
         if child < 0:
             here = tree.nodes[node]
@@ -276,31 +224,6 @@ def prove_node(tree, node):
     elif not open_:
         tree.nodes[node].proof = DRAW if drawn else LOSS
         tree.nodes[node].plies = 0 if drawn else lost
-
-
-@njit(cache=True, nogil=True)
-def prepare_root(tree, puct):
-    """Once a root is open: its temperature and noise, one time (Silver et al. 2017, Dirichlet noise)."""
-    tree.info[0].prepared = 1
-    first, count = tree.nodes[0].first, tree.nodes[0].count
-    if puct.root_temperature != 1.0:
-        total = 0.0
-        for e in range(first, first + count):
-            tree.edges[e].prior = tree.edges[e].prior ** (1.0 / puct.root_temperature)
-            total += tree.edges[e].prior
-        for e in range(first, first + count):
-            tree.edges[e].prior /= total
-    if puct.noise_epsilon > 0.0:
-        noise = np.empty(count)
-        total = 1e-300
-        for i in range(count):
-            noise[i] = gamma(tree.info, puct.noise_alpha)
-            total += noise[i]
-        for i in range(count):
-            old = tree.edges[first + i].prior
-            tree.edges[first + i].prior = (1.0 - puct.noise_epsilon) * old + puct.noise_epsilon * noise[
-                i
-            ] / total
 
 
 @njit(cache=True, nogil=True)

@@ -4,8 +4,10 @@ import threading
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.game import Position
 from ckai.rl.checkers import pack
@@ -264,3 +266,38 @@ def test_a_damaged_snapshot_is_said(tmp_path):
     found, damaged = load_unfinished([tmp_path / "left.npz"])
     assert found == {}
     assert "left.npz" in damaged[0]
+
+
+@pytest.mark.parametrize("rule", ["puct", "forced", "gumbel"])
+def test_games_by_every_root_rule(rule):
+    games = play(6, root_rule=rule, sims=32, considered=4)
+    assert as_plain(games) == as_plain(play(6, root_rule=rule, sims=32, considered=4, groups=1))
+    for game in games:
+        game.replay()
+    table = to_table(games, 1)
+    for row in table.to_pylist():
+        assert sum(v["count"] for v in row["visits"]) > 0
+    if rule == "gumbel":
+        sums = [sum(v["count"] for v in row["visits"]) for row in table.to_pylist() if abs(row["q"]) < 1]
+        assert all(abs(total - 65536) < 64 or total < 100 for total in sums)
+
+
+def test_playout_cap_randomisation_teaches_only_full_searches():
+    games = play(8, full_share=0.3, fast_sims=4, sims=32)
+    rows = np.concatenate([g.rows for g in games])
+    assert 0.15 < rows["full"].mean() < 0.45
+    for row in to_table(games, 1).to_pylist():
+        assert len(row["visits"]) >= 1
+    for game in games:
+        for row in game.rows:
+            counts = game.counts["visits"][row["first"] : row["first"] + row["count"]]
+            assert (counts.sum() > 0) == bool(row["full"])
+
+
+def test_rows_of_fast_searches_have_no_policy_to_learn(tmp_path):
+    pq.write_table(to_table(play(8, full_share=0.3, fast_sims=4), 1), tmp_path / "rows.parquet")
+    data = RowsDataModule([tmp_path / "rows.parquet"], heldout=0.0, batch_size=100_000)
+    (batch,) = data.batches("all")
+    sums = batch["policy"].sum(1)
+    assert set(sums.round(decimals=3).tolist()) == {0.0, 1.0}
+    assert 0.15 < sums.mean() < 0.45

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ckai.rl.forest import DRAW, LOSS, NONE, WIN
 from ckai.rl.searcher import Searcher
-from ckai.rl.tree import Puct
+from ckai.rl.select import Puct
 
 _spec = importlib.util.spec_from_file_location("tree_game", Path(__file__).with_name("tree_game.py"))
 assert _spec

@@ -1,0 +1,292 @@
+"""Which edge a search follows: PUCT below the root, and at the root PUCT or one of two other rules.
+
+PUCT as in AlphaZero (Silver et al. 2018) takes the edge with the largest
+
+    Q(s, a) + c(s) P(s, a) sqrt(N(s)) / (1 + N(s, a)),    c(s) = log((1 + N(s) + c_base) / c_base) + c_init
+
+where a leaf on its way to the network counts as a visit that lost (virtual loss, Chaslot et al. 2008) and
+an unvisited edge has Q = the node's own mean value - fpu_reduction. Ties go to the lower label. N(s)
+counts the node's own evaluation.
+
+FORCED adds forced playouts (Wu 2019, "Accelerating Self-Play Learning in Go", section 3.2): an edge that
+has been visited gets at least sqrt(forced_k P(a) N) visits, and what PUCT would not have spent is taken
+away again from the policy target.
+
+GUMBEL plans at the root by sequential halving over the `considered` edges of the highest Gumbel score
+(Danihelka et al. 2022, "Policy improvement by planning with Gumbel"), with completed Q values; below the
+root PUCT goes on. It wants a fresh tree for every move.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ckai.rl.forest import DRAW, LOSS, NONE, WIN
+from ckai.rl.rng import gamma, uniform
+
+PUCT, FORCED, GUMBEL = 0, 1, 2
+ROOT_RULES = ("puct", "forced", "gumbel")
+"""Names of the rules by their number."""
+
+TARGET_UNIT = 65536
+"""Counts of an improved policy sum to about this."""
+
+
+class Puct(NamedTuple):
+    """The constants of selection."""
+
+    c_init: float = 4.0
+    c_base: float = 19652.0
+    fpu_reduction: float = 0.0
+    """Subtracted from the node's mean value to give an unvisited edge's Q."""
+    noise_alpha: float = 1.0
+    """Dirichlet concentration for each legal label at the root."""
+    noise_epsilon: float = 0.0
+    """Share of the root's prior that is noise; 0 = none."""
+    root_temperature: float = 1.0
+    """Exponent 1/T on the root's priors before the noise."""
+    root_rule: int = PUCT
+    """PUCT, FORCED or GUMBEL."""
+    forced_k: float = 2.0
+    considered: int = 16
+    """Edges that sequential halving begins with."""
+    c_visit: float = 50.0
+    c_scale: float = 1.0
+    """sigma(q) = (c_visit + most visits of an edge) c_scale q, with q in [0, 1]."""
+    gumbel_noise: float = 1.0
+    """Factor on the Gumbel noise; 0 to play the best."""
+
+
+@njit(cache=True, nogil=True)
+def exploration(node, visits, puct):
+    """c(s) sqrt(N(s)) of a node with so many visits, those in flight included."""
+    return (np.log((1.0 + visits + puct.c_base) / puct.c_base) + puct.c_init) * np.sqrt(visits)
+
+
+@njit(cache=True, nogil=True)
+def best_edge(tree, node, puct):
+    """The edge PUCT selects at an open node that is not proven."""
+    first = tree.nodes[node].first
+    last = first + tree.nodes[node].count
+    flying = 0
+    for e in range(first, last):
+        flying += tree.edges[e].in_flight
+    visits = tree.nodes[node].visits + flying
+    scale = exploration(node, visits, puct)
+    unvisited = tree.nodes[node].total / max(1, tree.nodes[node].visits) - puct.fpu_reduction
+    best = -1
+    best_score = -np.inf
+    for e in range(first, last):
+        proof = tree.edges[e].proof
+        if proof == LOSS:
+            continue
+        n = tree.edges[e].visits + tree.edges[e].in_flight
+        if proof == DRAW:
+            q = 0.0
+        elif n == 0:
+            q = unvisited
+        else:
+            q = (tree.edges[e].total - tree.edges[e].in_flight) / n
+        score = q + scale * tree.edges[e].prior / (1 + n)
+        if score > best_score:
+            best_score = score
+            best = e
+    return best
+
+
+@njit(cache=True, nogil=True)
+def root_edge(tree, puct):
+    """The edge to follow from the root."""
+    if puct.root_rule == GUMBEL:
+        return halving_edge(tree, puct)
+    if puct.root_rule == FORCED:
+        first = tree.nodes[0].first
+        total = 0
+        for e in range(first, first + tree.nodes[0].count):
+            total += tree.edges[e].visits + tree.edges[e].in_flight
+        for e in range(first, first + tree.nodes[0].count):
+            n = tree.edges[e].visits + tree.edges[e].in_flight
+            if n > 0 and tree.edges[e].proof != LOSS and n < forced_visits(tree, e, total, puct):
+                return e
+    return best_edge(tree, 0, puct)
+
+
+@njit(cache=True, nogil=True)
+def forced_visits(tree, e, total, puct):
+    """Visits that a root edge is due among `total` of all edges."""
+    return np.sqrt(puct.forced_k * tree.edges[e].prior * total)
+
+
+# --- Gumbel ----------------------------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def considered_visits(simulation, considered, simulations):
+    """How many visits the edges have that sequential halving looks at in a simulation (from 0)."""
+    if considered <= 1:
+        return simulation
+    rounds = np.int64(np.ceil(np.log2(considered)))
+    place, visits, width = 0, 0, considered
+    while True:
+        for _ in range(max(1, simulations // (rounds * width))):
+            if simulation < place + width:
+                return visits
+            place += width
+            visits += 1
+        width = max(2, width // 2)
+
+
+@njit(cache=True, nogil=True)
+def completed_values(tree, puct, out):
+    """Fill `out` with sigma(completed Q) of the root's edges.
+
+    An edge without visits has the mixed value of the paper (appendix D): the network's value of the root and
+    the mean of the visited edges, weighted by their priors.
+    """
+    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
+    visits, most = 0, 0
+    of_edges, prior, weighted = 0.0, 0.0, 0.0
+    for i in range(count):
+        edge = tree.edges[first + i]
+        visits += edge.visits
+        most = max(most, edge.visits)
+        of_edges += edge.total
+        if edge.visits > 0:
+            prior += edge.prior
+            weighted += edge.prior * edge.total / edge.visits
+    own = tree.nodes[0].total - of_edges
+    mixed = own
+    if prior > 0.0:
+        mixed = (own + visits * weighted / prior) / (1 + visits)
+    for i in range(count):
+        edge = tree.edges[first + i]
+        q = mixed
+        if edge.proof == WIN:
+            q = 1.0
+        elif edge.proof == LOSS:
+            q = -1.0
+        elif edge.proof == DRAW:
+            q = 0.0
+        elif edge.visits > 0:
+            q = edge.total / edge.visits
+        out[i] = (puct.c_visit + most) * puct.c_scale * (q + 1.0) / 2.0
+
+
+@njit(cache=True, nogil=True)
+def halving_edge(tree, puct):
+    """The edge that sequential halving visits next: the best score among those with the visits wanted."""
+    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
+    done, alive = 0, 0
+    for e in range(first, first + count):
+        done += tree.edges[e].visits + tree.edges[e].in_flight
+        alive += tree.edges[e].proof != LOSS
+    wanted = considered_visits(done, min(puct.considered, alive), tree.info[0].wanted - 1)
+    return best_score(tree, puct, wanted)
+
+
+@njit(cache=True, nogil=True)
+def best_score(tree, puct, wanted):
+    """The root edge with the best noise + log prior + sigma(Q), those with `wanted` visits before others."""
+    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
+    sigma = np.empty(count)
+    completed_values(tree, puct, sigma)
+    best, best_fits, top = -1, False, -np.inf
+    for i in range(count):
+        edge = tree.edges[first + i]
+        if edge.proof == LOSS:
+            continue
+        fits = edge.visits + edge.in_flight == wanted
+        score = edge.noise + np.log(max(edge.prior, 1e-30)) + sigma[i]
+        if best < 0 or (fits and not best_fits) or (fits == best_fits and score > top):
+            best, best_fits, top = first + i, fits, score
+    return best
+
+
+@njit(cache=True, nogil=True)
+def gumbel_choice(tree, puct):
+    """The root edge that the search ends on: the best score among the most visited; -1 if all lose."""
+    most = 0
+    for e in range(tree.nodes[0].first, tree.nodes[0].first + tree.nodes[0].count):
+        if tree.edges[e].proof != LOSS:
+            most = max(most, tree.edges[e].visits)
+    return best_score(tree, puct, most)
+
+
+# --- before and after a search ---------------------------------------------------------------------
+
+
+@njit(cache=True, nogil=True)
+def prepare_root(tree, puct):
+    """Once a root is open: its temperature and noise, one time (Silver et al. 2017, Dirichlet noise)."""
+    tree.info[0].prepared = 1
+    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
+    if puct.root_temperature != 1.0:
+        total = 0.0
+        for e in range(first, first + count):
+            tree.edges[e].prior = tree.edges[e].prior ** (1.0 / puct.root_temperature)
+            total += tree.edges[e].prior
+        for e in range(first, first + count):
+            tree.edges[e].prior /= total
+    if puct.root_rule == GUMBEL:
+        for e in range(first, first + count):
+            tree.edges[e].noise = 0.0
+            if puct.gumbel_noise > 0.0:
+                u = max(uniform(tree.info), 1e-300)
+                tree.edges[e].noise = -np.log(-np.log(u)) * puct.gumbel_noise
+    elif puct.noise_epsilon > 0.0:
+        noise = np.empty(count)
+        total = 1e-300
+        for i in range(count):
+            noise[i] = gamma(tree.info, puct.noise_alpha)
+            total += noise[i]
+        for i in range(count):
+            old = tree.edges[first + i].prior
+            tree.edges[first + i].prior = (1.0 - puct.noise_epsilon) * old + puct.noise_epsilon * noise[
+                i
+            ] / total
+
+
+@njit(cache=True, nogil=True)
+def policy_target(tree, puct, out):
+    """Fill `out` (int64, one entry a root edge) with the counts that the policy is to learn.
+
+    The visits; under FORCED without those that only the rule spent; under GUMBEL the improved policy
+    softmax(log prior + sigma(completed Q)), as counts that sum to about TARGET_UNIT.
+    """
+    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
+    if puct.root_rule == GUMBEL:
+        sigma = np.empty(count)
+        completed_values(tree, puct, sigma)
+        top, total = -np.inf, 0.0
+        for i in range(count):
+            sigma[i] += np.log(max(tree.edges[first + i].prior, 1e-30))
+            top = max(top, sigma[i])
+        for i in range(count):
+            sigma[i] = np.exp(sigma[i] - top)
+            total += sigma[i]
+        for i in range(count):
+            out[i] = np.int64(round(sigma[i] / total * TARGET_UNIT))
+        return
+    best, visits = 0, 0
+    for i in range(count):
+        out[i] = tree.edges[first + i].visits
+        visits += out[i]
+        if out[i] > out[best]:
+            best = i
+    if puct.root_rule != FORCED or out[best] == 0:
+        return
+    scale = exploration(0, tree.nodes[0].visits, puct)
+    edge = tree.edges[first + best]
+    bar = edge.total / edge.visits + scale * edge.prior / (1 + edge.visits)
+    for i in range(count):
+        edge = tree.edges[first + i]
+        if i == best or out[i] == 0 or edge.proof != NONE:
+            continue
+        q = edge.total / edge.visits
+        spare = np.int64(forced_visits(tree, first + i, visits, puct))
+        while spare > 0 and out[i] > 0 and q + scale * edge.prior / out[i] < bar:
+            out[i] -= 1
+            spare -= 1
+        if out[i] == 1:
+            out[i] = 0
