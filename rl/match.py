@@ -1,7 +1,7 @@
 """Matches: two evaluators, the same openings with colours exchanged, equal visits."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +71,28 @@ class MatchResult:
         }
 
 
+def to_plain(games: Sequence[MatchGame]) -> list[dict[str, Any]]:
+    """Games as plain data, to be read again by `from_plain`."""
+    return [
+        {"pair": g.pair, "a_black": g.a_black, "moves": [str(move) for move in g.game.moves]} for g in games
+    ]
+
+
+def from_plain(data: Sequence[dict[str, Any]], openings: Sequence[Position]) -> list[MatchGame]:
+    """The games of `to_plain`, which began from these openings.
+
+    Raises:
+        ValueError, KeyError, IndexError, TypeError: the data are not of such games.
+    """
+    games = []
+    for each in data:
+        game = Game(openings[each["pair"]])
+        for move in each["moves"]:
+            game.push(move)
+        games.append(MatchGame(each["pair"], each["a_black"], game, game.outcome()))
+    return games
+
+
 def random_openings(count: int, plies: int, seed: int) -> list[Position]:
     """`count` positions after `plies` random moves, all different while there are that many.
 
@@ -104,6 +126,7 @@ def play_match(
     puct: Puct | None = None,
     max_plies: int = 300,
     threads: int = 2,
+    done: Sequence[MatchGame] = (),
     on_game: Callable[[MatchGame], None] | None = None,
 ) -> MatchResult:
     """Play every opening twice, A with Black and A with White.
@@ -114,16 +137,21 @@ def play_match(
         sims: visits a move for both.
         puct: constants of the search for both.
         max_plies: a longer game counts as a draw.
-        threads: the pairs are dealt to as many threads.
-        on_game: is told of every game that ends, one call at a time.
+        threads: the games are dealt to as many threads.
+        done: games played before; they are not played again.
+        on_game: is told of every game that ends now, one call at a time.
 
     Returns:
-        The games, ordered by opening, A with Black first.
+        All games, those done before too, ordered by opening, A with Black first.
     """
-    result = MatchResult()
+    result = MatchResult(list(done))
     lock = threading.Lock()
     errors: list[BaseException] = []
-    parts = [list(range(len(openings)))[i::threads] for i in range(threads)]
+    played = {(game.pair, game.a_black) for game in done}
+    seats = [(pair, a_black) for pair in range(len(openings)) for a_black in (True, False)]
+    seats = [seat for seat in seats if seat not in played]
+    # Both games of a pair go to the same thread: half of its games have A to move at any time.
+    parts = [[seat for seat in seats if seat[0] % threads == i] for i in range(threads)]
 
     def take(game: MatchGame) -> None:
         with lock:
@@ -131,9 +159,10 @@ def play_match(
             if on_game:
                 on_game(game)
 
-    def work(pairs: list[int]) -> None:
+    def work(mine: list[tuple[int, bool]]) -> None:
         try:
-            _play_pairs(a, b, [(n, openings[n]) for n in pairs], sims, puct or Puct(), max_plies, take)
+            games = [(pair, a_black, Game(openings[pair])) for pair, a_black in mine]
+            _play_seats(a, b, games, sims, puct or Puct(), max_plies, take)
         except BaseException as error:
             errors.append(error)
 
@@ -148,10 +177,10 @@ def play_match(
     return result
 
 
-def _play_pairs(
+def _play_seats(
     a: Evaluator,
     b: Evaluator,
-    openings: list[tuple[int, Position]],
+    seats: list[tuple[int, bool, Game]],
     sims: int,
     puct: Puct,
     max_plies: int,
@@ -160,7 +189,6 @@ def _play_pairs(
     import torch
 
     torch.set_num_threads(1)
-    seats = [(pair, a_black, Game(start)) for pair, start in openings for a_black in (True, False)]
     rules = Checkers()
     sides = [Searcher(e, trees=len(seats), nodes=sims + 3, puct=puct, game=rules) for e in (a, b)]
     for t, (_, _, game) in enumerate(seats):

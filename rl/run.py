@@ -31,13 +31,14 @@ import numpy as np
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import headers_path
+from ckai.game import Position
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
 from ckai.models.training import train
 from ckai.rl.as_pdn import match_pdn
 from ckai.rl.config import MOST_GAMES, RunConfig
 from ckai.rl.evaluators import Evaluator, load_evaluator
-from ckai.rl.match import MatchGame, play_match, random_openings
+from ckai.rl.match import MatchGame, from_plain, play_match, random_openings, to_plain
 from ckai.rl.rng import seed_stream
 from ckai.rl.rows import headers_of_rows
 from ckai.rl.select import Puct
@@ -339,15 +340,22 @@ class Run:
         if not path.exists():
             measured: dict[str, Any] = {"games": 0, "accepted": True}
             if gate.games:
-                begun, done = time.monotonic(), 0
+                begun = time.monotonic()
                 openings = random_openings(
                     gate.games // 2, gate.opening_plies, seed_stream(self.config.seed, n, 2)
                 )
 
+                part = self.path(n, "match.part.json")
+                games = self._judged_before(part, openings, n, watch)
+                saved = begun
+
                 def tell(game: MatchGame) -> None:
-                    nonlocal done
-                    done += 1
-                    watch(Event(n, "judge", done, gate.games))
+                    nonlocal saved
+                    games.append(game)
+                    watch(Event(n, "judge", len(games), gate.games))
+                    if time.monotonic() - saved > 5:
+                        write_text(json.dumps(to_plain(games)), part)
+                        saved = time.monotonic()
 
                 candidate = load_evaluator(self.path(n, "candidate.ckpt"), backend)
                 try:
@@ -362,6 +370,7 @@ class Run:
                         ),
                         max_plies=self.config.selfplay.max_plies,
                         threads=os.cpu_count() or 1,
+                        done=list(games),
                         on_game=tell,
                     )
                 finally:
@@ -371,8 +380,19 @@ class Run:
                 names = (f"{self.folder.name} gen {n} candidate", f"{self.folder.name} gen {n - 1} network")
                 write_text(match_pdn(result, *names), self.path(n, "match.pdn"))
             write_text(json.dumps(measured) + "\n", path)
+        self.path(n, "match.part.json").unlink(missing_ok=True)
         judged: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return judged
+
+    def _judged_before(self, part: Path, openings: list[Position], n: int, watch: Watch) -> list[MatchGame]:
+        """Games of the match that an earlier start has played."""
+        try:
+            return from_plain(json.loads(part.read_text(encoding="utf-8")), openings)
+        except FileNotFoundError:
+            return []
+        except (ValueError, KeyError, IndexError, TypeError) as error:
+            watch(Event(n, "judge", 0, 1, {"warning": f"{part}: damaged ({error}); the match begins anew"}))
+            return []
 
 
 def _describe(table: Any, seconds: float, evaluations: int) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Self-play and matches: games by the rules, rows that say what happened, the same by seed."""
 
+import json
 import threading
 
 import numpy as np
@@ -12,7 +13,7 @@ from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.game import Position
 from ckai.rl.checkers import pack
 from ckai.rl.evaluators import UniformEvaluator
-from ckai.rl.match import play_match, random_openings
+from ckai.rl.match import from_plain, play_match, random_openings, to_plain
 from ckai.rl.rows import headers_of_rows, to_table
 from ckai.rl.searcher import Searcher
 from ckai.rl.selfplay import SelfPlayConfig, play_games
@@ -301,3 +302,14 @@ def test_rows_of_fast_searches_have_no_policy_to_learn(tmp_path):
     sums = batch["policy"].sum(1)
     assert set(sums.round(decimals=3).tolist()) == {0.0, 1.0}
     assert 0.15 < sums.mean() < 0.45
+
+
+def test_a_match_goes_on_with_the_games_done_before():
+    openings = random_openings(5, 3, seed=1)
+    whole = play_match(Hashed(), UniformEvaluator(), openings, sims=12)
+    done = from_plain(json.loads(json.dumps(to_plain(whole.games[1:6]))), openings)
+    told = []
+    again = play_match(Hashed(), UniformEvaluator(), openings, sims=12, done=done, on_game=told.append)
+    assert to_plain(again.games) == to_plain(whole.games)
+    assert [g.score for g in again.games] == [g.score for g in whole.games]
+    assert len(told) == 5
