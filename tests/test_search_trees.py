@@ -1,27 +1,19 @@
 """The search on trees drawn by hand, each named after the rule it shows, and against a plain Python twin."""
 
-import importlib.util
-import math
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import slow_search
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow_search import Twin, twin_search
+from tree_game import Leaf, draw
 
 from ckai.rl.forest import DRAW, LOSS, NONE, WIN
 from ckai.rl.searcher import Searcher
-from ckai.rl.select import Puct
-
-_spec = importlib.util.spec_from_file_location("tree_game", Path(__file__).with_name("tree_game.py"))
-assert _spec
-assert _spec.loader
-tree_game = importlib.util.module_from_spec(_spec)
-sys.modules["tree_game"] = tree_game
-_spec.loader.exec_module(tree_game)
-Leaf, draw = tree_game.Leaf, tree_game.draw
+from ckai.rl.select import FORCED, GUMBEL, Puct, considered_visits, policy_target
+from ckai.rl.tree import tree_of
 
 PUCT = Puct(c_init=1.5)
 
@@ -190,78 +182,6 @@ def test_the_kept_subtree_is_the_same_tree() -> None:
 # --- the plain Python twin --------------------------------------------------------------------------
 
 
-class Twin:
-    """A node of the twin. `total` is for the side to move at the node."""
-
-    def __init__(self, leaf: Any) -> None:
-        self.leaf, self.visits, self.total = leaf, 0, 0.0
-        self.children: list[Twin | None] = [None] * len(leaf.children)
-        self.proof, self.plies = NONE, 0
-        if not leaf.children:
-            self.proof = WIN if leaf.value > 0 else LOSS if leaf.value < 0 else DRAW
-
-    def prior(self, i: int) -> float:
-        p = self.leaf.prior or [1.0] * len(self.children)
-        return p[i] / sum(p)
-
-    def edge(self, i: int) -> tuple[int, float, int, int]:
-        """Visits, total, proof and plies of edge i in this node's view."""
-        child, passed = self.children[i], self.leaf.children[i][1]
-        if child is None:
-            return 0, 0.0, NONE, 0
-        if not passed:
-            return child.visits, child.total, child.proof, child.plies
-        if child.proof == NONE:
-            return child.visits, -child.total, NONE, 0
-        swapped = {WIN: LOSS, LOSS: WIN, DRAW: DRAW}[child.proof]
-        return child.visits, -child.total, swapped, child.plies + 1
-
-
-def twin_search(root: Any, sims: int, c: float) -> Twin:
-    top = Twin(root)
-    sign_value = {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}
-    while top.visits < sims and top.proof == NONE:
-        path, node = [top], top
-        while node.visits > 0 and node.proof == NONE:
-            scale = (math.log((1 + node.visits + 19652) / 19652) + c) * math.sqrt(node.visits)
-            best, best_score = -1, -math.inf
-            for i in range(len(node.children)):
-                visits, total, proof, _ = node.edge(i)
-                if proof == LOSS:
-                    continue
-                q = 0.0 if proof == DRAW else total / visits if visits else node.total / node.visits
-                score = q + scale * node.prior(i) / (1 + visits)
-                if score > best_score + 1e-12:
-                    best, best_score = i, score
-            if node.children[best] is None:
-                node.children[best] = Twin(node.leaf.children[best][0])
-            node = node.children[best]
-            path.append(node)
-        value = sign_value[node.proof] if node.proof != NONE else node.leaf.guess
-        for depth in range(len(path) - 1, -1, -1):
-            node = path[depth]
-            if depth < len(path) - 1:
-                child = path[depth + 1]
-                passed = next(
-                    p for c_, (_, p) in zip(node.children, node.leaf.children, strict=True) if c_ is child
-                )
-                value = -value if passed else value
-                found = [node.edge(i) for i in range(len(node.children))]
-                if node.proof == NONE:
-                    wins = [plies for _, _, proof, plies in found if proof == WIN]
-                    if wins:
-                        node.proof, node.plies = WIN, min(wins)
-                    elif all(proof != NONE for _, _, proof, _ in found):
-                        drawn = any(proof == DRAW for _, _, proof, _ in found)
-                        node.proof = DRAW if drawn else LOSS
-                        node.plies = 0 if drawn else max(plies for *_, plies in found)
-                if node.proof != NONE:
-                    value = sign_value[node.proof]
-            node.visits += 1
-            node.total += value
-    return top
-
-
 @st.composite
 def drawings(draw_: Any, depth: int = 4) -> Any:
     """Random trees; guesses on a fine grid so that ties are ties in any arithmetic."""
@@ -290,3 +210,68 @@ def same(searcher: Searcher, number: int, twin: Twin) -> None:
 def test_fast_and_slow_search_agree(root: Any, sims: int) -> None:
     found = search(root, sims, Puct(c_init=1.25))
     same(found, 0, twin_search(root, sims, 1.25))
+
+
+# --- other rules at the root ------------------------------------------------------------------------
+
+
+def target(searcher: Searcher) -> list[int]:
+    out = np.zeros(len(edges(searcher)), np.int64)
+    policy_target(tree_of(searcher.forest, 0), searcher.puct, out)
+    return out.tolist()
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawings(), st.integers(2, 80), st.sampled_from([0.5, 2.0, 8.0]))
+def test_forced_playouts_agree_with_the_slow_twin(root: Any, sims: int, k: float) -> None:
+    found = search(root, sims, Puct(c_init=0.5, root_rule=FORCED, forced_k=k))
+    twin = twin_search(root, sims, 0.5, lambda top: slow_search.forced(top, 0.5, k))
+    same(found, 0, twin)
+    if twin.proof == NONE and any(twin.edge(i)[0] for i in range(len(twin.children))):
+        assert target(found) == slow_search.pruned(twin, 0.5, k)
+
+
+def test_forced_playouts_give_every_tried_edge_its_share_and_teach_none_of_it() -> None:
+    root = Leaf(deep(0.9), deep(-0.9), deep(-0.9), prior=[0.5, 0.25, 0.25])
+    plain = search(root, 50, Puct(c_init=2.0))
+    found = search(root, 50, Puct(c_init=2.0, root_rule=FORCED, forced_k=4.0))
+    assert edges(found)["visits"][0] > edges(plain)["visits"][0] or edges(found)["visits"][2] >= 1
+    best = int(np.argmax(edges(found)["visits"]))
+    assert sum(target(found)) <= edges(found)["visits"].sum()
+    assert target(found)[best] == edges(found)["visits"][best]
+
+
+@pytest.mark.parametrize("considered", [1, 2, 3, 5, 8, 16])
+def test_the_plan_of_sequential_halving(considered: int) -> None:
+    for sims in (1, 2, 7, 16, 33, 64, 200):
+        plan = [considered_visits(i, considered, sims) for i in range(sims)]
+        assert plan == slow_search.halving_plan(considered, sims)
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawings(), st.integers(2, 60), st.sampled_from([2, 3, 16]))
+def test_gumbel_root_agrees_with_the_slow_twin(root: Any, sims: int, considered: int) -> None:
+    rule = Puct(
+        c_init=1.25, root_rule=GUMBEL, considered=considered, gumbel_noise=0.0, c_visit=8.0, c_scale=0.7
+    )
+    found = search(root, sims, rule)
+    pick = lambda top: slow_search.halving(top, sims - 1, considered, 8.0, 0.7)  # noqa: E731
+    twin = twin_search(root, sims, 1.25, pick)
+    same(found, 0, twin)
+    if twin.proof == NONE and len(twin.children):
+        scores = np.array(slow_search.gumbel_scores(twin, 8.0, 0.7))
+        share = np.exp(scores - scores.max())
+        assert np.array(target(found)) / 65536 == pytest.approx(share / share.sum(), abs=2e-4)
+
+
+def test_gumbel_with_few_simulations_tries_the_likely_moves_once() -> None:
+    root = Leaf(deep(), deep(), deep(), deep(), prior=[0.1, 0.2, 0.3, 0.4])
+    found = search(root, 3, Puct(root_rule=GUMBEL, considered=2, gumbel_noise=0.0))
+    assert edges(found)["visits"].tolist() == [0, 0, 1, 1]
+
+
+def test_root_temperature_flattens_the_priors_of_the_root_alone() -> None:
+    root = Leaf(Leaf(deep(), deep(), prior=[0.9, 0.1]), deep(), prior=[0.8, 0.2])
+    found = search(root, 30, Puct(c_init=1.5, root_temperature=2.0))
+    assert edges(found)["prior"] == pytest.approx([2 / 3, 1 / 3], rel=1e-3)
+    assert edges(found, int(edges(found)["child"][0]))["prior"] == pytest.approx([0.9, 0.1], rel=1e-3)
