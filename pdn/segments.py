@@ -47,6 +47,7 @@ SEGMENT = np.dtype(
         ("last", np.int32),  # after the last token
         ("line", np.int32),  # 0-based line of the chunk where it starts
         ("game_type", np.int32),  # 21 if it does not say; -1 if unreadable
+        ("stray", np.int32),  # tokens before it that belong to no game
         ("result_tag", np.uint8),  # NO_RESULT if there is none or it is none
     ],
     align=True,
@@ -197,6 +198,7 @@ def segment(data, tokens, segments):
             here.first = t
             here.start = tokens[t].start
             here.line = tokens[t].line
+            here.stray = stray
             here.game_type = ENGLISH
             here.result_tag = NO_RESULT
             here.tags[:] = -1

@@ -87,7 +87,7 @@ def read_chunks(file: BinaryIO, size: int = CHUNK) -> Iterator[Chunk]:
             carry = data.tobytes()
             continue
         else:
-            keep = int(segments[-1]["start"])
+            keep, stray = int(segments[-1]["start"]), int(segments[-1]["stray"])
             segments = segments[:-1]
         yield Chunk(data, read, segments, number, line, offset, stray)
         number += len(segments)
