@@ -6,11 +6,15 @@ does not.
 """
 
 import copy
-from typing import Protocol, TypeAlias
+import importlib
+import os
+import shutil
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from ckai.game.squares import LABELS
 from ckai.models.registry import Network
@@ -20,6 +24,10 @@ JUMPER_BYTE, QUIET_BYTE = 32, 33
 
 Boards: TypeAlias = NDArray[np.int8]
 Floats: TypeAlias = NDArray[np.float32]
+
+
+class BackendError(ValueError):
+    """A backend that cannot be had on this machine; says what is missing, in one line."""
 
 
 class Evaluator(Protocol):
@@ -54,6 +62,21 @@ class Evaluator(Protocol):
         ...
 
 
+class Rows(nn.Module):
+    """A network with one input, the bytes of the positions `[B, 34]` int8, as backends convert it."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """`[B, 34]` to scores `[B, 128]` and values `[B]`."""
+        logits, values = self.network(
+            rows[:, :JUMPER_BYTE], rows[:, JUMPER_BYTE], rows[:, QUIET_BYTE].to(torch.int16)
+        )
+        return logits, values
+
+
 class TorchEvaluator:
     """A network in PyTorch.
 
@@ -62,7 +85,12 @@ class TorchEvaluator:
     """
 
     def __init__(
-        self, network: Network, device: str | torch.device = "cpu", dtype: torch.dtype | None = None
+        self,
+        network: Network,
+        device: str | torch.device = "cpu",
+        dtype: torch.dtype | None = None,
+        *,
+        compiled: bool = False,
     ) -> None:
         """Take a copy of a network.
 
@@ -70,17 +98,31 @@ class TorchEvaluator:
             network: judged as it is now; later training does not reach the copy.
             device: "cpu", "cuda" or a torch device.
             dtype: of weights and arithmetic; None is bfloat16 on a GPU and float32 elsewhere.
+            compiled: use `torch.compile`, which takes half a minute and a C++ compiler.
+
+        Raises:
+            BackendError: `compiled`, and there is no C++ compiler.
         """
         self.device = torch.device(device)
         if dtype is None:
             dtype = torch.bfloat16 if self.device.type == "cuda" else torch.float32
         self.dtype = dtype
         self.network = copy.deepcopy(network).to(device=self.device, dtype=dtype).eval().requires_grad_(False)
+        self.compiled = compiled
+        self._rows: nn.Module = Rows(self.network).eval()
+        if compiled:
+            if not any(shutil.which(c) for c in (os.environ.get("CXX"), "c++", "g++", "clang++", "cl") if c):
+                raise BackendError("torch.compile needs a C++ compiler, and there is none on the path")
+            self._rows.compile(dynamic=True)
+            for size in (64, 48):  # now, and not in several threads at once
+                self.evaluate(np.zeros((size, POSITION_BYTES), np.int8))
 
     @property
     def name(self) -> str:
         """Such as `cnn2x2, torch float32, cpu`."""
-        return f"{self.network.architecture}, torch {str(self.dtype).removeprefix('torch.')}, {self.device}"
+        number = str(self.dtype).removeprefix("torch.")
+        how = " compiled" if self.compiled else ""
+        return f"{self.network.architecture}, torch {number}{how}, {self.device}"
 
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
@@ -88,10 +130,7 @@ class TorchEvaluator:
         """See `Evaluator.evaluate`; without output arrays the result is torch's own memory."""
         check_boards(boards, out_logits, out_values)
         with torch.inference_mode():
-            rows = torch.from_numpy(boards).to(self.device, non_blocking=True)
-            logits, values = self.network(
-                rows[:, :JUMPER_BYTE], rows[:, JUMPER_BYTE], rows[:, QUIET_BYTE].to(torch.int16)
-            )
+            logits, values = self._rows(torch.from_numpy(boards).to(self.device, non_blocking=True))
             return _deliver(logits, out_logits), _deliver(values, out_values)
 
     def close(self) -> None:
@@ -112,6 +151,28 @@ def check_boards(boards: Boards, out_logits: Floats | None = None, out_values: F
     for name, out, shape in (("out_logits", out_logits, (size, LABELS)), ("out_values", out_values, (size,))):
         if out is not None and (out.dtype != np.float32 or out.shape != shape):
             raise ValueError(f"expected {name} float32 {list(shape)}, found {out.dtype} {list(out.shape)}")
+
+
+def give_arrays(size: int, out_logits: Floats | None, out_values: Floats | None) -> tuple[Floats, Floats]:
+    """The arrays given, or new ones."""
+    logits = np.empty((size, LABELS), np.float32) if out_logits is None else out_logits
+    values = np.empty(size, np.float32) if out_values is None else out_values
+    return logits, values
+
+
+def import_extra(module: str, extra: str) -> Any:
+    """Import a package that is optional.
+
+    Raises:
+        BackendError: it is not installed; says how to install it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        reason = "" if isinstance(error, ModuleNotFoundError) else f" ({str(error).splitlines()[0]})"
+        raise BackendError(
+            f"this evaluator needs the package {module}{reason}: pip install 'ckai[{extra}]'"
+        ) from error
 
 
 def _deliver(result: torch.Tensor, out: Floats | None) -> Floats:

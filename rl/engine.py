@@ -98,7 +98,7 @@ class Engine:
         cls,
         source: str | Path,
         *,
-        evaluator: str = "auto",
+        evaluator: str = "torch",
         tables: None = None,
         seed: int | None = None,
         **settings: Any,
@@ -107,7 +107,7 @@ class Engine:
 
         Args:
             source: a checkpoint file, or `uniform` for a search without a network.
-            evaluator: backend, see `load_evaluator`.
+            evaluator: backend, see `load_evaluator`; `auto` takes some seconds longer to load.
             tables: endgame tables; none exist yet, so only None.
             seed: see `Engine`.
             **settings: further settings of `Engine`.
@@ -117,7 +117,8 @@ class Engine:
         """
         if tables is not None:
             raise ValueError(f"expected tables=None (there are no endgame tables yet), found {tables!r}")
-        return cls(load_evaluator(source, evaluator), seed=seed, **settings)
+        leaves = int(settings.get("leaves", 16))
+        return cls(load_evaluator(source, evaluator, batch=leaves), seed=seed, **settings)
 
     # --- the network alone --------------------------------------------------------------------------
 

@@ -1,10 +1,15 @@
 """Which network judges positions for a search."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ckai.models.inference import POSITION_BYTES, Boards, Evaluator, Floats
+
+if TYPE_CHECKING:
+    from ckai.models.choose import Report
 
 UNIFORM = "uniform"
 """The name of the evaluator that knows nothing."""
@@ -29,12 +34,25 @@ class UniformEvaluator:
         """Nothing to give back."""
 
 
-def load_evaluator(source: str | Path, backend: str = "auto") -> Evaluator:
+def load_evaluator(
+    source: str | Path,
+    backend: str = "auto",
+    *,
+    batch: int = 16,
+    threads: int = 1,
+    prefer: str | None = None,
+    tell: "Callable[[Report], None] | None" = None,
+) -> Evaluator:
     """The evaluator of a checkpoint, or `uniform`.
 
     Args:
         source: a checkpoint file, or the word `uniform`.
-        backend: `auto` (a GPU if there is one, else the CPU), `cpu` or `cuda`.
+        backend: `torch` (or `cpu`), `torch-bf16`, `openvino`, `openvino-bf16`, `onnx`, `cuda`, or `auto`: the
+            fastest correct one, by a trial of some seconds.
+        batch: positions in one call, for the trial.
+        threads: threads that call at once.
+        prefer: with `auto`, the backend to take without a trial if it can be had and is correct.
+        tell: with `auto`, is given what the trial found.
 
     Raises:
         CheckpointError: the file is no checkpoint that fits.
@@ -42,17 +60,16 @@ def load_evaluator(source: str | Path, backend: str = "auto") -> Evaluator:
     """
     if str(source) == UNIFORM:
         return UniformEvaluator()
-    import torch
-
     from ckai.models.checkpoint import load_network
-    from ckai.models.inference import TorchEvaluator
+    from ckai.models.choose import AUTO, choose_evaluator, make_evaluator
 
-    if backend not in ("auto", "cpu", "cuda"):
-        raise ValueError(f"expected evaluator auto, cpu or cuda, found {backend!r}")
-    if backend == "cuda" and not torch.cuda.is_available():
-        raise ValueError("evaluator cuda: PyTorch finds no GPU here; use auto or cpu")
-    device = "cuda" if backend == "cuda" or (backend == "auto" and torch.cuda.is_available()) else "cpu"
-    return TorchEvaluator(load_network(source), device=device)
+    network = load_network(source)
+    if backend != AUTO:
+        return make_evaluator(network, backend, threads)
+    evaluator, report = choose_evaluator(network, batch=batch, threads=threads, prefer=prefer)
+    if tell is not None:
+        tell(report)
+    return evaluator
 
 
 __all__ = ["POSITION_BYTES", "UNIFORM", "Evaluator", "UniformEvaluator", "load_evaluator"]

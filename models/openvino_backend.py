@@ -1,0 +1,116 @@
+"""Networks in OpenVINO, Intel's inference library for CPUs: the extra `openvino`."""
+
+import copy
+import threading
+import warnings
+from typing import Any
+
+import torch
+
+from ckai.models.inference import (
+    POSITION_BYTES,
+    BackendError,
+    Boards,
+    Floats,
+    Rows,
+    check_boards,
+    give_arrays,
+    import_extra,
+)
+from ckai.models.registry import Network
+
+
+class OpenVINOEvaluator:
+    """A network compiled by OpenVINO for this CPU.
+
+    Every calling thread has its own request, and there is one stream of one core for each of `threads`: so
+    many callers use so many cores, and one caller one.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        bf16: bool = False,
+        threads: int = 1,
+        like: "OpenVINOEvaluator | None" = None,
+    ) -> None:
+        """Convert and compile.
+
+        Args:
+            network: judged as it is now; later training does not reach it.
+            bf16: compute in bfloat16.
+            threads: how many threads are going to call at once; more may, and wait for each other.
+            like: an evaluator of the same network and weights, whose conversion is used again.
+
+        Raises:
+            BackendError: OpenVINO is not installed, or this CPU has no bfloat16.
+            ValueError: `threads` is below 1.
+        """
+        if threads < 1:
+            raise ValueError(f"expected threads >= 1, found {threads}")
+        openvino = import_extra("openvino", "openvino")
+        core = openvino.Core()
+        if bf16 and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+            raise BackendError("evaluator openvino-bf16: this CPU has no bfloat16; use openvino")
+        # The converted model may share the weights' memory: the copy lives as long as it does.
+        self._network, self._model = _convert(openvino, network) if like is None else like.converted
+        precision = "bf16" if bf16 else "f32"
+        settings = {
+            "INFERENCE_PRECISION_HINT": precision,
+            "NUM_STREAMS": threads,
+            "INFERENCE_NUM_THREADS": threads,
+            "ENABLE_CPU_PINNING": False,  # other programs use these cores too
+        }
+        self._compiled: Any = core.compile_model(self._model, "CPU", settings)
+        self._local = threading.local()
+        self.name = f"{network.architecture}, openvino {precision}, cpu"
+
+    def evaluate(
+        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """See `Evaluator.evaluate`."""
+        check_boards(boards, out_logits, out_values)
+        size = len(boards)
+        logits, values = give_arrays(size, out_logits, out_values)
+        if not size:
+            return logits, values
+        request = getattr(self._local, "request", None)
+        if request is None:
+            request = self._local.request = self._compiled.create_infer_request()
+        # Into the request's own memory: OpenVINO corrupts the heap at times where it is lent ours.
+        tensor = request.get_input_tensor(0)
+        tensor.shape = [padded(size), POSITION_BYTES]
+        tensor.data[:size] = boards
+        tensor.data[size:] = 0
+        request.infer()
+        logits[:] = request.get_output_tensor(0).data[:size]
+        values[:] = request.get_output_tensor(1).data[:size]
+        return logits, values
+
+    @property
+    def converted(self) -> tuple[Network, Any]:
+        """The copy of the network and OpenVINO's model of it."""
+        return self._network, self._model
+
+    def close(self) -> None:
+        """Forget the compiled network."""
+        self._local = threading.local()
+        self._compiled = None
+
+
+def _convert(openvino: Any, network: Network) -> tuple[Network, Any]:
+    mine = copy.deepcopy(network).to(device="cpu", dtype=torch.float32).eval().requires_grad_(False)
+    rows = torch.zeros(4, POSITION_BYTES, dtype=torch.int8)
+    shape = openvino.PartialShape([-1, POSITION_BYTES])
+    trace: Any = torch.jit.trace
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # Traced here, as OpenVINO would trace twice, to compare.
+        traced = trace(Rows(mine).eval(), (rows,), check_trace=False)
+        return mine, openvino.convert_model(traced, example_input=rows, input=[shape])
+
+
+def padded(size: int) -> int:
+    """The batch that is computed for one of `size`: each size is prepared once, so there should be few."""
+    return size if size <= 8 else -(-size // 8) * 8
