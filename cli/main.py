@@ -22,6 +22,7 @@ GROUPS = {
     },
     "Tools": {
         "perft": "Count the moves from a position, to check the rules.",
+        "bench": "Measure how fast everything is on this machine.",
     },
 }
 """Help on every command, by heading; command `name` is the object `command` of `ckai.cli.<name>`."""

@@ -53,6 +53,7 @@ EDGE = np.dtype(
 TREE = np.dtype(
     [
         ("rng", np.uint64),  # one random stream a tree
+        ("simulations", np.int64),  # backed up since the forest was planted
         ("nodes", np.int32),  # used; node 0 is the root
         ("edges", np.int32),  # used
         ("past", np.int32),  # used

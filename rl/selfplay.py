@@ -142,6 +142,8 @@ class Progress:
     games: int = 0
     rows: int = 0
     evaluations: int = 0
+    simulations: int = 0
+    """Descents of a tree, those that ended in a proven position too."""
 
 
 def play_games(
@@ -256,6 +258,7 @@ class _Group:
         self.fast = self.puct._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
         self.waiting = iter(numbers)
         self.slots: int = 0
+        self.simulations: int = 0
         for t in range(trees):
             self.start(t)
 
@@ -321,6 +324,9 @@ class _Group:
         if slots:
             self.evaluator.evaluate(self.forest.boards[:slots], self.logits[:slots], self.values[:slots])
             progress.evaluations += slots
+        simulations = int(self.forest.info["simulations"].sum())
+        progress.simulations += simulations - self.simulations
+        self.simulations = simulations
         return bool(slots or finished)
 
 

@@ -168,6 +168,7 @@ def back_up(tree, node, value, landed):
 
     `landed` is 1 if the path was in flight, else 0.
     """
+    tree.info[0].simulations += 1
     tree.nodes[node].visits += 1
     tree.nodes[node].total += value
     parent = tree.nodes[node].parent

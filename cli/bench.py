@@ -1,0 +1,91 @@
+"""`ckai bench`: how fast everything is on this machine."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ckai.cli.common import json_option, print_json, talk
+
+PARTS = ("rules", "parse", "tree", "selfplay", "games", "search", "training")
+
+
+@click.command("bench")
+@click.argument("parts", nargs=-1, type=click.Choice(PARTS))
+@click.option(
+    "--engine",
+    metavar="CKPT",
+    type=click.Path(path_type=Path),
+    help="Network to measure with.  [default: a new one of --model]",
+)
+@click.option("--model", default="cnn2x2", show_default=True, help="Architecture of a new network.")
+@click.option("--evaluator", default="auto", show_default=True, help="Where the network runs.")
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Repetitions.")
+@click.option("--seconds", default=2.0, show_default=True, type=float, help="Of each self-play measure.")
+@click.option("--in-flight", default=512, show_default=True, type=click.IntRange(1), help="Games at once.")
+@click.option("--sims", default=200, show_default=True, type=click.IntRange(1), help="Visits a move.")
+@click.option("--games", default=256, show_default=True, type=click.IntRange(1), help="Whole games to play.")
+@json_option
+def command(
+    parts: tuple[str, ...],
+    engine: Path | None,
+    model: str,
+    evaluator: str,
+    rounds: int,
+    seconds: float,
+    in_flight: int,
+    sims: int,
+    games: int,
+    as_json: bool,
+) -> None:
+    """Measure PARTS (all of them, if none is named), each warm and repeated; medians are shown.
+
+    Ratios are of rounds in turn, so that a machine that slows down slows both sides.
+    """
+    import tempfile
+
+    from ckai.models.checkpoint import save_checkpoint
+    from ckai.models.registry import build
+    from ckai.rl import bench
+    from ckai.rl.evaluators import load_evaluator
+
+    wanted = parts or PARTS
+    found: list[Any] = []
+    screen = talk()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        network = engine or folder / "new.ckpt"
+        if engine is None:
+            save_checkpoint(network, build(model))
+        judge = load_evaluator(network, evaluator)
+        makers = {
+            "rules": lambda: bench.bench_rules(rounds),
+            "parse": lambda: bench.bench_parse(rounds, folder),
+            "tree": lambda: bench.bench_tree(rounds, seconds),
+            "selfplay": lambda: bench.bench_selfplay(
+                judge, sims=sims, in_flight=in_flight, rounds=rounds, seconds=seconds
+            ),
+            "games": lambda: bench.bench_games(judge, sims=sims, games=games),
+            "search": lambda: bench.bench_search(judge, rounds),
+            "training": lambda: bench.bench_training(rounds, model),
+        }
+        try:
+            for part in wanted:
+                screen.print(f"measuring {part} ...")
+                found += list(makers[part]())
+        finally:
+            judge.close()
+    if as_json:
+        print_json({"measures": [measure.to_dict() for measure in found]})
+        return
+    click.echo(f"{'':56} {'median':>12}  {'least':>10} {'most':>10}  unit")
+    for measure in found:
+        numbers = f"{_short(measure.median):>12}  {_short(measure.least):>10} {_short(measure.most):>10}"
+        against = f"  ({measure.against})" if measure.against else ""
+        click.echo(f"{measure.name[:56]:56} {numbers}  {measure.unit}{against}")
+
+
+def _short(value: float) -> str:
+    if value >= 1e6:
+        return f"{value / 1e6:.2f} M"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
