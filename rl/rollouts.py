@@ -1,0 +1,154 @@
+"""Vanilla Monte Carlo tree search: a random playout judges each leaf, all of it in Numba.
+
+UCT (Kocsis, Szepesvari 2006) over the same trees as the network's search, with its proofs and repetitions:
+an opponent without a network, at any number of simulations. Selection is the search's PUCT with equal
+priors.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ckai.models.inference import Boards, Floats
+from ckai.rl.checkers import Checkers
+from ckai.rl.forest import NONE, OPEN
+from ckai.rl.playouts import playout
+from ckai.rl.searcher import Searcher
+from ckai.rl.select import Puct, prepare_root
+from ckai.rl.tree import COUNTED, LEAF, back_up, descend, tree_of
+
+ROLLOUT = "rollout"
+"""The name of the evaluator that plays at random."""
+
+ROLLOUT_PUCT = Puct(c_init=3.0)
+"""Equal priors over about eight labels want this much exploration."""
+
+
+@njit(cache=True, nogil=True)
+def uct_search(game, tree, visits, puct):
+    """Search until the root has `visits`, is proven, or the tree is full; return the playouts."""
+    trace = np.empty(0, np.uint8)
+    info = tree.info
+    info[0].wanted = visits
+    played = 0
+    while tree.nodes[0].visits < visits and tree.nodes[0].proof == NONE:
+        if tree.nodes[0].status == OPEN and not info[0].prepared:
+            prepare_root(tree, puct)
+        found, node = descend(game, tree, puct)
+        if found == LEAF:
+            here = tree.nodes[node]  # open, with equal priors
+            for e in range(here.first, here.first + here.count):
+                tree.edges[e].prior = 1.0 / here.count
+            here.status = OPEN
+            value, stream, _, _ = playout(game, (here.state[0], here.state[1]), info[0].rng, trace)
+            info[0].rng = stream
+            back_up(tree, node, value, 1)
+            played += 1
+        elif found != COUNTED:
+            break
+    return played
+
+
+@njit(cache=True, nogil=True)
+def uct_search_all(game, f, visits, most, puct):
+    """Search every tree until its root has `visits[t]`, at most `most` further ones; return the playouts."""
+    played = 0
+    for t in range(len(visits)):
+        tree = tree_of(f, t)
+        played += uct_search(game, tree, min(np.int64(visits[t]), tree.nodes[0].visits + most), puct)
+    return played
+
+
+@njit(cache=True, nogil=True)
+def judge_boards(game, boards, seed, count, values):
+    """Fill `values` with the mean of `count` playouts from each encoded checkers position.
+
+    A position's playouts follow from its bytes and the seed alone, whatever batch it comes in.
+    """
+    trace = np.empty(0, np.uint8)
+    for row in range(len(boards)):
+        own, opp, kings = np.int64(0), np.int64(0), np.int64(0)
+        stream = np.uint64(seed)
+        for i in range(34):
+            stream = (stream ^ np.uint64(np.uint8(boards[row, i]))) * np.uint64(0x100000001B3)
+        for i in range(32):
+            piece = boards[row, i]
+            bit = np.int64(1) << i
+            own |= bit if piece > 0 else 0
+            opp |= bit if piece < 0 else 0
+            kings |= bit if abs(piece) == 3 else 0
+        second = kings | np.int64(boards[row, 32] + 1) << 32 | np.int64(boards[row, 33]) << 40
+        total = 0.0
+        for _ in range(count):
+            value, stream, _, _ = playout(game, (own | opp << 32, second), stream, trace)
+            total += value
+        values[row] = total / count
+
+
+class RolloutEvaluator:
+    """Judges a checkers position by random playouts; every label scores the same.
+
+    It goes wherever a network does. `RolloutSearcher` is the faster way to the same player.
+    """
+
+    name = ROLLOUT
+
+    def __init__(self, *, playouts: int = 1, seed: int = 0, game: Checkers | None = None) -> None:
+        """Make one.
+
+        Args:
+            playouts: games whose mean is the value.
+            seed: of the random moves.
+            game: the draw rules.
+        """
+        self.playouts = playouts
+        self.seed = np.uint64(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
+        self.game = game or Checkers()
+
+    def evaluate(
+        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """See `ckai.models.inference.Evaluator.evaluate`."""
+        logits = np.empty((len(boards), 128), np.float32) if out_logits is None else out_logits
+        values = np.empty(len(boards), np.float32) if out_values is None else out_values
+        logits[:] = 0.0
+        judge_boards(self.game, boards, self.seed, self.playouts, values)
+        return logits, values
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class RolloutSearcher(Searcher):
+    """T searches with playouts side by side, without a call to Python for a leaf."""
+
+    def __init__(
+        self,
+        *,
+        trees: int = 1,
+        nodes: int = 1024,
+        puct: Puct = ROLLOUT_PUCT,
+        game: Any = None,
+        seed: int = 0,
+        chunk: int = 4096,
+    ) -> None:
+        """Plant the trees.
+
+        Args:
+            trees: T.
+            nodes: most nodes of a tree; a search that needs more stops there.
+            puct: constants of the search.
+            game: its rules, any game of `ckai.rl.game_api`; checkers if None.
+            seed: of the playouts (and of noise at the roots, if there is any).
+            chunk: simulations of one tree in a `step`, some 20 ms.
+        """
+        judge = RolloutEvaluator(seed=seed)
+        super().__init__(judge, trees=trees, nodes=nodes, puct=puct, game=game, seed=seed)
+        self.chunk = chunk
+
+    def step(self, visits: NDArray[np.int32]) -> int:
+        """Search every tree on by at most `chunk` simulations. Returns the playouts."""
+        played: int = uct_search_all(self.game, self.forest, visits, self.chunk, self.puct)
+        return played
