@@ -16,6 +16,7 @@ import numpy as np
 from ckai.game import QUIET_LIMIT, REPETITION_LIMIT, Position
 from ckai.models.inference import Evaluator
 from ckai.rl.batch import follow
+from ckai.rl.cache import ENTRY_BYTES, WAYS, CachedEvaluator
 from ckai.rl.checkers import Checkers, pack
 from ckai.rl.forest import forest_bytes, plant
 from ckai.rl.games_played import FINISHED, IDLE, PLAYING, PlayRules, advance, begin, make_records
@@ -61,6 +62,8 @@ class SelfPlayConfig:
     temperature_plies: int = 16
     """Plies at the full temperature; after them it halves every `temperature_halflife` plies."""
     temperature_halflife: float = 6.0
+    cache_positions: int = 0
+    """Evaluations that are remembered, for positions that other games or ways reach too; 0 = none."""
     forced_sims: int = 1
     """Visits where only one hop is legal."""
     max_plies: int = 300
@@ -70,7 +73,8 @@ class SelfPlayConfig:
 
     def __post_init__(self) -> None:
         for name, least in (
-            ("sims", 1), ("in_flight", 1), ("groups", 0), ("leaves", 1), ("c_puct", 0), ("noise_epsilon", 0),
+            ("sims", 1), ("in_flight", 1), ("groups", 0), ("leaves", 1), ("cache_positions", 0),
+            ("c_puct", 0), ("noise_epsilon", 0),
             ("temperature", 0), ("temperature_plies", 0), ("forced_sims", 1), ("max_plies", 1),
             ("fast_sims", 1), ("considered", 1),
             ("quiet_limit", 1), ("repetition_limit", 2),
@@ -128,11 +132,12 @@ class SelfPlayConfig:
         return self.sims + self.leaves + 2
 
     def memory(self) -> int:
-        """Bytes that the trees of a run take."""
+        """Bytes that the trees, records and cache of a run take."""
         each = -(-self.in_flight // self.group_count)
         bytes_each = forest_bytes(each, self.tree_nodes, self.leaves, 34, self.quiet_limit + 2)
         records = make_records(1, self.max_plies)
-        return self.group_count * (bytes_each + each * (records.rows.nbytes + records.counts.nbytes))
+        games = self.group_count * (bytes_each + each * (records.rows.nbytes + records.counts.nbytes))
+        return games + self.cache_positions * ENTRY_BYTES
 
 
 @dataclass
@@ -142,6 +147,8 @@ class Progress:
     games: int = 0
     rows: int = 0
     evaluations: int = 0
+    cache_hits: int = 0
+    """Of the evaluations, those that the cache knew."""
     simulations: int = 0
     """Descents of a tree, those that ended in a proven position too."""
 
@@ -247,7 +254,12 @@ class _Group:
         starts: Callable[[int], Position],
         unfinished: Mapping[int, UnfinishedGame],
     ) -> None:
-        self.evaluator, self.seed, self.starts, self.unfinished = evaluator, seed, starts, unfinished
+        self.seed, self.starts, self.unfinished = seed, starts, unfinished
+        self.evaluator: Evaluator = evaluator
+        self.cache: CachedEvaluator | None = None
+        if config.cache_positions:
+            share = config.cache_positions // config.group_count
+            self.evaluator = self.cache = CachedEvaluator(evaluator, max(WAYS, share))
         trees = min(-(-config.in_flight // config.group_count), len(numbers))
         self.game = Checkers(config.quiet_limit, config.repetition_limit)
         self.forest = plant(trees, config.tree_nodes, config.leaves, 34, config.quiet_limit + 2)
@@ -259,6 +271,7 @@ class _Group:
         self.waiting = iter(numbers)
         self.slots: int = 0
         self.simulations: int = 0
+        self.hits: int = 0
         for t in range(trees):
             self.start(t)
 
@@ -324,6 +337,9 @@ class _Group:
         if slots:
             self.evaluator.evaluate(self.forest.boards[:slots], self.logits[:slots], self.values[:slots])
             progress.evaluations += slots
+            if self.cache:
+                progress.cache_hits += self.cache.hits - self.hits
+                self.hits = self.cache.hits
         simulations = int(self.forest.info["simulations"].sum())
         progress.simulations += simulations - self.simulations
         self.simulations = simulations
