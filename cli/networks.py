@@ -5,6 +5,10 @@ from pathlib import Path
 PLACES = ("pretrained.ckpt", "runs/*/best.ckpt")
 """Where networks lie, under the current folder."""
 
+EVALUATORS = ["auto", "torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda", "cpu"]
+"""What `--evaluator` takes, as `ckai.models.choose` has it; help needs no torch."""
+EVALUATOR_HELP = "What computes the network; auto: the fastest that is right, by a short trial."
+
 
 class NoNetworkError(ValueError):
     """No network where one was looked for; says where, and what makes one."""

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
+
 if TYPE_CHECKING:
     from ckai.rl import Engine
 
@@ -43,6 +45,9 @@ if TYPE_CHECKING:
     help="Half-moves after which --side none breaks the game off.  [default: never]",
 )
 @click.option(
+    "--evaluator", default="torch", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
+)
+@click.option(
     "--pdn",
     "file",
     type=click.Path(path_type=Path),
@@ -58,6 +63,7 @@ def command(
     vary: int,
     seed: int | None,
     max_plies: int | None,
+    evaluator: str,
     file: Path | None,
 ) -> None:
     """Play against a network in the terminal.
@@ -82,10 +88,13 @@ def command(
     elif source is not None and source != "uniform":
         source = str(network_file(Path(source)))
 
+    def tell(report: object) -> None:
+        click.echo(str(report), err=True)
+
     def load() -> "Engine":
         from ckai.rl import Engine
 
-        return Engine.load(source or newest_network(), seed=seed)
+        return Engine.load(source or newest_network(), evaluator=evaluator, tell=tell, seed=seed)
 
     opponent = Opponent(load, name_of(source), sims=sims, seconds=seconds, vary=vary, seed=seed)
     for stream in (sys.stdin, sys.stdout):  # strange letters are shown as such, and end no game

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
+
 
 @click.command("selfplay")
 @click.option(
@@ -54,8 +56,8 @@ import click
     "--evaluator",
     default="auto",
     show_default=True,
-    type=click.Choice(["auto", "cpu", "cuda"]),
-    help="Where the network runs.",
+    type=click.Choice(EVALUATORS),
+    help=EVALUATOR_HELP,
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
@@ -164,6 +166,9 @@ def _go(run: Any, generations: int, evaluator: str, as_json: bool) -> None:
         tasks: dict[tuple[int, str], Any] = {}
 
         def watch(event: Any) -> None:
+            if "evaluator" in event.info:
+                screen.print(event.info["evaluator"], highlight=False, soft_wrap=True)
+                return
             if "warning" in event.info:
                 screen.print(f"warning: {event.info['warning']}", highlight=False, soft_wrap=True)
                 return

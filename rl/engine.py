@@ -1,7 +1,7 @@
 """The engine: a network and a search behind one call."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,7 @@ class Engine:
         evaluator: str = "torch",
         tables: None = None,
         seed: int | None = None,
+        tell: Callable[[Any], None] | None = None,
         **settings: Any,
     ) -> "Engine":
         """An engine from a checkpoint.
@@ -110,6 +111,7 @@ class Engine:
             evaluator: backend, see `load_evaluator`; `auto` takes some seconds longer to load.
             tables: endgame tables; none exist yet, so only None.
             seed: see `Engine`.
+            tell: with the evaluator `auto`, is given what the trial found.
             **settings: further settings of `Engine`.
 
         Raises:
@@ -118,7 +120,7 @@ class Engine:
         if tables is not None:
             raise ValueError(f"expected tables=None (there are no endgame tables yet), found {tables!r}")
         leaves = int(settings.get("leaves", 16))
-        return cls(load_evaluator(source, evaluator, batch=leaves), seed=seed, **settings)
+        return cls(load_evaluator(source, evaluator, batch=leaves, tell=tell), seed=seed, **settings)
 
     # --- the network alone --------------------------------------------------------------------------
 

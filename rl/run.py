@@ -163,13 +163,13 @@ class Run:
 
     # --- going on -----------------------------------------------------------------------------------
 
-    def go(self, generations: int, watch: Watch, *, backend: str = "auto") -> None:
+    def go(self, generations: int, watch: Watch, *, backend: str = "torch") -> None:
         """Go on until `generations` are over in all.
 
         Args:
             generations: of the whole run; those already over are not repeated.
             watch: is told of every step.
-            backend: see `load_evaluator`.
+            backend: see `load_evaluator`; what `auto` found is kept in the run's folder, and used again.
 
         Raises:
             RunError: the run cannot go on.
@@ -184,7 +184,7 @@ class Run:
 
     def _generation(self, n: int, watch: Watch, backend: str) -> None:
         self.path(n).mkdir(exist_ok=True)
-        player = load_evaluator(self.path(n - 1, "network.ckpt"), backend)
+        player = self._load(n, self.path(n - 1, "network.ckpt"), watch, backend)
         try:
             played = self._play(n, player, watch)
             learned = self._learn(n, watch)
@@ -204,6 +204,22 @@ class Run:
         write_text(json.dumps(measured, indent=2) + "\n", self.path(n, "done.json"))
         self._show()
         watch(Event(n, "done", 1, 1, measured))
+
+    def _load(self, n: int, checkpoint: Path, watch: Watch, backend: str) -> Evaluator:
+        """An evaluator for all groups; `auto` races once in a run: games do not depend on the hour."""
+        config, kept = self.config.selfplay, self.folder / "evaluator.json"
+        prefer: str | None = None
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            prefer = str(json.loads(kept.read_text(encoding="utf-8"))["backend"])
+
+        def tell(report: Any) -> None:
+            if report.chosen != prefer:
+                write_text(json.dumps({"backend": report.chosen, "found": str(report)}) + "\n", kept)
+                watch(Event(n, "selfplay", 0, self.config.games, {"evaluator": str(report)}))
+
+        groups = config.group_count
+        batch = -(-config.in_flight // groups) * config.leaves
+        return load_evaluator(checkpoint, backend, batch=batch, threads=groups, prefer=prefer, tell=tell)
 
     def _show(self) -> None:
         """Everything that is made anew from the generations that are over."""
@@ -254,7 +270,16 @@ class Run:
             while not stop.wait(0.2):
                 rate = progress.evaluations / max(1e-9, time.monotonic() - begun)
                 watch(
-                    Event(n, "selfplay", progress.games, self.config.games, {"evaluations_per_second": rate})
+                    Event(
+                        n,
+                        "selfplay",
+                        progress.games,
+                        self.config.games,
+                        {
+                            "evaluations_per_second": rate,
+                            "cache_hits": progress.cache_hits / max(1, progress.evaluations),
+                        },
+                    )
                 )
 
         teller = threading.Thread(target=tell, daemon=True)
@@ -357,7 +382,7 @@ class Run:
                         write_text(json.dumps(to_plain(games)), part)
                         saved = time.monotonic()
 
-                candidate = load_evaluator(self.path(n, "candidate.ckpt"), backend)
+                candidate = self._load(n, self.path(n, "candidate.ckpt"), watch, backend)
                 try:
                     result = play_match(
                         candidate,
