@@ -34,6 +34,7 @@ from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
 )
 @click.option("--full-share", type=float, help="Share of full searches (playout cap).  [default: 1.0]")
 @click.option("--fast-sims", type=click.IntRange(1), help="Visits of the other searches.  [default: 20]")
+@click.option("--cache-positions", type=click.IntRange(0), help="Evaluations remembered.  [default: 0]")
 @click.option("--c-puct", type=float, help="Weight of the prior in the search.  [default: 4.0]")
 @click.option("--noise-alpha", type=float, help="Dirichlet concentration at the root.  [default: 1.0]")
 @click.option("--noise-epsilon", type=float, help="Share of noise at the root.  [default: 0.25]")
@@ -184,8 +185,12 @@ def _go(run: Any, generations: int, evaluator: str, as_json: bool) -> None:
                     f"generation {event.generation} {names[event.stage]:8}", total=event.total, note=""
                 )
             note = ""
-            if "evaluations_per_second" in event.info:
+            if event.info.get("evaluations_per_second") == 0:
+                note = "starting (the first time, the search is compiled)"
+            elif "evaluations_per_second" in event.info:
                 note = f"{event.info['evaluations_per_second']:,.0f} evaluations/s"
+                if event.info.get("cache_hits"):
+                    note += f", {event.info['cache_hits']:.0%} cached"
             elif "train_policy_loss" in event.info:
                 note = (
                     f"policy {event.info['train_policy_loss']:.3f} value {event.info['train_value_loss']:.3f}"
