@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ckai.game.errors import PositionError
 
 _PIECE = re.compile(r"(K?)(\d{1,2})(?:-(K?)(\d{1,2}))?\Z", re.ASCII)
+_GAP = re.compile(r"\d\s+\d")
 _CLOCK = re.compile(r"[HF]\d+\Z", re.ASCII)
 
 
@@ -31,6 +32,9 @@ def parse_fen(text: str) -> Placement:
     Raises:
         PositionError: if it is not a FEN or two pieces share a square.
     """
+    gap = _GAP.search(text)
+    if gap:  # 1 8 may be 18 or two squares: never guessed
+        raise PositionError(f"FEN {text!r}: expected a comma between squares, found {gap[0]!r}")
     compact = re.sub(r"\s+", "", text.strip().strip("\"'")).upper().rstrip(".")
     turn, *fields = compact.split(":")
     if turn not in ("B", "W"):

@@ -90,6 +90,9 @@ def test_jumper():
         ("B:W21:X1", "expected one list W"),
         ("B:W21:Bx", "found 'X'"),
         ("B:W21:B1-", "found '1-'"),
+        ("B:W21:B1 2", "expected a comma between squares, found '1 2'"),
+        ("B:W21 22:B1", "expected a comma between squares, found '1 2'"),
+        ("B:W21\n22:B1", "expected a comma between squares"),
         ("B:W21:BQ1", "found 'Q1'"),
         ("B:W21:B123", "found '123'"),
         ("B:W\u0662\u0661:B1", "expected a square such as 18"),  # 21 in Arabic digits
