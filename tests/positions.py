@@ -4,6 +4,15 @@ from hypothesis import strategies as st
 
 from ckai.game import Position
 
+LATTICE = (6, 7, 8, 14, 15, 16, 22, 23, 24)
+CIRCLES = (
+    ((2, 9, 18, 11), (6, 7, 14, 15)),
+    ((3, 10, 19, 12), (7, 8, 15, 16)),
+    ((10, 17, 26, 19), (14, 15, 22, 23)),
+    ((11, 18, 27, 20), (15, 16, 23, 24)),
+)
+"""Squares that a king passes on its way round, and the pieces of the other side that it takes."""
+
 
 @st.composite
 def games(draw, max_plies=120):
@@ -25,10 +34,12 @@ def setups(draw):
     black = draw(st.booleans())
     circles = draw(st.booleans())
     if circles:
-        # Pieces with a gap between them, which is where long captures and circles come from.
-        victims = draw(st.lists(st.sampled_from([6, 7, 8, 14, 15, 16, 22, 23, 24]), unique=True, min_size=3))
-        jumpers = draw(st.lists(st.sampled_from([1, 2, 3, 9, 10, 11, 17, 18]), unique=True, min_size=1))
-        kings = draw(st.integers(0, 2**32 - 1)) | 1 << (jumpers[0] - 1)
+        # A king on a circle round four pieces, and more pieces with gaps between them.
+        round_, circle = draw(st.sampled_from(CIRCLES))
+        victims = {*circle, *draw(st.lists(st.sampled_from(LATTICE), unique=True, max_size=6))}
+        king = draw(st.sampled_from(round_))
+        jumpers = {king, *draw(st.lists(st.sampled_from([1, 2, 3, 9, 10, 11, 17, 18]), max_size=3))}
+        kings = draw(st.integers(0, 2**32 - 1)) | 1 << (king - 1)
         own = sum(1 << (square - 1) for square in jumpers)
         opp = sum(1 << (square - 1) for square in victims)
     else:
