@@ -47,6 +47,7 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, as_json:
                     "refused": str(tally.refused),
                     "seconds": round(seconds, 3),
                     "reasons": dict(tally.reasons),
+                    "games_without_moves": tally.games_without_moves,
                     "result_conflicts": tally.result_conflicts,
                     "stray_words": tally.stray_words,
                 }
@@ -59,15 +60,18 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, as_json:
     )
     for reason, count in tally.reasons.most_common():
         click.echo(f"  {count:,} {reason}")
+    if tally.games_without_moves:
+        click.echo(f"  {tally.games_without_moves:,} kept that have no moves, and so no rows")
     if tally.result_conflicts:
         click.echo(
             f"  {tally.result_conflicts:,} whose Result tag contradicts the end of the moves, which counts"
         )
     if tally.stray_words:
         click.echo(f"  {tally.stray_words:,} words outside all games")
-    click.echo(f"{tally.plies:,} plies, {tally.rows:,} rows in {tally.output} ({seconds:.1f} s)")
+    where = click.format_filename(tally.output)
+    click.echo(f"{tally.plies:,} plies, {tally.rows:,} rows in {where} ({seconds:.1f} s)")
     if tally.reasons:
-        click.echo(f"every game not kept whole, with the reason: {tally.refused}")
+        click.echo(f"every game not kept whole, with the reason: {click.format_filename(tally.refused)}")
 
 
 class _Bar:

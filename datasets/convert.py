@@ -36,6 +36,8 @@ class Tally:
     games_rejected: int = 0
     plies: int = 0
     rows: int = 0
+    games_without_moves: int = 0
+    """Of the games kept; they have headers and no rows."""
     result_conflicts: int = 0
     """Games whose Result tag contradicts the result behind their moves; the latter counts."""
     stray_words: int = 0
@@ -67,13 +69,17 @@ def parse_files(
         The tally. The files are under their names only if it is returned.
 
     Raises:
-        PdnError: no games, or none that can be used, or (strict) one that is not whole.
+        PdnError: no games, or none that can be used (the account says why), or (strict) one that is not
+            whole, or a file that would be overwritten by what is read from it.
         OSError: a file that cannot be read or written.
     """
+    refused_path = output.with_name(f"{output.stem}.refused.jsonl")
     for path in paths:
         if path.is_dir():
-            raise PdnError("expected a PDN file, found a folder", str(path))
-    refused_path = output.with_name(f"{output.stem}.refused.jsonl")
+            raise PdnError("expected a PDN file, found a folder", _name(path))
+        for written in (output, headers_path(output), refused_path):
+            if written.exists() and written.samefile(path):
+                raise PdnError("expected another file to write to, found the one to read", _name(path))
     tally = Tally(output, refused_path)
     total = sum(path.stat().st_size for path in paths)
     done = 0
@@ -89,7 +95,7 @@ def parse_files(
                 before = tally.games_read
                 with path.open("rb") as file:
                     for chunk in read_chunks(file):
-                        for error, rejected in _convert(chunk, before, str(path), tally, rows, headers):
+                        for error, rejected in _convert(chunk, before, _name(path), tally, rows, headers):
                             if strict:
                                 raise error
                             tally.reasons[_kind(error)] += 1
@@ -100,7 +106,7 @@ def parse_files(
                     raise PdnError(
                         'expected games of PDN (tags such as [Event "..."], moves such as 1. 11-15 22-18), '
                         f"found none in {path.stat().st_size} bytes",
-                        str(path),
+                        _name(path),
                     )
                 done += path.stat().st_size
             refused.flush()
@@ -109,10 +115,13 @@ def parse_files(
             if not nothing:
                 rows.finish()
                 headers.finish()
+                # The rows go first and come last: a kill leaves a whole set or none, never a mixed one.
+                output.unlink(missing_ok=True)
             temporary.replace(refused_path)
             if nothing:
                 raise PdnError(
-                    f"none of {tally.games_read} games can be used; {refused_path} says why", str(paths[0])
+                    f"none of {tally.games_read} games can be used; {_name(refused_path)} says why",
+                    _name(paths[0]),
                 )
             headers.commit()
             rows.commit()
@@ -122,12 +131,18 @@ def parse_files(
     return tally
 
 
+def _name(path: Path) -> str:
+    """A path as text that can be written; names of files need not be UTF-8."""
+    return os.fsencode(path).decode(errors="replace")
+
+
 def _kind(error: PdnError) -> str:
     """A reason without the words of the one game."""
-    return next((kind for words, kind in _KINDS.items() if words in error.reason), "unreadable text")
+    return next((kind for words, kind in _KINDS.items() if words in error.reason), "other")
 
 
 _KINDS = {
+    "a move or a result": "unreadable text",
     "is illegal": "illegal move",
     "is ambiguous": "ambiguous capture",
     "square that is not": "no such square",
@@ -135,6 +150,7 @@ _KINDS = {
     "FEN": "impossible first position",
     "closing }": "unclosed comment",
     "closing )": "unclosed variation",
+    "at most": "too many plies",
 }
 
 
@@ -180,6 +196,7 @@ def _convert(
     tally.games_truncated += int(np.count_nonzero(problem & ~rejected))
     tally.plies += int(games["plies"].sum())
     tally.rows += int(games["rows"].sum())
+    tally.games_without_moves += int(np.count_nonzero(~problem & (games["plies"] == 0)))
     tally.result_conflicts += int(np.count_nonzero(games["conflict"]))
     headers.write(_headers(chunk, games, np.flatnonzero(~rejected), first, path))
     for g in np.flatnonzero(problem).tolist():

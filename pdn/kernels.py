@@ -7,6 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ckai.game import kernels as rules
+from ckai.game.position import MOST_QUIET
 from ckai.game.squares import LABELS
 from ckai.pdn.lexer import (
     BARE,
@@ -21,10 +22,13 @@ from ckai.pdn.lexer import (
     UNCLOSED,
     Tokens,
 )
-from ckai.pdn.segments import SEGMENT
+from ckai.pdn.segments import SEGMENT, next_word
 
 # What stopped a game
-FINE, BAD_MOVE, UNREADABLE, OPEN_BRACE, OPEN_BRACKET, REFUSED = range(6)
+FINE, BAD_MOVE, UNREADABLE, OPEN_BRACE, OPEN_BRACKET, REFUSED, TOO_LONG = range(7)
+
+MOST_PLIES = 32_768
+"""Of a game; the numbers of more do not fit into a row."""
 
 GAME = np.dtype(
     [
@@ -40,7 +44,14 @@ GAME = np.dtype(
 )
 
 START = np.dtype(
-    [("own", np.int64), ("opp", np.int64), ("kings", np.int64), ("black", np.bool_), ("refused", np.bool_)],
+    [
+        ("own", np.int64),
+        ("opp", np.int64),
+        ("kings", np.int64),
+        ("quiet", np.int64),
+        ("black", np.bool_),
+        ("refused", np.bool_),
+    ],
     align=True,
 )
 
@@ -130,10 +141,11 @@ def stops(tokens, t, last):
     if kind == JUNK:
         return True
     if kind == BARE:
+        after = next_word(tokens, t, last)
         return (
             tokens[t].value == 255
-            or t + 1 >= last
-            or (tokens[t + 1].kind != MOVE and tokens[t + 1].kind != NUMBER)
+            or after >= last
+            or (tokens[after].kind != MOVE and tokens[after].kind != NUMBER)
         )
     return False
 
@@ -166,7 +178,7 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
         game.problem = REFUSED if starts[g].refused else FINE
         game.strays = 0
         own, opp, kings, black = starts[g].own, starts[g].opp, starts[g].kings, starts[g].black
-        quiet, plies, depth = np.int64(0), 0, 0
+        quiet, plies, depth = starts[g].quiet, 0, 0
         token_result = NO_RESULT
         t = first
         while t < last:
@@ -192,6 +204,8 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
                 pass
             elif stops(tokens, t, last):
                 game.problem = UNREADABLE
+            elif kind == MOVE and plies == MOST_PLIES:
+                game.problem = TOO_LONG
             elif kind == MOVE:
                 begin = tokens[t].first
                 status, hops = find_labels(
@@ -208,7 +222,7 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
                         columns.black[row] = black
                         rules.write_board(own, opp, kings, columns.board[row])
                         columns.jumper[row] = jumper
-                        columns.quiet[row] = quiet
+                        columns.quiet[row] = min(quiet, MOST_QUIET)
                         rules.write_legal(own, opp, kings, jumper, columns.legal[row])
                         columns.label[row] = labels[hop]
                         own, opp, kings, jumper, quiet, _ = rules.apply_hop(

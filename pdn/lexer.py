@@ -55,21 +55,28 @@ def is_space(c):
 
 
 @njit(cache=True, nogil=True)
+def blank_length(data, i):
+    """Bytes of a blank at `i`: a space or control byte, a no-break space, a byte order mark; 0 if none."""
+    n = len(data)
+    c = data[i]
+    if is_space(c) or c == 0xA0:
+        return 1
+    if c == 0xC2 and i + 1 < n and data[i + 1] == 0xA0:
+        return 2
+    if c == 0xEF and i + 2 < n and data[i + 1] == 0xBB and data[i + 2] == 0xBF:
+        return 3
+    return 0
+
+
+@njit(cache=True, nogil=True)
 def skip_space(data, i):
     """The first byte from `i` on that is neither blank nor line end."""
     n = len(data)
     while i < n:
-        c = data[i]
-        if c <= 32:
-            i += 1
-        elif c == 0xC2 and i + 1 < n and data[i + 1] == 0xA0:
-            i += 2
-        elif c == 0xEF and i + 2 < n and data[i + 1] == 0xBB and data[i + 2] == 0xBF:
-            i += 3
-        elif c == 0xA0:
-            i += 1
-        else:
+        width = 1 if data[i] == 10 or data[i] == 13 else blank_length(data, i)
+        if width == 0:
             break
+        i += width
     return i
 
 
@@ -83,6 +90,17 @@ def dash_length(data, i):
         b, d = data[i + 1], data[i + 2]
         if (b == 0x80 and 0x90 <= d <= 0x95) or (b == 0x88 and d == 0x92):
             return 3
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def cross_length(data, i):
+    """Bytes of a sign of capture at `i`: `x`, `X`, `:`, or the multiplication sign; 0 if none."""
+    c = data[i]
+    if c == 120 or c == 88 or c == 58 or c == 0xD7:
+        return 1
+    if c == 0xC3 and i + 1 < len(data) and data[i + 1] == 0x97:
+        return 2
     return 0
 
 
@@ -134,19 +152,26 @@ def count_lines(data, i, j):
 
 
 @njit(cache=True, nogil=True)
-def end_of_comment(data, i, final):
-    """Return (end, closed) of the comment whose brace opens at `i`."""
+def stop_of_comments(data, i):
+    """The first byte from `i` on that ends a comment: a closing brace, or a line end before a tag."""
     n = len(data)
-    j = i + 1
-    while j < n and j - i <= MAX_COMMENT:
-        c = data[j]
-        if c == 125:
-            return j + 1, True
-        if (c == 10 or c == 13) and is_tag(data, j + 1):
-            return j, False
-        j += 1
-    if j >= n and not final:
-        return n, False  # the next chunk decides
+    while i < n:
+        c = data[i]
+        if c == 125 or ((c == 10 or c == 13) and is_tag(data, i + 1)):
+            break
+        i += 1
+    return i
+
+
+@njit(cache=True, nogil=True)
+def end_of_comment(data, i, stop, final):
+    """Return (end, closed) of the comment whose brace opens at `i`, with `stop` behind it."""
+    n = len(data)
+    if stop - i <= MAX_COMMENT:
+        if stop < n:
+            return (stop + 1, True) if data[stop] == 125 else (stop, False)
+        if not final:
+            return n, False  # the next chunk decides
     return line_end(data, i), False
 
 
@@ -240,9 +265,9 @@ def read_numbers(data, i, squares, used):
             break
         width = dash_length(data, k)
         if width == 0:
-            if data[k] != 120 and data[k] != 88 and data[k] != 58:  # x X :
+            width = cross_length(data, k)
+            if width == 0:
                 break
-            width = 1
             dashes = False
         k = skip_space(data, k + width)
         if not is_digit(data, k) or half(data, k) >= 0:
@@ -283,6 +308,7 @@ def lex(data, final, tokens, squares):
     n = len(data)
     i, line, count, used = 0, 0, 0, 0
     fresh = True  # only blanks since the line began
+    stop = 0  # of the comments up to there; looked for once, however many braces open before it
     while i < n:
         c = data[i]
         if c == 10 or c == 13:
@@ -291,10 +317,9 @@ def lex(data, final, tokens, squares):
             fresh = True
             i += 1
             continue
-        j = skip_space(data, i)
-        if j > i:
-            # Blanks may run over line ends here; go on with the first of them.
-            i = min(line_end(data, i), j)
+        width = blank_length(data, i)
+        if width > 0:
+            i += width
             continue
         token = tokens[count]
         token.start = i
@@ -303,7 +328,9 @@ def lex(data, final, tokens, squares):
         if c == 59 or (c == 37 and fresh):
             kind, end = LINE, line_end(data, i)
         elif c == 123:
-            end, closed = end_of_comment(data, i, final)
+            if stop <= i:
+                stop = stop_of_comments(data, i + 1)
+            end, closed = end_of_comment(data, i, stop, final)
             kind = COMMENT if closed else UNCLOSED
         elif c == 91 and is_letter(data, i + 1):
             kind, end = TAG, end_of_tag(data, i)
@@ -330,11 +357,11 @@ def lex(data, final, tokens, squares):
             if kind == MOVE:
                 token.first = used
                 used += value
-        elif c == 46:
-            i += 1  # dots of a move number that stands alone
+        elif c == 46 or c == 0x85:
+            i += 1  # dots of a move number that stands alone, or three of them as one sign of cp1252
             continue
         elif c == 0xE2 and i + 2 < n and data[i + 1] == 0x80 and data[i + 2] == 0xA6:
-            i += 3  # the same as one sign
+            i += 3  # the same in UTF-8
             continue
         else:
             kind, end = JUNK, i + 1

@@ -8,7 +8,7 @@ from ckai.game import Move, MoveError, Position
 from ckai.pdn import lexer
 from ckai.pdn.errors import PdnError
 from ckai.pdn.game import PdnGame, PdnMove, Variation
-from ckai.pdn.kernels import stops
+from ckai.pdn.kernels import MOST_PLIES, stops
 from ckai.pdn.segments import RESULT_TAG, RESULT_TEXT
 from ckai.pdn.stream import Chunk, first_positions, read_chunks, unescape
 
@@ -54,12 +54,15 @@ class _Builder:
         self.first, self.last = int(segment["first"]), int(segment["last"])
         first = Position.start()
         if not start["refused"]:
-            own, opp, kings, black = (start[name].item() for name in ("own", "opp", "kings", "black"))
-            first = Position(own, opp, kings, black)
+            own, opp, kings, quiet, black = (
+                start[k].item() for k in ("own", "opp", "kings", "quiet", "black")
+            )
+            first = Position(own, opp, kings, black, quiet=quiet)
         self.game = PdnGame(
             start=first, number=chunk.number + g, line=chunk.line + int(segment["line"]) + 1, path=path
         )
-        self.position = first
+        self.position = self.before = first
+        """Where the main line stands, and where it stood a move earlier."""
         self.kinds: list[int] = self.tokens["kind"][self.first : self.last].tolist()
 
     def kind(self, t: int) -> int:
@@ -118,16 +121,20 @@ class _Builder:
             self.problem(t, "expected a closing }, found none before the next tag or the end")
         elif stops(self.tokens, t, self.last):
             self.problem(t, f"expected a move or a result, found '{self.text(t)}'")
+        elif kind == lexer.MOVE and len(game.moves) == MOST_PLIES:
+            self.problem(t, f"expected at most {MOST_PLIES:,} plies, found more")
         elif kind == lexer.MOVE:
             move = self.resolve(self.position, t)
             if isinstance(move, Move):
                 game.moves.append(PdnMove(move))
-                self.position = self.position.push(move)
+                self.before, self.position = self.position, self.position.push(move)
             else:
                 legal = tuple(map(str, self.position.legal_moves()))
                 self.problem(t, _reason(self.text(t), move, legal), legal)
         elif kind in (lexer.NAG, lexer.MARK) and game.moves:
             self.annotate(game.moves[-1], t, kind)
+        elif kind in (lexer.NAG, lexer.MARK):
+            game.notes.append(f"line {self.line(t)}: {self.text(t)} before the first move")
 
     def resolve(self, position: Position, t: int) -> Move | MoveError:
         """The move that a token names, or what is wrong with it."""
@@ -156,33 +163,34 @@ class _Builder:
         place.append(_comment(self.text(t)))
 
     def bracket(self, t: int) -> int:
-        """Read a variation; return the token behind it."""
+        """Read a variation, or the remark that brackets are before the first move and after the result.
+
+        Returns:
+            The token behind it.
+        """
         game = self.game
         end, depth = t, 0
         while end < self.last:
             kind = self.kind(end)
             depth += (kind == lexer.OPEN) - (kind == lexer.CLOSE)
-            if kind in (lexer.UNCLOSED,) and not game.problem and game.token is None:
+            if kind == lexer.TAG:
+                game.headers.append(_split_tag(self.text(end)))
+            elif kind == lexer.UNCLOSED and not game.problem and game.token is None:
                 self.problem(end, "expected a closing }, found none before the next tag or the end")
             end += 1
             if depth == 0:
                 break
-        if depth > 0:
-            if not game.problem and game.token is None:
-                self.problem(
-                    t, "expected a closing ), found none: what follows may be a variation or the game"
-                )
-            return self.last
-        if not game.problem and game.token is None and game.moves:
-            before = self.position_before_last()
-            game.moves[-1].variations.append(self.variation(t + 1, end - 1, before))
+        if game.token is not None:
+            game.after.append(self.remark(t, end))
+        elif game.problem:
+            pass
+        elif depth > 0:
+            self.problem(t, "expected a closing ), found none: what follows may be a variation or the game")
+        elif game.moves:
+            game.moves[-1].variations.append(self.variation(t + 1, end - 1, self.before))
+        else:
+            game.comments.append(self.remark(t, end))
         return end
-
-    def position_before_last(self) -> Position:
-        position = self.game.start
-        for each in self.game.moves[:-1]:
-            position = position.push(each.move)
-        return position
 
     def variation(self, t: int, end: int, start: Position) -> Variation:
         """The line of tokens `t` to `end`; recursion is bounded by the brackets' depth, see below."""
@@ -232,9 +240,20 @@ class _Builder:
         return most
 
     def rest(self, t: int, end: int) -> str:
-        """The words from token `t` on, as they stand."""
-        words = self.chunk.text(int(self.tokens[t]["start"]), int(self.tokens[end - 1]["end"]))
-        return " ".join(words.split())
+        """The words from token `t` on as they stand, on one line, with comments in braces."""
+        words: list[str] = []
+        at = int(self.tokens[t]["start"])
+        for k in range(t, end):
+            if self.kind(k) == lexer.LINE:
+                comment = _comment(self.text(k)).replace("}", ")")
+                words += [self.chunk.text(at, int(self.tokens[k]["start"])), f" {{{comment}}} "]
+                at = int(self.tokens[k]["end"])
+        words.append(self.chunk.text(at, int(self.tokens[end - 1]["end"])))
+        return " ".join("".join(words).split())
+
+    def remark(self, t: int, end: int) -> str:
+        """Words in brackets as the text of a comment."""
+        return self.rest(t, end).replace("{", "").replace("}", "")
 
     def finish(self) -> PdnGame:
         game = self.game

@@ -110,15 +110,33 @@ def result_in(data, start, end):
 
 @njit(cache=True, nogil=True)
 def game_type_in(data, start, end):
-    """The number that a GameType tag begins with, -1 if it is none."""
+    """The number that a GameType tag begins with, ENGLISH if it is empty, -1 if there is none."""
     i = skip_space(data, start)
-    if i >= end or not is_digit(data, i):
+    if i >= end:
+        return ENGLISH
+    if not is_digit(data, i):
         return -1
     value = 0
     while i < end and is_digit(data, i) and value < 1000:
         value = value * 10 + (data[i] - 48)
         i += 1
     return value
+
+
+@njit(cache=True, nogil=True)
+def next_word(tokens, t, last):
+    """The token behind `t` that is no comment, `last` if there is none."""
+    t += 1
+    while t < last and (tokens[t].kind == COMMENT or tokens[t].kind == LINE):
+        t += 1
+    return t
+
+
+@njit(cache=True, nogil=True)
+def numbers_a_move(tokens, t, last):
+    """Whether a move comes next, behind comments maybe."""
+    t = next_word(tokens, t, last)
+    return t < last and tokens[t].kind == MOVE
 
 
 @njit(cache=True, nogil=True)
@@ -179,7 +197,7 @@ def segment(data, tokens, segments):
             starts = not open_ or ended
         elif begun:
             starts = False
-        elif kind in (NUMBER, BARE) and t + 1 < len(tokens) and tokens[t + 1].kind == MOVE:
+        elif kind in (NUMBER, BARE) and numbers_a_move(tokens, t, len(tokens)):
             starts = not open_ or ended
         else:
             stray += 1

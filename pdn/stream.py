@@ -1,5 +1,6 @@
 """A file of any size in bounded memory: chunks that hold whole games."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -8,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.game import Position, PositionError
+from ckai.pdn.errors import PdnError
 from ckai.pdn.kernels import START
 from ckai.pdn.lexer import Tokens, count_lines, read_tokens
 from ckai.pdn.segments import ENGLISH, FEN, GAME_TYPE, find_games
@@ -59,24 +61,32 @@ class Chunk:
         return unescape(self.text(start, end))
 
 
+_ESCAPED = re.compile(r'\\(["\\])')
+
+
 def unescape(value: str) -> str:
     """A tag's value without its backslashes."""
-    if "\\" not in value:
-        return value
-    return value.replace('\\"', '"').replace("\\\\", "\\")
+    return _ESCAPED.sub(r"\1", value) if "\\" in value else value
 
 
 def read_chunks(file: BinaryIO, size: int = CHUNK) -> Iterator[Chunk]:
     """Cut a file into chunks of whole games.
 
     The last game of a chunk may go on in the next one, so it is always left for it.
+
+    Raises:
+        PdnError: the file is UTF-16.
     """
     carry = b""
     number, line, offset = 0, 0, 0
     final = False
     while not final:
-        block = file.read(size)
+        block = _read(file, size)
         final = len(block) < size
+        if offset == 0 and not carry and block[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise PdnError(
+                "expected UTF-8 or cp1252, found UTF-16: convert it first", str(getattr(file, "name", ""))
+            )
         data = np.frombuffer(carry + block, np.uint8)
         long = len(data) >= LONGEST_GAME
         read = read_tokens(data, final or long)
@@ -96,6 +106,17 @@ def read_chunks(file: BinaryIO, size: int = CHUNK) -> Iterator[Chunk]:
         carry = data[keep:].tobytes()
 
 
+def _read(file: BinaryIO, size: int) -> bytes:
+    """As many bytes as asked for, fewer only at the end: pipes give what they have."""
+    block = file.read(size)
+    while 0 < len(block) < size:
+        more = file.read(size - len(block))
+        if not more:
+            break
+        block += more
+    return block
+
+
 def first_positions(chunk: Chunk) -> tuple[NDArray[Any], dict[int, str]]:
     """Where each game begins.
 
@@ -112,12 +133,15 @@ def first_positions(chunk: Chunk) -> tuple[NDArray[Any], dict[int, str]]:
         name = f" ({GAME_TYPES[number]})" if number in GAME_TYPES else ""
         refused[g] = f"expected GameType {ENGLISH} (English draughts), found {value!r}{name}"
     for g in np.flatnonzero(chunk.segments["tags"][:, FEN, 0] >= 0).tolist():
+        fen = chunk.tag(g, FEN)
+        if not fen or fen.isspace():
+            continue
         try:
-            position = Position.from_fen(chunk.tag(g, FEN) or "")
+            position = Position.from_fen(fen)
         except PositionError as error:
             refused.setdefault(g, str(error))
             continue
-        starts[g] = (position.own, position.opp, position.kings, position.black, False)
+        starts[g] = (position.own, position.opp, position.kings, position.quiet, position.black, False)
     for g in refused:
         starts[g]["refused"] = True
     return starts, refused

@@ -15,6 +15,7 @@ from ckai.datasets.convert import parse_files
 from ckai.datasets.schema import EXPERT_SCHEMA, headers_path
 from ckai.game import Game, Position
 from ckai.pdn import PdnError, from_game, read_games, write_game
+from ckai.pdn.kernels import MOST_PLIES
 
 ODD = r"""Some words before
 [Event "whole"]
@@ -167,6 +168,43 @@ def test_what_stood_there_stays_when_reading_fails(tmp_path):
     assert not list((tmp_path / "out").glob(".*"))
 
 
+def test_utf16_is_refused_by_name(tmp_path):
+    with pytest.raises(PdnError, match=r"games\.pdn: expected UTF-8 or cp1252, found UTF-16"):
+        convert('[Event "a"]\n1. 11-15 *'.encode("utf-16"), tmp_path)
+
+
+def test_the_file_to_read_is_not_written_over(tmp_path):
+    source = tmp_path / "games.pdn"
+    source.write_text("1. 11-15 *")
+    with pytest.raises(PdnError, match="found the one to read"):
+        parse_files([source], source)
+    assert source.read_text() == "1. 11-15 *"
+
+
+def test_a_game_without_moves_is_kept_and_counted(tmp_path):
+    tally, rows, *_ = convert('[Event "a"]\n[Result "1-0"]\n\n[Event "b"]\n1. 11-15 *', tmp_path)
+    assert (tally.games_kept, tally.games_without_moves, rows.num_rows) == (2, 1, 1)
+
+
+def test_a_game_is_cut_where_its_numbers_would_not_fit_a_row(tmp_path):
+    rounds = "32-28 1-5 28-32 5-1 " * (MOST_PLIES // 4 + 1)
+    tally, rows, *_ = convert(f'[FEN "W:WK32:BK1"]\n{rounds}*', tmp_path)
+    assert (tally.games_kept, tally.games_truncated, rows.num_rows) == (0, 1, MOST_PLIES)
+    assert rows["ply"].to_pylist()[-1] == MOST_PLIES - 1
+    assert list(tally.reasons) == ["too many plies"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b" \n", b"{\n", b"{", b"(", b"( ", b"()", b'[a "', b'[a "\n', b"1 - ", b"\n \t", b"22-18 ", b"22-18 {"],
+)
+def test_a_megabyte_of_one_thing_ends(tmp_path, text):
+    # A reader that looks to the end from every sign would not come back here at all.
+    tally, *_ = convert(b"1. 9-13 " + text * (1_000_000 // len(text)), tmp_path)
+    assert tally.games_read >= 1
+    assert tally.rows >= 1
+
+
 def test_a_folder_is_no_pdn(tmp_path):
     with pytest.raises(PdnError, match="found a folder"):
         parse_files([tmp_path], tmp_path / "rows.parquet")
@@ -206,9 +244,14 @@ def test_many_games_come_back_as_they_were_played(tmp_path, book):
 
 def check_readers_agree(data: bytes, folder: Path) -> int:
     """The complete reader and the fast one say the same of any bytes. Returns the games."""
-    games = list(read_games(io.BytesIO(data), "x"))
     source = folder / "x.pdn"
     source.write_bytes(data)
+    try:
+        games = list(read_games(io.BytesIO(data), "x"))
+    except PdnError:  # the file as a whole is refused, by both
+        with pytest.raises(PdnError, match="UTF-16"):
+            parse_files([source], folder / "x.parquet")
+        return 0
     expected = {
         "kept": sum(g.problem is None for g in games),
         "truncated": sum(g.problem is not None and not g.rejected for g in games),

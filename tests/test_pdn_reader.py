@@ -140,6 +140,11 @@ def test_tags_and_no_moves():
         "1. 11-\n15 22\n-18 2. 15x\r\n22 25x18 *",
         "1. 11x15 22x18 2. 15-22 25-18 *",
         "1. 11-15 22-18 2. 15X22 25:18 *",
+        "1. 11-15 22-18 2. 15\u00d722 25x18 *",
+        b"1. 11-15 22-18 2. 15\xd722 25x18 *",
+        "1. 11-15 1\u2026 22-18 2. 15x22 25x18 *",
+        b"1. 11-15 1\x85 22-18 2. 15x22 25x18 *",
+        "1. {why not} 11-15 22-18 2 {a} {b} 15x22 25x18 *",
         "1. 11\u201315 22\u201418 2. 15\u221222 25x18 *",
         b"1. 11\x9615 22\x9718 2. 15x22 25x18 *",
         "\ufeff1. 11-15 22-18 2. 15x22 25x18 *",
@@ -164,6 +169,11 @@ def test_tags_and_no_moves():
         "broken by line ends",
         "x for a step and - for a capture",
         "X and colon",
+        "cross of UTF-8",
+        "cross of cp1252",
+        "three dots as one sign of UTF-8",
+        "three dots as one sign of cp1252",
+        "comments behind a number",
         "dashes of UTF-8",
         "dashes of cp1252",
         "byte order mark",
@@ -295,6 +305,16 @@ def test_a_game_from_a_fen_with_either_side_to_move(fen, move):
     assert game.start.black == fen.startswith("B")
 
 
+def test_an_empty_fen_is_no_fen():
+    assert first_moves('[FEN ""]\n1. 11-15 *') == ["11-15"]
+
+
+def test_a_fen_says_how_long_it_has_been_quiet():
+    game = one('[FEN "W:WK32:BK1:H30:F40"]\n1. 32-28 *')
+    assert game.start.quiet == 30
+    assert game.play().position.quiet == 31
+
+
 def test_an_impossible_first_position_is_rejected():
     bad, good = read('[FEN "W:W1:B2"]\n1. 1-5 *\n[Event "next"]\n1. 11-15 *')
     assert bad.rejected
@@ -303,7 +323,7 @@ def test_an_impossible_first_position_is_rejected():
     assert moves(good) == ["11-15"]
 
 
-@pytest.mark.parametrize("value", ["21", "21,W,8,8,N1,0", " 21 "])
+@pytest.mark.parametrize("value", ["21", "21,W,8,8,N1,0", " 21 ", ""])
 def test_game_type_of_english_draughts(value):
     assert first_moves(f'[GameType "{value}"]\n1. 11-15 *') == ["11-15"]
 
@@ -385,6 +405,27 @@ def test_closing_signs_that_nothing_opened_are_noted():
     game = one("1. 11-15 ) 22-18 } 15x22 *")
     assert moves(game) == ["11-15", "22-18", "15x22"]
     assert len(game.notes) == 2
+
+
+def test_brackets_where_no_variation_can_be_are_remarks():
+    game = one('[Event "a"]\n(from a book {1952}) 1. 11-15 22-18 1-0 (and not 0-1)')
+    assert moves(game) == ["11-15", "22-18"]
+    assert game.comments == ["(from a book 1952)"]
+    assert game.after == ["(and not 0-1)"]
+
+
+def test_marks_before_the_first_move_are_noted():
+    game = one('[Event "a"]\n$7 1. 11-15 *')
+    assert moves(game) == ["11-15"]
+    assert game.notes == ["line 2: $7 before the first move"]
+
+
+def test_a_pipe_that_gives_little_at_a_time():
+    class Pipe(io.BytesIO):
+        def read(self, size=-1):
+            return super().read(min(size, 7))
+
+    assert [moves(g) for g in read_games(Pipe(MANCHESTER * 3))] == [moves(one(MANCHESTER))] * 3
 
 
 def test_a_comment_as_long_as_a_book(tmp_path):
