@@ -94,7 +94,8 @@ def command(
     def load() -> "Engine":
         from ckai.rl import Engine
 
-        return Engine.load(source or newest_network(), evaluator=evaluator, tell=tell, seed=seed)
+        backend = "fastest" if evaluator == "auto" else evaluator
+        return Engine.load(source or newest_network(), evaluator=backend, tell=tell, seed=seed)
 
     opponent = Opponent(load, name_of(source), sims=sims, seconds=seconds, vary=vary, seed=seed)
     for stream in (sys.stdin, sys.stdout):  # strange letters are shown as such, and end no game

@@ -1,7 +1,8 @@
 """The engine: a network and a search behind one call."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,7 @@ class Engine:
         cls,
         source: str | Path,
         *,
-        evaluator: str = "torch",
+        evaluator: str = "auto",
         tables: None = None,
         seed: int | None = None,
         tell: Callable[[Any], None] | None = None,
@@ -108,10 +109,11 @@ class Engine:
 
         Args:
             source: a checkpoint file, or `uniform` for a search without a network.
-            evaluator: backend, see `load_evaluator`; `auto` takes some seconds longer to load.
+            evaluator: `auto`, a GPU if there is one and else PyTorch on the CPU; `fastest`, what a trial of
+                some seconds finds (`auto` of `load_evaluator`); or the name of a backend.
             tables: endgame tables; none exist yet, so only None.
             seed: see `Engine`.
-            tell: with the evaluator `auto`, is given what the trial found.
+            tell: with the evaluator `fastest`, is given what the trial found.
             **settings: further settings of `Engine`.
 
         Raises:
@@ -120,7 +122,13 @@ class Engine:
         if tables is not None:
             raise ValueError(f"expected tables=None (there are no endgame tables yet), found {tables!r}")
         leaves = int(settings.get("leaves", 16))
-        return cls(load_evaluator(source, evaluator, batch=leaves, tell=tell), seed=seed, **settings)
+        if evaluator == "auto":
+            import torch
+
+            backend = "cuda" if torch.cuda.is_available() else "torch"
+        else:
+            backend = "auto" if evaluator == "fastest" else evaluator
+        return cls(load_evaluator(source, backend, batch=leaves, tell=tell), seed=seed, **settings)
 
     # --- the network alone --------------------------------------------------------------------------
 
@@ -136,7 +144,8 @@ class Engine:
         chains = {m.labels[:n] for m in moves for n in range(len(m.labels))}
         prefixes = sorted(chains, key=lambda labels: (len(labels), labels))
         boards = np.stack([encode(_after(here, labels)) for labels in prefixes])
-        logits, values = self.evaluator.evaluate(boards)
+        with _one_thread():
+            logits, values = self.evaluator.evaluate(boards)
         priors: dict[tuple[int, ...], float] = {}
         for labels, row in zip(prefixes, logits, strict=True):
             legal = _after(here, labels).legal_labels()
@@ -187,10 +196,11 @@ class Engine:
         searcher.leaves = self._leaves if sims is None else max(1, min(self._leaves, sims // 16))
         visits = np.array([np.iinfo(np.int32).max if sims is None else sims], np.int32)
         least = np.ones(1, np.int32)
-        searcher.step(least)  # however short the time, the root is judged
-        while seconds is None or time.perf_counter() - begun < seconds:
-            if searcher.step(visits) == 0:
-                break
+        with _one_thread():
+            searcher.step(least)  # however short the time, the root is judged
+            while seconds is None or time.perf_counter() - begun < seconds:
+                if searcher.step(visits) == 0:
+                    break
         return self._report(here, moves, time.perf_counter() - begun)
 
     def _set_root(self, here: Position, past: list[Position]) -> None:
@@ -301,6 +311,19 @@ class Engine:
             proven=PROOF_NAMES.get(proof),
             plies=int(root["plies"]) if proof in (WIN, LOSS) else None,
         )
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Keep PyTorch to one thread: batches of a few positions lose far more to threads than they gain."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def encode(position: Position) -> np.ndarray[Any, np.dtype[np.int8]]:
