@@ -8,10 +8,17 @@ from ckai.rl.forest import DRAW, LOSS, NONE, WIN
 
 
 class Twin:
-    """A node of the twin. `total` is for the side to move at the node."""
+    """A node of the twin. `total` is for the side to move at the node.
 
-    def __init__(self, leaf: Any) -> None:
+    Args:
+        leaf: the drawing.
+        like: the edges of the same node in the search that is checked, if it has it: its float32 priors are
+            taken over, so that both break ties alike.
+    """
+
+    def __init__(self, leaf: Any, like: Any = None) -> None:
         self.leaf, self.visits, self.total = leaf, 0, 0.0
+        self.like = like
         self.children: list[Twin | None] = [None] * len(leaf.children)
         self.proof, self.plies = NONE, 0
         if not leaf.children:
@@ -19,7 +26,12 @@ class Twin:
 
     def prior(self, i: int) -> float:
         p = self.leaf.prior or [1.0] * len(self.children)
-        return p[i] / sum(p)
+        drawn = p[i] / sum(p)
+        if self.like is None:
+            return drawn
+        prior = float(self.like["prior"][i])
+        assert math.isclose(prior, drawn, rel_tol=1e-5)
+        return prior
 
     def edge(self, i: int) -> tuple[int, float, int, int]:
         """Visits, total, proof and plies of edge i in this node's view."""
@@ -44,7 +56,7 @@ def puct(node: Twin, c: float) -> int:
             continue
         q = 0.0 if proof == DRAW else total / visits if visits else node.total / node.visits
         score = q + scale * node.prior(i) / (1 + visits)
-        if score > best_score + 1e-12:
+        if score > best_score:
             best, best_score = i, score
     return best
 
@@ -120,16 +132,21 @@ def halving(top: Twin, sims: int, considered: int, c_visit: float, c_scale: floa
     return max(alive, key=lambda i: (found[i][0] == wanted, scores[i], -i))
 
 
-def twin_search(root: Any, sims: int, c: float, pick: Callable[[Twin], int] | None = None) -> Twin:
-    """Search; `pick` chooses the root's edge instead of PUCT."""
-    top = Twin(root)
+def twin_search(
+    root: Any, sims: int, c: float, edges: Callable[[int], Any], pick: Callable[[Twin], int] | None = None
+) -> Twin:
+    """Search as the other did whose `edges` a node are given; `pick` chooses the root's edge, not PUCT."""
+    top = Twin(root, edges(0))
     sign_value = {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}
     while top.visits < sims and top.proof == NONE:
         path, node = [top], top
         while node.visits > 0 and node.proof == NONE:
             best = pick(node) if pick and node is top else puct(node, c)
             if node.children[best] is None:
-                node.children[best] = Twin(node.leaf.children[best][0])
+                number = -1 if node.like is None else int(node.like["child"][best])
+                node.children[best] = Twin(
+                    node.leaf.children[best][0], edges(number) if number >= 0 else None
+                )
             node = node.children[best]
             path.append(node)
         value = sign_value[node.proof] if node.proof != NONE else node.leaf.guess

@@ -13,6 +13,7 @@ from ckai.rl.forest import DRAW, WIN
 from ckai.rl.playouts import playouts, traced_playout
 from ckai.rl.rollouts import RolloutEvaluator, RolloutSearcher
 from ckai.rl.searcher import Searcher
+from ckai.rl.select import Puct
 from ckai.rl.tictactoe import TicTacToe
 
 
@@ -259,3 +260,10 @@ def test_the_rollout_evaluator_judges_a_position_the_same_in_any_batch():
     lost = Position.from_fen("B:WK1,K2,K3,K4:B12")
     row = np.array([[*lost.board, -1, 0]], np.int8)
     assert judge.evaluate(row)[1][0] < -0.8
+
+
+def test_the_solver_proves_the_empty_board_a_draw():
+    searcher = Searcher(UniformEvaluator(), nodes=100_000, puct=Puct(c_init=4.0), game=TicTacToe())
+    searcher.set_root(0, (0, 0))
+    searcher.run(np.array([10_000_000], np.int32))
+    assert searcher.root(0)["proof"] == DRAW

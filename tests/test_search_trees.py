@@ -209,7 +209,7 @@ def same(searcher: Searcher, number: int, twin: Twin) -> None:
 @given(drawings(), st.integers(1, 60))
 def test_fast_and_slow_search_agree(root: Any, sims: int) -> None:
     found = search(root, sims, Puct(c_init=1.25))
-    same(found, 0, twin_search(root, sims, 1.25))
+    same(found, 0, twin_search(root, sims, 1.25, lambda node: edges(found, node)))
 
 
 # --- other rules at the root ------------------------------------------------------------------------
@@ -225,7 +225,8 @@ def target(searcher: Searcher) -> list[int]:
 @given(drawings(), st.integers(2, 80), st.sampled_from([0.5, 2.0, 8.0]))
 def test_forced_playouts_agree_with_the_slow_twin(root: Any, sims: int, k: float) -> None:
     found = search(root, sims, Puct(c_init=0.5, root_rule=FORCED, forced_k=k))
-    twin = twin_search(root, sims, 0.5, lambda top: slow_search.forced(top, 0.5, k))
+    pick = lambda top: slow_search.forced(top, 0.5, k)  # noqa: E731
+    twin = twin_search(root, sims, 0.5, lambda node: edges(found, node), pick)
     same(found, 0, twin)
     if twin.proof == NONE and any(twin.edge(i)[0] for i in range(len(twin.children))):
         assert target(found) == slow_search.pruned(twin, 0.5, k)
@@ -256,7 +257,7 @@ def test_gumbel_root_agrees_with_the_slow_twin(root: Any, sims: int, considered:
     )
     found = search(root, sims, rule)
     pick = lambda top: slow_search.halving(top, sims - 1, considered, 8.0, 0.7)  # noqa: E731
-    twin = twin_search(root, sims, 1.25, pick)
+    twin = twin_search(root, sims, 1.25, lambda node: edges(found, node), pick)
     same(found, 0, twin)
     if twin.proof == NONE and len(twin.children):
         scores = np.array(slow_search.gumbel_scores(twin, 8.0, 0.7))
