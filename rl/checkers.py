@@ -105,6 +105,12 @@ def _repetitions(game):
     return game.repetition_limit
 
 
+@implements(game_api.lookahead, Checkers)
+@njit(cache=True)
+def _lookahead(game):
+    return False
+
+
 @implements(game_api.encode, Checkers)
 @njit(cache=True)
 def _encode(game, state, out):

@@ -89,6 +89,12 @@ def _repetitions(game):
     return 0
 
 
+@implements(game_api.lookahead, Connect4)
+@njit(cache=True)
+def _lookahead(game):
+    return True
+
+
 @implements(game_api.encode, Connect4)
 @njit(cache=True)
 def _encode(game, state, out):

@@ -61,6 +61,11 @@ def repetitions(game):
     raise TypeError("only inside jitted code")
 
 
+def lookahead(game):
+    """Whether a new position's labels are each tried for the end of the game; where games end suddenly."""
+    raise TypeError("only inside jitted code")
+
+
 def encode(game, state, out):
     """Fill `out` (`[BYTES]` int8) with what a network sees, in mover's view."""
     raise TypeError("only inside jitted code")

@@ -75,6 +75,12 @@ def _repetitions(game):
     return 0
 
 
+@implements(game_api.lookahead, TicTacToe)
+@njit(cache=True)
+def _lookahead(game):
+    return True
+
+
 @implements(game_api.encode, TicTacToe)
 @njit(cache=True)
 def _encode(game, state, out):

@@ -118,7 +118,27 @@ def new_node(game, tree, state, parent, edge, passed):
         tree.edges[e].plies = 0
         tree.edges[e].in_flight = 0
         tree.edges[e].noise = 0.0
+    if game_api.lookahead(game) and parent >= 0 and not over:
+        look_ahead(game, tree, node)
     return node
+
+
+@njit(cache=True, nogil=True)
+def look_ahead(game, tree, node):
+    """Prove the edges of a new node that end the game, and with them the node, before any search.
+
+    Not done at the root, whose moves are to be visited and to have priors.
+    """
+    here = tree.nodes[node]
+    labels = np.empty(MOST_LEGAL, np.uint8)
+    for e in range(here.first, here.first + here.count):
+        state, passed = game_api.play(game, (here.state[0], here.state[1]), tree.edges[e].label)
+        over, value = game_api.outcome(game, state, game_api.legal(game, state, labels))
+        if over:
+            value = -value if passed else value
+            tree.edges[e].proof = WIN if value > 0 else LOSS if value < 0 else DRAW
+            tree.edges[e].plies = 1 if passed else 0
+    prove_node(tree, node)
 
 
 @njit(cache=True, nogil=True)
@@ -268,12 +288,13 @@ def better(tree, e, other):
 def keep_subtree(game, tree, e, scratch):
     """Make the child of root edge `e` the root and drop the rest; a child not visited becomes a lone root.
 
-    The new root's `sign` still tells whether the turn passed. `scratch` is `[C, 2]` int32.
+    So does one that was proven when it was made and so never judged. The new root's `sign` still tells
+    whether the turn passed. `scratch` is `[C, 2]` int32.
     """
     nodes, edges, moved = tree.nodes, tree.edges, scratch
     state = (nodes[0].state[0], nodes[0].state[1])
     top = edges[e].child
-    if top < 0:
+    if top < 0 or nodes[top].status == PENDING:
         after, passed = game_api.play(game, state, edges[e].label)
         remember(game, tree, state, after)
         reset(game, tree, after)

@@ -7,9 +7,9 @@ from numba import njit
 from ckai.game import Position
 from ckai.rl import game_api
 from ckai.rl.checkers import Checkers, pack, unpack
-from ckai.rl.connect4 import four
+from ckai.rl.connect4 import Connect4, four
 from ckai.rl.evaluators import UniformEvaluator
-from ckai.rl.forest import DRAW, WIN
+from ckai.rl.forest import DRAW, LOSS, WIN
 from ckai.rl.playouts import playouts, traced_playout
 from ckai.rl.rollouts import RolloutEvaluator, RolloutSearcher
 from ckai.rl.searcher import Searcher
@@ -62,8 +62,8 @@ def rollout(trees):
 
 
 @pytest.mark.parametrize("make", [uniform, rollout])
-@pytest.mark.parametrize("first", [True])
-def test_never_loses_tic_tac_toe_moving_first_whatever_the_other_plays(make, first):
+@pytest.mark.parametrize("first", [True, False])
+def test_never_loses_tic_tac_toe_whatever_the_other_plays(make, first):
     # Every reply of the other side is followed; positions are searched once however they are reached.
     game = TicTacToe()
     level, ends, searched = {(0, 0)}, {-1.0: 0, 0.0: 0, 1.0: 0}, 0
@@ -103,6 +103,75 @@ def test_connect4_lines_and_the_gap_between_columns():
     assert four(sum(1 << c * 7 for c in range(4)))
     assert four(sum(1 << c * 7 + c for c in range(4)))
     assert four(sum(1 << c * 7 + 3 - c for c in range(4)))
+
+
+@njit
+def winning(game, state, plies):
+    """Whether the side to move can win within so many plies, by trying everything."""
+    labels = np.empty(64, np.uint8)
+    count = game_api.legal(game, state, labels)
+    if game_api.outcome(game, state, count)[0]:
+        return False
+    for label in labels[:count]:
+        after, _ = game_api.play(game, state, label)
+        if lost(game, after, plies - 1):
+            return True
+    return False
+
+
+@njit
+def lost(game, state, plies):
+    """Whether the side to move has lost within so many plies, whatever it does."""
+    labels = np.empty(64, np.uint8)
+    count = game_api.legal(game, state, labels)
+    over, value = game_api.outcome(game, state, count)
+    if over or plies <= 0:
+        return over and value < 0
+    for label in labels[:count]:
+        after, _ = game_api.play(game, state, label)
+        if not winning(game, after, plies - 1):
+            return False
+    return True
+
+
+def connect4_wins(wanted):
+    """{plies: states won in just so many}, from random games."""
+    game, rng = Connect4(), np.random.default_rng(4)
+    found = {1: set(), 3: set(), 5: set()}
+    while min(map(len, found.values())) < wanted:
+        state = (0, 0)
+        while True:
+            labels, over, _ = legal(game, state)
+            if over:
+                break
+            here = tuple(map(np.int64, state))
+            plies = next((n for n in found if winning(game, here, n)), None)
+            if plies is not None and len(found[plies]) < wanted:
+                found[plies].add(state)
+            state = step(game, state, int(rng.choice(labels)))
+    return found
+
+
+def test_finds_every_win_of_connect4_in_up_to_three_moves():
+    for plies, states in connect4_wins(100).items():
+        order = sorted(states)
+        searcher = Searcher(UniformEvaluator(), trees=len(order), nodes=4000, game=Connect4())
+        for t, state in enumerate(order):
+            searcher.set_root(t, state)
+        searcher.run(np.full(len(order), 4000, np.int32))
+        for t, state in enumerate(order):
+            after = tuple(map(np.int64, step(Connect4(), state, searcher.best(t))))
+            assert lost(Connect4(), after, plies - 1), (plies, state, searcher.root(t))
+
+
+def test_a_new_position_is_tried_for_the_end_of_the_game():
+    # Wherever the side to move plays, the other completes one of two lines: eight visits prove it, the
+    # root's and one of each of its moves.
+    searcher = Searcher(UniformEvaluator(), nodes=50, game=Connect4())
+    searcher.set_root(0, (0b1 << 7 * 6, sum(1 << 7 * c for c in (2, 3, 4))))
+    searcher.run(np.array([50], np.int32))
+    assert (searcher.root(0)["proof"], searcher.root(0)["visits"]) == (LOSS, 8)
+    assert searcher.root(0)["plies"] == 2
 
 
 # --- playouts ------------------------------------------------------------------------------------------

@@ -121,6 +121,12 @@ def _repetitions(game):
     return 0
 
 
+@implements(game_api.lookahead, TreeGame)
+@njit
+def _lookahead(game):
+    return False
+
+
 @implements(game_api.encode, TreeGame)
 @njit
 def _encode(game, state, out):
