@@ -5,6 +5,9 @@ from pathlib import Path
 PLACES = ("pretrained.ckpt", "runs/*/best.ckpt")
 """Where networks lie, under the current folder."""
 
+NO_NETWORK = ("rollout", "uniform")
+"""What plays without a file: a search with random playouts, and one that knows nothing."""
+
 EVALUATORS = ["auto", "torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda", "cpu"]
 """What `--evaluator` takes, as `ckai.models.choose` has it; help needs no torch."""
 EVALUATOR_HELP = "What computes the network; auto: the fastest that is right, by a short trial."
@@ -25,7 +28,7 @@ def newest_network(folder: Path = Path()) -> Path:
         where = "here" if folder == Path() else f"in {folder}/"
         raise NoNetworkError(
             f"no network {where} ({' or '.join(PLACES)}); make one with `ckai pretrain`, "
-            "or name one with --engine CHECKPOINT (`uniform` needs none)"
+            "or name one with --engine CHECKPOINT (`rollout` needs none)"
         )
     return max(found, key=lambda path: (path.stat().st_mtime_ns, str(path)))
 

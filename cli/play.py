@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
+from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS, NO_NETWORK
 
 if TYPE_CHECKING:
     from ckai.rl import Engine
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     "--engine",
     "source",
     metavar="CKPT",
-    help="Network to play against: a checkpoint, a run folder, or `uniform` for a search without a network.  "
+    help="Network to play against: a checkpoint a run folder, `rollout` (random playouts, vanilla MCTS), or "
+    "`uniform` for a search that knows nothing.  "
     "[default: the newest of pretrained.ckpt and runs/*/best.ckpt]",
 )
 @click.option(
@@ -85,7 +86,7 @@ def command(
     game = Game(None if fen is None else Position.from_fen(fen))
     if source is None and humans != SIDES["both"]:
         source = str(newest_network())
-    elif source is not None and source != "uniform":
+    elif source is not None and source not in NO_NETWORK:
         source = str(network_file(Path(source)))
 
     def tell(report: object) -> None:
@@ -117,6 +118,6 @@ def command(
 
 def name_of(source: str | None) -> str:
     """What a network is called in a game's headers: `ckai run-001/best.ckpt`, without the whole path."""
-    if source is None or source == "uniform":
-        return "ckai" if source is None else "ckai uniform"
+    if source is None or source in NO_NETWORK:
+        return "ckai" if source is None else f"ckai {source}"
     return "ckai " + "/".join(Path(source).parts[-2:])

@@ -14,7 +14,7 @@ from ckai.models.inference import Evaluator
 from ckai.rl.checkers import Checkers, pack
 from ckai.rl.evaluators import load_evaluator
 from ckai.rl.forest import DRAW, LOSS, NONE, PENDING, TERMINAL, WIN
-from ckai.rl.searcher import Searcher
+from ckai.rl.players import make_searcher
 from ckai.rl.select import Puct
 from ckai.rl.tree import PROOF_VALUE
 
@@ -88,7 +88,7 @@ class Engine:
         """
         self.evaluator = evaluator
         self._leaves = leaves
-        self._searcher = Searcher(
+        self._searcher = make_searcher(
             evaluator, nodes=nodes, leaves=leaves, puct=puct, game=game, seed=0 if seed is None else seed
         )
         self._root: Position | None = None
@@ -108,7 +108,8 @@ class Engine:
         """An engine from a checkpoint.
 
         Args:
-            source: a checkpoint file, or `uniform` for a search without a network.
+            source: a checkpoint file; `uniform` for a search without a network; `rollout` for one with
+                random playouts.
             evaluator: `auto`, a GPU if there is one and else PyTorch on the CPU; `fastest`, what a trial of
                 some seconds finds (`auto` of `load_evaluator`); or the name of a backend.
             tables: endgame tables; none exist yet, so only None.

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 UNIFORM = "uniform"
 """The name of the evaluator that knows nothing."""
+ROLLOUT = "rollout"
+"""The name of the evaluator that plays at random."""
 
 
 class UniformEvaluator:
@@ -43,10 +45,10 @@ def load_evaluator(
     prefer: str | None = None,
     tell: "Callable[[Report], None] | None" = None,
 ) -> Evaluator:
-    """The evaluator of a checkpoint, or `uniform`.
+    """The evaluator of a checkpoint, or `uniform`, or `rollout`.
 
     Args:
-        source: a checkpoint file, or the word `uniform`.
+        source: a checkpoint file, or the word `uniform` or `rollout`.
         backend: `torch` (or `cpu`), `torch-bf16`, `openvino`, `openvino-bf16`, `onnx`, `cuda`, or `auto`: the
             fastest correct one, by a trial of some seconds.
         batch: positions in one call, for the trial.
@@ -60,6 +62,10 @@ def load_evaluator(
     """
     if str(source) == UNIFORM:
         return UniformEvaluator()
+    if str(source) == ROLLOUT:
+        from ckai.rl.rollouts import RolloutEvaluator
+
+        return RolloutEvaluator()
     from ckai.models.checkpoint import load_network
     from ckai.models.choose import AUTO, choose_evaluator, make_evaluator
 
@@ -72,4 +78,4 @@ def load_evaluator(
     return evaluator
 
 
-__all__ = ["POSITION_BYTES", "UNIFORM", "Evaluator", "UniformEvaluator", "load_evaluator"]
+__all__ = ["POSITION_BYTES", "ROLLOUT", "UNIFORM", "Evaluator", "UniformEvaluator", "load_evaluator"]

@@ -1,4 +1,4 @@
-"""Matches: two evaluators, the same openings with colours exchanged, equal visits."""
+"""Matches: two players, the same openings with colours exchanged."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from ckai.game import Game, Outcome, Position
-from ckai.models.inference import Evaluator
-from ckai.rl.checkers import Checkers, pack
-from ckai.rl.searcher import Searcher
-from ckai.rl.select import Puct
+from ckai.rl.checkers import pack
+from ckai.rl.players import Player
 
 
 @dataclass(frozen=True)
@@ -118,12 +116,10 @@ def random_openings(count: int, plies: int, seed: int) -> list[Position]:
 
 
 def play_match(
-    a: Evaluator,
-    b: Evaluator,
+    a: Player,
+    b: Player,
     openings: list[Position],
     *,
-    sims: int,
-    puct: Puct | None = None,
     max_plies: int = 300,
     threads: int = 2,
     done: Sequence[MatchGame] = (),
@@ -132,10 +128,8 @@ def play_match(
     """Play every opening twice, A with Black and A with White.
 
     Args:
-        a, b: the players' evaluators; moves are chosen by visits, without noise or chance.
+        a, b: the players.
         openings: first positions.
-        sims: visits a move for both.
-        puct: constants of the search for both.
         max_plies: a longer game counts as a draw.
         threads: the games are dealt to as many threads.
         done: games played before; they are not played again.
@@ -162,7 +156,7 @@ def play_match(
     def work(mine: list[tuple[int, bool]]) -> None:
         try:
             games = [(pair, a_black, Game(openings[pair])) for pair, a_black in mine]
-            _play_seats(a, b, games, sims, puct or Puct(), max_plies, take)
+            _play_seats((a, b), games, max_plies, take)
         except BaseException as error:
             errors.append(error)
 
@@ -178,19 +172,15 @@ def play_match(
 
 
 def _play_seats(
-    a: Evaluator,
-    b: Evaluator,
+    players: tuple[Player, Player],
     seats: list[tuple[int, bool, Game]],
-    sims: int,
-    puct: Puct,
     max_plies: int,
     take: Callable[[MatchGame], None],
 ) -> None:
     import torch
 
     torch.set_num_threads(1)
-    rules = Checkers()
-    sides = [Searcher(e, trees=len(seats), nodes=sims + 3, puct=puct, game=rules) for e in (a, b)]
+    sides = [player.searcher(len(seats)) for player in players]
     for t, (_, _, game) in enumerate(seats):
         for side in sides:
             side.set_root(t, pack(game.position))
@@ -203,7 +193,7 @@ def _play_seats(
             ]
             visits = np.zeros(len(seats), np.int32)
             for t in mine:
-                visits[t] = 1 if int(side.root(t)["count"]) == 1 else sims
+                visits[t] = 1 if int(side.root(t)["count"]) == 1 else players[number].sims
             side.run(visits)
             for t in mine:
                 label = side.best(t)

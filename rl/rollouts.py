@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from ckai.models.inference import Boards, Floats
 from ckai.rl.checkers import Checkers
+from ckai.rl.evaluators import ROLLOUT
 from ckai.rl.forest import NONE, OPEN
 from ckai.rl.playouts import playout
 from ckai.rl.searcher import Searcher
 from ckai.rl.select import Puct, prepare_root
 from ckai.rl.tree import COUNTED, LEAF, back_up, descend, tree_of
-
-ROLLOUT = "rollout"
-"""The name of the evaluator that plays at random."""
 
 ROLLOUT_PUCT = Puct(c_init=3.0)
 """Equal priors over about eight labels want this much exploration."""

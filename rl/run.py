@@ -39,9 +39,10 @@ from ckai.rl.as_pdn import match_pdn
 from ckai.rl.config import MOST_GAMES, RunConfig
 from ckai.rl.evaluators import Evaluator, load_evaluator
 from ckai.rl.match import MatchGame, from_plain, play_match, random_openings, to_plain
+from ckai.rl.players import Player
 from ckai.rl.rng import seed_stream
 from ckai.rl.rows import headers_of_rows
-from ckai.rl.select import Puct
+from ckai.rl.select import PUCT
 from ckai.rl.selfplay import Progress, play_games
 from ckai.rl.shards import RunError, ShardWriter, merge, read_shards, write_table, write_text
 from ckai.rl.unfinished import load_unfinished
@@ -384,15 +385,14 @@ class Run:
 
                 candidate = self._load(n, self.path(n, "candidate.ckpt"), watch, backend)
                 try:
+                    sims = gate.sims or self.config.selfplay.sims
+                    puct = self.config.selfplay.puct._replace(
+                        noise_epsilon=0.0, root_rule=PUCT, root_temperature=1.0
+                    )
                     result = play_match(
-                        candidate,
-                        player,
+                        Player(candidate, sims, puct),
+                        Player(player, sims, puct),
                         openings,
-                        sims=gate.sims or self.config.selfplay.sims,
-                        puct=Puct(
-                            c_init=self.config.selfplay.c_puct,
-                            fpu_reduction=self.config.selfplay.fpu_reduction,
-                        ),
                         max_plies=self.config.selfplay.max_plies,
                         threads=os.cpu_count() or 1,
                         done=list(games),

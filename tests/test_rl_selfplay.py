@@ -14,6 +14,7 @@ from ckai.game import Position
 from ckai.rl.checkers import pack
 from ckai.rl.evaluators import UniformEvaluator
 from ckai.rl.match import from_plain, play_match, random_openings, to_plain
+from ckai.rl.players import Player
 from ckai.rl.rows import headers_of_rows, to_table
 from ckai.rl.searcher import Searcher
 from ckai.rl.selfplay import SelfPlayConfig, play_games
@@ -164,7 +165,7 @@ def test_more_openings_than_there_are_repeat():
 
 def test_a_match_plays_both_colours_of_every_opening():
     openings = random_openings(5, 3, seed=1)
-    result = play_match(Hashed(), UniformEvaluator(), openings, sims=12)
+    result = play_match(Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings)
     assert [(g.pair, g.a_black) for g in result.games] == [(i, c) for i in range(5) for c in (True, False)]
     for game in result.games:
         assert game.game.positions[0] == openings[game.pair]
@@ -173,14 +174,14 @@ def test_a_match_plays_both_colours_of_every_opening():
 
 
 def test_a_match_against_oneself_is_even():
-    result = play_match(Hashed(), Hashed(), random_openings(6, 3, seed=2), sims=12)
+    result = play_match(Player(Hashed(), 12), Player(Hashed(), 12), random_openings(6, 3, seed=2))
     assert result.score == 0.5
 
 
 def test_a_match_is_the_same_in_one_thread_or_two():
     openings = random_openings(6, 3, seed=2)
-    one = play_match(Hashed(), UniformEvaluator(), openings, sims=12, threads=1)
-    two = play_match(Hashed(), UniformEvaluator(), openings, sims=12, threads=3)
+    one = play_match(Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings, threads=1)
+    two = play_match(Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings, threads=3)
     assert [[str(m) for m in g.game.moves] for g in one.games] == [
         [str(m) for m in g.game.moves] for g in two.games
     ]
@@ -306,10 +307,12 @@ def test_rows_of_fast_searches_have_no_policy_to_learn(tmp_path):
 
 def test_a_match_goes_on_with_the_games_done_before():
     openings = random_openings(5, 3, seed=1)
-    whole = play_match(Hashed(), UniformEvaluator(), openings, sims=12)
+    whole = play_match(Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings)
     done = from_plain(json.loads(json.dumps(to_plain(whole.games[1:6]))), openings)
     told = []
-    again = play_match(Hashed(), UniformEvaluator(), openings, sims=12, done=done, on_game=told.append)
+    again = play_match(
+        Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings, done=done, on_game=told.append
+    )
     assert to_plain(again.games) == to_plain(whole.games)
     assert [g.score for g in again.games] == [g.score for g in whole.games]
     assert len(told) == 5

@@ -8,8 +8,11 @@ from ckai.game import Position
 from ckai.rl import game_api
 from ckai.rl.checkers import Checkers, pack, unpack
 from ckai.rl.connect4 import Connect4, four
-from ckai.rl.evaluators import UniformEvaluator
+from ckai.rl.engine import Engine
+from ckai.rl.evaluators import UniformEvaluator, load_evaluator
 from ckai.rl.forest import DRAW, LOSS, WIN
+from ckai.rl.match import play_match, random_openings
+from ckai.rl.players import Player
 from ckai.rl.playouts import playouts, traced_playout
 from ckai.rl.rollouts import RolloutEvaluator, RolloutSearcher
 from ckai.rl.searcher import Searcher
@@ -336,3 +339,17 @@ def test_the_solver_proves_the_empty_board_a_draw():
     searcher.set_root(0, (0, 0))
     searcher.run(np.array([10_000_000], np.int32))
     assert searcher.root(0)["proof"] == DRAW
+
+
+def test_playouts_beat_a_search_that_knows_nothing():
+    openings = random_openings(4, 4, seed=0)
+    result = play_match(Player(load_evaluator("rollout"), 100), Player(UniformEvaluator(), 100), openings)
+    assert result.wins >= 7
+
+
+def test_an_engine_of_playouts_searches_by_visits_and_by_time():
+    engine = Engine.load("rollout", seed=1)
+    won = engine.search("B:WK32:BK23,K24,K18", sims=2000)
+    assert won.value > 0.5
+    assert won.sims == 2000 or won.proven == "win"
+    assert engine.search("B:W21-32:B1-12", seconds=0.2).sims > 1000
