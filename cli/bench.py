@@ -7,7 +7,7 @@ import click
 
 from ckai.cli.common import json_option, print_json, talk
 
-PARTS = ("rules", "parse", "tree", "selfplay", "games", "search", "training")
+PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "search", "training")
 
 
 @click.command("bench")
@@ -19,6 +19,7 @@ PARTS = ("rules", "parse", "tree", "selfplay", "games", "search", "training")
     help="Network to measure with.  [default: a new one of --model]",
 )
 @click.option("--model", default="cnn2x2", show_default=True, help="Architecture of a new network.")
+@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of the new network.")
 @click.option("--evaluator", default="auto", show_default=True, help="Where the network runs.")
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Repetitions.")
 @click.option("--seconds", default=2.0, show_default=True, type=float, help="Of each self-play measure.")
@@ -30,6 +31,7 @@ def command(
     parts: tuple[str, ...],
     engine: Path | None,
     model: str,
+    pairs: tuple[str, ...],
     evaluator: str,
     rounds: int,
     seconds: float,
@@ -44,10 +46,11 @@ def command(
     """
     import tempfile
 
-    from ckai.models.checkpoint import save_checkpoint
-    from ckai.models.registry import build
-    from ckai.rl import bench
+    from ckai.models.checkpoint import load_network, save_checkpoint
+    from ckai.models.registry import build, parse_settings
+    from ckai.rl import bench, bench_search
     from ckai.rl.evaluators import load_evaluator
+    from ckai.rl.selfplay import SelfPlayConfig
 
     wanted = parts or PARTS
     found: list[Any] = []
@@ -56,17 +59,22 @@ def command(
         folder = Path(name)
         network = engine or folder / "new.ckpt"
         if engine is None:
-            save_checkpoint(network, build(model))
-        judge = load_evaluator(network, evaluator)
+            save_checkpoint(network, build(model, parse_settings(model, list(pairs))))
+        groups = SelfPlayConfig(in_flight=in_flight).group_count
+        judge = load_evaluator(
+            network, evaluator, batch=in_flight // groups, threads=groups, tell=lambda r: screen.print(str(r))
+        )
         makers = {
             "rules": lambda: bench.bench_rules(rounds),
+            "playouts": lambda: bench.bench_playouts(rounds, seconds),
             "parse": lambda: bench.bench_parse(rounds, folder),
-            "tree": lambda: bench.bench_tree(rounds, seconds),
-            "selfplay": lambda: bench.bench_selfplay(
+            "network": lambda: bench_search.bench_network([load_network(network)], rounds, seconds / 4),
+            "tree": lambda: bench_search.bench_tree(rounds, seconds),
+            "selfplay": lambda: bench_search.bench_selfplay(
                 judge, sims=sims, in_flight=in_flight, rounds=rounds, seconds=seconds
             ),
-            "games": lambda: bench.bench_games(judge, sims=sims, games=games),
-            "search": lambda: bench.bench_search(judge, rounds),
+            "games": lambda: bench_search.bench_games(judge, sims=sims, games=games),
+            "search": lambda: bench_search.bench_search(judge, rounds, seconds / 4),
             "training": lambda: bench.bench_training(rounds, model),
         }
         try:

@@ -6,20 +6,35 @@ from numba import njit
 from ckai.rl import game_api
 from ckai.rl.forest import NONE, OPEN
 from ckai.rl.select import prepare_root
-from ckai.rl.tree import COUNTED, LEAF, back_up, choose, descend, keep_subtree, reset, tree_of
+from ckai.rl.tree import (
+    COLLISION,
+    COUNTED,
+    LEAF,
+    back_up,
+    choose,
+    descend,
+    keep_subtree,
+    mark,
+    reset,
+    tree_of,
+)
 
 
 @njit(cache=True, nogil=True)
 def gather(game, f, t, puct, visits, leaves, slot):
-    """Descend tree `t` until its root has `visits` (those in flight included) or `leaves` wait.
+    """Descend tree `t` until its root has `visits` (those in flight included) or `leaves` more wait.
 
     Fills the batch from `slot` on. Returns the next free slot.
     """
     tree = tree_of(f, t)
-    waiting = 0
+    waiting, met = 0, 0
     tree.info[0].wanted = visits
+    first, last = tree.nodes[0].first, tree.nodes[0].first + tree.nodes[0].count
+    for e in range(first, last):
+        visits -= tree.edges[e].in_flight  # those of other batches
     if tree.nodes[0].status == OPEN and not tree.info[0].prepared:
         prepare_root(tree, puct)
+    again = np.empty(leaves if leaves > 1 else 0, np.int32)
     while waiting < leaves and tree.nodes[0].visits + waiting < visits and tree.nodes[0].proof == NONE:
         found, node = descend(game, tree, puct)
         if found == LEAF:
@@ -30,8 +45,15 @@ def gather(game, f, t, puct, visits, leaves, slot):
             waiting += 1
             if node == 0:
                 break
+        elif found == COLLISION and node > 0 and met < len(again):
+            # Marked once more until the batch is full, so that the next descent looks elsewhere.
+            mark(tree, node, 1)
+            again[met] = node
+            met += 1
         elif found != COUNTED:
             break
+    for node in again[:met]:
+        mark(tree, node, -1)
     return slot
 
 
@@ -62,11 +84,18 @@ def scatter(f, slots, logits, values):
 
 
 @njit(cache=True, nogil=True)
-def gather_all(game, f, puct, visits, leaves):
-    """Fill a batch from every tree; `visits` `[T]` int32 is what each root wants. Returns the leaves."""
+def gather_all(game, f, puct, visits, leaves, growth):
+    """Fill a batch from every tree; `visits` `[T]` int32 is what each root wants. Returns the leaves.
+
+    With `growth` above 0 a tree sends `leaves` only once its root has `growth` times as many visits, and
+    fewer before: leaves that are chosen at once do not know of each other.
+    """
     slot = 0
     for t in range(len(visits)):
-        slot = gather(game, f, t, puct, visits[t], leaves, slot)
+        most = leaves
+        if growth > 0:
+            most = min(leaves, max(1, f.nodes[t, 0].visits // growth))
+        slot = gather(game, f, t, puct, visits[t], most, slot)
     return slot
 
 

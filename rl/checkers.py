@@ -7,22 +7,18 @@ from numba import njit
 
 from ckai.game import QUIET_LIMIT, REPETITION_LIMIT, Position, kernels
 from ckai.rl import game_api
-from ckai.rl.game_api import State, implements
+from ckai.rl.game_api import State, game, implements
 
 _JUMPER, _QUIET, _BLACK = 32, 40, 62  # bit offsets in the second word, above the kings
 _QUIET_MASK = 0xFFFF
 
 
+@game(labels=128, size=34)
 class Checkers(NamedTuple):
     """The draw rules (see `ckai.game.play`)."""
 
     quiet_limit: int = QUIET_LIMIT
     repetition_limit: int = REPETITION_LIMIT
-
-
-Checkers.LABELS = 128  # type: ignore[attr-defined]
-Checkers.MAX_LEGAL = 48  # type: ignore[attr-defined]  # twelve pieces, four directions
-Checkers.BYTES = 34  # type: ignore[attr-defined]  # 32 squares, jumper, quiet
 
 
 def pack(position: Position) -> State:

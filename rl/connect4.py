@@ -11,19 +11,15 @@ import numpy as np
 from numba import njit
 
 from ckai.rl import game_api
-from ckai.rl.game_api import implements
+from ckai.rl.game_api import game, implements
 
 _TOPS = sum(1 << column * 7 + 5 for column in range(7))
 _FULL = sum(0o77 << column * 7 for column in range(7))
 
 
+@game(labels=7, size=42)
 class Connect4(NamedTuple):
     """No settings."""
-
-
-Connect4.LABELS = 7  # type: ignore[attr-defined]
-Connect4.MAX_LEGAL = 7  # type: ignore[attr-defined]
-Connect4.BYTES = 42  # type: ignore[attr-defined]
 
 
 @njit(cache=True)

@@ -13,10 +13,17 @@ from ckai.game import Move, Position
 from ckai.models.inference import Evaluator
 from ckai.rl.checkers import Checkers, pack
 from ckai.rl.evaluators import load_evaluator
-from ckai.rl.forest import DRAW, LOSS, NONE, PENDING, TERMINAL, WIN
+from ckai.rl.forest import DRAW, LOSS, NEW, NONE, TERMINAL, WIN
 from ckai.rl.players import make_searcher
 from ckai.rl.select import Puct
 from ckai.rl.tree import PROOF_VALUE
+
+LEAVES = 96
+"""Positions in one call of the network, at most."""
+GROWTH = 32
+"""Visits at the root for each position of a call: few visits in large calls would follow the first guess."""
+BATCHES = 2
+"""Calls at once."""
 
 PROOF_NAMES = {int(WIN): "win", int(LOSS): "loss", int(DRAW): "draw"}
 
@@ -72,8 +79,9 @@ class Engine:
         *,
         seed: int | None = None,
         puct: Puct | None = None,
-        nodes: int = 400_000,
-        leaves: int = 16,
+        nodes: int = 1_000_000,
+        leaves: int = LEAVES,
+        batches: int = BATCHES,
         game: Checkers | None = None,
     ) -> None:
         """Make an engine.
@@ -83,13 +91,21 @@ class Engine:
             seed: of what is random in the search (nothing, unless `puct` asks for noise).
             puct: constants of the search.
             nodes: most positions a tree holds; a longer search stops there.
-            leaves: most positions in one call of the evaluator.
+            leaves: most positions in one call of the evaluator; smaller calls come first.
+            batches: calls at once, each in a thread of its own. What is found depends on the number, not on
+                the threads.
             game: the draw rules.
         """
         self.evaluator = evaluator
-        self._leaves = leaves
         self._searcher = make_searcher(
-            evaluator, nodes=nodes, leaves=leaves, puct=puct, game=game, seed=0 if seed is None else seed
+            evaluator,
+            nodes=nodes,
+            leaves=leaves,
+            growth=GROWTH,
+            batches=batches,
+            puct=puct,
+            game=game,
+            seed=0 if seed is None else seed,
         )
         self._root: Position | None = None
         self._past: list[Position] = []
@@ -122,14 +138,15 @@ class Engine:
         """
         if tables is not None:
             raise ValueError(f"expected tables=None (there are no endgame tables yet), found {tables!r}")
-        leaves = int(settings.get("leaves", 16))
         if evaluator == "auto":
             import torch
 
             backend = "cuda" if torch.cuda.is_available() else "torch"
         else:
             backend = "auto" if evaluator == "fastest" else evaluator
-        return cls(load_evaluator(source, backend, batch=leaves, tell=tell), seed=seed, **settings)
+        leaves, batches = int(settings.get("leaves", LEAVES)), int(settings.get("batches", BATCHES))
+        judge = load_evaluator(source, backend, batch=leaves, threads=batches, tell=tell)
+        return cls(judge, seed=seed, **settings)
 
     # --- the network alone --------------------------------------------------------------------------
 
@@ -192,9 +209,7 @@ class Engine:
         here = _with_quiet(_position(position), past)
         moves = _moves(here)
         self._set_root(here, past)
-        # Few simulations in large batches would all follow the network's first guess.
         searcher = self._searcher
-        searcher.leaves = self._leaves if sims is None else max(1, min(self._leaves, sims // 16))
         visits = np.array([np.iinfo(np.int32).max if sims is None else sims], np.int32)
         least = np.ones(1, np.int32)
         with _one_thread():
@@ -202,6 +217,7 @@ class Engine:
             while seconds is None or time.perf_counter() - begun < seconds:
                 if searcher.step(visits) == 0:
                     break
+            searcher.land()
         return self._report(here, moves, time.perf_counter() - begun)
 
     def _set_root(self, here: Position, past: list[Position]) -> None:
@@ -216,7 +232,7 @@ class Engine:
         if root["status"] == TERMINAL:  # drawn by rule as it stands: search on as if it were not
             self._searcher.set_root(0, pack(here))
             if self._searcher.root(0)["status"] == TERMINAL:
-                self._searcher.forest.nodes[0, 0]["status"] = PENDING
+                self._searcher.forest.nodes[0, 0]["status"] = NEW
                 self._searcher.forest.nodes[0, 0]["proof"] = NONE
         self._root, self._past = here, past
 

@@ -15,8 +15,8 @@ Array = NDArray[Any]
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 """Proof of a node or an edge, for the side to move there."""
 
-PENDING, OPEN, TERMINAL = 0, 1, 2
-"""Status of a node: waits for the network, has priors, the game is over."""
+PENDING, OPEN, TERMINAL, NEW = 0, 1, 2, 3
+"""Status of a node: is at the network, has priors, the game is over; NEW is a root on its way there."""
 
 NODE = np.dtype(
     [

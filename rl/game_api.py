@@ -1,29 +1,55 @@
 """What a game is to the search: a few jitted functions, chosen at compile time by the game's type.
 
-A game is a `NamedTuple` of its settings plus one implementation of every function below, registered with
-`implements`. The search calls these functions with the game as first argument and knows nothing else of
-it. A state is a pair of int64; whose turn it is belongs to the state, and every value is meant for the
-side to move.
-
-A game's `NamedTuple` also carries the constants `LABELS` (number of move labels), `MAX_LEGAL` (most
-labels legal at once) and `BYTES` (length of an encoded state) as class attributes.
+A game is a `NamedTuple` of its settings under the decorator `game`, which gives it its constants, plus one
+implementation of every function below, registered with `implements`. The search calls these functions with
+the game as first argument and knows nothing else of it. A state is a pair of int64; whose turn it is belongs
+to the state, and every value is meant for the side to move.
 """
 
+import copyreg
+import sys
 from collections.abc import Callable
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from numba.extending import overload
 
 State = tuple[int, int]
+C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Game(Protocol):
-    """The constants of a game; its rules are the implementations of this module's functions."""
+class _Game(type):
+    """The type of games. Numba's cache stores a game as its name, see `_find`."""
 
-    LABELS: int
-    MAX_LEGAL: int
-    BYTES: int
+
+def _find(module: str, name: str) -> _Game:
+    """A game by its name; one that this process does not know stands for nothing.
+
+    A game of somebody's script ends up in the same files of Numba's cache as checkers does. Without this, a
+    process that cannot import that script could not read those files at all.
+    """
+    known = getattr(sys.modules.get(module), name, None)
+    return known if isinstance(known, _Game) else _Game("UnknownGame", (), {})
+
+
+copyreg.pickle(_Game, lambda cls: (_find, (cls.__module__, cls.__qualname__)))
+
+
+def game(*, labels: int, size: int) -> Callable[[C], C]:
+    """Make a `NamedTuple` a game.
+
+    Args:
+        labels: number of move labels, the constant `LABELS`; at most 64 may be legal at once.
+        size: bytes of an encoded state, the constant `BYTES`.
+    """
+
+    def make(settings: C) -> C:
+        constants = {"__slots__": (), "__doc__": settings.__doc__, "LABELS": labels, "BYTES": size}
+        names = {"__module__": settings.__module__, "__qualname__": settings.__qualname__}
+        made: Any = _Game(settings.__name__, (settings,), {**constants, **names})
+        return made  # type: ignore[no-any-return]
+
+    return make
 
 
 def start(game):

@@ -30,6 +30,8 @@ def make_searcher(
     trees: int = 1,
     nodes: int = 1024,
     leaves: int = 1,
+    growth: int = 0,
+    batches: int = 1,
     puct: Puct | None = None,
     game: Any = None,
     seed: int = 0,
@@ -39,4 +41,14 @@ def make_searcher(
         return RolloutSearcher(
             trees=trees, nodes=nodes, puct=puct or ROLLOUT_PUCT, game=game, seed=int(evaluator.seed)
         )
-    return Searcher(evaluator, trees=trees, nodes=nodes, leaves=leaves, puct=puct, game=game, seed=seed)
+    return Searcher(
+        evaluator,
+        trees=trees,
+        nodes=nodes,
+        leaves=leaves,
+        growth=growth,
+        batches=batches,
+        puct=puct,
+        game=game,
+        seed=seed,
+    )

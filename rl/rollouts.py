@@ -147,6 +147,6 @@ class RolloutSearcher(Searcher):
         self.chunk = chunk
 
     def step(self, visits: NDArray[np.int32]) -> int:
-        """Search every tree on by at most `chunk` simulations. Returns the playouts."""
+        """Search every tree on by at most `chunk` simulations. Returns the playouts; none stays in flight."""
         played: int = uct_search_all(self.game, self.forest, visits, self.chunk, self.puct)
         return played

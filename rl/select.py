@@ -4,8 +4,9 @@ PUCT as in AlphaZero (Silver et al. 2018) takes the edge with the largest
 
     Q(s, a) + c(s) P(s, a) sqrt(N(s)) / (1 + N(s, a)),    c(s) = log((1 + N(s) + c_base) / c_base) + c_init
 
-where a leaf on its way to the network counts as a visit that lost (virtual loss, Chaslot et al. 2008) and
-an unvisited edge has Q = the node's own mean value - fpu_reduction. Ties go to the lower label. N(s)
+where a leaf on its way to the network counts as a visit in N, and as `virtual_loss` visits that lost in Q
+(Chaslot et al. 2008; with 0 it is the watching of unobserved visits of Liu et al. 2020), and an edge without
+visits has Q = the node's own mean value - fpu_reduction. Ties go to the lower label. N(s)
 counts the node's own evaluation.
 
 FORCED adds forced playouts (Wu 2019, "Accelerating Self-Play Learning in Go", section 3.2): an edge that
@@ -46,6 +47,8 @@ class Puct(NamedTuple):
     """Share of the root's prior that is noise; 0 = none."""
     root_temperature: float = 1.0
     """Exponent 1/T on the root's priors before the noise."""
+    virtual_loss: float = 0.0
+    """Lost visits that a leaf counts as while it is judged, beside the visit; 0 played best."""
     root_rule: int = PUCT
     """PUCT, FORCED or GUMBEL."""
     forced_k: float = 2.0
@@ -82,12 +85,13 @@ def best_edge(tree, node, puct):
         if proof == LOSS:
             continue
         n = tree.edges[e].visits + tree.edges[e].in_flight
+        lost = puct.virtual_loss * tree.edges[e].in_flight
         if proof == DRAW:
             q = 0.0
-        elif n == 0:
+        elif tree.edges[e].visits + lost == 0.0:
             q = unvisited
         else:
-            q = (tree.edges[e].total - tree.edges[e].in_flight) / n
+            q = (tree.edges[e].total - lost) / (tree.edges[e].visits + lost)
         score = q + scale * tree.edges[e].prior / (1 + n)
         if score > best_score:
             best_score = score

@@ -9,19 +9,15 @@ import numpy as np
 from numba import njit
 
 from ckai.rl import game_api
-from ckai.rl.game_api import implements
+from ckai.rl.game_api import game, implements
 
 _LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.int64)
 _FULL = 0o777
 
 
+@game(labels=9, size=9)
 class TicTacToe(NamedTuple):
     """No settings."""
-
-
-TicTacToe.LABELS = 9  # type: ignore[attr-defined]
-TicTacToe.MAX_LEGAL = 9  # type: ignore[attr-defined]
-TicTacToe.BYTES = 9  # type: ignore[attr-defined]
 
 
 @implements(game_api.start, TicTacToe)

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from ckai.rl import game_api
-from ckai.rl.forest import DRAW, LOSS, NONE, PENDING, TERMINAL, WIN, Tree
+from ckai.rl.forest import DRAW, LOSS, NEW, NONE, PENDING, TERMINAL, WIN, Tree
 from ckai.rl.select import best_edge, root_edge
 
 # What one descent came to
@@ -35,7 +35,9 @@ def reset(game, tree, state):
     tree.info[0].nodes = 0
     tree.info[0].edges = 0
     tree.info[0].prepared = 0
-    return new_node(game, tree, state, -1, -1, False)
+    new_node(game, tree, state, -1, -1, False)
+    if tree.nodes[0].status == PENDING:
+        tree.nodes[0].status = NEW
 
 
 @njit(cache=True, nogil=True)
@@ -147,12 +149,15 @@ def descend(game, tree, puct):
 
     Returns:
         (LEAF, node): a new node waits for the network, its path marked in flight. (COUNTED, node): the
-        path met a proven end and was backed up. (COLLISION, -1): the path met a leaf that already waits.
+        path met a proven end and was backed up. (COLLISION, node): the path met a leaf that already waits.
         (FULL, -1): no room for another node. The last two leave the tree as it was.
     """
     node = 0
+    if tree.nodes[0].status == NEW:
+        tree.nodes[0].status = PENDING
+        return LEAF, 0
     if tree.nodes[0].status == PENDING:
-        return (LEAF, 0) if tree.info[0].nodes == 1 else (COLLISION, -1)
+        return COLLISION, 0
     while True:
         e = root_edge(tree, puct) if node == 0 else best_edge(tree, node, puct)
         child = tree.edges[e].child
@@ -170,7 +175,7 @@ def descend(game, tree, puct):
             back_up(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0)
             return COUNTED, child
         if tree.nodes[child].status == PENDING:
-            return COLLISION, -1
+            return COLLISION, child
         node = child
 
 

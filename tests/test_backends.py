@@ -186,7 +186,8 @@ def test_auto_drops_what_is_wrong_or_breaks_and_says_so(networks, monkeypatch, t
 
 def test_auto_takes_the_fastest_and_a_preferred_one_without_a_race(networks, monkeypatch):
     speeds = {"torch": 5.0, "torch-bf16": 9.0}
-    monkeypatch.setattr(choose, "_measure", lambda evaluator, rows, threads: speeds[fakes[evaluator.name]])
+    speed = lambda evaluator, rows, threads: speeds[fakes[evaluator.name]]  # noqa: E731
+    monkeypatch.setattr(choose, "evaluations_per_second", speed)
     monkeypatch.setitem(choose._MAKERS, "torch-bf16", choose._MAKERS["torch"])
     fakes = {"cnn2x2, torch float32, cpu": "torch"}
     both = ["torch", "torch-bf16"]

@@ -5,7 +5,8 @@ import json
 from click.testing import CliRunner
 
 from ckai.cli.bench import command
-from ckai.rl.bench import ceiling, measured, selfplay_rates
+from ckai.rl.bench import measured
+from ckai.rl.bench_search import ceiling, selfplay_rates
 from ckai.rl.evaluators import UniformEvaluator
 from ckai.rl.selfplay import SelfPlayConfig
 

@@ -1,8 +1,15 @@
 """Other games and players of the same search: tic-tac-toe, Connect-4, random playouts, UCT with playouts."""
 
+import pickle
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import NamedTuple
+
 import numpy as np
 import pytest
-from numba import njit
+from numba import njit, typeof
+from numba.core import serialize
 
 from ckai.game import Position
 from ckai.rl import game_api
@@ -93,6 +100,21 @@ def test_never_loses_tic_tac_toe_whatever_the_other_plays(make, first):
     assert ends[1.0] > 0
     assert ends[0.0] > 0
     assert searched > 30
+
+
+def test_a_cache_that_knows_somebodys_game_can_be_read_without_it(monkeypatch):
+    # Numba keeps the kernels of all games in one file: one that a process cannot import must not hurt it.
+    class Somebodys(NamedTuple):
+        size: int
+
+    Somebodys.__module__, Somebodys.__qualname__ = "a_script", "Somebodys"
+    theirs = game_api.game(labels=1, size=1)(Somebodys)
+    monkeypatch.setitem(sys.modules, "a_script", SimpleNamespace(Somebodys=theirs))
+    data = serialize.dumps([typeof(theirs(3)), typeof(Checkers())])
+    assert pickle.loads(data)[0].instance_class is theirs
+    code = f"import pickle, ckai.rl.checkers as c; print(pickle.loads({data!r})[1].instance_class.__name__)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout == "Checkers\n"
 
 
 # --- Connect-4 -----------------------------------------------------------------------------------------

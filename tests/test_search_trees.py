@@ -10,6 +10,9 @@ from hypothesis import strategies as st
 from slow_search import Twin, twin_search
 from tree_game import Leaf, draw
 
+from ckai.game import Position
+from ckai.rl.checkers import Checkers, pack
+from ckai.rl.evaluators import UniformEvaluator
 from ckai.rl.forest import DRAW, LOSS, NONE, WIN
 from ckai.rl.searcher import Searcher
 from ckai.rl.select import FORCED, GUMBEL, Puct, considered_visits, policy_target
@@ -128,6 +131,36 @@ def test_a_batch_holds_each_leaf_once() -> None:
     found = search(Leaf(deep(), deep(), deep(), deep()), 1 + 4, leaves=4)
     assert edges(found)["visits"].tolist() == [1, 1, 1, 1]
     assert (edges(found)["in_flight"] == 0).all()
+
+
+def test_with_virtual_loss_a_leaf_in_flight_has_lost() -> None:
+    # Both moves look alike. While the first is judged the second is better by its lost visit.
+    game, oracle, _ = draw(Leaf(Leaf(deep(), deep()), Leaf(deep(), deep()), prior=[0.9, 0.1]))
+    rule = Puct(c_init=0.1, virtual_loss=1.0)
+    found = Searcher(oracle, nodes=100, batches=2, puct=rule, game=game)
+    found.set_root(0, (0, 0))
+    found.run(np.array([2], np.int32))
+    found.step(np.array([50], np.int32))
+    found.step(np.array([50], np.int32))
+    assert edges(found)["in_flight"].tolist() == [1, 1]
+    found.land()
+    assert edges(found)["in_flight"].tolist() == [0, 0]
+
+
+def test_batches_in_flight_find_the_same_with_and_without_threads() -> None:
+    def tree(threads: bool) -> Any:
+        searcher = Searcher(UniformEvaluator(), nodes=3000, leaves=8, growth=4, batches=3, game=Checkers())
+        if not threads:
+            searcher._threads = None
+        searcher.set_root(0, pack(Position.start()))
+        searcher.run(np.array([2000], np.int32))
+        assert searcher.root(0)["visits"] == 2000
+        used = searcher.forest.info[0]
+        assert (searcher.forest.edges[0]["in_flight"] == 0).all()
+        return searcher.forest.nodes[0, : used["nodes"]], searcher.forest.edges[0, : used["edges"]]
+
+    for mine, others in zip(tree(True), tree(False), strict=True):
+        assert (mine == others).all()
 
 
 def test_noise_stays_at_the_root() -> None:

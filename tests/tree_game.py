@@ -6,11 +6,12 @@ import numpy as np
 from numba import njit
 
 from ckai.rl import game_api
-from ckai.rl.game_api import implements
+from ckai.rl.game_api import game, implements
 
 WIDTH = 4
 
 
+@game(labels=WIDTH, size=2)
 class TreeGame(NamedTuple):
     """Tables over the nodes 0..n-1; node 0 is the start."""
 
@@ -20,10 +21,6 @@ class TreeGame(NamedTuple):
     """[n, WIDTH] int8, whether the turn passes to the other side."""
     values: np.ndarray[Any, Any]
     """[n] float64, value of a node without children for the side to move there."""
-
-
-TreeGame.LABELS = WIDTH  # type: ignore[attr-defined]
-TreeGame.BYTES = 2  # type: ignore[attr-defined]
 
 
 class Leaf:
