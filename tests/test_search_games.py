@@ -3,7 +3,7 @@
 import pickle
 import subprocess
 import sys
-from types import SimpleNamespace
+from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
@@ -109,7 +109,9 @@ def test_a_cache_that_knows_somebodys_game_can_be_read_without_it(monkeypatch):
 
     Somebodys.__module__, Somebodys.__qualname__ = "a_script", "Somebodys"
     theirs = game_api.game(labels=1, size=1)(Somebodys)
-    monkeypatch.setitem(sys.modules, "a_script", SimpleNamespace(Somebodys=theirs))
+    script = ModuleType("a_script")
+    script.Somebodys = theirs
+    monkeypatch.setitem(sys.modules, "a_script", script)
     data = serialize.dumps([typeof(theirs(3)), typeof(Checkers())])
     assert pickle.loads(data)[0].instance_class is theirs
     code = f"import pickle, ckai.rl.checkers as c; print(pickle.loads({data!r})[1].instance_class.__name__)"
