@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.common import json_option, print_json, talk
+from ckai.cli.common import json_option, print_json, talk, tell_of_compiling
 
 PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "search", "training")
 
@@ -23,7 +23,7 @@ PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "
 @click.option("--evaluator", default="auto", show_default=True, help="Where the network runs.")
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Repetitions.")
 @click.option("--seconds", default=2.0, show_default=True, type=float, help="Of each self-play measure.")
-@click.option("--in-flight", default=512, show_default=True, type=click.IntRange(1), help="Games at once.")
+@click.option("--in-flight", default=256, show_default=True, type=click.IntRange(1), help="Games at once.")
 @click.option("--sims", default=200, show_default=True, type=click.IntRange(1), help="Visits a move.")
 @click.option("--games", default=256, show_default=True, type=click.IntRange(1), help="Whole games to play.")
 @json_option
@@ -52,6 +52,7 @@ def command(
     from ckai.rl.evaluators import load_evaluator
     from ckai.rl.selfplay import SelfPlayConfig
 
+    tell_of_compiling()
     wanted = parts or PARTS
     found: list[Any] = []
     screen = talk()

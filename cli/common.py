@@ -26,6 +26,24 @@ def print_json(result: Mapping[str, Any]) -> None:
     click.echo(json.dumps(result))
 
 
+def tell_of_compiling() -> None:
+    """Say so on standard error, once, if kernels have to be compiled: that may take half a minute."""
+    from numba.core import event
+
+    class Teller(event.Listener):  # type: ignore[misc]
+        told = False
+
+        def on_start(self, event: Any) -> None:
+            if not self.told:
+                self.told = True
+                click.echo("compiling for this machine, this time only ...", err=True)
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    event.register("numba:compile", Teller())
+
+
 def talk() -> "Console":
     """Where progress and talk go: standard error."""
     from rich.console import Console

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.common import json_option
+from ckai.cli.common import json_option, tell_of_compiling
 
 
 @click.command("parse")
@@ -28,6 +28,7 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, as_json:
     """
     from ckai.datasets.convert import parse_files
 
+    tell_of_compiling()
     output = output or Path("data") / f"{files[0].stem}.parquet"
     begun = time.perf_counter()
     with _Bar() as bar:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.common import json_option, print_json
+from ckai.cli.common import json_option, print_json, tell_of_compiling
 
 
 @click.command("perft")
@@ -24,6 +24,7 @@ def command(fen: str | None, depth: int, divided: bool, jumper: int | None, as_j
     """
     from ckai.game import Position, divide, perft
 
+    tell_of_compiling()
     if divided and depth == 0:
         raise click.UsageError("--divide needs a --depth of 1 or more")
     if jumper and fen is None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ckai.cli.common import tell_of_compiling
 from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS, NO_NETWORK
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def command(
     from ckai.cli.table import Table, make_console
     from ckai.game import Game, Position
 
+    tell_of_compiling()
     humans = SIDES[side]
     if max_plies is not None and humans:
         raise click.UsageError("--max-plies needs --side none")

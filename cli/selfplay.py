@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ckai.cli.common import tell_of_compiling
 from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
 
 
@@ -143,6 +144,7 @@ def _go(run: Any, generations: int, evaluator: str, as_json: bool) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    tell_of_compiling()
     screen = Console(stderr=True)
     config = run.config
     screen.print(
@@ -186,7 +188,7 @@ def _go(run: Any, generations: int, evaluator: str, as_json: bool) -> None:
                 )
             note = ""
             if event.info.get("evaluations_per_second") == 0:
-                note = "starting (the first time, the search is compiled)"
+                note = "starting"
             elif "evaluations_per_second" in event.info:
                 note = f"{event.info['evaluations_per_second']:,.0f} evaluations/s"
                 if event.info.get("cache_hits"):

@@ -1,7 +1,6 @@
 """Networks in OpenVINO, Intel's inference library for CPUs: the extra `openvino`."""
 
 import copy
-import threading
 import warnings
 from typing import Any
 
@@ -23,8 +22,8 @@ from ckai.models.registry import Network
 class OpenVINOEvaluator:
     """A network compiled by OpenVINO for this CPU.
 
-    Every calling thread has its own request, and there is one stream of one core for each of `threads`: so
-    many callers use so many cores, and one caller one.
+    Every call has a request of its own, and there is one stream of one core for each of `threads`: so many
+    callers use so many cores, and one caller one.
     """
 
     def __init__(
@@ -63,7 +62,8 @@ class OpenVINOEvaluator:
             "ENABLE_CPU_PINNING": False,  # other programs use these cores too
         }
         self._compiled: Any = core.compile_model(self._model, "CPU", settings)
-        self._local = threading.local()
+        # A request has prepared itself for the sizes it met: threads hand theirs on.
+        self._idle: list[Any] = []
         self.name = f"{network.architecture}, openvino {precision}, cpu"
 
     def evaluate(
@@ -75,9 +75,10 @@ class OpenVINOEvaluator:
         logits, values = give_arrays(size, out_logits, out_values)
         if not size:
             return logits, values
-        request = getattr(self._local, "request", None)
-        if request is None:
-            request = self._local.request = self._compiled.create_infer_request()
+        try:
+            request = self._idle.pop()
+        except IndexError:
+            request = self._compiled.create_infer_request()
         # Into the request's own memory: OpenVINO corrupts the heap at times where it is lent ours.
         tensor = request.get_input_tensor(0)
         tensor.shape = [padded(size), POSITION_BYTES]
@@ -86,6 +87,7 @@ class OpenVINOEvaluator:
         request.infer()
         logits[:] = request.get_output_tensor(0).data[:size]
         values[:] = request.get_output_tensor(1).data[:size]
+        self._idle.append(request)
         return logits, values
 
     @property
@@ -95,7 +97,7 @@ class OpenVINOEvaluator:
 
     def close(self) -> None:
         """Forget the compiled network."""
-        self._local = threading.local()
+        self._idle.clear()
         self._compiled = None
 
 

@@ -91,7 +91,6 @@ def bench_selfplay(
     ratios = [mine / top for mine, top in zip(rates, tops, strict=True)]
     yield measured("self-play by the network alone", "ratio", ratios, "1")
     yield measured("self-play", "simulations/s", [play["simulations"] for play in plays])
-    yield measured("self-play", "hops/s", [play["rows"] for play in plays])
     yield measured("largest resident memory so far", "MiB", [resident()])
 
 
@@ -118,12 +117,14 @@ def bench_games(evaluator: Evaluator, *, sims: int, games: int) -> Iterator[Meas
 def bench_search(evaluator: Evaluator, rounds: int, seconds: float) -> Iterator[Measure]:
     """One game, one search at a time, beside the network's own speed with large batches on all cores."""
     threads = os.cpu_count() or 1
-    Engine(evaluator).search(Position.start(), sims=2000)
+    engine = Engine(evaluator)
+    engine.search(Position.start(), sims=5000)
     for limit in (0.05, 0.2, 1.0):
         rates, ratios = [], []
         for _ in range(rounds):
             top = ceiling(evaluator, 256, threads, seconds)
-            found = Engine(evaluator).search(Position.start(), seconds=limit)
+            engine.forget()
+            found = engine.search(Position.start(), seconds=limit)
             rates.append(found.sims / found.seconds)
             ratios.append(rates[-1] / top)
         yield measured(f"one search of {limit:g} s", "simulations/s", rates)

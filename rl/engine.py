@@ -220,6 +220,10 @@ class Engine:
             searcher.land()
         return self._report(here, moves, time.perf_counter() - begun)
 
+    def forget(self) -> None:
+        """Drop the tree: the next search begins from nothing."""
+        self._root = None
+
     def _set_root(self, here: Position, past: list[Position]) -> None:
         labels = self._way_to(here, past)
         if labels is not None:

@@ -158,4 +158,14 @@ def test_ctrl_c_in_the_middle_of_work():
 def test_a_reader_that_leaves_is_no_error():
     line = f'"{sys.executable}" -c "{RUN}" perft --depth 2 --divide | true'
     result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=120)
-    assert result.stderr == ""
+    assert result.stderr.replace("compiling for this machine, this time only ...\n", "") == ""
+
+
+def test_kernels_compiled_for_the_first_time_are_told_of(tmp_path):
+    def perft() -> str:
+        env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        line = [sys.executable, "-m", "ckai.cli.main", "perft", "--depth", "2"]
+        return subprocess.run(line, capture_output=True, text=True, check=True, env=env).stderr
+
+    assert perft().count("compiling for this machine") == 1
+    assert perft() == ""
