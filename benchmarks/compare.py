@@ -1,0 +1,237 @@
+"""ckai beside packages one might pick instead: py-draughts, pydraughts and OpenSpiel, from the registry.
+
+    python benchmarks/compare.py                  # --keep FOLDER: use the environments again later
+
+Each peer gets a virtual environment of its own (two of them have the same import name). Every figure is the
+median of five warm rounds on one thread, the packages in turn within a round.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+PEERS = {"py-draughts": "py-draughts", "pydraughts": "pydraughts", "OpenSpiel": "open_spiel"}
+SAMPLE = Path(__file__).parents[1] / "data" / "sample.pdn"
+DEPTHS = {"ckai": 8, "py-draughts": 5, "pydraughts": 4, "OpenSpiel": 6}
+PERFT, MOVES, MCTS, PDN = (
+    "moves counted, nodes/s",
+    "random games, moves/s",
+    "vanilla MCTS, simulations/s",
+    "PDN, games/s",
+)
+Works = dict[str, Callable[[], float]]
+"""What a package can do: each call works for a while and returns how much it did."""
+
+
+def ckai_works() -> Works:
+    """The package that this is about."""
+    import numpy as np
+
+    from ckai.datasets.convert import parse_files
+    from ckai.game import Position, perft
+    from ckai.rl.checkers import Checkers, pack
+    from ckai.rl.playouts import playouts
+    from ckai.rl.rollouts import RolloutSearcher
+
+    state = pack(Position.start())
+    start = np.int64(state[0]), np.int64(state[1])
+    searcher = RolloutSearcher(nodes=20_001)
+
+    def search() -> float:
+        searcher.set_root(0, state)
+        searcher.run(np.array([20_000], np.int32))
+        return 20_000
+
+    def read() -> float:
+        with tempfile.TemporaryDirectory() as folder:
+            return parse_files([SAMPLE], Path(folder) / "rows.parquet").games_read
+
+    return {
+        PERFT: lambda: perft(Position.start(), DEPTHS["ckai"]),
+        MOVES: lambda: playouts(Checkers(), start, 20_000, 1)[3],
+        MCTS: search,
+        PDN: read,
+    }
+
+
+def board_works(
+    make: Callable[[], Any], moves: Callable[[Any], Any], over: Callable[[Any], bool], depth: int
+) -> Works:
+    """A package whose boards push and pop moves."""
+    rng = random.Random(1)
+
+    def count(board: Any, depth: int) -> int:
+        legal = list(moves(board))
+        if depth == 1:
+            return len(legal)
+        total = 0
+        for move in legal:
+            board.push(move)
+            total += count(board, depth - 1)
+            board.pop()
+        return total
+
+    def play() -> float:
+        board, plies = make(), 0
+        while not over(board) and plies < 200:
+            board.push(rng.choice(list(moves(board))))
+            plies += 1
+        return plies
+
+    return {PERFT: lambda: count(make(), depth), MOVES: play}
+
+
+def py_draughts_works() -> Works:
+    """py-draughts: pure Python."""
+    from draughts import AmericanBoard
+
+    return board_works(AmericanBoard, lambda b: b.legal_moves, lambda b: b.game_over, DEPTHS["py-draughts"])
+
+
+def pydraughts_works() -> Works:
+    """pydraughts: pure Python, reads PDN."""
+    import draughts
+    from draughts.PDN import PDNReader
+
+    def read() -> float:
+        return len(PDNReader(filename=str(SAMPLE)).games)
+
+    make = lambda: draughts.Board(variant="english")  # noqa: E731
+    works = board_works(make, lambda b: b.legal_moves(), lambda b: b.is_over(), DEPTHS["pydraughts"])
+    return {**works, PDN: read}
+
+
+def openspiel_works() -> Works:
+    """OpenSpiel: C++ under Python; a move is one jump."""
+    import numpy as np
+    import pyspiel
+    from open_spiel.python.algorithms import mcts
+
+    game = pyspiel.load_game("checkers")
+    rng = random.Random(1)
+
+    def count(state: Any, depth: int) -> int:
+        if depth == 0:
+            return 1
+        return sum(count(state.child(action), depth - 1) for action in state.legal_actions())
+
+    def play() -> float:
+        state, plies = game.new_initial_state(), 0
+        while not state.is_terminal():
+            state.apply_action(rng.choice(state.legal_actions()))
+            plies += 1
+        return plies
+
+    judge = pyspiel.RandomRolloutEvaluator(1, 1)
+    fast = pyspiel.MCTSBot(game, judge, 2.0, 2000, 1000, True, 1, False)
+    slow = mcts.MCTSBot(game, 2.0, 200, mcts.RandomRolloutEvaluator(1, np.random.RandomState(1)))
+
+    def search(bot: Any, sims: int) -> float:
+        bot.step(game.new_initial_state())
+        return sims
+
+    return {
+        PERFT: lambda: count(game.new_initial_state(), DEPTHS["OpenSpiel"]),
+        MOVES: play,
+        MCTS: lambda: search(fast, 2000),
+        f"{MCTS} (its Python)": lambda: search(slow, 200),
+    }
+
+
+WORKS = {
+    "ckai": ckai_works,
+    "py-draughts": py_draughts_works,
+    "pydraughts": pydraughts_works,
+    "OpenSpiel": openspiel_works,
+}
+
+
+def serve(package: str, seconds: float) -> None:
+    """In a package's own environment: measure one round for every line on standard input."""
+    works = WORKS[package]()
+    for work in works.values():
+        work()
+    for _ in sys.stdin:
+        rates = {}
+        for name, work in works.items():
+            begun, done = time.perf_counter(), 0.0
+            while (spent := time.perf_counter() - begun) < seconds:
+                done += work()
+            rates[name] = done / spent
+        print(json.dumps(rates), flush=True)
+
+
+def environment(folder: Path, requirement: str) -> Path:
+    """The interpreter of a peer's environment, made if it is not there."""
+    python = folder / requirement / "bin" / "python"
+    if not python.exists():
+        print(f"installing {requirement} ...", file=sys.stderr)
+        subprocess.run([sys.executable, "-m", "venv", str(folder / requirement)], check=True)
+        subprocess.run([str(python), "-m", "pip", "install", "-q", requirement], check=True)
+    return python
+
+
+def compare(folder: Path, rounds: int, seconds: float) -> dict[str, dict[str, list[float]]]:
+    """Rates of every package by measure, the packages taking turns."""
+    pythons = {"ckai": Path(sys.executable)}
+    for package, requirement in PEERS.items():
+        try:
+            pythons[package] = environment(folder, requirement)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"{package}: cannot be installed here ({error})", file=sys.stderr)
+    found: dict[str, dict[str, list[float]]] = {package: {} for package in pythons}
+    servers = {
+        package: subprocess.Popen(
+            [str(python), __file__, "--serve", package, "--seconds", str(seconds)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for package, python in pythons.items()
+    }  # fmt: skip
+    for _ in range(rounds):
+        for package, server in servers.items():
+            if server.poll() is not None or server.stdin is None or server.stdout is None:
+                continue  # it has said why on standard error
+            print("round", file=server.stdin, flush=True)
+            for name, rate in json.loads(server.stdout.readline() or "{}").items():
+                found[package].setdefault(name, []).append(rate)
+    for server in servers.values():
+        server.communicate()
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where the environments stay")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each measure in a round")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        serve(options.serve, options.seconds)
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        found = compare(options.keep or Path(temporary), options.rounds, options.seconds)
+    medians = {p: {name: statistics.median(rates) for name, rates in f.items()} for p, f in found.items()}
+    if options.json:
+        print(json.dumps(medians))
+        return
+    print(f"{'':44}{'':14}{'median':>14}  {'ckai is':>10}")
+    for package, measures in medians.items():
+        for name, rate in measures.items():
+            times = medians["ckai"][name.removesuffix(" (its Python)")] / rate
+            print(f"{name:44}{package:14}{rate:14,.0f}  {f'{times:,.1f} x' if package != 'ckai' else '':>10}")
+
+
+if __name__ == "__main__":
+    main()
