@@ -58,6 +58,29 @@ def gather(game, f, t, puct, visits, leaves, slot):
 
 
 @njit(cache=True, nogil=True)
+def fetch_paths(f, slots):
+    """Read the paths of the first `slots` leaves and the edges beside them, so that they are in the cache.
+
+    The network has pushed them out. Along one path each read waits for the one before; going up all paths of
+    the batch a level at a time, the reads of many trees overlap.
+    """
+    here = np.empty(slots, np.int32)
+    for slot in range(slots):
+        here[slot] = f.slots[slot].node
+    seen, left = 0, slots
+    while left > 0:
+        left = 0
+        for slot in range(slots):
+            if here[slot] >= 0:
+                node = f.nodes[f.slots[slot].tree, here[slot]]
+                for e in range(node.first, node.first + node.count, 2):  # a cache line holds two
+                    seen += f.edges[f.slots[slot].tree, e].visits
+                here[slot] = node.parent
+                left += 1
+    f.scratch[0, 0] = seen  # or the compiler would leave it all out
+
+
+@njit(cache=True, nogil=True)
 def scatter(f, slots, logits, values):
     """Give the first `slots` leaves of the batch their priors and back their values up.
 

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ckai.rl.batch import gather, scatter
+from ckai.rl.batch import fetch_paths, gather, scatter
 from ckai.rl.forest import LOSS, NONE, TERMINAL, WIN
 from ckai.rl.rng import uniform
 from ckai.rl.select import GUMBEL, gumbel_choice, policy_target
@@ -247,6 +247,7 @@ def advance(game, f, r, puct, fast, rules, slots, logits, values):
     Returns:
         (leaves in the batch, games finished and waiting to be taken away).
     """
+    fetch_paths(f, slots)
     scatter(f, slots, logits, values)
     slot, finished = 0, 0
     for t in range(len(r.games)):
