@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 
@@ -32,6 +32,12 @@ import click
 @click.option(
     "--memory-mb", default=1024, show_default=True, help="Memory for rows; a larger data set is streamed."
 )
+@click.option(
+    "--plots",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Draw calibration, phases and first-layer filters there, as PNG.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     checkpoint: Path,
@@ -40,6 +46,7 @@ def command(
     heldout: float | None,
     split_seed: int | None,
     memory_mb: int,
+    plots: Path | None,
     as_json: bool,
 ) -> None:
     """Measure the network in CHECKPOINT on games it was not trained on.
@@ -47,27 +54,57 @@ def command(
     The data are split by game as they were when the network was trained. Shares are from 0 to 1; "unseen"
     positions are those that the training side of the data does not hold.
     """
-    from ckai.cli.training import metrics_table
+    from ckai.cli.training import groups_table, metrics_table
     from ckai.datasets.reader import newest_dataset
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.models.evaluate import evaluate_checkpoint
+    from ckai.models.evaluate import ARTICLE, evaluate_checkpoint, speeds
 
     files = list(paths) or [newest_dataset(Path("data"))]
     loaded = load_checkpoint(checkpoint)
     found = evaluate_checkpoint(
         loaded, files, split=split, split_seed=split_seed, heldout=heldout, memory_mb=memory_mb
     )
+    speed = speeds(loaded.network())
+    if plots is not None:
+        _draw(plots, loaded, found.breakdown)
     where = {
         "checkpoint": str(checkpoint),
         "model": loaded.architecture,
+        "parameters": found.parameters,
+        "evaluations_per_second": speed,
         "data": [str(path) for path in files],
         "split": found.split,
         "split_seed": found.split_seed,
         "heldout": found.heldout,
     }
     if as_json:
-        click.echo(json.dumps({**where, **found.metrics}))
+        told = {**where, **found.metrics, "baselines": {**found.baselines, **ARTICLE}, **found.breakdown}
+        click.echo(json.dumps(told))
         return
     sides = {"heldout": "the games held out", "train": "the training games", "all": "all games"}
     side = f"{sides[split]} (share {found.heldout}, split seed {found.split_seed})"
+    rates = ", ".join(f"{rate:,.0f} on the {device}" for device, rate in speed.items())
+    click.echo(f"{loaded.architecture}: {found.parameters:,} parameters; evaluations/s: {rates}")
     click.echo(metrics_table(found.metrics, f"on {side} of {', '.join(map(str, files))}"))
+    click.echo("beside it")
+    for name, text in (
+        ("most_frequent_seen", "the training games' most frequent move, where they hold the position"),
+        ("most_frequent", "the same, and a random legal move elsewhere"),
+    ):
+        click.echo(f"  {text:<68}{found.baselines[name]:>7.1%}")
+    article = ARTICLE["top1_of_its_own_training_positions"]
+    click.echo(
+        f"  {'cnn2x2 in the article it is from, on the positions it was trained on':<68}{article:>7.1%}"
+    )
+    click.echo(groups_table(found.breakdown["by_ply"], "plies"))
+    click.echo(groups_table(found.breakdown["by_pieces"], "pieces"))
+    if plots is not None:
+        click.echo(f"calibration.png and filters.png are in {plots}")
+
+
+def _draw(folder: Path, loaded: Any, breakdown: dict[str, Any]) -> None:
+    from ckai.models.plots import plot_calibration, plot_filters
+
+    folder.mkdir(parents=True, exist_ok=True)
+    plot_calibration(folder / "calibration.png", breakdown, f"{loaded.architecture}, {loaded.path}")
+    plot_filters(folder / "filters.png", loaded.network())

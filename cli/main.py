@@ -17,6 +17,8 @@ GROUPS = {
         "stats": "Show what is in a data set.",
         "pretrain": "Train a network on the moves of games.",
         "evaluate": "Measure a network on held-out games.",
+        "runs": "Compare trainings side by side.",
+        "export": "Write a network for other programs: ONNX, OpenVINO, TorchScript.",
         "selfplay": "Go on learning from games against itself.",
         "play": "Play against a network in the terminal.",
     },

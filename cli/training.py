@@ -1,7 +1,7 @@
 """What training and measuring show to people; progress on standard error, tables as text."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
@@ -18,6 +18,8 @@ _LABELS = [
     ("top3", "  among the first 3"),
     ("top5", "  among the first 5"),
     ("top1_legal", "first among legal moves"),
+    ("top2_legal", "  among the first 2"),
+    ("top3_legal", "  among the first 3"),
     ("top5_legal", "  among the first 5"),
     ("top1_unforced", "first, where there is a choice"),
     ("top1_unseen", "first, position never trained on"),
@@ -29,9 +31,12 @@ _LABELS = [
     ("illegal_probability", "probability on illegal moves"),
     ("policy_loss", "policy loss"),
     ("policy_loss_legal", "  among legal moves"),
+    ("policy_calibration_error", "first legal move's chance, error"),
     ("value_mse", "value, squared error"),
     ("value_mse_constant", "  of the best constant"),
     ("value_sign", "winner named by the value's sign"),
+    ("value_sorted", "won above lost, of all pairs"),
+    ("value_calibration_error", "value, distance from mean result"),
 ]
 
 
@@ -41,9 +46,30 @@ def metrics_table(metrics: Mapping[str, Any], title: str) -> str:
     for name, label in _LABELS:
         if name in metrics:
             value = metrics[name]
-            share = "loss" not in name and "mse" not in name
+            share = not any(word in name for word in ("loss", "mse", "error"))
             text = f"{value:,}" if isinstance(value, int) else f"{value:.1%}" if share else f"{value:.4f}"
             lines.append(f"  {label:<36}{text:>9}")
+    return "\n".join(lines)
+
+
+def groups_table(groups: Sequence[Mapping[str, Any]], what: str) -> str:
+    """A line a group of rows: by phase of the game, or by pieces."""
+    columns = [
+        ("top1_legal", "first"),
+        ("top5_legal", "in 5"),
+        ("top1_unforced", "choice"),
+        ("random_legal", "random"),
+        ("value_mse", "value"),
+        ("value_sorted", "sorted"),
+    ]
+    lines = [f"  {what:<10}{'rows':>9}" + "".join(f"{title:>9}" for _, title in columns)]
+    for group in groups:
+        line = f"  {group['from']:>3}-{group['to']:<6}{group['rows']:>9,}"
+        for name, _ in columns:
+            value = group.get(name)
+            text = "" if value is None else f"{value:.3f}" if name == "value_mse" else f"{value:.1%}"
+            line += f"{text:>9}"
+        lines.append(line)
     return "\n".join(lines)
 
 

@@ -7,15 +7,17 @@ A batch is a dict of tensors, everything in mover's view:
     quiet    [B] int16        plies since the last capture or man's move
     legal    [B, 16] uint8    little-endian bits: bit i of the 128 = label i is legal
     label    [B] int64        the label played, 0..127
-    z        [B] float32      result for the mover, 0 where it is not known
-    z_known  [B] bool
+    ply      [B] int16        half-move of the game, from 0
+    z        [B] float32      result for the mover, 0 where it is not known; a mean where positions were
+    merged z_known  [B] bool
 
-and, when a file of self-play is among the data:
+and, when a file of self-play is among the data or positions were averaged:
 
     q        [B] float32      the search's value for the mover; z for rows without a search
     policy   [B, 128] float32 shares of the visits, rows sum to 1; the label played for rows without a search
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,6 +28,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ckai.datasets import POSITIONS
+from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFiles
 from ckai.datasets.rows import Rows, concatenate
 from ckai.datasets.schema import DatasetError
@@ -46,7 +50,8 @@ class RowsDataModule(pl.LightningDataModule):
     groups in random order through a shuffle buffer. The order is a function of `seed` and the epoch alone.
 
     Attributes:
-        train_rows, heldout_rows: rows of each side.
+        train_rows, heldout_rows: rows of each side; repeated positions merged, where that was asked for.
+        epoch_rows: training rows of an epoch, by the data sets' weights.
         in_memory: whether the rows are kept in memory.
     """
 
@@ -61,6 +66,8 @@ class RowsDataModule(pl.LightningDataModule):
         memory_mb: int = 1024,
         eval_batch_size: int = 2048,
         need_both_sides: bool = True,
+        positions: str = "all",
+        weights: Sequence[float] = (),
     ) -> None:
         """Open and check the files; decode them if they fit.
 
@@ -73,6 +80,10 @@ class RowsDataModule(pl.LightningDataModule):
             memory_mb: memory for decoded rows, or for the shuffle buffer.
             eval_batch_size: of the held-out batches.
             need_both_sides: refuse data that leave a side without games, as training does.
+            positions: what of the training side's repeated positions is kept, see `ckai.datasets.merge`;
+                other than "all" it needs data that fit the memory.
+            weights: how often an epoch goes over each file's training rows: 2 is twice, 0.5 a random half.
+                Empty: once.
 
         Raises:
             DatasetError: a file that cannot be used, or an empty side.
@@ -83,7 +94,14 @@ class RowsDataModule(pl.LightningDataModule):
             raise ValueError(f"expected batch sizes >= 1, found {batch_size} and {eval_batch_size}")
         if not 0 <= heldout < 1:
             raise ValueError(f"expected heldout in [0, 1), found {heldout}")
+        if positions not in POSITIONS:
+            raise ValueError(f"expected positions {', '.join(POSITIONS)}, found {positions!r}")
+        if weights and (len(weights) != len(paths) or not all(0 < w < 1000 for w in weights)):
+            told = ", ".join(f"{w:g}" for w in weights)
+            raise ValueError(f"expected a weight above 0 for each of {len(paths)} data sets, found {told}")
         self.files = RowFiles(paths)
+        self.positions, self.weights = positions, tuple(weights) or (1.0,) * len(paths)
+        self._overfit = 0
         self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
         self.heldout, self.split_seed, self.seed = heldout, split_seed, seed
         row_bytes = _BYTES_PER_SEARCHED_ROW if self.files.selfplay else _BYTES_PER_ROW
@@ -92,6 +110,11 @@ class RowsDataModule(pl.LightningDataModule):
         self._memory: dict[Split, Rows] = {}
         if self.in_memory:
             self._load()
+        elif positions != "all":
+            raise DatasetError(
+                f"expected data that fit {memory_mb} MB to merge positions, found {self.files.rows} rows; "
+                "give more with --memory-mb"
+            )
         else:
             self._count()
         for side, rows in (("training", self.train_rows), ("held-out", self.heldout_rows if heldout else 1)):
@@ -108,12 +131,21 @@ class RowsDataModule(pl.LightningDataModule):
 
     def val_dataloader(self) -> "HeldOutBatches | list[Batch]":
         """An iterable of the held-out batches, in file order; empty if no games are held out."""
-        return HeldOutBatches(self) if self.heldout else []
+        return HeldOutBatches(self) if self.measures else []
 
     @property
     def steps_per_epoch(self) -> int:
         """Training batches of an epoch; the last may be smaller."""
-        return -(-self.train_rows // self.batch_size)
+        return self._overfit or -(-self.epoch_rows // self.batch_size)
+
+    @property
+    def measures(self) -> bool:
+        """Whether there is something to measure on while training."""
+        return bool(self.heldout or self._overfit)
+
+    def overfit(self, batches: int) -> None:
+        """Let every epoch be the same first batches, and measure on them; 0: not."""
+        self._overfit = min(batches, -(-self.epoch_rows // self.batch_size))
 
     def resume_at(self, epoch: int, batch: int) -> None:
         """Let training go on in `epoch` (from 0) after `batch` of its batches."""
@@ -147,6 +179,12 @@ class RowsDataModule(pl.LightningDataModule):
 
     def epoch(self, number: int, skip: int = 0) -> Iterator[Batch]:
         """The training batches of one epoch, without the first `skip`."""
+        if self._overfit:
+            yield from itertools.islice(self._shuffled(0), skip, self._overfit)
+        else:
+            yield from self._shuffled(number, skip)
+
+    def _shuffled(self, number: int, skip: int = 0) -> Iterator[Batch]:
         rng = np.random.default_rng([self.seed & 0xFFFFFFFF, number])
         if not self.in_memory:
             for i, batch in enumerate(self._streamed(rng)):
@@ -154,7 +192,12 @@ class RowsDataModule(pl.LightningDataModule):
                     yield batch
             return
         rows = self._memory["train"]
-        order = rng.permutation(len(rows))[skip * self.batch_size :]
+        drawn = [
+            start + _draw(stop - start, weight, rng)
+            for (start, stop), weight in zip(self._spans, self.weights, strict=True)
+        ]
+        pool = np.concatenate(drawn)
+        order = pool[rng.permutation(len(pool))][skip * self.batch_size :]
         block = self.batch_size * max(1, _BLOCK_ROWS // self.batch_size)
         for start in range(0, len(order), block):
             yield from _cut(self._tensors(rows.take(order[start : start + block])), self.batch_size)
@@ -164,8 +207,10 @@ class RowsDataModule(pl.LightningDataModule):
         pool: list[Rows] = []
         waiting = 0
         order = rng.permutation(len(self.files.groups)).tolist()
-        for i, block in enumerate(self.files.blocks(order)):
+        for i, (at, block) in enumerate(zip(order, self.files.blocks(order), strict=True)):
             rows = self._side(block, "train")
+            weight = self.weights[self.files.files.index(self.files.groups[at][0])]
+            rows = rows.take(_draw(len(rows), weight, rng))
             pool.append(rows)
             waiting += len(rows)
             last = i + 1 == len(order)
@@ -182,18 +227,30 @@ class RowsDataModule(pl.LightningDataModule):
             waiting = len(pool[0])
 
     def _load(self) -> None:
-        parts: dict[Split, list[Rows]] = {"train": [], "heldout": []}
-        for block in self.files.blocks():
-            for side in parts:
-                parts[side].append(self._side(block, side))
-        self._memory = {side: concatenate(blocks) for side, blocks in parts.items()}
+        sides: dict[Split, list[Rows]] = {"train": [], "heldout": []}
+        self._spans: list[tuple[int, int]] = []
+        start = 0
+        for file in self.files.files:
+            blocks = [file.read(group) for group in range(len(file.group_rows))]
+            train = merge_positions(concatenate([self._side(b, "train") for b in blocks]), self.positions)
+            self._spans.append((start, start + len(train)))
+            start += len(train)
+            sides["train"].append(train)
+            sides["heldout"] += [self._side(block, "heldout") for block in blocks]
+        self._memory = {side: concatenate(parts) for side, parts in sides.items()}
         self.train_rows, self.heldout_rows = len(self._memory["train"]), len(self._memory["heldout"])
+        self.epoch_rows = sum(
+            _drawn(stop - start, weight)
+            for (start, stop), weight in zip(self._spans, self.weights, strict=True)
+        )
 
     def _count(self) -> None:
-        self.heldout_rows = sum(
-            int(held_out(file.games(group), self.split_seed, self.heldout).sum())
-            for file, group in self.files.groups
-        )
+        self.heldout_rows = self.epoch_rows = 0
+        for file, group in self.files.groups:
+            games = file.games(group)
+            out = int(held_out(games, self.split_seed, self.heldout).sum())
+            self.heldout_rows += out
+            self.epoch_rows += _drawn(len(games) - out, self.weights[self.files.files.index(file)])
         self.train_rows = self.files.rows - self.heldout_rows
 
     def _side(self, rows: Rows, split: Split) -> Rows:
@@ -203,7 +260,7 @@ class RowsDataModule(pl.LightningDataModule):
         return rows.take(np.flatnonzero(out if split == "heldout" else ~out))
 
     def _tensors(self, rows: Rows) -> Batch:
-        return to_batch(rows, searched=self.files.selfplay)
+        return to_batch(rows, searched=self.files.selfplay or self.positions == "average")
 
 
 class TrainBatches:
@@ -219,13 +276,13 @@ class TrainBatches:
 
 
 class HeldOutBatches:
-    """The held-out batches in file order."""
+    """What is measured on: the held-out batches in file order, or those of `overfit`."""
 
     def __init__(self, data: RowsDataModule) -> None:
         self.data = data
 
     def __iter__(self) -> Iterator[Batch]:
-        return self.data.batches("heldout")
+        return self.data.epoch(0) if self.data._overfit else self.data.batches("heldout")
 
 
 def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:
@@ -242,6 +299,7 @@ def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:
         "quiet": rows.quiet,
         "legal": rows.legal,
         "label": rows.label.astype(np.int64),
+        "ply": rows.ply,
         "z": z,
         "z_known": rows.z_known,
     }
@@ -261,3 +319,16 @@ def _cut(block: Batch, size: int) -> Iterator[Batch]:
     rows = len(block["label"])
     for start in range(0, rows, size):
         yield {name: tensor[start : start + size] for name, tensor in block.items()}
+
+
+def _drawn(rows: int, weight: float) -> int:
+    """How many of `rows` rows an epoch takes, counted as often as it takes them."""
+    return int(weight) * rows + round((weight - int(weight)) * rows)
+
+
+def _draw(rows: int, weight: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Which rows an epoch takes: all of them as often as the whole part of the weight says, and a random
+    share."""
+    whole = np.tile(np.arange(rows), int(weight))
+    rest = _drawn(rows, weight) - len(whole)
+    return np.concatenate([whole, rng.permutation(rows)[:rest]]) if rest else whole

@@ -68,8 +68,9 @@ class Rows:
     """`[N, 16]` uint8, little-endian bits: bit i of the 128 = label i is legal."""
     label: Bytes
     """`[N]` uint8, the label played."""
-    z: NDArray[np.int8]
-    """`[N]` int8, result for the mover, 0 where it is not known."""
+    z: NDArray[np.int8] | NDArray[np.float32]
+    """`[N]` int8, result for the mover, 0 where it is not known; a float32 mean where positions were
+    merged."""
     z_known: NDArray[np.bool_]
     """`[N]` bool, whether the result is known."""
     q: NDArray[np.float32] | None = None

@@ -12,12 +12,20 @@ stored in checkpoints, and changes when a plane does.
 Version history:
     grid-1: one plane of -3, -1, 0, 1, 3.
     planes-1: own men, own kings, the other's men, the other's kings, empty, odd rows, jumper, quiet / 80.
+    moves-1: planes-1, and for each direction whether the piece may hop there.
+    tactics-1: moves-1, and for each direction what that hop changes in material by force, and whether it
+    loses:
+        by the captures that follow it, and by the best two plies and the captures after those.
+    tactics4-1: the same, and by the best four plies.
 """
 
 from typing import ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from ckai.game.squares import LABELS, SQUARES, neighbour
 
 ROWS, COLUMNS = 8, 4
 QUIET_SCALE = 80.0
@@ -25,13 +33,26 @@ QUIET_SCALE = 80.0
 
 
 class Encoding(nn.Module):
-    """Rows to planes; knows its number of planes and its version."""
+    """Rows to planes; knows its number of planes and its version.
+
+    Attributes:
+        EXTRA: bytes of a position that tensors cannot compute, see `extra`.
+    """
 
     VERSION: ClassVar[str]
     PLANES: ClassVar[int]
+    EXTRA: ClassVar[int] = 0
 
-    def forward(self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype) -> Tensor:
-        """`[B, PLANES, 8, 4]` of `dtype`; see the module's page for the inputs."""
+    def extra(self, board: Tensor, jumper: Tensor) -> Tensor | None:
+        """`[B, EXTRA]` int8, computed on the CPU and brought to the device of `board`; None if there is
+        nothing."""
+        return None
+
+    def forward(
+        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+    ) -> Tensor:
+        """`[B, PLANES, 8, 4]` of `dtype`; see the module's page for the inputs, `extra` is computed if
+        missing."""
         raise NotImplementedError
 
 
@@ -41,7 +62,9 @@ class GridEncoding(Encoding):
     VERSION = "grid-1"
     PLANES = 1
 
-    def forward(self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype) -> Tensor:
+    def forward(
+        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+    ) -> Tensor:
         """`[B, 1, 8, 4]`."""
         return board.to(dtype).view(-1, 1, ROWS, COLUMNS)
 
@@ -68,11 +91,112 @@ class PlanesEncoding(Encoding):
         self.register_buffer("parity", (torch.arange(32) // COLUMNS % 2).view(1, 1, 32), persistent=False)
         self.register_buffer("squares", torch.arange(32, dtype=torch.int8).view(1, 32), persistent=False)
 
-    def forward(self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype) -> Tensor:
+    def forward(
+        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+    ) -> Tensor:
         """`[B, 8, 8, 4]`, everything in [0, 1]; quiet is cut at 80."""
         size = board.shape[0]
         pieces = (board.unsqueeze(1) == self.values).to(dtype)
         parity = self.parity.to(dtype).expand(size, 1, 32)
         going_on = (jumper.view(-1, 1) == self.squares).to(dtype).unsqueeze(1)
         count = (quiet.to(dtype) / QUIET_SCALE).clamp(max=1.0).view(-1, 1, 1).expand(size, 1, 32)
-        return torch.cat([pieces, parity, going_on, count], 1).view(size, self.PLANES, ROWS, COLUMNS)
+        return torch.cat([pieces, parity, going_on, count], 1).view(
+            size, PlanesEncoding.PLANES, ROWS, COLUMNS
+        )
+
+
+class MovesEncoding(PlanesEncoding):
+    """The planes, and four more: whether the piece on a square may hop in each direction.
+
+    Captures are compulsory, and between hops only the jumper may move: rules that the other encodings
+    leave to be learned.
+    """
+
+    VERSION = "moves-1"
+    PLANES = PlanesEncoding.PLANES + 4
+
+    near: Tensor
+    far: Tensor
+    up: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name, distance in (("near", 1), ("far", 2)):
+            # Off the board is index 32, a square of its own.
+            to = [[neighbour(i, d, distance) % (SQUARES + 1) for i in range(SQUARES)] for d in range(4)]
+            self.register_buffer(name, torch.tensor(to).view(-1), persistent=False)
+        up = torch.tensor([True, False, False, True]).view(1, 4, 1)
+        self.register_buffer("up", up, persistent=False)
+
+    def legal(self, board: Tensor, jumper: Tensor) -> Tensor:
+        """`[B, 4, 32]` bool, whether the piece on a square may hop in each direction."""
+        padded = torch.nn.functional.pad(board, (0, 1), value=9)  # off the board is neither empty nor a piece
+        near = padded.index_select(1, self.near).view(-1, 4, SQUARES)
+        far = padded.index_select(1, self.far).view(-1, 4, SQUARES)
+        mine = board.unsqueeze(1)
+        goes = (mine == 3) | ((mine == 1) & ~self.up)
+        step = goes & (near == 0)
+        going_on = jumper.view(-1, 1)
+        may_jump = ((going_on < 0) | (going_on == self.squares)).unsqueeze(1)
+        jump = goes & (near < 0) & (far == 0) & may_jump
+        must = jump.flatten(1).any(1).view(-1, 1, 1)
+        return jump | (step & ~must)
+
+    def forward(
+        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+    ) -> Tensor:
+        """`[B, 12, 8, 4]`, everything in [0, 1]."""
+        planes = super().forward(board, jumper, quiet, dtype)
+        return torch.cat([planes, self.legal(board, jumper).to(dtype).view(-1, 4, ROWS, COLUMNS)], 1)
+
+
+class TacticsEncoding(MovesEncoding):
+    """The moves, and what each wins or loses by force (`ckai.models.tactics`): a glance ahead on material."""
+
+    VERSION = "tactics-1"
+    DEPTHS: ClassVar[tuple[int, ...]] = (0, 2)
+    """Plies searched after the hop; each depth has planes of its own."""
+    PLANES = MovesEncoding.PLANES + 8 * 2
+    EXTRA = LABELS * 2
+
+    SCALE = 6.0
+    """Half men that fill a plane: three men."""
+
+    def extra(self, board: Tensor, jumper: Tensor) -> Tensor:
+        """`[B, 128 * depths]` int8: the change of material that each hop brings, in half men."""
+        from ckai.models.tactics import material_changes
+
+        boards = np.ascontiguousarray(board.cpu().numpy())
+        jumpers = np.ascontiguousarray(jumper.cpu().numpy())
+        found = [material_changes(boards, jumpers, depth) for depth in self.DEPTHS]
+        return torch.from_numpy(np.concatenate(found, 1)).to(board.device)
+
+    def forward(
+        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+    ) -> Tensor:
+        """`[B, PLANES, 8, 4]`, everything in [-1, 1]."""
+        if extra is None:
+            extra = self.extra(board, jumper)
+        changes = extra.view(-1, len(self.DEPTHS), SQUARES, 4).transpose(2, 3)
+        changes = changes.reshape(-1, len(self.DEPTHS) * 4, ROWS, COLUMNS)
+        amount = (changes.to(dtype) / self.SCALE).clamp(-1.0, 1.0)
+        return torch.cat([super().forward(board, jumper, quiet, dtype), amount, (changes < 0).to(dtype)], 1)
+
+
+class DeepTacticsEncoding(TacticsEncoding):
+    """A longer glance ahead: some 35 us a position instead of 4, for networks that take longer than that."""
+
+    VERSION = "tactics4-1"
+    DEPTHS = (0, 2, 4)
+    PLANES = MovesEncoding.PLANES + 8 * 3
+    EXTRA = LABELS * 3
+
+
+ENCODINGS: dict[str, type[Encoding]] = {
+    "grid": GridEncoding,
+    "planes": PlanesEncoding,
+    "moves": MovesEncoding,
+    "tactics": TacticsEncoding,
+    "tactics4": DeepTacticsEncoding,
+}
+"""By the name that a network's settings have."""

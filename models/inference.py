@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from ckai.game.squares import LABELS
+from ckai.models.encodings import Encoding
 from ckai.models.registry import Network
 
 POSITION_BYTES = 34
@@ -63,18 +64,40 @@ class Evaluator(Protocol):
 
 
 class Rows(nn.Module):
-    """A network with one input, the bytes of the positions `[B, 34]` int8, as backends convert it."""
+    """A network with one input, bytes, as backends convert it: positions and what its encoding computes of
+    them."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
+        self.width = POSITION_BYTES + network.encode.EXTRA
+        """Bytes of a row."""
 
     def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """`[B, 34]` to scores `[B, 128]` and values `[B]`."""
+        """`[B, width]` int8, see `widen`, to scores `[B, 128]` and values `[B]`."""
         logits, values = self.network(
-            rows[:, :JUMPER_BYTE], rows[:, JUMPER_BYTE], rows[:, QUIET_BYTE].to(torch.int16)
+            rows[:, :JUMPER_BYTE],
+            rows[:, JUMPER_BYTE],
+            rows[:, QUIET_BYTE].to(torch.int16),
+            rows[:, POSITION_BYTES:] if self.network.encode.EXTRA else None,
         )
         return logits, values
+
+
+def exact_copy(network: Network) -> Rows:
+    """A copy in float32 on the CPU, in evaluation mode and without gradients, as backends convert it."""
+    mine = copy.deepcopy(network).to(device="cpu", dtype=torch.float32).eval().requires_grad_(False)
+    return Rows(mine).eval()
+
+
+def widen(boards: Boards, encoding: Encoding) -> Boards:
+    """Positions `[B, 34]` with the bytes that an encoding computes of them, `[B, 34 + EXTRA]` int8."""
+    if not encoding.EXTRA:
+        return boards
+    rows = torch.from_numpy(boards)
+    extra = encoding.extra(rows[:, :JUMPER_BYTE], rows[:, JUMPER_BYTE])
+    assert extra is not None
+    return np.concatenate([boards, extra.numpy()], 1)
 
 
 class TorchEvaluator:
@@ -130,7 +153,8 @@ class TorchEvaluator:
         """See `Evaluator.evaluate`; without output arrays the result is torch's own memory."""
         check_boards(boards, out_logits, out_values)
         with torch.inference_mode():
-            logits, values = self._rows(torch.from_numpy(boards).to(self.device, non_blocking=True))
+            rows = torch.from_numpy(widen(boards, self.network.encode))
+            logits, values = self._rows(rows.to(self.device, non_blocking=True))
             return _deliver(logits, out_logits), _deliver(values, out_values)
 
     def close(self) -> None:

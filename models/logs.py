@@ -6,11 +6,11 @@ continued training neither loses nor doubles a line.
 
 import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-Row = dict[str, float]
+Row = Mapping[str, Any]
 
 
 def write_csv(path: Path, history: Sequence[Row]) -> None:
@@ -41,7 +41,7 @@ def write_tensorboard(writer: Any, row: Row) -> None:
     for name, value in row.items():
         side, _, rest = name.partition("_")
         tag = f"{rest}/{side}" if side in ("train", "heldout") else name
-        if name != "epoch":
+        if name != "epoch" and not isinstance(value, str):
             writer.add_scalar(tag, value, int(row["epoch"]))
     writer.flush()
 

@@ -4,7 +4,7 @@ All shares are in [0, 1]; values and results are the mover's. Names of the repor
 
     rows              rows measured
     top1 .. top5      the move played is among the k highest raw scores, illegal labels included
-    top1_legal, top5_legal   the same among the legal labels
+    top1_legal .. top5_legal the same among the legal labels
     forced            share of rows with a single legal label
     top1_unforced     top1_legal where there were two or more legal labels
     top1_unseen       top1 on positions (board and jumper) that the training side does not hold
@@ -13,13 +13,17 @@ All shares are in [0, 1]; values and results are the mover's. Names of the repor
     illegal_probability      mean probability on illegal labels
     random_legal      expected share right for a legal label drawn at random
     policy_loss       mean cross-entropy of the raw scores; policy_loss_legal among the legal labels
-    value_rows        rows with a known result
+    policy_calibration_error mean distance between the first legal label's probability and how often it is
+    right value_rows        rows with a known result
     value_mse         mean (value - z)^2 on them
     value_mse_constant       the same for the best constant: what a value head must beat
     value_sign        share of decided games whose winner the value's sign names
+    value_sorted      chance that a won row has a higher value than a lost one (area under the ROC curve)
+    value_calibration_error  mean distance between the value and the mean result of rows with such a value
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,6 +35,15 @@ from ckai.datasets.split import position_keys
 from ckai.models.registry import Network
 
 _TOPS = (1, 2, 3, 5)
+PLIES, LAST_PHASE = 10, 100
+"""Plies of a phase of the game; the last begins at ply 100 and has all that follow."""
+PIECES = (4, 8, 12, 16, 20, 24)
+"""Most pieces on the board of each group."""
+BINS = 10
+"""Of a calibration: equal parts of [0, 1] or [-1, 1]."""
+
+Numbers = NDArray[Any]
+Report = dict[str, Any]
 
 
 def unpack_legal(legal: Tensor) -> Tensor:
@@ -53,7 +66,7 @@ def rank_of(scores: Tensor, label: Tensor) -> Tensor:
 
 
 class Metrics:
-    """Sums over batches; `report` divides them."""
+    """Some numbers of every row; `report` and `breakdown` sum them up."""
 
     def __init__(self, seen: NDArray[np.uint64] | None = None) -> None:
         """Start from nothing.
@@ -62,8 +75,7 @@ class Metrics:
             seen: sorted keys of the training side's positions; without them nothing is said of unseen ones.
         """
         self._seen = seen
-        self._sums: dict[str, Tensor] = {}
-        self._rows = 0
+        self._parts: list[dict[str, Tensor]] = []
 
     def update(self, logits: Tensor, value: Tensor, batch: dict[str, Tensor]) -> None:
         """Add a batch.
@@ -76,74 +88,131 @@ class Metrics:
         logits, value = logits.float(), value.float()
         label, legal = batch["label"], unpack_legal(batch["legal"])
         masked = logits.masked_fill(~legal, -torch.inf)
-        rank, rank_legal = rank_of(logits, label), rank_of(masked, label)
-        choices = legal.sum(1)
-        several = choices > 1
         log_p, log_p_legal = functional.log_softmax(logits, 1), functional.log_softmax(masked, 1)
-        add = self._add
-        for k in _TOPS:
-            add(f"top{k}", rank < k)
-        add("top1_legal", rank_legal < 1)
-        add("top5_legal", rank_legal < 5)
-        add("unforced", several)
-        add("top1_unforced", (rank_legal < 1) & several)
-        add("illegal_top1", ~legal.gather(1, logits.argmax(1, keepdim=True)))
-        add("illegal_probability", log_p.exp().masked_fill(legal, 0).sum(1))
-        add("random_legal", 1 / choices)
-        add("policy_loss", -log_p.gather(1, label.unsqueeze(1)))
-        add("policy_loss_legal", -log_p_legal.gather(1, label.unsqueeze(1)))
-        known, z = batch["z_known"], batch["z"]
-        add("value_rows", known)
-        add("value_error", torch.where(known, (value - z) ** 2, 0))
-        add("z", torch.where(known, z, 0))
-        add("z2", torch.where(known, z * z, 0))
-        decided = known & (z != 0)
-        add("decided", decided)
-        add("value_sign", decided & (value * z > 0))
-        if self._seen is not None:
-            keys = position_keys(batch["board"].cpu().numpy(), batch["jumper"].cpu().numpy())
-            unseen = torch.from_numpy(~is_in(keys, self._seen)).to(label.device)
-            add("unseen", unseen)
-            add("top1_unseen", (rank < 1) & unseen)
-            add("top1_legal_unseen", (rank_legal < 1) & unseen)
-        self._rows += len(label)
+        self._parts.append(
+            {
+                "rank": rank_of(logits, label),
+                "rank_legal": rank_of(masked, label),
+                "choices": legal.sum(1),
+                "illegal_top1": ~legal.gather(1, logits.argmax(1, keepdim=True))[:, 0],
+                "illegal_probability": log_p.exp().masked_fill(legal, 0).sum(1),
+                "policy_loss": -log_p.gather(1, label.unsqueeze(1))[:, 0],
+                "policy_loss_legal": -log_p_legal.gather(1, label.unsqueeze(1))[:, 0],
+                "confidence": log_p_legal.max(1).values.exp(),
+                "value": value,
+                **{name: batch[name] for name in ("z", "z_known", "ply", "board", "jumper")},
+            }
+        )
 
-    def _add(self, name: str, values: Tensor) -> None:
-        total = values.sum(dtype=torch.float64)
-        self._sums[name] = self._sums[name] + total if name in self._sums else total
+    def columns(self) -> dict[str, Numbers]:
+        """The numbers of every row by name, `[rows]` each; `pieces` are those on the board."""
+        names = self._parts[0] if self._parts else []
+        found: dict[str, Numbers] = {
+            name: torch.cat([part[name] for part in self._parts]).cpu().numpy() for name in names
+        }
+        if found:
+            board, jumper = found.pop("board"), found.pop("jumper")
+            found["pieces"] = (board != 0).sum(1)
+            if self._seen is not None:
+                found["unseen"] = ~is_in(position_keys(board, jumper), self._seen)
+        return found
 
-    def report(self) -> dict[str, float | int]:
+    def report(self) -> Report:
         """The numbers by name, see the module's page; a share of no rows is left out."""
-        s = {name: float(total) for name, total in self._sums.items()}
-        out: dict[str, float | int] = {"rows": self._rows}
-        if not self._rows:
-            return out
-        n = self._rows
-        for name in ("top1", "top2", "top3", "top5", "top1_legal", "top5_legal"):
-            out[name] = s[name] / n
-        out["forced"] = 1 - s["unforced"] / n
-        if s["unforced"]:
-            out["top1_unforced"] = s["top1_unforced"] / s["unforced"]
-        if self._seen is not None:
-            out["unseen"] = s["unseen"] / n
-            if s["unseen"]:
-                out["top1_unseen"] = s["top1_unseen"] / s["unseen"]
-                out["top1_legal_unseen"] = s["top1_legal_unseen"] / s["unseen"]
-        for name in (
-            "illegal_top1",
-            "illegal_probability",
-            "random_legal",
-            "policy_loss",
-            "policy_loss_legal",
-        ):
-            out[name] = s[name] / n
-        out["value_rows"] = known = int(s["value_rows"])
-        if known:
-            out["value_mse"] = s["value_error"] / known
-            out["value_mse_constant"] = s["z2"] / known - (s["z"] / known) ** 2
-        if s["decided"]:
-            out["value_sign"] = s["value_sign"] / s["decided"]
-        return out
+        columns = self.columns()
+        return {"rows": 0} if not columns else summary(columns)
+
+    def breakdown(self) -> Report:
+        """The same by phase of the game and by pieces, and how far probabilities and values can be trusted.
+
+        Returns:
+            `by_ply`, `by_pieces`: a list of `from`, `to` (both included), `rows`, and the shares that say
+            most; `policy_calibration`: `confidence`, `right`, `rows` of the first legal label's
+            probability, in ten parts of [0, 1]; `value_calibration`: `value`, `z`, `rows` in ten parts of
+            [-1, 1].
+        """
+        c = self.columns()
+        if not c:
+            return {}
+        known = c["z_known"]
+        right = _calibration(c["confidence"], c["rank_legal"] < 1, 0.0)
+        ends = _calibration(c["value"][known], c["z"][known], -1.0)
+        phases = [(low, low + PLIES - 1) for low in range(0, LAST_PHASE, PLIES)]
+        phases.append((LAST_PHASE, max(LAST_PHASE, int(c["ply"].max()))))
+        pieces = [(low + 1, high) for low, high in zip((0, *PIECES), PIECES, strict=False)]
+        return {
+            "by_ply": _groups(c, "ply", phases),
+            "by_pieces": _groups(c, "pieces", pieces),
+            "policy_calibration": [{"confidence": x, "right": y, "rows": n} for x, y, n in right],
+            "value_calibration": [{"value": x, "z": y, "rows": n} for x, y, n in ends],
+        }
+
+
+def summary(c: dict[str, Numbers]) -> Report:
+    """The report of rows given as columns, at least one row; see the module's page."""
+    n = len(c["rank"])
+    out: Report = {"rows": n}
+    for suffix, rank in (("", c["rank"]), ("_legal", c["rank_legal"])):
+        out |= {f"top{k}{suffix}": float((rank < k).mean()) for k in _TOPS}
+    several = c["choices"] > 1
+    out["forced"] = float(1 - several.mean())
+    first = c["rank_legal"] < 1
+    if several.any():
+        out["top1_unforced"] = float(first[several].mean())
+    if "unseen" in c:
+        unseen = c["unseen"]
+        out["unseen"] = float(unseen.mean())
+        if unseen.any():
+            out["top1_unseen"] = float((c["rank"] < 1)[unseen].mean())
+            out["top1_legal_unseen"] = float(first[unseen].mean())
+    out["random_legal"] = float((1 / c["choices"]).mean())
+    for name in ("illegal_top1", "illegal_probability", "policy_loss", "policy_loss_legal"):
+        out[name] = float(c[name].mean(dtype=np.float64))
+    out["policy_calibration_error"] = _calibration_error(_calibration(c["confidence"], first, 0.0))
+    known = c["z_known"]
+    out["value_rows"] = int(known.sum())
+    if known.any():
+        value, z = c["value"][known].astype(np.float64), c["z"][known].astype(np.float64)
+        out["value_mse"] = float(((value - z) ** 2).mean())
+        out["value_mse_constant"] = float(z.var())
+        out["value_calibration_error"] = _calibration_error(_calibration(value, z, -1.0))
+        won, lost = value[z > 0], value[z < 0]
+        if len(won) + len(lost):
+            out["value_sign"] = float(((won > 0).sum() + (lost < 0).sum()) / (len(won) + len(lost)))
+        if len(won) and len(lost):
+            out["value_sorted"] = sorted_share(won, lost)
+    return out
+
+
+def sorted_share(high: Numbers, low: Numbers) -> float:
+    """Chance that a number of `high` is above one of `low`, a tie counted half: the Mann-Whitney
+    statistic."""
+    low = np.sort(low)
+    below = np.searchsorted(low, high, "left") + np.searchsorted(low, high, "right")
+    return float(below.mean(dtype=np.float64) / 2 / len(low))
+
+
+def _groups(c: dict[str, Numbers], name: str, ranges: list[tuple[int, int]]) -> list[Report]:
+    kept = ("rows", "top1_legal", "top5_legal", "top1_unforced", "random_legal", "value_mse", "value_sorted")
+    found = []
+    for low, high in ranges:
+        inside = (c[name] >= low) & (c[name] <= high)
+        if inside.any():
+            part = summary({key: column[inside] for key, column in c.items()})
+            found.append({"from": low, "to": high} | {key: part[key] for key in kept if key in part})
+    return found
+
+
+def _calibration(said: Numbers, came: Numbers, low: float) -> list[tuple[float, float, int]]:
+    """Mean of what was said, mean of what came, and rows, of each part of [low, 1] that has any."""
+    part = np.clip(((said - low) / (1 - low) * BINS).astype(np.int64), 0, BINS - 1)
+    rows = np.bincount(part, minlength=BINS)
+    total = np.bincount(part, said, BINS), np.bincount(part, came, BINS)
+    return [(float(total[0][i] / n), float(total[1][i] / n), int(n)) for i, n in enumerate(rows) if n]
+
+
+def _calibration_error(bins: list[tuple[float, float, int]]) -> float:
+    return sum(abs(x - y) * n for x, y, n in bins) / max(1, sum(n for _, _, n in bins))
 
 
 def is_in(keys: NDArray[np.uint64], sorted_keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
@@ -161,8 +230,8 @@ def measure(
     *,
     seen: NDArray[np.uint64] | None = None,
     device: str | torch.device = "cpu",
-) -> dict[str, float | int]:
-    """Report on a network over batches; its mode and weights are left as they are.
+) -> Metrics:
+    """Look at batches with a network; its mode and weights are left as they are.
 
     Args:
         network: on `device` already.
@@ -175,8 +244,10 @@ def measure(
     network.eval()
     with torch.inference_mode():
         for batch in batches:
+            extra = network.encode.extra(batch["board"], batch["jumper"])
             moved = {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
-            logits, value = network(moved["board"], moved["jumper"], moved["quiet"])
+            looked = None if extra is None else extra.to(device)
+            logits, value = network(moved["board"], moved["jumper"], moved["quiet"], looked)
             metrics.update(logits, value, moved)
     network.train(training)
-    return metrics.report()
+    return metrics

@@ -1,6 +1,5 @@
 """Networks in ONNX Runtime: the extra `onnx`."""
 
-import copy
 import io
 import os
 import warnings
@@ -10,13 +9,13 @@ import numpy as np
 import torch
 
 from ckai.models.inference import (
-    POSITION_BYTES,
     Boards,
     Floats,
-    Rows,
     check_boards,
+    exact_copy,
     give_arrays,
     import_extra,
+    widen,
 )
 from ckai.models.registry import Network
 
@@ -46,6 +45,7 @@ class OnnxRuntimeEvaluator:
         self._session: Any = runtime.InferenceSession(
             export_onnx(network), options, providers=["CPUExecutionProvider"]
         )
+        self._encoding = network.encode
         self.name = f"{network.architecture}, onnxruntime float32, cpu"
 
     def evaluate(
@@ -55,7 +55,8 @@ class OnnxRuntimeEvaluator:
         check_boards(boards, out_logits, out_values)
         logits, values = give_arrays(len(boards), out_logits, out_values)
         if len(boards):
-            found = self._session.run(["logits", "values"], {"boards": np.ascontiguousarray(boards)})
+            rows = np.ascontiguousarray(widen(boards, self._encoding))
+            found = self._session.run(["logits", "values"], {"boards": rows})
             logits[:], values[:] = found
         return logits, values
 
@@ -65,14 +66,17 @@ class OnnxRuntimeEvaluator:
 
 
 def export_onnx(network: Network) -> bytes:
-    """A network as an ONNX file: `boards` int8 `[B, 34]` in, `logits` and `values` out; needs `onnx`."""
-    rows = Rows(copy.deepcopy(network).to(device="cpu", dtype=torch.float32).eval()).requires_grad_(False)
+    """A network as an ONNX file: `boards` int8 `[B, width]` in, `logits` and `values` out; needs `onnx`.
+
+    The width is that of `ckai.models.inference.Rows`.
+    """
+    rows = exact_copy(network)
     file = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(
             rows,
-            (torch.zeros(4, POSITION_BYTES, dtype=torch.int8),),
+            (torch.zeros(4, rows.width, dtype=torch.int8),),
             file,  # type: ignore[arg-type]
             input_names=["boards"],
             output_names=["logits", "values"],

@@ -1,20 +1,20 @@
 """Networks in OpenVINO, Intel's inference library for CPUs: the extra `openvino`."""
 
-import copy
 import warnings
 from typing import Any
 
 import torch
 
 from ckai.models.inference import (
-    POSITION_BYTES,
     BackendError,
     Boards,
     Floats,
     Rows,
     check_boards,
+    exact_copy,
     give_arrays,
     import_extra,
+    widen,
 )
 from ckai.models.registry import Network
 
@@ -53,7 +53,8 @@ class OpenVINOEvaluator:
         if bf16 and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
             raise BackendError("evaluator openvino-bf16: this CPU has no bfloat16; use openvino")
         # The converted model may share the weights' memory: the copy lives as long as it does.
-        self._network, self._model = _convert(openvino, network) if like is None else like.converted
+        self._rows, self._model = convert(openvino, network) if like is None else like.converted
+        self._encoding = self._rows.network.encode
         precision = "bf16" if bf16 else "f32"
         settings = {
             "INFERENCE_PRECISION_HINT": precision,
@@ -81,8 +82,9 @@ class OpenVINOEvaluator:
             request = self._compiled.create_infer_request()
         # Into the request's own memory: OpenVINO corrupts the heap at times where it is lent ours.
         tensor = request.get_input_tensor(0)
-        tensor.shape = [padded(size), POSITION_BYTES]
-        tensor.data[:size] = boards
+        rows = widen(boards, self._encoding)
+        tensor.shape = [padded(size), rows.shape[1]]
+        tensor.data[:size] = rows
         tensor.data[size:] = 0
         request.infer()
         logits[:] = request.get_output_tensor(0).data[:size]
@@ -91,9 +93,9 @@ class OpenVINOEvaluator:
         return logits, values
 
     @property
-    def converted(self) -> tuple[Network, Any]:
+    def converted(self) -> tuple[Rows, Any]:
         """The copy of the network and OpenVINO's model of it."""
-        return self._network, self._model
+        return self._rows, self._model
 
     def close(self) -> None:
         """Forget the compiled network."""
@@ -101,15 +103,23 @@ class OpenVINOEvaluator:
         self._compiled = None
 
 
-def _convert(openvino: Any, network: Network) -> tuple[Network, Any]:
-    mine = copy.deepcopy(network).to(device="cpu", dtype=torch.float32).eval().requires_grad_(False)
-    rows = torch.zeros(4, POSITION_BYTES, dtype=torch.int8)
-    shape = openvino.PartialShape([-1, POSITION_BYTES])
-    trace: Any = torch.jit.trace
+def trace(network: Network) -> tuple[Rows, Any]:
+    """An exact copy of a network, and TorchScript's trace of it: bytes in, see `Rows`."""
+    mine = exact_copy(network)
+    traced: Any = torch.jit.trace
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # Traced here, as OpenVINO would trace twice, to compare.
-        traced = trace(Rows(mine).eval(), (rows,), check_trace=False)
+        rows = torch.zeros(4, mine.width, dtype=torch.int8)
+        return mine, traced(mine, (rows,), check_trace=False)
+
+
+def convert(openvino: Any, network: Network) -> tuple[Rows, Any]:
+    """A copy of a network and OpenVINO's model of it, which may share the copy's memory."""
+    mine, traced = trace(network)  # traced here, as OpenVINO would trace twice, to compare
+    shape = openvino.PartialShape([-1, mine.width])
+    rows = torch.zeros(4, mine.width, dtype=torch.int8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         return mine, openvino.convert_model(traced, example_input=rows, input=[shape])
 
 

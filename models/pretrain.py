@@ -5,15 +5,17 @@ A run folder beside the output (`pretrained.ckpt` -> `pretrained.run/`) holds
     config.json   the settings and the data sets' fingerprints
     last.ckpt     the newest state, written at each epoch's end and every minute
     metrics.csv   one line an epoch; curves.png the same as a plot; tensorboard/ for TensorBoard
+    filters.png   the first layer's filters, at the end
 """
 
 import json
 import os
 import platform
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from typing import Any
 import torch
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.models import logs
+from ckai.models import logs, plots
 from ckai.models.checkpoint import Checkpoint, CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.config import PretrainConfig
 from ckai.models.metrics import measure
@@ -65,7 +67,8 @@ def pretrain(
 ) -> PretrainResult:
     """Train a network on rows, measure it on the held-out games and write its checkpoint.
 
-    The weights of the epoch with the lowest held-out policy loss are kept. Called again after a kill it
+    The weights of the epoch with the lowest held-out policy loss (among legal moves, where the loss leaves
+    out the others) are kept. Called again after a kill it
     continues; called again after it finished, with the same settings and data, it reports what is there.
 
     Args:
@@ -93,6 +96,8 @@ def pretrain(
         split_seed=config.split_seed,
         seed=config.train.seed,
         memory_mb=memory_mb,
+        positions=config.positions,
+        weights=config.weights,
     )
     run = run_folder(output)
     settings = _describe(config, network, data)
@@ -115,14 +120,13 @@ def pretrain(
         _write_json(run / "config.json", settings)
     info = _info(config, data, run_id)
     state = _train(network, data, config, state, run, info, save_seconds, progress, say)
-    if state["best_weights"] is not None:
-        network.load_state_dict(state["best_weights"])
     metrics = _final_metrics(network, data)
+    plots.plot_filters(run / "filters.png", network)
     info |= {
         "epochs": state["epoch"],
         "best_epoch": state["best_epoch"] + 1,
         "steps": state["step"],
-        "seconds": round(state["seconds"], 1),
+        "seconds": round(sum(_seconds(s) for s in [*state["stages"], state["history"]]), 1),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     save_checkpoint(output, network, metrics=metrics, info=info)
@@ -140,70 +144,146 @@ def _train(
     progress: Callable[[Progress], None] | None,
     say: Callable[[str], None],
 ) -> State:
-    history = state["history"] if state else []
-    written = len(history)
-    title = f"{config.model}, {data.train_rows:,} rows"
-    writer = logs.tensorboard_writer(run / "tensorboard", history)
-    if writer is None:
-        say("TensorBoard is not installed and its log left out; metrics.csv holds the same numbers")
-    if history:
-        logs.write_csv(run / "metrics.csv", history)
-    plotted = time.monotonic()
+    """All stages of a network, from where `state` says; each ends with its best weights in the network."""
+    stages = network.stages()
+    log = _Log(run, config, stages, data.train_rows, say)
+    done: list[list[dict[str, float]]] = list(state["stages"]) if state else []
 
     def save(now: State) -> None:
-        nonlocal written, plotted
+        now["stages"] = done
         save_checkpoint(run / "last.ckpt", network, info=info, training=now)
-        if len(now["history"]) > written:
-            written = len(now["history"])
-            logs.write_csv(run / "metrics.csv", now["history"])
-            if writer is not None:
-                logs.write_tensorboard(writer, now["history"][-1])
-            say(describe_epoch(now["history"][-1], config.train.epochs))
-        if time.monotonic() - plotted > PLOT_SECONDS and written:
-            logs.plot_curves(run / "curves.png", now["history"], title)
-            plotted = time.monotonic()
+        log.update([*done, now["history"]])
 
     try:
-        state = train(
-            network,
-            data,
-            config.train,
-            state=state,
-            save=save,
-            save_seconds=save_seconds,
-            progress=progress,
-        )
-        logs.plot_curves(run / "curves.png", state["history"], title)
+        log.begin([*done, *([state["history"]] if state else [])])
+        for name, part in stages[len(done) :]:
+            if len(stages) > 1 and not (state and state["epoch"]):
+                say(f"stage {len(done) + 1} of {len(stages)}: {name}")
+            state = train(
+                part, data, config.train, state=state, save=save, save_seconds=save_seconds, progress=progress
+            )
+            if state["best_weights"] is not None:
+                part.load_state_dict(state["best_weights"])
+            if part is not network:
+                done = [*done, state["history"]]
+                state = None
+        assert state is not None
+        state["stages"] = done
+        log.draw([*done, state["history"]])
         return state
     finally:
-        if writer is not None:
-            writer.close()
+        log.close()
 
 
-def describe_epoch(row: Mapping[str, float], epochs: int) -> str:
-    """One line about an epoch of a history."""
+class _Log:
+    """What a run folder tells people while it grows."""
+
+    def __init__(
+        self,
+        run: Path,
+        config: PretrainConfig,
+        stages: Sequence[tuple[str, Network]],
+        rows: int,
+        say: Callable[[str], None],
+    ) -> None:
+        self.run, self.epochs, self.say = run, config.train.epochs, say
+        self.legal = config.train.loss.mask_illegal
+        self.names = [name for name, _ in stages]
+        self.title = f"{config.model}, {rows:,} rows"
+        self.writer: Any = None
+        self.written, self.drawn = 0, time.monotonic()
+
+    def rows(self, histories: Sequence[Sequence[dict[str, float]]]) -> list[dict[str, Any]]:
+        """The epochs of all stages in one list; with several stages each says its own, and epochs count
+        on."""
+        if len(self.names) == 1:
+            return [dict(row) for history in histories for row in history]
+        told: list[dict[str, Any]] = []
+        for name, history in zip(self.names, histories, strict=False):
+            before = len(told)
+            told += [{"stage": name, **row, "epoch": before + row["epoch"]} for row in history]
+        return told
+
+    def begin(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
+        """Write what a continued training brings with it."""
+        rows = self.rows(histories)
+        self.writer = logs.tensorboard_writer(self.run / "tensorboard", rows)
+        if self.writer is None:
+            self.say("TensorBoard is not installed and its log left out; metrics.csv holds the same numbers")
+        if rows:
+            logs.write_csv(self.run / "metrics.csv", rows)
+        self.written = len(rows)
+
+    def update(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
+        """Write a new epoch, if there is one."""
+        rows = self.rows(histories)
+        if len(rows) > self.written:
+            self.written = len(rows)
+            logs.write_csv(self.run / "metrics.csv", rows)
+            if self.writer is not None:
+                logs.write_tensorboard(self.writer, rows[-1])
+            self.say(describe_epoch(histories[-1][-1], self.epochs, legal=self.legal))
+        if rows and time.monotonic() - self.drawn > PLOT_SECONDS:
+            self.draw(histories)
+
+    def draw(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
+        """Draw the curves."""
+        logs.plot_curves(self.run / "curves.png", self.rows(histories), self.title)
+        self.drawn = time.monotonic()
+
+    def close(self) -> None:
+        """End TensorBoard's log."""
+        if self.writer is not None:
+            self.writer.close()
+
+
+def _seconds(history: Sequence[Mapping[str, float]]) -> float:
+    return history[-1]["seconds"] if history else 0.0
+
+
+def trial_run(
+    paths: Sequence[Path],
+    config: PretrainConfig,
+    *,
+    memory_mb: int = 1024,
+    progress: Callable[[Progress], None] | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> PretrainResult:
+    """`pretrain` with one epoch of one batch in a folder that is gone afterwards: does all of it run?"""
+    one = replace(config, train=replace(config.train, epochs=1, overfit=1, patience=0))
+    with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
+        output = Path(folder) / "trial.ckpt"
+        result = pretrain(paths, output, one, memory_mb=memory_mb, progress=progress, say=say)
+        load_checkpoint(output).network()
+    return result
+
+
+def describe_epoch(row: Mapping[str, float], epochs: int, *, legal: bool = False) -> str:
+    """One line about an epoch of a history; `legal`: among legal moves, for a loss that leaves out the
+    others."""
+    which = "_legal" if legal else ""
     text = f"epoch {int(row['epoch'])}/{epochs}: policy loss {row['train_policy_loss']:.3f}"
     if "heldout_policy_loss" in row:
-        text += f", held out {row['heldout_policy_loss']:.3f}, top-1 {row['heldout_top1']:.1%}"
-        text += f", top-5 {row['heldout_top5']:.1%}"
+        text += f", held out {row['heldout_policy_loss' + which]:.3f}, "
+        text += f"top-1 {row['heldout_top1' + which]:.1%}, top-5 {row['heldout_top5' + which]:.1%}"
         if "heldout_value_mse" in row:
             text += f", value error {row['heldout_value_mse']:.3f}"
     return f"{text} ({row['seconds']:.0f} s)"
 
 
 def _final_metrics(network: Network, data: RowsDataModule) -> dict[str, Any]:
-    if not data.heldout:
+    if not data.measures:
         return {}
     device = pick_device()
     network.to(device)
-    metrics = measure(network, data.batches("heldout"), seen=data.train_positions(), device=device)
+    metrics = measure(network, data.val_dataloader(), seen=data.train_positions(), device=device)
     network.cpu()
-    return metrics
+    return metrics.report()
 
 
 def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) -> dict[str, Any]:
-    """All that must be equal for a training to be continued."""
-    return {
+    """All that must be equal for a training to be continued, as JSON gives it back."""
+    told = {
         **asdict(config),
         "settings": asdict(network.settings),
         "encoding": network.encode.VERSION,
@@ -213,6 +293,8 @@ def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) ->
         ],
         "in_memory": data.in_memory,
     }
+    found: dict[str, Any] = json.loads(json.dumps(told))
+    return found
 
 
 def _earlier(

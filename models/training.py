@@ -12,7 +12,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,7 +80,8 @@ def train(
 
     Returns:
         The last state: plain data and tensors. Keys: `epoch`, `batch`, `step` (done so far), `optimizer`,
-        `schedule`, `random`, `sums`, `history` (one dict an epoch), `best_epoch`, `best_weights`, `finished`.
+        `schedule`, `averaged`, `random`, `sums`, `history` (one dict an epoch), `best_epoch`, `best_weights`,
+        `finished`.
 
     Raises:
         TrainingError: a loss that is not finite.
@@ -89,28 +90,38 @@ def train(
     if state and state["finished"]:
         return state
     device = device or pick_device()
-    module = PolicyValueModule(
-        network, loss=config.loss, optimizer=config.optimizer, steps=data.steps_per_epoch * config.epochs
-    )
+    if network.CHANNELS_LAST:
+        network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    data.overfit(config.overfit)
+    module = PolicyValueModule(network, config, epoch_steps=data.steps_per_epoch)
     keeper = _Keeper(module, data, config, state, save, save_seconds, progress)
     with _quiet():
-        trainer = pl.Trainer(
-            accelerator="gpu" if device.type == "cuda" else "cpu",
-            devices=[device.index or 0] if device.type == "cuda" else 1,
-            precision=_precision(config.precision, device),
+        trainer = _trainer(
+            device,
+            config,
             max_epochs=config.epochs - keeper.epoch,
             callbacks=[keeper],
-            plugins=[LightningEnvironment()],
-            limit_val_batches=None if data.heldout else 0,
-            num_sanity_val_steps=0,
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
+            limit_val_batches=None if data.measures else 0,
         )
         _fit(trainer, module, data)
     network.cpu()
     return keeper.last
+
+
+def _trainer(device: torch.device, config: TrainConfig, **settings: Any) -> pl.Trainer:
+    """Lightning's trainer without its own files, bars and tips."""
+    return pl.Trainer(
+        accelerator="gpu" if device.type == "cuda" else "cpu",
+        devices=[device.index or 0] if device.type == "cuda" else 1,
+        precision=_precision(config.precision, device),
+        plugins=[LightningEnvironment()],
+        num_sanity_val_steps=0,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        **settings,
+    )
 
 
 def _fit(trainer: pl.Trainer, module: PolicyValueModule, data: RowsDataModule) -> None:
@@ -163,6 +174,8 @@ class _Keeper(pl.Callback):
         """Random states and sums as they were."""
         if self._resumed:
             self.module.sums.copy_(self._resumed["sums"])
+            if self.module.averaged is not None:
+                self.module.averaged.load_state_dict(self._resumed["averaged"])
             torch.set_rng_state(self._resumed["random"]["torch"])
             if torch.cuda.is_available() and self._resumed["random"]["cuda"]:
                 torch.cuda.set_rng_state_all(self._resumed["random"]["cuda"])
@@ -174,6 +187,7 @@ class _Keeper(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Count the step; show and save now and then."""
+        self.module.average()
         self.batch += 1
         self.step += 1
         now = time.monotonic()
@@ -199,14 +213,15 @@ class _Keeper(pl.Callback):
             raise TrainingError(
                 f"the loss is not finite in epoch {self.epoch + 1}; try a lower learning rate"
             )
-        if self.data.heldout:
+        if self.data.measures:
             row |= {f"heldout_{name}": value for name, value in self.module.heldout.report().items()}
         self.history.append(row)
-        loss = row.get("heldout_policy_loss", -math.inf)
-        if loss < self.best_loss or not self.data.heldout:
+        masked = "_legal" if self.config.loss.mask_illegal else ""
+        loss = row.get(f"heldout_policy_loss{masked}", -math.inf)
+        if loss < self.best_loss or not self.data.measures:
             self.best_loss, self.best_epoch = loss, self.epoch
-            weights = self.module.network.state_dict()
-            self.best_weights = {name: t.detach().cpu().clone() for name, t in weights.items()}
+            weights = self.module.kept.state_dict()
+            self.best_weights = _plain(weights)
         self.module.sums.zero_()
         self.epoch, self.batch = self.epoch + 1, 0
         stale = self.epoch - 1 - self.best_epoch
@@ -220,6 +235,7 @@ class _Keeper(pl.Callback):
         self.seconds += now - self._started
 
     def _save(self, trainer: pl.Trainer) -> None:
+        averaged = self.module.averaged
         self.last = {
             "epoch": self.epoch,
             "batch": self.batch,
@@ -230,6 +246,7 @@ class _Keeper(pl.Callback):
             "best_epoch": self.best_epoch,
             "best_loss": self.best_loss,
             "best_weights": self.best_weights,
+            "averaged": None if averaged is None else _plain(averaged.state_dict()),
             "sums": self.module.sums.detach().cpu().clone(),
             "optimizer": trainer.optimizers[0].state_dict(),
             "schedule": trainer.lr_scheduler_configs[0].scheduler.state_dict(),
@@ -257,6 +274,11 @@ class _Keeper(pl.Callback):
             self.module.training_report(),
         )
         self.progress(where)
+
+
+def _plain(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """A copy on the CPU."""
+    return {name: t.detach().cpu().clone() for name, t in weights.items()}
 
 
 def _precision(name: str, device: torch.device) -> Any:

@@ -77,6 +77,7 @@ def test_a_batch_holds_what_was_written(expert, rows):
     assert types == {
         "board": torch.int8,
         "jumper": torch.int8,
+        "ply": torch.int16,
         "quiet": torch.int16,
         "legal": torch.uint8,
         "label": torch.int64,

@@ -65,10 +65,10 @@ def test_a_file_with_code_is_refused_and_not_run(tmp_path, monkeypatch):
     ("changes", "message"),
     [
         ({"architecture": "cnn9x9"}, "cnn2x2, .*found 'cnn9x9'"),
-        ({"architecture": "resnet"}, "has the settings channels, blocks, .*found 'hidden'"),
+        ({"architecture": "resnet"}, "has the settings encoding, value, channels, blocks, .*found 'hidden'"),
         (
             {"settings": {"channels": 4, "hidden": 8}},
-            r"dense.weight of shape \[8, 128\].*found \[16, 128\]",
+            r"policy.weight of shape \[128, 8\].*found \[128, 16\]",
         ),
         ({"settings": {"channels": 0}}, "expected channels >= 1, found 0"),
         ({"encoding": "grid-9"}, "expected encoding grid-1 for cnn2x2, found grid-9"),

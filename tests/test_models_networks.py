@@ -9,9 +9,25 @@ import torch
 from ckai.game import Position
 from ckai.models.encodings import GridEncoding, PlanesEncoding
 from ckai.models.inference import POSITION_BYTES, TorchEvaluator
-from ckai.models.registry import ModelError, Network, build, names, network_type, parse_settings, register
+from ckai.models.registry import (
+    ModelError,
+    Network,
+    NetworkSettings,
+    build,
+    names,
+    network_type,
+    parse_settings,
+    register,
+)
 
-TINY = {"cnn2x2": {"channels": 4, "hidden": 16}, "resnet": {"channels": 4, "blocks": 1}}
+TINY = {
+    "branches": {"channels": 4, "branch_hidden": 8, "hidden": 16},
+    "cnn2x2": {"channels": 4, "hidden": 16},
+    "cnn3x3": {"channels": 4, "hidden": 16},
+    "mlp": {"hidden": 16},
+    "resnet": {"channels": 4, "blocks": 1},
+    "senet": {"channels": 4, "blocks": 1, "squeeze": 2},
+}
 
 
 def boards(size, seed=0):
@@ -66,7 +82,7 @@ def test_a_window_of_the_seed_network_reaches_only_its_neighbours():
 
 
 def test_unknown_names_and_settings_are_refused_with_those_that_exist():
-    with pytest.raises(ModelError, match="cnn2x2, resnet, found 'resnett'"):
+    with pytest.raises(ModelError, match="mlp, resnet, senet, found 'resnett'"):
         network_type("resnett")
     with pytest.raises(ModelError, match="found 'chanels'; did you mean 'channels'"):
         build("resnet", {"chanels": 3})
@@ -80,19 +96,19 @@ def test_unknown_names_and_settings_are_refused_with_those_that_exist():
 
 
 def test_a_program_can_bring_its_own_network():
-    @dataclass(frozen=True)
-    class Settings:
+    @dataclass(frozen=True, kw_only=True)
+    class Settings(NetworkSettings):
+        encoding: str = "grid"
         scale: float = 1.0
 
-    @register("flat", settings=Settings, encoding=GridEncoding)
+    @register("flat", settings=Settings)
     class Flat(Network):
         def __init__(self, settings):
             super().__init__(settings)
             self.policy = torch.nn.Linear(32, 128)
 
-        def forward(self, board, jumper, quiet):
-            x = self.encode(board, jumper, quiet, self.dtype).flatten(1)
-            return self.policy(x) * self.settings.scale, torch.zeros(len(board))
+        def judge(self, x):
+            return self.policy(x.flatten(1)) * self.settings.scale, torch.zeros(len(x), 1)
 
     try:
         assert "flat" in names()

@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from ckai.models.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
-from ckai.models.lit import PolicyValueModule, policy_loss, value_loss, value_target
-from ckai.models.metrics import Metrics, rank_of, unpack_legal
+from ckai.models.config import LossConfig, OptimizerConfig, PretrainConfig, TargetConfig, TrainConfig
+from ckai.models.heads import OUTPUTS, value_of
+from ckai.models.lit import PolicyValueModule, outcome_shares, policy_loss, value_loss, value_target
+from ckai.models.metrics import Metrics, rank_of, sorted_share, unpack_legal
 from ckai.models.registry import build, names
 
-TINY = {"cnn2x2": {"channels": 8, "hidden": 256}, "resnet": {"channels": 24, "blocks": 2}}
+TINY = {
+    "branches": {"channels": 8, "branch_hidden": 128, "hidden": 128},
+    "cnn2x2": {"channels": 8, "hidden": 256},
+    "cnn3x3": {"channels": 8, "hidden": 256},
+    "mlp": {"hidden": 256},
+    "resnet": {"channels": 24, "blocks": 2},
+    "senet": {"channels": 24, "blocks": 2},
+}
 
 
 def bits(*labels):
@@ -25,6 +33,7 @@ def hand_batch(**changes):
         "quiet": torch.zeros(2, dtype=torch.int16),
         "legal": torch.stack([bits(3, 5), bits(127)]),
         "label": torch.tensor([5, 127]),
+        "ply": torch.tensor([0, 11], dtype=torch.int16),
         "z": torch.tensor([1.0, 0.0]),
         "z_known": torch.tensor([True, False]),
     }
@@ -55,11 +64,33 @@ def test_the_value_learns_a_blend_and_only_from_known_results():
     batch = hand_batch(q=torch.tensor([-0.5, 0.9]))
     assert value_target(batch, TargetConfig(q_weight=0.25)).tolist() == pytest.approx([0.625, 0.225])
     assert value_target(hand_batch(), TargetConfig(q_weight=1)).tolist() == [1, 0]
-    value = torch.tensor([0.5, 0.7])
+    value = torch.atanh(torch.tensor([[0.5], [0.7]]))
     assert value_loss(value, batch, TargetConfig(q_weight=0)).item() == pytest.approx(0.25)
     assert value_loss(value, batch, TargetConfig(q_weight=1)).item() == pytest.approx(1.0)
     nothing = hand_batch(z_known=torch.tensor([False, False]))
     assert value_loss(value, nothing, TargetConfig()).item() == 0
+
+
+def test_win_draw_and_loss_are_learned_as_chances():
+    assert outcome_shares(torch.tensor([1.0, 0, -1, 0.25, -0.5])).tolist() == [
+        [1, 0, 0],
+        [0, 1, 0],
+        [0, 0, 1],
+        [0.25, 0.75, 0],
+        [0, 0.5, 0.5],
+    ]
+    raw = torch.tensor([[math.log(2), 0.0, 0.0], [9.0, 9.0, 9.0]])
+    assert value_of(raw).tolist() == pytest.approx([0.25, 0])
+    assert value_loss(raw, hand_batch(), TargetConfig()).item() == pytest.approx(math.log(2))
+
+
+def test_smoothing_spreads_a_share_over_the_legal_labels():
+    scores = torch.zeros(2, 128)
+    scores[0, 3] = math.log(3)
+    sharp = (math.log(4) + 0) / 2
+    spread = ((math.log(4) + math.log(4 / 3)) / 2 + 0) / 2
+    found = policy_loss(scores, hand_batch(), mask_illegal=True, smoothing=0.2).item()
+    assert found == pytest.approx(0.8 * sharp + 0.2 * spread, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +101,13 @@ def test_the_value_learns_a_blend_and_only_from_known_results():
         (lambda: LossConfig(value_weight=-1), "value_weight >= 0, found -1"),
         (lambda: OptimizerConfig(lr=0), "lr > 0, found 0"),
         (lambda: OptimizerConfig(warmup=2), r"warmup in \[0, 1\], found 2"),
-        (lambda: OptimizerConfig(schedule="steps"), "one-cycle or constant, found 'steps'"),
+        (lambda: OptimizerConfig(schedule="steps"), "schedule one-cycle or constant or decay, found 'steps'"),
+        (lambda: OptimizerConfig(name="adam"), "optimizer adamw or momentum, found 'adam'"),
+        (lambda: OptimizerConfig(momentum=1), r"momentum in \[0, 1\), found 1"),
+        (lambda: LossConfig(label_smoothing=1), r"label_smoothing in \[0, 1\), found 1"),
+        (lambda: TrainConfig(ema=1), r"ema in \[0, 1\), found 1"),
+        (lambda: PretrainConfig(positions="some"), "all, distinct, average, found 'some'"),
+        (lambda: PretrainConfig(weights=(1, -1)), "above 0, found -1"),
         (lambda: TrainConfig(epochs=0), "epochs >= 1, found 0"),
         (lambda: TrainConfig(precision="16"), "auto, 32, bf16, found '16'"),
     ],
@@ -88,6 +125,8 @@ def test_the_schedule_warms_up_and_comes_down():
     assert factors[25:] == sorted(factors[25:], reverse=True)
     assert factors[100] == pytest.approx(0.001)
     assert OptimizerConfig(schedule="constant").factor(90, 100) == 1
+    article = OptimizerConfig(schedule="decay", warmup=0)
+    assert [article.factor(step, 40, 10) for step in (0, 9, 10, 39)] == pytest.approx([1, 1, 0.95, 0.95**3])
 
 
 # --- metrics ---------------------------------------------------------------------------------------
@@ -115,6 +154,7 @@ def test_metrics_of_four_rows_by_hand():
         "quiet": torch.zeros(4, dtype=torch.int16),
         "legal": torch.stack([bits(3, 5), bits(3, 5), bits(127), bits(3, 5, 9)]),
         "label": torch.tensor([5, 3, 127, 5]),
+        "ply": torch.tensor([0, 9, 10, 35], dtype=torch.int16),
         "z": torch.tensor([1.0, -1.0, 0.0, 0.0]),
         "z_known": torch.tensor([True, True, True, False]),
     }
@@ -134,6 +174,8 @@ def test_metrics_of_four_rows_by_hand():
         "top3": 0.75,
         "top5": 0.75,
         "top1_legal": 0.75,
+        "top2_legal": 1.0,
+        "top3_legal": 1.0,
         "top5_legal": 1.0,
         "forced": 0.25,
         "top1_unforced": 2 / 3,
@@ -145,19 +187,40 @@ def test_metrics_of_four_rows_by_hand():
         "random_legal": (0.5 + 0.5 + 1 + 1 / 3) / 4,
         "policy_loss": (math.log(1 + e(1)) + (40 + math.log(6)) + math.log(1 + e(0.5) + e(-0.5))) / 4,
         "policy_loss_legal": math.log(1 + e(0.5) + e(-0.5)) / 4,
+        # The first legal label's probability: 1, 1, 1 and that of row 3, which was not played.
+        "policy_calibration_error": (0 + e(1) / (e(1) + e(0.5) + 1)) / 4,
         "value_rows": 3,
         "value_mse": (0.25 + 2.25 + 0.01) / 3,
         "value_mse_constant": 2 / 3,
         "value_sign": 0.5,
+        "value_sorted": 0.5,  # the same value for the won and the lost row
+        "value_calibration_error": (2 * 0.5 + 1 * 0.1) / 3,
     }
     assert found == pytest.approx(wanted, rel=1e-5, abs=1e-6)
+    parts = halves.breakdown()
+    assert [(g["from"], g["to"], g["rows"], g["top1_legal"]) for g in parts["by_ply"]] == [
+        (0, 9, 2, 1.0),
+        (10, 19, 1, 1.0),
+        (30, 39, 1, 0.0),
+    ]
+    assert [(g["from"], g["to"], g["rows"]) for g in parts["by_pieces"]] == [(1, 4, 4)]
+    assert [b["rows"] for b in parts["policy_calibration"]] == [1, 3]
+    assert parts["value_calibration"][1] == pytest.approx({"value": 0.5, "z": 0.0, "rows": 2})
+
+
+def test_sorting_is_the_chance_of_a_pair_in_order():
+    rng = np.random.default_rng(0)
+    won, lost = rng.integers(-3, 5, 40) / 4, rng.integers(-4, 4, 30) / 4
+    pairs = [(a > b) + (a == b) / 2 for a in won for b in lost]
+    assert sorted_share(won, lost) == pytest.approx(sum(pairs) / len(pairs))
 
 
 # --- learning --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("value", OUTPUTS)
 @pytest.mark.parametrize("name", names())
-def test_one_batch_can_be_learned_by_heart(name):
+def test_one_batch_can_be_learned_by_heart(name, value):
     torch.manual_seed(0)
     size = 32
     batch = {
@@ -166,14 +229,14 @@ def test_one_batch_can_be_learned_by_heart(name):
         "quiet": torch.zeros(size, dtype=torch.int16),
         "legal": torch.full((size, 16), 255, dtype=torch.uint8),
         "label": torch.randint(0, 128, (size,)),
+        "ply": torch.zeros(size, dtype=torch.int16),
         "z": torch.randint(-1, 2, (size,)).float(),
         "z_known": torch.ones(size, dtype=torch.bool),
     }
     module = PolicyValueModule(
-        build(name, TINY[name]),
-        loss=LossConfig(),
-        optimizer=OptimizerConfig(lr=5e-3, weight_decay=0, schedule="constant"),
-        steps=300,
+        build(name, {**TINY[name], "value": value}),
+        TrainConfig(optimizer=OptimizerConfig(lr=5e-3, weight_decay=0, schedule="constant")),
+        epoch_steps=300,
     )
     optimizer = module.configure_optimizers()["optimizer"]
     for step in range(300):

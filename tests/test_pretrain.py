@@ -15,8 +15,11 @@ import torch
 
 from ckai.cli.main import main
 from ckai.models.checkpoint import load_checkpoint
-from ckai.models.config import OptimizerConfig, PretrainConfig, TrainConfig
+from ckai.models.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
+from ckai.models.networks import shipped
+from ckai.models.presets import PRESETS
 from ckai.models.pretrain import pretrain, run_folder
+from ckai.models.registry import build
 from ckai.models.training import TrainingError
 
 _spec = importlib.util.spec_from_file_location("make_rows", Path(__file__).with_name("make_rows.py"))
@@ -61,12 +64,30 @@ def every_step(monkeypatch):
     monkeypatch.setattr(training.time, "monotonic", lambda: float(next(clock)))
 
 
-@pytest.mark.parametrize("model", ["cnn2x2", "resnet"])
+VARIANTS = {
+    "cnn2x2": {"settings": SMALL},
+    "cnn3x3": {"settings": SMALL},
+    "mlp": {"settings": {"hidden": 16}},
+    "resnet": {"settings": {"channels": 4, "blocks": 1, "encoding": "tactics", "value": "wdl"}},
+    "senet": {"settings": {"channels": 4, "blocks": 1, "squeeze": 2}, "ema": 0.9, "precision": "bf16"},
+    "cnn2x2 as in its article": {
+        "settings": SMALL,
+        "optimizer": OptimizerConfig(name="momentum", schedule="decay", warmup=0, weight_decay=0, clip=0),
+        "loss": LossConfig(label_smoothing=0.1, mask_illegal=True),
+        "positions": "average",
+    },
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
 @pytest.mark.parametrize("step", [2, 9, 11])
-def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, model, step):
-    settings = SMALL if model == "cnn2x2" else {"channels": 4, "blocks": 1}
+def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, name, step):
+    options = dict(VARIANTS[name])
     setup = PretrainConfig(
-        model=model, settings=settings, train=TrainConfig(epochs=2, batch_size=64, patience=0)
+        model=name.split()[0],
+        settings=options.pop("settings"),
+        positions=options.pop("positions", "all"),
+        train=TrainConfig(epochs=2, batch_size=64, patience=0, **options),
     )
     whole = pretrain([data], tmp_path / "whole.ckpt", setup, save_seconds=0)
     with pytest.raises(Killed):
@@ -96,6 +117,123 @@ def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, mod
             assert [line["epoch"] for line in csv.DictReader(file)] == ["1", "2"]
 
 
+def test_every_family_is_tried():
+    assert {name.split()[0] for name in VARIANTS} | {"branches"} == set(shipped())
+
+
+@pytest.mark.parametrize("step", [2, 13, 25, 40, 44])
+def test_a_network_of_stages_continues_in_the_stage_it_was_in(tmp_path, data, every_step, step):
+    settings = {"channels": 4, "branch_hidden": 8, "hidden": 16}
+    setup = PretrainConfig(
+        model="branches", settings=settings, train=TrainConfig(epochs=1, batch_size=64, patience=0)
+    )
+    told = []
+    whole = pretrain([data], tmp_path / "whole.ckpt", setup, save_seconds=0, say=told.append)
+    stages = ["cnn2x2", "cnn3x3", "mlp", "joined"]
+    assert [line for line in told if line.startswith("stage")] == [
+        f"stage {i} of 4: {name}" for i, name in enumerate(stages, 1)
+    ]
+    steps = whole.info["steps"]
+    seen = 0
+
+    def progress(where):
+        nonlocal seen
+        seen += where.batch > 0
+        if seen >= step:
+            raise Killed
+
+    with pytest.raises(Killed):
+        pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0, progress=progress)
+    cut = pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0)
+    assert (cut.continued, cut.info["steps"]) == ("continued", steps)
+    networks = [load_checkpoint(tmp_path / name).weights for name in ("whole.ckpt", "cut.ckpt")]
+    assert all(torch.equal(tensor, networks[1][name]) for name, tensor in networks[0].items())
+    for name in ("whole", "cut"):
+        with (tmp_path / f"{name}.run" / "metrics.csv").open() as file:
+            assert [(row["stage"], row["epoch"]) for row in csv.DictReader(file)] == [
+                (stage, str(i)) for i, stage in enumerate(stages, 1)
+            ]
+
+
+def test_the_average_of_the_weights_is_kept(tmp_path, data):
+    """The average, kept by hand after every step of one thread, is what the checkpoint holds."""
+    result = pretrain([data], tmp_path / "net.ckpt", config(1, ema=0.5, precision="32"))
+    plain = pretrain([data], tmp_path / "plain.ckpt", config(1, precision="32"))
+    averaged, last = load_checkpoint(result.output).weights, load_checkpoint(plain.output).weights
+    raw = load_checkpoint(result.run / "last.ckpt")
+    assert all(torch.equal(last[name], raw.weights[name]) for name in last)  # training itself is the same
+    assert not torch.equal(averaged["dense.weight"], last["dense.weight"])
+    kept = raw.training["averaged"]
+    assert torch.equal(kept["module.dense.weight"], averaged["dense.weight"])
+
+
+def test_a_few_batches_are_learned_by_heart(tmp_path, data):
+    setup = config(60, overfit=1, batch_size=16, optimizer=OptimizerConfig(lr=0.03, weight_decay=0))
+    result = pretrain([data], tmp_path / "net.ckpt", setup)
+    assert result.info["steps"] == 60
+    assert result.metrics["rows"] == 16
+    assert result.metrics["top1"] > 0.9
+
+
+def test_a_trial_run_leaves_nothing(tmp_path, data, ckai):
+    output = tmp_path / "net.ckpt"
+    status, out, err = ckai("pretrain", "--data", data, "-o", output, "--model", "branches", "--fast-dev-run")
+    assert status == 0, err
+    assert "nothing kept" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_learning_rate_is_suggested_and_drawn(tmp_path, data, ckai):
+    output = tmp_path / "net.ckpt"
+    status, out, _ = ckai("pretrain", "--data", data, "-o", output, "--find-lr", "--json")
+    found = json.loads(out)
+    assert status == 0
+    assert found["lr"] == sorted(found["lr"])
+    assert len(found["lr"]) == len(found["loss"])
+    assert found["lr"][0] < found["suggestion"] < found["lr"][-1]
+    assert Path(found["plot"]).read_bytes().startswith(b"\x89PNG")
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_gives_defaults_and_options_win(tmp_path, data, ckai, monkeypatch, name):
+    from ckai.models import pretrain as module
+
+    seen = []
+    monkeypatch.setattr(module, "pretrain", lambda files, output, setup, **_: seen.append(setup) or 1 / 0)
+    ckai("pretrain", "--data", data, "--preset", name, "--epochs", "3", "--set", "value=wdl")
+    preset = PRESETS[name]
+    assert seen[0].model == preset.get("model", "cnn2x2")
+    assert seen[0].train.epochs == 3
+    assert seen[0].settings == {**preset.get("set", {}), "value": "wdl"}
+    assert seen[0].train.loss.mask_illegal == preset.get("mask_illegal", False)
+    assert seen[0].train.ema == preset.get("ema", 0)
+    build(seen[0].model, seen[0].settings)
+
+
+def test_runs_are_compared(tmp_path, data, ckai):
+    pretrain([data], tmp_path / "a.ckpt", config(2))
+    other = PretrainConfig(model="mlp", settings={"hidden": 8}, train=TrainConfig(epochs=1, ema=0.9))
+    pretrain([data], tmp_path / "deep" / "b.ckpt", other)
+    (tmp_path / "c.run").mkdir()
+    (tmp_path / "c.run" / "config.json").write_text("{")
+    status, out, _ = ckai("runs", tmp_path, "--sort", "loss", "--plot", tmp_path / "all.png", "--json")
+    assert status == 0
+    found = {Path(run["run"]).stem: run for run in json.loads(out)["runs"]}
+    assert set(found) == {"a", "b"}
+    assert found["a"]["settings"] == {"epochs": 2, "batch_size": 64, "patience": 0, **SMALL}
+    assert found["b"]["settings"] == {"epochs": 1, "ema": 0.9, "hidden": 8}
+    assert found["a"]["epochs"] == 2
+    assert found["b"]["finished"]
+    losses = [run["best"]["heldout_policy_loss_legal"] for run in json.loads(out)["runs"]]
+    assert losses == sorted(losses)
+    assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
+    status, out, _ = ckai("runs", tmp_path)
+    assert status == 0
+    assert "ema=0.9" in out
+    assert "no trainings under" in ckai("runs", tmp_path / "c.run")[1]
+
+
 def test_it_leaves_a_checkpoint_and_a_folder_that_a_person_can_open(tmp_path, data):
     result = pretrain([data], tmp_path / "out" / "net.ckpt", config())
     checkpoint = load_checkpoint(result.output)
@@ -105,7 +243,7 @@ def test_it_leaves_a_checkpoint_and_a_folder_that_a_person_can_open(tmp_path, da
     assert checkpoint.info["epochs"] == 3
     assert result.metrics["rows"] == checkpoint.info["heldout_rows"]
     names = {path.name for path in result.run.iterdir()}
-    assert {"config.json", "last.ckpt", "metrics.csv", "curves.png"} <= names
+    assert {"config.json", "last.ckpt", "metrics.csv", "curves.png", "filters.png"} <= names
     assert (result.run / "curves.png").read_bytes().startswith(b"\x89PNG")
     assert json.loads((result.run / "config.json").read_text())["train"]["epochs"] == 3
     assert not [name for name in names if name.endswith(".tmp")]
@@ -198,9 +336,13 @@ def test_the_command_needs_no_option(tmp_path, data, monkeypatch, ckai):
     ("arguments", "code", "message"),
     [
         (["--data", "none.parquet"], 1, "none.parquet: no such file"),
-        (["--model", "cnn9"], 1, "expected one of the networks cnn2x2, resnet, found 'cnn9'"),
+        (
+            ["--model", "cnn9"],
+            1,
+            "expected one of the networks branches, cnn2x2, cnn3x3, mlp, resnet, senet, found 'cnn9'",
+        ),
         (["--set", "channels"], 1, "expected key=value"),
-        (["--set", "depth=3"], 1, "cnn2x2 has the settings channels, hidden, found 'depth'"),
+        (["--set", "depth=3"], 1, "cnn2x2 has the settings encoding, value, channels, hidden, found 'depth'"),
         (["--lr", "-1"], 2, "expected lr > 0, found -1"),
         (["--heldout", "1"], 2, "expected heldout in [0, 1), found 1"),
     ],

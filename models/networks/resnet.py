@@ -1,18 +1,16 @@
-"""A residual network on planes, with the geometry of the board built in."""
+"""A residual network, with the geometry of the board built in."""
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.game.squares import LABELS
-from ckai.models.encodings import PlanesEncoding
-from ckai.models.registry import Network, register
+from ckai.models.heads import PlanesValue, StepPolicy
+from ckai.models.registry import Network, NetworkSettings, at_least, register
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(NetworkSettings):
     """Sizes; the defaults train on a laptop."""
 
     channels: int = 32
@@ -20,15 +18,16 @@ class Settings:
     """Residual blocks of two 3x3 convolutions each."""
     value_hidden: int = 64
     """Units of the value head's dense layer."""
+    policy_hidden: int = 0
+    """Units of the policy head's dense part; 0: it has none."""
 
     def __post_init__(self) -> None:
-        for name, least in (("channels", 1), ("blocks", 0), ("value_hidden", 1)):
-            if getattr(self, name) < least:
-                raise ValueError(f"expected {name} >= {least}, found {getattr(self, name)}")
+        super().__post_init__()
+        at_least(self, channels=1, blocks=0, value_hidden=1, policy_hidden=0)
 
 
 class Block(nn.Module):
-    """Two 3x3 convolutions with batch normalisation and a way past them."""
+    """Two 3x3 convolutions with batch normalisation and a way past them (He et al. 2015)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -37,41 +36,40 @@ class Block(nn.Module):
         self.conv2 = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
         self.norm2 = nn.BatchNorm2d(channels)
 
+    def residual(self, x: Tensor) -> Tensor:
+        """What is added to `x`."""
+        y: Tensor = self.norm2(self.conv2(functional.relu(self.norm1(self.conv1(x)))))
+        return y
+
     def forward(self, x: Tensor) -> Tensor:
         """`[B, channels, 8, 4]` to the same."""
-        y = functional.relu(self.norm1(self.conv1(x)))
-        return functional.relu(x + self.norm2(self.conv2(y)))
+        return functional.relu(x + self.residual(x))
 
 
-@register("resnet", settings=Settings, encoding=PlanesEncoding)
+@register("resnet", settings=Settings)
 class ResNet(Network):
-    """A 3x3 stem, residual blocks, and a policy head of one 1x1 convolution: 4 directions for each square.
+    """A 3x3 stem, residual blocks, and a policy head that scores four directions for each square.
 
     A 3x3 window on the 8x4 grid holds both columns that a diagonal step can lead to; the parity plane, fed
-    to the stem, tells them apart. Labels are index * 4 + direction, so the head's four planes, read square by
-    square, are the 128 scores; a bias for each label is learned on top, as the same step is not worth the
-    same everywhere.
+    to the stem, tells them apart.
     """
+
+    CHANNELS_LAST = True
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         channels = settings.channels
         self.stem = nn.Conv2d(self.encode.PLANES, channels, 3, padding=1, bias=False)
         self.norm = nn.BatchNorm2d(channels)
-        self.blocks = nn.Sequential(*(Block(channels) for _ in range(settings.blocks)))
-        self.policy_in = nn.Conv2d(channels, channels, 1)
-        self.policy_out = nn.Conv2d(channels, 4, 1, bias=False)
-        self.policy_bias = nn.Parameter(torch.zeros(LABELS))
-        self.value_in = nn.Conv2d(channels, 8, 1)
-        self.value_hidden = nn.Linear(8 * 32, settings.value_hidden)
-        self.value_out = nn.Linear(settings.value_hidden, 1)
+        self.blocks = nn.Sequential(*(self.block() for _ in range(settings.blocks)))
+        self.policy = StepPolicy(channels, settings.policy_hidden)
+        self.value = PlanesValue(channels, settings.value_hidden, settings.value)
 
-    def forward(self, board: Tensor, jumper: Tensor, quiet: Tensor) -> tuple[Tensor, Tensor]:
-        """See `Network.forward`."""
-        x = self.encode(board, jumper, quiet, self.dtype)
+    def block(self) -> nn.Module:
+        """One block of the tower."""
+        return Block(self.settings.channels)
+
+    def judge(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Network.judge`."""
         x = self.blocks(functional.relu(self.norm(self.stem(x))))
-        directions = self.policy_out(functional.relu(self.policy_in(x)))  # [B, 4, 8, 4]
-        logits = directions.flatten(2).transpose(1, 2).reshape(-1, LABELS) + self.policy_bias
-        v = functional.relu(self.value_in(x)).flatten(1)
-        v = self.value_out(functional.relu(self.value_hidden(v)))
-        return logits, torch.tanh(v).squeeze(1)
+        return self.policy(x), self.value(x)

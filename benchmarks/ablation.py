@@ -1,0 +1,121 @@
+"""What each idea brings to the prediction of expert moves: `python benchmarks/ablation.py rows.parquet -o folder`.
+
+Every line of the table is a training with one thing changed against the line it names, with as many seeds as its
+kind deserves; all see the same games. Trainings are kept in the folder, and a second call goes on where the first
+was stopped. `ckai runs folder` shows them one by one.
+"""
+
+import json
+import statistics
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ckai.models.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
+from ckai.models.pretrain import pretrain
+
+SHOWN = {
+    "top1_legal": "first",
+    "top5_legal": "in five",
+    "top1_unforced": "choice",
+    "policy_loss_legal": "loss",
+    "value_mse": "value",
+    "value_sorted": "sorted",
+}
+RES = {"channels": 32, "blocks": 4}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One line of the table."""
+
+    name: str
+    against: str
+    """The line it changes one thing of."""
+    model: str = "resnet"
+    settings: dict[str, Any] = field(default_factory=dict)
+    train: dict[str, Any] = field(default_factory=dict)
+    loss: dict[str, Any] = field(default_factory=dict)
+    positions: str = "all"
+    main: bool = True
+    """Whether it gets all seeds."""
+
+
+SE = {"model": "senet", "loss": {"mask_illegal": True}}
+BEST = {**SE, "settings": {"encoding": "tactics4"}, "train": {"ema": 0.999}}
+VARIANTS = [
+    Variant("residual network", ""),
+    Variant("legal moves masked in the loss", "residual network", loss={"mask_illegal": True}),
+    Variant("sees legal moves", "masked", loss={"mask_illegal": True}, settings={"encoding": "moves"}),
+    Variant("sees tactics, 2 plies", "moves", loss={"mask_illegal": True}, settings={"encoding": "tactics"}),
+    Variant("sees tactics, 4 plies", "2 plies", loss={"mask_illegal": True}, settings={"encoding": "tactics4"}),
+    Variant("squeeze-excitation, dense policy part", "4 plies", **{**SE, "settings": {"encoding": "tactics4"}}),
+    Variant("weights averaged", "squeeze", **BEST),
+    Variant("value head win/draw/loss", "averaged", **{**BEST, "settings": {"encoding": "tactics4", "value": "wdl"}}, main=False),
+    Variant("label smoothing 0.05", "averaged", **{**BEST, "loss": {"mask_illegal": True, "label_smoothing": 0.05}}, main=False),
+    Variant("each move of a position once", "averaged", **BEST, positions="distinct", main=False),
+    Variant("each position once, shares of moves", "averaged", **BEST, positions="average", main=False),
+    Variant("no squeeze-excitation", "averaged", **{**BEST, "model": "resnet", "settings": {"encoding": "tactics4", "policy_hidden": 256}}, main=False),
+]  # fmt: skip
+
+
+def config(variant: Variant, seed: int, epochs: int) -> PretrainConfig:
+    """The training of a variant."""
+    return PretrainConfig(
+        model=variant.model,
+        settings={**RES, **variant.settings},
+        positions=variant.positions,
+        train=replace(
+            TrainConfig(
+                epochs=epochs,
+                patience=0,
+                seed=seed,
+                precision="bf16",
+                loss=LossConfig(**variant.loss),
+                optimizer=OptimizerConfig(lr=4e-3, weight_decay=0.05),
+            ),
+            **variant.train,
+        ),
+    )
+
+
+@click.command()
+@click.argument("rows", type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder of the trainings."
+)
+@click.option("--seeds", default=3, show_default=True)
+@click.option("--epochs", default=2, show_default=True)
+def main(rows: Path, output: Path, seeds: int, epochs: int) -> None:
+    """Train all variants and print the table."""
+    output.mkdir(parents=True, exist_ok=True)
+    table = []
+    for number, variant in enumerate(VARIANTS):
+        found = []
+        for seed in range(seeds if variant.main else 1):
+            path = output / f"{number:02}-{seed}.ckpt"
+            result = pretrain([rows], path, config(variant, seed, epochs))
+            found.append(result.metrics)
+            print(f"{variant.name}, seed {seed}: {result.metrics['top1_legal']:.4f}", file=sys.stderr)
+        table.append((variant, found))
+    told = []
+    print(f"| what changed | against | {' | '.join(SHOWN.values())} | seeds |")
+    print("|---" * (len(SHOWN) + 3) + "|")
+    for variant, found in table:
+        cells = []
+        for key in SHOWN:
+            values = [metrics[key] for metrics in found]
+            share = key.startswith("top") or key == "value_sorted"
+            scale, digits = (100, 2) if share else (1, 4)
+            spread = f" ± {statistics.stdev(values) * scale:.{digits}f}" if len(values) > 1 else ""
+            cells.append(f"{statistics.mean(values) * scale:.{digits}f}{spread}")
+        print(f"| {variant.name} | {variant.against} | {' | '.join(cells)} | {len(found)} |")
+        told.append({"name": variant.name, "metrics": found})
+    (output / "ablation.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

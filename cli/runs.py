@@ -1,0 +1,91 @@
+"""`ckai runs`: the trainings under a folder, side by side."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ckai.cli.common import json_option, print_json
+
+_SORTS = {
+    "name": None,
+    "top1": "heldout_top1_legal",
+    "loss": "heldout_policy_loss_legal",
+    "seconds": "seconds",
+}
+
+
+@click.command("runs")
+@click.argument("folder", default=".", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.option(
+    "--sort", default="name", show_default=True, type=click.Choice(list(_SORTS)), help="Best first."
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="PNG",
+    help="Draw the curves of all into one picture.",
+)
+@json_option
+def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
+    """Compare the trainings under FOLDER: what each was told, and its best epoch on held-out games."""
+    from ckai.models.runs import find_runs, plot_runs
+
+    runs = find_runs(folder)
+    key = _SORTS[sort]
+    if key is not None:
+        sign = -1 if sort == "top1" else 1
+        runs.sort(key=lambda run: sign * {**run.best, "seconds": run.seconds}.get(key, sign * float("inf")))
+    if plot is not None and runs:
+        plot_runs(plot, runs)
+    if as_json:
+        print_json(
+            {
+                "runs": [
+                    {
+                        "run": str(run.path),
+                        "model": run.model,
+                        "settings": run.told,
+                        "epochs": run.epochs,
+                        "finished": run.finished,
+                        "seconds": run.seconds,
+                        "best": run.best,
+                    }
+                    for run in runs
+                ],
+                "plot": None if plot is None else str(plot),
+            }
+        )
+        return
+    if not runs:
+        click.echo(f"no trainings under {folder}; `ckai pretrain` makes one")
+        return
+    _print_table(folder, runs)
+    if plot is not None:
+        click.echo(f"the curves are in {plot}")
+
+
+def _print_table(folder: Path, runs: list[Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("run")
+    table.add_column("network")
+    table.add_column("differs from the defaults", overflow="fold", max_width=60)
+    for name in ("epochs", "best", "top-1", "legal", "choice", "top-5 legal", "value error", "minutes"):
+        table.add_column(name, justify="right")
+    for run in runs:
+        best = run.best
+        shares = ("heldout_top1", "heldout_top1_legal", "heldout_top1_unforced", "heldout_top5_legal")
+        table.add_row(
+            str(run.path.relative_to(folder).with_suffix("")),
+            run.model,
+            " ".join(f"{key}={value}" for key, value in run.told.items()),
+            f"{run.epochs}" + ("" if run.finished else " ..."),
+            f"{best['epoch']:.0f}" if best else "",
+            *(f"{best[key]:.1%}" if key in best else "" for key in shares),
+            f"{best['heldout_value_mse']:.3f}" if "heldout_value_mse" in best else "",
+            f"{run.seconds / 60:.1f}",
+        )
+    Console(width=None if Console().is_terminal else 200).print(table)

@@ -1,0 +1,43 @@
+"""What the articles' networks share: hidden units of a last dense layer, and both outputs read from them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from ckai.game.squares import LABELS
+from ckai.models.heads import OUTPUTS
+from ckai.models.registry import Network, NetworkSettings, at_least
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenseSettings(NetworkSettings):
+    """Sizes; the defaults are the seed article's."""
+
+    encoding: str = "grid"
+    channels: int = 32
+    """Filters of each convolution."""
+    hidden: int = 1024
+    """Units of the last dense layer."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, channels=1, hidden=1)
+
+
+class DenseNetwork(Network):
+    """A network whose outputs are one dense layer each on its `features`."""
+
+    def __init__(self, settings: Any) -> None:
+        super().__init__(settings)
+        self.policy = nn.Linear(settings.hidden, LABELS)
+        self.value = nn.Linear(settings.hidden, OUTPUTS[settings.value])
+
+    def features(self, x: Tensor) -> Tensor:
+        """The last hidden units, `[B, hidden]`, of planes `[B, PLANES, 8, 4]`."""
+        raise NotImplementedError
+
+    def judge(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Network.judge`."""
+        hidden = self.features(x)
+        return self.policy(hidden), self.value(hidden)

@@ -1,0 +1,79 @@
+"""The two outputs of a network: scores of the 128 move labels, and a value.
+
+The value head gives raw numbers `[B, n]`, and n says what they are: one, whose tanh is the value, or
+three, the logits of win, draw and loss for the side to move, whose value is P(win) - P(loss).
+"""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ckai.game.squares import LABELS, SQUARES
+
+OUTPUTS = {"tanh": 1, "wdl": 3}
+"""Raw outputs of each kind of value head."""
+
+
+def value_of(raw: Tensor) -> Tensor:
+    """`[B]` values in [-1, 1] for the side to move, from a value head's raw output `[B, 1]` or `[B, 3]`."""
+    if raw.shape[1] == 1:
+        return torch.tanh(raw[:, 0])
+    shares = torch.softmax(raw, 1)
+    return shares[:, 0] - shares[:, 2]
+
+
+class StepPolicy(nn.Module):
+    """Scores from planes by 1x1 convolutions: four directions for each square.
+
+    Labels are index * 4 + direction, so the four planes, read square by square, are the 128 scores. A bias
+    for each label is learned on top, as the same step is not worth the same everywhere; and, where asked
+    for, a small dense part that sees the whole board adds its own scores.
+    """
+
+    PLANES = 16
+
+    def __init__(self, channels: int, hidden: int = 0) -> None:
+        """Build it.
+
+        Args:
+            channels: of the planes.
+            hidden: units of the dense part; 0: there is none.
+        """
+        super().__init__()
+        self.inner = nn.Conv2d(channels, channels, 1)
+        self.out = nn.Conv2d(channels, 4, 1, bias=False)
+        self.bias = nn.Parameter(torch.zeros(LABELS))
+        self.dense: nn.Module | None = None
+        if hidden:
+            self.dense = nn.Sequential(
+                nn.Conv2d(channels, self.PLANES, 1),
+                nn.ReLU(),
+                nn.Flatten(),
+                nn.Linear(self.PLANES * SQUARES, hidden),
+                nn.ReLU(),
+                nn.Linear(hidden, LABELS),
+            )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`[B, channels, 8, 4]` to `[B, 128]`."""
+        directions = self.out(functional.relu(self.inner(x)))
+        scores: Tensor = directions.flatten(2).transpose(1, 2).reshape(-1, LABELS) + self.bias
+        return scores if self.dense is None else scores + self.dense(x)
+
+
+class PlanesValue(nn.Module):
+    """Raw value outputs from planes: a 1x1 convolution to 8 planes, a dense layer, the outputs."""
+
+    PLANES = 8
+
+    def __init__(self, channels: int, hidden: int, kind: str) -> None:
+        super().__init__()
+        self.inner = nn.Conv2d(channels, self.PLANES, 1)
+        self.hidden = nn.Linear(self.PLANES * SQUARES, hidden)
+        self.out = nn.Linear(hidden, OUTPUTS[kind])
+
+    def forward(self, x: Tensor) -> Tensor:
+        """`[B, channels, 8, 4]` to `[B, 1]` or `[B, 3]`."""
+        x = functional.relu(self.inner(x)).flatten(1)
+        out: Tensor = self.out(functional.relu(self.hidden(x)))
+        return out

@@ -1,0 +1,42 @@
+"""The article's network without windows: dense layers on the 32 squares."""
+
+import itertools
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ckai.game.squares import SQUARES
+from ckai.models.dense import DenseNetwork
+from ckai.models.registry import NetworkSettings, at_least, register
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(NetworkSettings):
+    """Sizes."""
+
+    encoding: str = "grid"
+    hidden: int = 1024
+    """Units of each dense layer."""
+    layers: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, hidden=1, layers=1)
+
+
+@register("mlp", settings=Settings)
+class Mlp(DenseNetwork):
+    """Dense layers; with the grid encoding, 32 inputs."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__(settings)
+        sizes = [self.encode.PLANES * SQUARES] + [settings.hidden] * settings.layers
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(sizes))
+
+    def features(self, x: Tensor) -> Tensor:
+        """See `DenseNetwork.features`."""
+        x = x.flatten(1)
+        for layer in self.layers:
+            x = functional.relu(layer(x))
+        return x

@@ -1,0 +1,29 @@
+"""Networks and trainings that were found good for a budget, by name: `ckai pretrain --preset NAME`.
+
+Each is the options of `ckai pretrain` that differ from the defaults; docs/networks.md has what they reach.
+"""
+
+from typing import Any
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "small": {},
+    "medium": {
+        "model": "resnet",
+        "set": {"encoding": "tactics"},
+        "epochs": 8,
+        "lr": 4e-3,
+        "weight_decay": 0.05,
+        "mask_illegal": True,
+    },
+    "large": {
+        "model": "senet",
+        "set": {"encoding": "tactics4", "channels": 64, "blocks": 6},
+        "epochs": 16,
+        "lr": 4e-3,
+        "weight_decay": 0.05,
+        "mask_illegal": True,
+        "ema": 0.999,
+        "precision": "bf16",
+        "patience": 0,
+    },
+}

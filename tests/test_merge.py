@@ -1,0 +1,110 @@
+"""Merging positions and weighing data sets, against loops that are obviously right."""
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from make_rows import random_games, with_search, write
+
+from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.merge import merge_positions
+from ckai.datasets.reader import RowFile
+from ckai.datasets.schema import DatasetError
+
+
+@pytest.fixture(params=[False, True], ids=["expert", "searched"])
+def rows(request, tmp_path):
+    games = random_games(60, seed=1, max_plies=6)
+    path = write(tmp_path / "g.parquet", with_search(games) if request.param else games, group=10**6)
+    return RowFile(path).read(0)
+
+
+def groups(rows, *, by_move):
+    """Row numbers by position, or by position and move, in the order of the first."""
+    found = defaultdict(list)
+    for i in range(len(rows)):
+        key = (rows.board[i].tobytes(), int(rows.jumper[i]))
+        found[(*key, int(rows.label[i])) if by_move else key].append(i)
+    return list(found.values())
+
+
+def test_all_is_all(rows):
+    assert merge_positions(rows, "all") is rows
+
+
+@pytest.mark.parametrize("how", ["distinct", "average"])
+def test_one_row_a_position_or_a_move_with_the_mean_result(rows, how):
+    wanted = groups(rows, by_move=how == "distinct")
+    merged = merge_positions(rows, how)
+    assert len(merged) == len(wanted) < len(rows)
+    for at, members in enumerate(wanted):
+        assert (merged.board[at] == rows.board[members[0]]).all()
+        assert merged.legal[at].tobytes() == rows.legal[members[0]].tobytes()
+        known = [i for i in members if rows.z_known[i]]
+        assert merged.z_known[at] == bool(known)
+        assert merged.z[at] == pytest.approx(np.mean([rows.z[i] for i in known]) if known else 0)
+        if rows.q is not None:
+            assert merged.q[at] == pytest.approx(np.mean(rows.q[members]), rel=1e-5)
+
+
+def test_an_average_row_learns_the_shares_of_the_moves(rows):
+    merged = merge_positions(rows, "average")
+    policy = merged.visits.dense(merged.label)
+    dense = None if rows.visits is None else rows.visits.dense(rows.label)
+    for at, members in enumerate(groups(rows, by_move=False)):
+        if dense is None:
+            counts = Counter(int(rows.label[i]) for i in members)
+            wanted = np.array([counts[label] / len(members) for label in range(128)])
+            most = max(counts.values())
+            assert merged.label[at] == min(label for label, n in counts.items() if n == most)
+        else:
+            wanted = dense[members].mean(0)
+        np.testing.assert_allclose(policy[at], wanted, atol=0.003)
+
+
+def test_an_unknown_way_is_refused(rows):
+    with pytest.raises(ValueError, match="expected positions all, distinct, average, found 'some'"):
+        merge_positions(rows, "some")
+
+
+def test_only_the_training_side_is_merged(tmp_path):
+    path = write(tmp_path / "g.parquet", random_games(60, max_plies=6))
+    plain, merged = (RowsDataModule([path], heldout=0.2, positions=how) for how in ("all", "average"))
+    assert merged.heldout_rows == plain.heldout_rows
+    assert merged.train_rows < plain.train_rows
+    batch = next(merged.epoch(0))
+    assert batch["policy"].sum(1).tolist() == pytest.approx([1] * len(batch["policy"]))
+    assert next(merged.batches("heldout"))["policy"].max() == 1
+    with pytest.raises(DatasetError, match=r"fit 0 MB to merge positions.*--memory-mb"):
+        RowsDataModule([path], positions="average", memory_mb=0)
+
+
+@pytest.mark.parametrize("memory_mb", [0, 100])
+def test_weights_say_how_often_an_epoch_takes_a_data_set(tmp_path, memory_mb):
+    games = random_games(30, max_plies=10), random_games(20, seed=5, max_plies=10, first=1000)
+    paths = [write(tmp_path / f"{i}.parquet", rows, group=64) for i, rows in enumerate(games)]
+    data = RowsDataModule(paths, heldout=0, batch_size=32, weights=(2.5, 0.25), memory_mb=memory_mb)
+    rows = 0
+    for batch in data.epoch(3):
+        rows += len(batch["label"])
+    assert rows == data.epoch_rows
+    assert data.epoch_rows == pytest.approx(2.5 * len(games[0]) + 0.25 * len(games[1]), abs=8)
+    assert data.steps_per_epoch == sum(1 for _ in data.epoch(3))
+    with pytest.raises(ValueError, match="expected a weight above 0 for each of 2 data sets, found 1"):
+        RowsDataModule(paths, weights=(1,))
+
+
+def test_a_whole_weight_takes_every_row_as_often(tmp_path):
+    path = write(tmp_path / "g.parquet", random_games(10, max_plies=10))
+
+    def taken(**options):
+        data = RowsDataModule([path], heldout=0, batch_size=16, **options)
+        rows = [
+            row.tobytes() + bytes([int(label)])
+            for batch in data.epoch(0)
+            for row, label in zip(batch["board"].numpy(), batch["label"], strict=True)
+        ]
+        return Counter(rows)
+
+    once, thrice = taken(), taken(weights=(3,))
+    assert thrice == Counter({row: 3 * n for row, n in once.items()})
