@@ -49,17 +49,53 @@ BEST = {**SE, "settings": {"encoding": "tactics4"}, "train": {"ema": 0.999}}
 VARIANTS = [
     Variant("residual network", ""),
     Variant("legal moves masked in the loss", "residual network", loss={"mask_illegal": True}),
-    Variant("sees legal moves", "masked", loss={"mask_illegal": True}, settings={"encoding": "moves"}),
-    Variant("sees tactics, 2 plies", "moves", loss={"mask_illegal": True}, settings={"encoding": "tactics"}),
-    Variant("sees tactics, 4 plies", "2 plies", loss={"mask_illegal": True}, settings={"encoding": "tactics4"}),
-    Variant("squeeze-excitation, dense policy part", "4 plies", **{**SE, "settings": {"encoding": "tactics4"}}),
-    Variant("weights averaged", "squeeze", **BEST),
-    Variant("value head win/draw/loss", "averaged", **{**BEST, "settings": {"encoding": "tactics4", "value": "wdl"}}, main=False),
-    Variant("label smoothing 0.05", "averaged", **{**BEST, "loss": {"mask_illegal": True, "label_smoothing": 0.05}}, main=False),
-    Variant("each move of a position once", "averaged", **BEST, positions="distinct", main=False),
-    Variant("each position once, shares of moves", "averaged", **BEST, positions="average", main=False),
-    Variant("no squeeze-excitation", "averaged", **{**BEST, "model": "resnet", "settings": {"encoding": "tactics4", "policy_hidden": 256}}, main=False),
-]  # fmt: skip
+    Variant(
+        "sees legal moves",
+        "legal moves masked in the loss",
+        loss={"mask_illegal": True},
+        settings={"encoding": "moves"},
+    ),
+    Variant(
+        "sees tactics, 2 plies",
+        "sees legal moves",
+        loss={"mask_illegal": True},
+        settings={"encoding": "tactics"},
+    ),
+    Variant(
+        "sees tactics, 4 plies",
+        "sees tactics, 2 plies",
+        loss={"mask_illegal": True},
+        settings={"encoding": "tactics4"},
+    ),
+    Variant(
+        "squeeze-excitation, dense policy part",
+        "sees tactics, 4 plies",
+        **{**SE, "settings": {"encoding": "tactics4"}},
+    ),
+    Variant("weights averaged", "squeeze-excitation, dense policy part", **BEST),
+    Variant(
+        "value head win/draw/loss",
+        "weights averaged",
+        **{**BEST, "settings": {"encoding": "tactics4", "value": "wdl"}},
+        main=False,
+    ),
+    Variant(
+        "label smoothing 0.05",
+        "weights averaged",
+        **{**BEST, "loss": {"mask_illegal": True, "label_smoothing": 0.05}},
+        main=False,
+    ),
+    Variant("each move of a position once", "weights averaged", **BEST, positions="distinct", main=False),
+    Variant(
+        "each position once, shares of moves", "weights averaged", **BEST, positions="average", main=False
+    ),
+    Variant(
+        "no squeeze-excitation",
+        "weights averaged",
+        **{**BEST, "model": "resnet", "settings": {"encoding": "tactics4", "policy_hidden": 256}},
+        main=False,
+    ),
+]
 
 
 def config(variant: Variant, seed: int, epochs: int) -> PretrainConfig:
