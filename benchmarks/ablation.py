@@ -1,8 +1,9 @@
-"""What each idea brings to the prediction of expert moves: `python benchmarks/ablation.py rows.parquet -o folder`.
+"""What each idea brings to the prediction of expert moves: `python benchmarks/ablation.py rows.parquet -o
+folder`.
 
-Every line of the table is a training with one thing changed against the line it names, with as many seeds as its
-kind deserves; all see the same games. Trainings are kept in the folder, and a second call goes on where the first
-was stopped. `ckai runs folder` shows them one by one.
+Every line of the table is a training with one thing changed against the line it names, with as many seeds
+as its kind deserves; all see the same games. Trainings are kept in the folder, and a second call goes on
+where the first was stopped. `ckai runs folder` shows them one by one.
 """
 
 import json

@@ -1,5 +1,6 @@
 """The losses, and the Lightning module around a plain network."""
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytorch_lightning as pl
@@ -75,6 +76,16 @@ def planes_of(network: Network, batch: dict[str, Tensor]) -> Tensor:
     return planes
 
 
+def _averaging(decay: float) -> Callable[[Any, Any, Any], None]:
+    """An exponential average that forgets faster at first, so that the first weights do not linger."""
+
+    def update(averaged: Any, current: Any, steps: Any) -> None:
+        now = min(decay, (1 + int(steps)) / (10 + int(steps)))
+        get_ema_multi_avg_fn(now)(averaged, current, steps)  # type: ignore[no-untyped-call]
+
+    return update
+
+
 class PolicyValueModule(pl.LightningModule):
     """Trains a `Network`. Nothing is logged a step: sums stay on the device and are read once an epoch.
 
@@ -97,11 +108,7 @@ class PolicyValueModule(pl.LightningModule):
         self.config, self.epoch_steps = config, epoch_steps
         self.averaged: AveragedModel | None = None
         if config.ema:
-            self.averaged = AveragedModel(
-                network,
-                multi_avg_fn=get_ema_multi_avg_fn(config.ema),  # type: ignore[no-untyped-call]
-                use_buffers=True,
-            )
+            self.averaged = AveragedModel(network, multi_avg_fn=_averaging(config.ema), use_buffers=True)
         self.judge = torch.compile(network.judge) if config.compile else network.judge
         self.resumed: dict[str, Any] | None = None
         """States of optimizer and schedule to go on from."""

@@ -1,0 +1,80 @@
+"""What Lightning costs: epochs of `ckai.models.training.train` and of a bare loop over the same batches,
+in turn.
+
+    python benchmarks/lightning.py rows.parquet
+
+Both train a network of their own on the same data module, with the same loss, optimizer, clipping and
+schedule; held-out rows are not measured. Medians of some rounds, and their ratio.
+"""
+
+import statistics
+import time
+from pathlib import Path
+
+import click
+import torch
+
+from ckai.datasets.data_module import RowsDataModule
+from ckai.models.config import TrainConfig
+from ckai.models.lit import planes_of, policy_loss, value_loss
+from ckai.models.registry import Network, build
+from ckai.models.training import train
+
+
+def lightning_epoch(network: Network, data: RowsDataModule) -> float:
+    """Seconds of an epoch with everything that a training does."""
+    config = TrainConfig(epochs=1, patience=0, batch_size=data.batch_size)
+    return float(train(network, data, config)["history"][0]["seconds"])
+
+
+def bare_epoch(network: Network, data: RowsDataModule) -> float:
+    """Seconds of an epoch in a plain loop."""
+    config = TrainConfig(epochs=1)
+    weights = [p for p in network.parameters() if p.ndim > 1]
+    others = [p for p in network.parameters() if p.ndim <= 1]
+    groups = [
+        {"params": weights, "weight_decay": config.optimizer.weight_decay},
+        {"params": others, "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=config.optimizer.lr, fused=True)
+    steps = data.steps_per_epoch
+    begun = time.perf_counter()
+    network.train()
+    for step, batch in enumerate(data.epoch(0)):
+        for group in optimizer.param_groups:
+            group["lr"] = config.optimizer.lr * config.optimizer.factor(step, steps)
+        logits, raw = network.judge(planes_of(network, batch))
+        policy = policy_loss(logits, batch)
+        error = value_loss(raw, batch, config.loss.target)
+        optimizer.zero_grad()
+        (policy + config.loss.value_weight * error).backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), config.optimizer.clip)
+        optimizer.step()
+    return time.perf_counter() - begun
+
+
+@click.command()
+@click.argument("rows", type=click.Path(path_type=Path))
+@click.option("--model", default="cnn2x2", show_default=True)
+@click.option("--rounds", default=5, show_default=True)
+def main(rows: Path, model: str, rounds: int) -> None:
+    """Measure and print."""
+    data = RowsDataModule([rows], batch_size=TrainConfig().batch_size, heldout=0, need_both_sides=False)
+    found: dict[str, list[float]] = {"Lightning": [], "bare loop": []}
+    networks = {name: build(model) for name in found}
+    for number in range(rounds + 1):  # the first round warms up
+        for name, epoch in (("Lightning", lightning_epoch), ("bare loop", bare_epoch)):
+            seconds = epoch(networks[name], data)
+            if number:
+                found[name].append(seconds)
+                print(f"round {number}, {name}: {seconds:.1f} s", flush=True)
+    medians = {name: statistics.median(seconds) for name, seconds in found.items()}
+    ratio = statistics.median(a / b for a, b in zip(*found.values(), strict=True))
+    print(
+        f"{model}, {data.train_rows:,} rows: Lightning {medians['Lightning']:.1f} s an epoch, "
+        f"bare loop {medians['bare loop']:.1f} s; ratio {ratio:.2f}"
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""Strength against cost: `python benchmarks/strength.py small.ckpt medium.ckpt large.ckpt`.
+
+For each network: what it reached on held-out games, evaluations/s on this machine, and its score, in
+percent of the points, against vanilla MCTS with random playouts: of the bare policy (the first move, no
+search) and of a search of some simulations a move. Every opening is played twice, with colours exchanged;
+the interval is 1.96 standard errors over these pairs.
+"""
+
+import json
+import os
+import statistics
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ckai.models.checkpoint import load_checkpoint
+from ckai.models.evaluate import speeds
+from ckai.rl.evaluators import load_evaluator
+from ckai.rl.match import MatchResult, play_match, random_openings
+from ckai.rl.players import Player
+
+BARE = 2
+"""Visits of a search that plays the first move of the policy: the root, and that move."""
+
+
+def points(result: MatchResult) -> tuple[float, float]:
+    """A's score and its 95 % interval, in percent, from the pairs."""
+    scores = [game.score for game in result.games]
+    pairs = [(a + b) / 2 for a, b in zip(scores[::2], scores[1::2], strict=True)]
+    spread = statistics.stdev(pairs) / len(pairs) ** 0.5 if len(pairs) > 1 else 0.0
+    return 100 * statistics.mean(pairs), 196 * spread
+
+
+@click.command()
+@click.argument("checkpoints", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--rollouts", multiple=True, type=int, default=(100, 1000, 10_000), show_default=True)
+@click.option("--sims", default=100, show_default=True, help="Simulations a move of the search.")
+@click.option("--pairs", default=50, show_default=True, help="Openings, each played twice.")
+@click.option("--plies", default=4, show_default=True, help="Random plies of an opening.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--evaluator", default="auto", show_default=True)
+@click.option("--json", "as_json", is_flag=True)
+def main(
+    checkpoints: tuple[Path, ...],
+    rollouts: tuple[int, ...],
+    sims: int,
+    pairs: int,
+    plies: int,
+    seed: int,
+    evaluator: str,
+    as_json: bool,
+) -> None:
+    """Play the matches and print the table."""
+    openings = random_openings(pairs, plies, seed)
+    playouts = load_evaluator("rollout")
+    threads = os.cpu_count() or 1
+    found: list[dict[str, Any]] = []
+    for path in checkpoints:
+        loaded = load_checkpoint(path)
+        network = loaded.network()
+        row: dict[str, Any] = {
+            "network": path.stem,
+            "model": loaded.architecture,
+            "parameters": sum(p.numel() for p in network.parameters()),
+            **{key: loaded.metrics.get(key) for key in ("top1_legal", "top5_legal", "top1_unforced")},
+            "evaluations_per_second": speeds(network),
+            "matches": [],
+        }
+        judge = load_evaluator(path, evaluator, batch=pairs, threads=threads)
+        row["evaluator"] = judge.name
+        for visits, who in ((BARE, "policy"), (sims, f"{sims} simulations")):
+            for number in rollouts:
+                begun = time.perf_counter()
+                result = play_match(
+                    Player(judge, visits), Player(playouts, number), openings, threads=threads
+                )
+                score, interval = points(result)
+                row["matches"].append(
+                    result.summary() | {"who": who, "rollouts": number, "score": score, "interval": interval}
+                )
+                seconds = time.perf_counter() - begun
+                print(f"{path.stem}, {who} against {number}: {score:.1f} ({seconds:.0f} s)", file=sys.stderr)
+        found.append(row)
+    if as_json:
+        print(json.dumps(found))
+        return
+    titles = [f"{m['who']}, {m['rollouts']:,}" for m in found[0]["matches"]]
+    print(f"| network | parameters | first | choice | evaluations/s | {' | '.join(titles)} |")
+    print("|---" * (5 + len(titles)) + "|")
+    for row in found:
+        shares = [f"{row[key]:.1%}" if row[key] else "" for key in ("top1_legal", "top1_unforced")]
+        rates = ", ".join(f"{rate:,.0f}" for rate in row["evaluations_per_second"].values())
+        scores = [f"{m['score']:.0f} ± {m['interval']:.0f}" for m in row["matches"]]
+        cells = [row["network"], f"{row['parameters']:,}", *shares, rates, *scores]
+        print(f"| {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main()
