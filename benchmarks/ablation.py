@@ -26,7 +26,7 @@ SHOWN = {
     "value_mse": "value",
     "value_sorted": "sorted",
 }
-RES = {"channels": 32, "blocks": 4}
+SIZES = {"channels": 32, "blocks": 4}
 
 
 @dataclass(frozen=True)
@@ -34,68 +34,36 @@ class Variant:
     """One line of the table."""
 
     name: str
-    against: str
+    against: str = ""
     """The line it changes one thing of."""
     model: str = "resnet"
     settings: dict[str, Any] = field(default_factory=dict)
     train: dict[str, Any] = field(default_factory=dict)
     loss: dict[str, Any] = field(default_factory=dict)
     positions: str = "all"
-    main: bool = True
+    main: bool = False
     """Whether it gets all seeds."""
 
+    def but(self, name: str, *, main: bool = False, **changes: Any) -> "Variant":
+        """The same with something changed; dicts are added to."""
+        merged = {k: {**getattr(self, k), **v} if isinstance(v, dict) else v for k, v in changes.items()}
+        return replace(self, name=name, against=self.name, main=main, **merged)
 
-SE = {"model": "senet", "loss": {"mask_illegal": True}}
-BEST = {**SE, "settings": {"encoding": "tactics4"}, "train": {"ema": 0.999}}
+
+BASE = Variant("residual network", main=True)
+MASKED = BASE.but("legal moves masked in the loss", loss={"mask_illegal": True}, main=True)
+MOVES = MASKED.but("sees legal moves", settings={"encoding": "moves"})
+TACTICS = MOVES.but("sees tactics of 2 plies", settings={"encoding": "tactics"}, main=True)
+DEEP = TACTICS.but("sees tactics of 4 plies", settings={"encoding": "tactics4"}, main=True)
+DENSE = DEEP.but("dense part in the policy head", settings={"policy_hidden": 256})
+SQUEEZE = DENSE.but("squeeze and excitation", model="senet", main=True)
+AVERAGED = SQUEEZE.but("weights averaged", train={"ema": 0.999})
 VARIANTS = [
-    Variant("residual network", ""),
-    Variant("legal moves masked in the loss", "residual network", loss={"mask_illegal": True}),
-    Variant(
-        "sees legal moves",
-        "legal moves masked in the loss",
-        loss={"mask_illegal": True},
-        settings={"encoding": "moves"},
-    ),
-    Variant(
-        "sees tactics, 2 plies",
-        "sees legal moves",
-        loss={"mask_illegal": True},
-        settings={"encoding": "tactics"},
-    ),
-    Variant(
-        "sees tactics, 4 plies",
-        "sees tactics, 2 plies",
-        loss={"mask_illegal": True},
-        settings={"encoding": "tactics4"},
-    ),
-    Variant(
-        "squeeze-excitation, dense policy part",
-        "sees tactics, 4 plies",
-        **{**SE, "settings": {"encoding": "tactics4"}},
-    ),
-    Variant("weights averaged", "squeeze-excitation, dense policy part", **BEST),
-    Variant(
-        "value head win/draw/loss",
-        "weights averaged",
-        **{**BEST, "settings": {"encoding": "tactics4", "value": "wdl"}},
-        main=False,
-    ),
-    Variant(
-        "label smoothing 0.05",
-        "weights averaged",
-        **{**BEST, "loss": {"mask_illegal": True, "label_smoothing": 0.05}},
-        main=False,
-    ),
-    Variant("each move of a position once", "weights averaged", **BEST, positions="distinct", main=False),
-    Variant(
-        "each position once, shares of moves", "weights averaged", **BEST, positions="average", main=False
-    ),
-    Variant(
-        "no squeeze-excitation",
-        "weights averaged",
-        **{**BEST, "model": "resnet", "settings": {"encoding": "tactics4", "policy_hidden": 256}},
-        main=False,
-    ),
+    *(BASE, MASKED, MOVES, TACTICS, DEEP, DENSE, SQUEEZE, AVERAGED),
+    AVERAGED.but("value head of win, draw and loss", settings={"value": "wdl"}),
+    AVERAGED.but("label smoothing 0.05", loss={"label_smoothing": 0.05}),
+    AVERAGED.but("each move of a position once", positions="distinct"),
+    AVERAGED.but("each position once, shares of moves", positions="average"),
 ]
 
 
@@ -103,7 +71,7 @@ def config(variant: Variant, seed: int, epochs: int) -> PretrainConfig:
     """The training of a variant."""
     return PretrainConfig(
         model=variant.model,
-        settings={**RES, **variant.settings},
+        settings={**SIZES, **variant.settings},
         positions=variant.positions,
         train=replace(
             TrainConfig(

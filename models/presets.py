@@ -6,24 +6,22 @@ Each is the options of `ckai pretrain` that differ from the defaults; docs/netwo
 from typing import Any
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "small": {},
+    "small": {"set": {"encoding": "tactics"}},
     "medium": {
-        "model": "resnet",
-        "set": {"encoding": "tactics"},
-        "epochs": 8,
-        "lr": 4e-3,
-        "weight_decay": 0.05,
-        "mask_illegal": True,
-    },
-    "large": {
         "model": "senet",
-        "set": {"encoding": "tactics4", "channels": 64, "blocks": 6},
-        "epochs": 16,
+        "set": {"encoding": "tactics"},
         "lr": 4e-3,
         "weight_decay": 0.05,
         "mask_illegal": True,
         "ema": 0.999,
-        "precision": "bf16",
-        "patience": 0,
+    },
+    "large": {
+        "model": "senet",
+        "set": {"encoding": "tactics4", "channels": 64, "blocks": 6},
+        "epochs": 12,
+        "lr": 4e-3,
+        "weight_decay": 0.05,
+        "mask_illegal": True,
+        "ema": 0.999,
     },
 }

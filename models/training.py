@@ -98,7 +98,7 @@ def train(
     with _quiet():
         trainer = _trainer(
             device,
-            config,
+            _precision(config.precision, device, network),
             max_epochs=config.epochs - keeper.epoch,
             callbacks=[keeper],
             limit_val_batches=None if data.measures else 0,
@@ -108,12 +108,12 @@ def train(
     return keeper.last
 
 
-def _trainer(device: torch.device, config: TrainConfig, **settings: Any) -> pl.Trainer:
+def _trainer(device: torch.device, precision: Any, **settings: Any) -> pl.Trainer:
     """Lightning's trainer without its own files, bars and tips."""
     return pl.Trainer(
         accelerator="gpu" if device.type == "cuda" else "cpu",
         devices=[device.index or 0] if device.type == "cuda" else 1,
-        precision=_precision(config.precision, device),
+        precision=precision,
         plugins=[LightningEnvironment()],
         num_sanity_val_steps=0,
         logger=False,
@@ -281,10 +281,20 @@ def _plain(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: t.detach().cpu().clone() for name, t in weights.items()}
 
 
-def _precision(name: str, device: torch.device) -> Any:
+def _precision(name: str, device: torch.device, network: Network) -> Any:
     if name == "auto":
-        name = "bf16" if device.type == "cuda" and torch.cuda.is_bf16_supported() else "32"
+        if device.type == "cuda":
+            rough = torch.cuda.is_bf16_supported()
+        else:
+            rough = network.GAINS_FROM_BF16 and _cpu_has_bf16()
+        name = "bf16" if rough else "32"
     return {"32": "32-true", "bf16": "bf16-mixed"}[name]
+
+
+def _cpu_has_bf16() -> bool:
+    """Whether this CPU multiplies in bfloat16; elsewhere it is slower than float32."""
+    checks = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile"))
+    return any(check is not None and check() for check in checks)
 
 
 @contextmanager
