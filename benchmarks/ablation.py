@@ -7,13 +7,17 @@ where the first was stopped. `ckai runs folder` shows them one by one.
 """
 
 import json
+import multiprocessing
+import os
 import statistics
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import click
+import torch
 
 from ckai.models.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
 from ckai.models.pretrain import pretrain
@@ -87,6 +91,12 @@ def config(variant: Variant, seed: int, epochs: int) -> PretrainConfig:
     )
 
 
+def train_one(rows: Path, path: Path, setup: PretrainConfig, threads: int) -> dict[str, Any]:
+    """One training; what it reached on held-out games."""
+    torch.set_num_threads(threads)
+    return pretrain([rows], path, setup).metrics
+
+
 @click.command()
 @click.argument("rows", type=click.Path(path_type=Path))
 @click.option(
@@ -94,18 +104,30 @@ def config(variant: Variant, seed: int, epochs: int) -> PretrainConfig:
 )
 @click.option("--seeds", default=3, show_default=True)
 @click.option("--epochs", default=2, show_default=True)
-def main(rows: Path, output: Path, seeds: int, epochs: int) -> None:
+@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Trainings at once.")
+def main(rows: Path, output: Path, seeds: int, epochs: int, jobs: int) -> None:
     """Train all variants and print the table."""
     output.mkdir(parents=True, exist_ok=True)
-    table = []
-    for number, variant in enumerate(VARIANTS):
-        found = []
-        for seed in range(seeds if variant.main else 1):
-            path = output / f"{number:02}-{seed}.ckpt"
-            result = pretrain([rows], path, config(variant, seed, epochs))
-            found.append(result.metrics)
-            print(f"{variant.name}, seed {seed}: {result.metrics['top1_legal']:.4f}", file=sys.stderr)
-        table.append((variant, found))
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        running = [
+            [
+                pool.submit(
+                    train_one,
+                    rows,
+                    output / f"{number:02}-{seed}.ckpt",
+                    config(variant, seed, epochs),
+                    threads,
+                )
+                for seed in range(seeds if variant.main else 1)
+            ]
+            for number, variant in enumerate(VARIANTS)
+        ]
+        table = []
+        for variant, futures in zip(VARIANTS, running, strict=True):
+            table.append((variant, [future.result() for future in futures]))
+            reached = ", ".join(f"{metrics['top1_legal']:.4f}" for metrics in table[-1][1])
+            print(f"{variant.name}: {reached}", file=sys.stderr, flush=True)
     told = []
     print(f"| what changed | against | {' | '.join(SHOWN.values())} | seeds |")
     print("|---" * (len(SHOWN) + 3) + "|")
