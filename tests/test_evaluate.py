@@ -3,24 +3,32 @@
 import importlib.util
 import json
 import sys
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 import torch
 
 from ckai.cli.main import main
+from ckai.datasets.data_module import RowsDataModule
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.registry import build
+from ckai.models.encodings import ENCODINGS
+from ckai.models.evaluate import frequent_moves
+from ckai.models.plots import first_layers
+from ckai.models.registry import build, names
 
 _spec = importlib.util.spec_from_file_location("make_rows", Path(__file__).with_name("make_rows.py"))
 make_rows = sys.modules.setdefault("make_rows", importlib.util.module_from_spec(_spec))
 _spec.loader.exec_module(make_rows)
 
 
+SMALLEST = {"channels": 1, "hidden": 1}
+
+
 def constant_network(scores, value=0.0):
     """A network that always says the same."""
-    network = build("cnn2x2", {"channels": 1, "hidden": 1})
+    network = build("cnn2x2", SMALLEST)
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.zero_()
@@ -121,3 +129,76 @@ def test_what_cannot_be_measured_is_one_line(tmp_path, opening, ckai):
         assert status == 1
         assert message in err
         assert out == ""
+
+
+def test_what_needs_no_network_stands_beside_it(tmp_path, opening, evaluate):
+    data, _ = opening
+    path = tmp_path / "net.ckpt"
+    save_checkpoint(path, constant_network({}), info={"split": {"seed": 0, "heldout": 0.1}})
+    found = evaluate(path, "--data", data)
+    # The training games always begin 11-15; game 5 began 9-13, and its second position is in none of them.
+    assert found["baselines"]["seen"] == 0.5
+    assert found["baselines"]["most_frequent_seen"] == 0
+    assert found["baselines"]["most_frequent"] == pytest.approx((0 + 1 / 7) / 2)
+    assert found["baselines"]["top1_of_its_own_training_positions"] == 0.66
+    trained = evaluate(path, "--data", data, "--split", "train")["baselines"]
+    assert (trained["seen"], trained["most_frequent_seen"]) == (1, 1)
+    assert found["parameters"] == sum(p.numel() for p in build("cnn2x2", SMALLEST).parameters())
+    assert found["evaluations_per_second"]["cpu"] > 0
+    assert [(g["from"], g["rows"]) for g in found["by_ply"]] == [(0, 2)]
+    assert [(g["from"], g["to"], g["rows"]) for g in found["by_pieces"]] == [(21, 24, 2)]
+
+
+def test_the_most_frequent_move_is_what_a_loop_finds(tmp_path):
+    path = make_rows.write(tmp_path / "g.parquet", make_rows.random_games(60, seed=2, max_plies=8))
+    data = RowsDataModule([path], heldout=0.3)
+    played = defaultdict(Counter)
+    for block in data.blocks("train"):
+        for board, jumper, label in zip(block.board, block.jumper, block.label, strict=True):
+            played[board.tobytes(), int(jumper)][int(label)] += 1
+    seen = right = total = 0
+    guessed = 0.0
+    for block in data.blocks("heldout"):
+        for i in range(len(block)):
+            total += 1
+            moves = played.get((block.board[i].tobytes(), int(block.jumper[i])))
+            if moves is None:
+                guessed += 1 / block.legal_mask()[i].sum()
+                continue
+            seen += 1
+            right += min(moves, key=lambda label: (-moves[label], label)) == block.label[i]
+    found = frequent_moves(data, "heldout")
+    assert found == pytest.approx(
+        {
+            "seen": seen / total,
+            "most_frequent_seen": right / seen,
+            "most_frequent": (right + guessed) / total,
+        }
+    )
+
+
+def test_plots_are_drawn(tmp_path, opening, ckai):
+    data, _ = opening
+    save_checkpoint(tmp_path / "net.ckpt", constant_network({}))
+    status, out, err = ckai("evaluate", tmp_path / "net.ckpt", "--data", data, "--plots", tmp_path / "plots")
+    assert status == 0, err
+    assert "evaluations/s" in out
+    assert "most frequent move" in out
+    for name in ("calibration.png", "filters.png"):
+        assert (tmp_path / "plots" / name).read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("encoding", ["grid", "moves"])
+def test_the_first_layers_are_those_that_meet_the_board(encoding):
+    planes = ENCODINGS[encoding].PLANES
+    shapes = {
+        "cnn2x2": [(32, planes, 2, 2)],
+        "cnn3x3": [(32, planes, 3, 3)],
+        "mlp": [(1024, planes, 8, 4)],
+        "branches": [(32, planes, 2, 2), (32, planes, 3, 3), (512, planes, 8, 4)],
+        "resnet": [(32, planes, 3, 3)],
+        "senet": [(32, planes, 3, 3)],
+    }
+    for name in names():
+        layers = first_layers(build(name, {"encoding": encoding}))
+        assert [weights.shape for _, weights in layers] == shapes[name]
