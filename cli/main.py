@@ -24,6 +24,7 @@ GROUPS = {
     },
     "Tools": {
         "perft": "Count the moves from a position, to check the rules.",
+        "tables": "Compute endgames exactly, and ask them.",
         "bench": "Measure how fast everything is on this machine.",
     },
 }

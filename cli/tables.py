@@ -1,0 +1,102 @@
+"""`ckai tables`: endgames known exactly."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ckai.cli.common import json_option, print_json, progress_bar, talk, tell_of_compiling
+
+_folder = click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where the tables lie.  [default: the user's cache folder, or $CKAI_CACHE]",
+)
+
+
+@click.group("tables")
+def command() -> None:
+    """Compute the endgames of few pieces exactly, and ask what is known."""
+
+
+@command.command("build")
+@click.option("--pieces", type=click.IntRange(2, 6), default=4, show_default=True, help="Most pieces.")
+@_folder
+@click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: all cores]")
+@click.option("--fresh", is_flag=True, help="Build them even if they are there.")
+@json_option
+def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as_json: bool) -> None:
+    """Solve all positions of so many pieces or fewer: win, loss or draw, and in how many plies.
+
+    A build that was stopped goes on where it was.
+    """
+    from ckai.game.tables import TableError, build_tables, cache_folder, cost_of, table_path
+    from ckai.game.tables.file import read_header
+
+    path = table_path(pieces, folder or cache_folder())
+    header: dict[str, Any] | None = None
+    if path.exists() and not fresh:
+        header = read_header(path)[0]
+    built = header is None
+    if header is None:
+        tell_of_compiling()
+        threads = threads or os.cpu_count() or 1
+        cost = cost_of(pieces, threads)
+        talk().print(
+            f"{cost.positions:,} positions: about {_time(cost.seconds)} on {threads} threads, "
+            f"{cost.memory / 2**20:,.0f} MiB of memory"
+        )
+        with progress_bar("solving", "positions") as show:
+            header = build_tables(pieces, path, threads=threads, progress=show)
+    if header["pieces"] != pieces:
+        raise TableError(f"{path}: expected tables of {pieces} pieces, found {header['pieces']}; use --fresh")
+    if as_json:
+        print_json(
+            {
+                "output": str(path),
+                "built": built,
+                "bytes": path.stat().st_size,
+                "counts": {
+                    number: dict(zip(("win", "loss", "draw"), counts, strict=True))
+                    for number, counts in header["counts"].items()
+                },
+                "longest": header["longest"],
+            }
+        )
+        return
+    click.echo(f"{path}: {path.stat().st_size:,} bytes" + ("" if built else ", built before"))
+    click.echo(f"{'pieces':>6}{'won':>15}{'lost':>15}{'drawn':>15}   for the side to move")
+    for number, (won, lost, drawn) in header["counts"].items():
+        click.echo(f"{number:>6}{won:>15,}{lost:>15,}{drawn:>15,}")
+
+
+@command.command("probe")
+@click.argument("fen")
+@_folder
+@click.option("--jumper", type=click.IntRange(1, 32), help="Square of a piece in the middle of a capture.")
+@json_option
+def probe(fen: str, folder: Path | None, jumper: int | None, as_json: bool) -> None:
+    """Say what FEN is worth to the side to move, its best moves, and best play to the end."""
+    from ckai.game import Position
+    from ckai.game.tables import Tables
+
+    position = Position.from_fen(fen, jumper=jumper)
+    tables = Tables.open(folder=folder)
+    found = tables.probe(position)
+    best = [str(move) for move in tables.best_moves(position)]
+    line = [str(move) for move in tables.line(position)]
+    if as_json:
+        print_json({"value": found.value, "plies": found.plies, "best": best, "line": line})
+        return
+    side = "Black" if position.black else "White"
+    text = {"win": "wins", "loss": "loses", "draw": "draws"}[found.value]
+    click.echo(f"{side} {text}" + ("" if found.plies is None else f" in {found.plies} plies"))
+    if best:
+        click.echo(f"best: {', '.join(best)}")
+    if line:
+        click.echo(f"line: {' '.join(line)}")
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"

@@ -1,0 +1,26 @@
+"""Endgames known exactly: every position of few pieces, won, lost or drawn, and in how many plies.
+
+    from ckai.game.tables import Tables
+    tables = Tables.open(4)
+    tables.probe(position)          # value and plies for the side to move
+
+The draw rules by count and repetition are not in the tables; see `ckai.game.tables.probe`.
+"""
+
+from ckai.game.tables.build import Cost, build_tables, cost_of
+from ckai.game.tables.file import TableError
+from ckai.game.tables.probe import DRAW, LOSS, WIN, Found, Tables, cache_folder, table_path
+
+__all__ = [
+    "DRAW",
+    "LOSS",
+    "WIN",
+    "Cost",
+    "Found",
+    "TableError",
+    "Tables",
+    "build_tables",
+    "cache_folder",
+    "cost_of",
+    "table_path",
+]

@@ -1,0 +1,183 @@
+"""Asking tables: value, distance, best moves and the whole line, for one position or for many at once.
+
+The tables know no draw by count or repetition. A win in n plies is a win whatever the count of quiet plies
+is, if count + n stays within the limit, and nearly always otherwise, as most wins capture or move a man on
+the way.
+"""
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ckai.game.kernels import popcount
+from ckai.game.position import Move, Position
+from ckai.game.tables.file import TableError, read_tables
+from ckai.game.tables.layout import Layout
+from ckai.game.tables.solve import DRAWN, TODO, UNKNOWN, best_capture, look
+
+DEFAULT_PIECES: Final = 4
+WIN, LOSS, DRAW = "win", "loss", "draw"
+
+Values = NDArray[np.uint8]
+
+
+@njit(cache=True)
+def value_of(own, opp, kings, jumper, pieces, values, starts, numbering, todo):
+    """The value of any position of `pieces` pieces or fewer, between two hops too; UNKNOWN with more.
+
+    See `ckai.game.tables.solve` for values; `todo` is room, `[TODO, 4]` int64.
+    """
+    if own == 0:
+        return np.int64(0)
+    if opp == 0 or popcount(own | opp) > pieces:
+        return np.int64(UNKNOWN)
+    if jumper < 0:
+        return np.int64(look(own, opp, kings, values, starts, numbering))
+    return best_capture(own, opp, kings, jumper, values, starts, numbering, todo)
+
+
+@njit(cache=True, nogil=True)
+def _many(boards, pieces, values, starts, numbering, out):
+    todo = np.empty((TODO, 4), np.int64)
+    for i in range(len(boards)):
+        out[i] = value_of(
+            boards[i, 0], boards[i, 1], boards[i, 2], boards[i, 3], pieces, values, starts, numbering, todo
+        )
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a table says of a position, for the side to move."""
+
+    value: str
+    """"win", "loss" or "draw"."""
+    plies: int | None
+    """To the last move with best play; None for a draw."""
+
+
+class Tables:
+    """Tables for all positions of some pieces or fewer.
+
+    Attributes:
+        layout: where the values of each class lie.
+        values: `[positions]` uint8, see `ckai.game.tables.solve`.
+        header: of the file: counts, longest distances.
+    """
+
+    def __init__(self, layout: Layout, values: Values, header: dict[str, Any] | None = None) -> None:
+        self.layout, self.values, self.header = layout, values, header or {}
+
+    @classmethod
+    def open(cls, pieces: int | None = None, *, folder: Path | None = None) -> "Tables":
+        """The tables of a folder; those of the most pieces if none are named.
+
+        Args:
+            pieces: how many pieces.
+            folder: None: the user's cache folder.
+
+        Raises:
+            TableError: there are none, or the file is damaged.
+        """
+        folder = folder or cache_folder()
+        if pieces is None:
+            there = [n for n in range(2, 7) if table_path(n, folder).exists()]
+            pieces = max(there, default=DEFAULT_PIECES)
+        return cls(*read_tables(table_path(pieces, folder)))
+
+    @property
+    def pieces(self) -> int:
+        """Most pieces of a position that is known."""
+        return self.layout.pieces
+
+    def probe_many(self, boards: NDArray[np.int64]) -> Values:
+        """Values of many positions in one call, without Python in between.
+
+        Args:
+            boards: `[B, 4]` int64: own, opp, kings, jumper of each, see `Position`.
+
+        Returns:
+            `[B]` uint8: plies to the end, odd for a win and even for a loss of the side to move; 255 for a
+            draw, 254 for a position with more pieces than the tables have.
+        """
+        out = np.empty(len(boards), np.uint8)
+        layout = self.layout
+        _many(np.ascontiguousarray(boards), layout.pieces, self.values, layout.starts, layout.numbering, out)
+        return out
+
+    def probe(self, position: Position) -> Found:
+        """What is known of a position.
+
+        Raises:
+            TableError: it has more pieces than the tables, or none on a side.
+        """
+        value = int(self.probe_many(np.array([_row(position)], np.int64))[0])
+        if value == UNKNOWN:
+            number = (position.own | position.opp).bit_count()
+            raise TableError(
+                f"{position.fen}: expected 2 to {self.pieces} pieces with some on each side, found {number}"
+            )
+        if value == DRAWN:
+            return Found(DRAW, None)
+        return Found(WIN if value & 1 else LOSS, value)
+
+    def best_moves(self, position: Position) -> list[Move]:
+        """The moves that keep the value, and of these those that win fastest or lose latest; none at the end.
+
+        Raises:
+            TableError: see `probe`.
+        """
+        moves = position.legal_moves()
+        own = self.probe(position)
+        if not moves:
+            return []
+        after = [position.push(move) for move in moves]
+        values = self.probe_many(np.array([_row(p) for p in after], np.int64))
+        ends = np.array([p.own == 0 for p in after])
+        worth = np.where(ends, 0, values)
+        wanted = DRAWN if own.plies is None else own.plies - 1
+        return [move for move, value in zip(moves, worth, strict=True) if value == wanted]
+
+    def line(self, position: Position, most: int = 300) -> list[Move]:
+        """Best play to the end, the first of the best moves each time; a drawn position has none.
+
+        Raises:
+            TableError: see `probe`.
+        """
+        if self.probe(position).plies is None:
+            return []
+        played: list[Move] = []
+        while len(played) < most:
+            best = self.best_moves(position) if position.own else []
+            if not best:
+                break
+            played.append(best[0])
+            position = position.push(best[0])
+        return played
+
+
+def cache_folder() -> Path:
+    """Where a user's programs keep what they can make again."""
+    given = os.environ.get("CKAI_CACHE")
+    if given:
+        return Path(given)
+    home = Path.home()
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "ckai"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "ckai"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "ckai"
+
+
+def table_path(pieces: int, folder: Path) -> Path:
+    """The file of the tables of so many pieces."""
+    return folder / f"tables-{pieces}.ckt"
+
+
+def _row(position: Position) -> tuple[int, int, int, int]:
+    return position.own, position.opp, position.kings, position.jumper
