@@ -79,8 +79,18 @@ def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
             points = [(row["epoch"], row[key]) for row in history if key in row]
             if points:
                 axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=label)
+        for begin, stage in _stages(history):
+            axes.axvline(begin - 0.5, color="grey", linestyle=":", linewidth=1)
+            axes.annotate(
+                stage,
+                (begin - 0.4, 1),
+                xycoords=("data", "axes fraction"),
+                va="bottom",
+                fontsize=7,
+                color="grey",
+            )
         axes.set_xlabel("epoch")
-        axes.set_title(name)
+        axes.set_title(name, pad=14 if _stages(history) else None)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(alpha=0.3)
         if axes.lines:
@@ -89,3 +99,12 @@ def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     figure.savefig(temporary, format="png", dpi=110)
     temporary.replace(path)
+
+
+def _stages(history: Sequence[Row]) -> list[tuple[float, str]]:
+    """First epoch and name of each stage, of a training that has several."""
+    found: dict[str, float] = {}
+    for row in history:
+        if "stage" in row:
+            found.setdefault(row["stage"], row["epoch"])
+    return [(epoch, stage) for stage, epoch in found.items()]

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from ckai.game.squares import SQUARES
 from ckai.models.encodings import COLUMNS, ROWS
 from ckai.models.registry import Network
 
@@ -29,15 +28,12 @@ def first_layers(network: Network) -> list[tuple[str, NDArray[np.float32]]]:
     stages = network.stages()
     found = []
     for name, part in stages[:-1] or stages:
-        planes = part.encode.PLANES
-        for module in part.modules():
-            if isinstance(module, nn.Conv2d) and module.in_channels == planes:
-                found.append((name, module.weight.detach().float().cpu().numpy()))
-                break
-            if isinstance(module, nn.Linear) and module.in_features == planes * SQUARES:
-                weight = module.weight.detach().float().cpu().numpy()
-                found.append((name, weight.reshape(-1, planes, ROWS, COLUMNS)))
-                break
+        layer = part.first_layer()
+        assert isinstance(layer, nn.Conv2d | nn.Linear)
+        weight = layer.weight.detach().float().cpu().numpy()
+        if isinstance(layer, nn.Linear):
+            weight = weight.reshape(len(weight), -1, ROWS, COLUMNS)
+        found.append((name, weight))
     return found
 
 

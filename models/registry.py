@@ -104,6 +104,10 @@ class Network(nn.Module):
         logits, raw = self.judge(self.encode(board, jumper, quiet, self.dtype, extra))
         return logits, value_of(raw)
 
+    def first_layer(self) -> nn.Module:
+        """The layer that meets the planes: a convolution, or a linear layer over all squares."""
+        return next(m for m in self.modules() if isinstance(m, nn.Conv2d | nn.Linear))
+
     def stages(self) -> list[tuple[str, "Network"]]:
         """Networks to train one after the other, each under a name; the last is this one."""
         return [(self.architecture, self)]
