@@ -1,8 +1,9 @@
 """The file of a game that is being played: written whole after every move, never half."""
 
-import os
 from contextlib import suppress
 from pathlib import Path
+
+from ckai.game.files import write_whole
 
 GAMES = Path("games")
 """Folder of games whose file was not named, under the current one."""
@@ -43,28 +44,8 @@ class Record:
         """
         if self.path is None:
             self.path = _fresh(self._folder)
-        replace_file(self.path, self._before + text.encode())
+        write_whole(self.path.resolve(), self._before + text.encode())  # a link stays one
         return self.path
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Give a file new content at one stroke: a temporary file beside it is renamed.
-
-    Raises:
-        OSError: it cannot be written; what stood in the file is untouched.
-    """
-    path = path.resolve()  # a link stays one
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
 
 
 def _fresh(folder: Path) -> Path:

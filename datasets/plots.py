@@ -1,6 +1,5 @@
 """Pictures of what is in a data set: where pieces move on the board, and how long games are."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from ckai.datasets.statistics import Statistics
+from ckai.game.files import whole_file
 from ckai.game.squares import SQUARES, file_of
 
 _MAP = colormaps["YlGnBu"]
@@ -119,10 +119,6 @@ def _scale(top: float) -> Any:
 
 
 def _save(figure: Figure, path: Path) -> Path:
-    waiting = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        figure.savefig(waiting, dpi=130, format="png")
-        os.replace(waiting, path)
-    finally:
-        waiting.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        figure.savefig(file, dpi=130, format="png")
     return path

@@ -1,6 +1,7 @@
 """The rules of 8x8 English draughts: bitboards, legal hops, whole moves, draw rules, FEN.
 
-Owns the rules and the numbers of the board. Knows nothing of files, networks or search.
+Owns the rules and the numbers of the board, and (`tables`) endgames known exactly. Knows nothing of networks
+or search.
 """
 
 from ckai.game.errors import (

@@ -15,11 +15,9 @@ Files are read with `weights_only=True`: a stranger's file cannot run code.
 """
 
 import io
-import os
 import pickle
 import zipfile
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ckai.game.files import write_whole
 from ckai.models.registry import ModelError, Network, build
 
 FORMAT = 1
@@ -103,31 +102,9 @@ def save_checkpoint(
         "info": dict(info or {}),
         "training": None if training is None else dict(training),
     }
-    write_atomically(Path(path), content)
-
-
-def write_atomically(path: Path, content: Any) -> None:
-    """`torch.save` to a temporary name beside `path`, flush to the disk, rename."""
     data = io.BytesIO()
     torch.save(content, data)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data.getbuffer())
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    with suppress(OSError):  # some systems cannot open a folder
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+    write_whole(Path(path), data.getbuffer())
 
 
 def load_checkpoint(path: str | Path) -> Checkpoint:

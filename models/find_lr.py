@@ -5,7 +5,6 @@ the rate where it fell fastest is a good highest rate for a one-cycle schedule.
 """
 
 import copy
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 import torch
 
 from ckai.datasets.data_module import RowsDataModule
+from ckai.game.files import whole_file
 from ckai.models.config import PretrainConfig
 from ckai.models.lit import PolicyValueModule
 from ckai.models.registry import build
@@ -105,9 +105,8 @@ def plot_search(path: Path, found: LrSearch) -> None:
     axes.set_ylabel("loss, smoothed")
     axes.grid(alpha=0.3)
     axes.legend()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    figure.savefig(temporary, format="png", dpi=110)
-    temporary.replace(path)
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=110)
 
 
 def _steepest(rates: list[float], losses: list[float]) -> float:

@@ -5,10 +5,12 @@ continued training neither loses nor doubles a line.
 """
 
 import csv
-import os
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from ckai.game.files import whole_file, write_whole
 
 Row = Mapping[str, Any]
 
@@ -16,12 +18,11 @@ Row = Mapping[str, Any]
 def write_csv(path: Path, history: Sequence[Row]) -> None:
     """One line an epoch under a line of names; replaced as a whole."""
     names = list(dict.fromkeys(name for row in history for name in row))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, names, restval="")
-        writer.writeheader()
-        writer.writerows(history)
-    temporary.replace(path)
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, names, restval="")
+    writer.writeheader()
+    writer.writerows(history)
+    write_whole(path, text.getvalue())
 
 
 def tensorboard_writer(folder: Path, history: Sequence[Row]) -> Any | None:
@@ -96,9 +97,8 @@ def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
         if axes.lines:
             axes.legend()
     figure.suptitle(title)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    figure.savefig(temporary, format="png", dpi=110)
-    temporary.replace(path)
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=110)
 
 
 def _stages(history: Sequence[Row]) -> list[tuple[float, str]]:

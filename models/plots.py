@@ -1,7 +1,6 @@
 """Pictures of a network: the filters of its first layer, and how far its probabilities and values can be
 trusted."""
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
+from ckai.game.files import whole_file
 from ckai.models.encodings import COLUMNS, ROWS
 from ckai.models.registry import Network
 
@@ -142,6 +142,5 @@ def _sheet(weights: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _save(figure: Any, path: Path) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    figure.savefig(temporary, format="png", dpi=110)
-    temporary.replace(path)
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=110)

@@ -9,7 +9,6 @@ A run folder beside the output (`pretrained.ckpt` -> `pretrained.run/`) holds
 """
 
 import json
-import os
 import platform
 import shutil
 import tempfile
@@ -23,6 +22,7 @@ from typing import Any
 import torch
 
 from ckai.datasets.data_module import RowsDataModule
+from ckai.game.files import write_whole
 from ckai.models import logs, plots
 from ckai.models.checkpoint import Checkpoint, CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.config import PretrainConfig
@@ -117,7 +117,7 @@ def pretrain(
     else:
         shutil.rmtree(run, ignore_errors=True)
         run.mkdir(parents=True)
-        _write_json(run / "config.json", settings)
+        write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
     info = _info(config, data, run_id)
     state = _train(network, data, config, state, run, info, save_seconds, progress, say)
     metrics = _final_metrics(network, data)
@@ -362,9 +362,3 @@ def _info(config: PretrainConfig, data: RowsDataModule, run_id: str) -> dict[str
         "heldout_rows": data.heldout_rows,
         "versions": {"torch": str(torch.__version__), "python": platform.python_version()},
     }
-
-
-def _write_json(path: Path, content: Any) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    temporary.replace(path)

@@ -2,12 +2,12 @@
 
 import csv
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ckai.game.files import whole_file
 from ckai.models.config import PretrainConfig
 
 
@@ -72,9 +72,8 @@ def plot_runs(path: Path, runs: Sequence[Run]) -> None:
         axes.grid(alpha=0.3)
         if axes.lines:
             axes.legend(fontsize=8)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    figure.savefig(temporary, format="png", dpi=110)
-    temporary.replace(path)
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=110)
 
 
 def _read(folder: Path) -> Run | None:

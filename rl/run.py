@@ -32,6 +32,7 @@ import numpy as np
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import headers_path
 from ckai.game import Position
+from ckai.game.files import write_whole
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
 from ckai.models.training import train
@@ -44,7 +45,7 @@ from ckai.rl.rng import seed_stream
 from ckai.rl.rows import headers_of_rows
 from ckai.rl.select import PUCT
 from ckai.rl.selfplay import Progress, play_games
-from ckai.rl.shards import RunError, ShardWriter, merge, read_shards, write_table, write_text
+from ckai.rl.shards import RunError, ShardWriter, merge, read_shards, write_table
 from ckai.rl.unfinished import load_unfinished
 from ckai.rl.views import write_views
 
@@ -93,7 +94,7 @@ class Run:
             info={**checkpoint.info, "init": str(init)},
         )
         # The settings come last: a folder with them is a run.
-        write_text(json.dumps(config.to_dict(), indent=2) + "\n", folder / "config.json")
+        write_whole(folder / "config.json", json.dumps(config.to_dict(), indent=2) + "\n")
         return cls(folder, config)
 
     @classmethod
@@ -202,7 +203,7 @@ class Run:
             "match": judged,
             "accepted": accepted,
         }
-        write_text(json.dumps(measured, indent=2) + "\n", self.path(n, "done.json"))
+        write_whole(self.path(n, "done.json"), json.dumps(measured, indent=2) + "\n")
         self._show()
         watch(Event(n, "done", 1, 1, measured))
 
@@ -215,7 +216,7 @@ class Run:
 
         def tell(report: Any) -> None:
             if report.chosen != prefer:
-                write_text(json.dumps({"backend": report.chosen, "found": str(report)}) + "\n", kept)
+                write_whole(kept, json.dumps({"backend": report.chosen, "found": str(report)}) + "\n")
                 watch(Event(n, "selfplay", 0, self.config.games, {"evaluator": str(report)}))
 
         groups = config.group_count
@@ -247,10 +248,10 @@ class Run:
                 )
             table = merge(tables)
             write_table(headers_of_rows(table, f"{self.folder.name} generation {n}"), headers_path(rows_path))
-            write_text("".join(pdn[number] for number in sorted(pdn)), self.path(n, "games.pdn"))
+            write_whole(self.path(n, "games.pdn"), "".join(pdn[number] for number in sorted(pdn)))
             write_table(table, rows_path)
             evaluations = progress.evaluations
-            write_text(json.dumps(_describe(table, seconds, evaluations)) + "\n", summary)
+            write_whole(summary, json.dumps(_describe(table, seconds, evaluations)) + "\n")
         shutil.rmtree(shards, ignore_errors=True)
         measured: dict[str, Any] = json.loads(summary.read_text(encoding="utf-8"))
         return measured
@@ -380,7 +381,7 @@ class Run:
                     games.append(game)
                     watch(Event(n, "judge", len(games), gate.games))
                     if time.monotonic() - saved > 5:
-                        write_text(json.dumps(to_plain(games)), part)
+                        write_whole(part, json.dumps(to_plain(games)))
                         saved = time.monotonic()
 
                 candidate = self._load(n, self.path(n, "candidate.ckpt"), watch, backend)
@@ -403,8 +404,8 @@ class Run:
                 measured = {**result.summary(), "accepted": result.score >= gate.threshold}
                 measured["seconds"] = round(time.monotonic() - begun, 3)
                 names = (f"{self.folder.name} gen {n} candidate", f"{self.folder.name} gen {n - 1} network")
-                write_text(match_pdn(result, *names), self.path(n, "match.pdn"))
-            write_text(json.dumps(measured) + "\n", path)
+                write_whole(self.path(n, "match.pdn"), match_pdn(result, *names))
+            write_whole(path, json.dumps(measured) + "\n")
         self.path(n, "match.part.json").unlink(missing_ok=True)
         judged: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return judged
@@ -446,10 +447,8 @@ def _describe(table: Any, seconds: float, evaluations: int) -> dict[str, Any]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file under a temporary name and rename it."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    shutil.copyfile(source, temporary)
-    temporary.replace(target)
+    """Copy a file as a whole."""
+    write_whole(target, source.read_bytes())
 
 
 def fresh_folder(runs: Path = Path("runs")) -> Path:

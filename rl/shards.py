@@ -6,15 +6,14 @@ fall apart.
 """
 
 import json
-import os
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ckai.game.files import whole_file
 from ckai.rl.as_pdn import finished_pdn
 from ckai.rl.rows import FinishedGame, to_table
 from ckai.rl.unfinished import UnfinishedGame, save_unfinished
@@ -27,33 +26,9 @@ class RunError(RuntimeError):
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a Parquet file under a temporary name, flush it to the disk and rename it."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            pq.write_table(table, file, compression="zstd", row_group_size=65536)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-
-
-def write_text(text: str, path: Path) -> None:
-    """The same for text."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
+    """Write a Parquet file as a whole."""
+    with whole_file(path) as file:
+        pq.write_table(table, file, compression="zstd", row_group_size=65536)
 
 
 class ShardWriter:

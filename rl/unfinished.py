@@ -1,9 +1,7 @@
 """Games under way on disk, so that a kill costs some seconds of search and not the games in flight."""
 
-import os
 import zipfile
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ckai.game.files import whole_file
 from ckai.rl.games_played import COUNT, ROW
 
 
@@ -27,26 +26,17 @@ class UnfinishedGame:
 
 
 def save_unfinished(path: Path, games: Sequence[UnfinishedGame]) -> None:
-    """Write games under a temporary name and rename."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            np.savez(
-                file,
-                number=np.array([game.number for game in games], np.int64),
-                rng=np.array([game.rng for game in games], np.uint64),
-                row_count=np.array([len(game.rows) for game in games], np.int64),
-                visit_count=np.array([len(game.counts) for game in games], np.int64),
-                rows=np.concatenate([np.zeros(0, ROW), *(game.rows for game in games)]),
-                counts=np.concatenate([np.zeros(0, COUNT), *(game.counts for game in games)]),
-            )
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
+    """Write games as one whole file."""
+    with whole_file(path) as file:
+        np.savez(
+            file,
+            number=np.array([game.number for game in games], np.int64),
+            rng=np.array([game.rng for game in games], np.uint64),
+            row_count=np.array([len(game.rows) for game in games], np.int64),
+            visit_count=np.array([len(game.counts) for game in games], np.int64),
+            rows=np.concatenate([np.zeros(0, ROW), *(game.rows for game in games)]),
+            counts=np.concatenate([np.zeros(0, COUNT), *(game.counts for game in games)]),
+        )
 
 
 def load_unfinished(paths: Iterable[Path]) -> tuple[dict[int, UnfinishedGame], list[str]]:

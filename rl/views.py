@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ckai.rl.shards import write_text
+from ckai.game.files import whole_file, write_whole
 
 COLUMNS = {
     "generation": ("generation",),
@@ -54,7 +54,7 @@ def write_views(folder: Path, history: list[dict[str, Any]]) -> None:
     writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    write_text(text.getvalue(), folder / "metrics.csv")
+    write_whole(folder / "metrics.csv", text.getvalue())
     _plot(folder / "metrics.png", rows)
     _tensorboard(folder / "tensorboard", rows)
 
@@ -101,9 +101,8 @@ def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
         axis.xaxis.get_major_locator().set_params(integer=True)
         if axis.get_legend_handles_labels()[0]:
             axis.legend(fontsize="small")
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    figure.savefig(temporary, format="png", dpi=110)
-    temporary.replace(path)
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=110)
 
 
 def _tensorboard(folder: Path, rows: list[dict[str, Any]]) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game.tables.file import TableError, read_tables, write_tables, write_whole
+from ckai.game.files import write_whole
+from ckai.game.tables.file import TableError, read_tables, write_tables
 from ckai.game.tables.layout import Class, Layout, levels, make_layout
 from ckai.game.tables.solve import DRAWN, LONGEST, UNKNOWN, solve_pair
 

@@ -13,7 +13,6 @@ shares them and loads only what it looks at. Both files are checked each time th
 import hashlib
 import json
 import lzma
-import os
 import zlib
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ckai.game.files import write_whole
 from ckai.game.tables.layout import Layout, make_layout
 
 FORMAT = b"ckai tables 1\n"
@@ -98,21 +98,6 @@ def read_tables(path: Path) -> tuple[Layout, NDArray[np.uint8], dict[str, Any]]:
     if not _is(raw, layout, header):
         write_whole(raw, _unpack(layout, header, blocks).data)
     return layout, np.memmap(raw, np.uint8, "r"), header
-
-
-def write_whole(path: Path, data: Any) -> None:
-    """Write to a temporary name, flush to the disk, rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 _AGAIN = "build it again with `ckai tables build --fresh`"
