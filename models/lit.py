@@ -80,8 +80,13 @@ def _averaging(decay: float) -> Callable[[Any, Any, Any], None]:
     """An exponential average that forgets faster at first, so that the first weights do not linger."""
 
     def update(averaged: Any, current: Any, steps: Any) -> None:
-        now = min(decay, (1 + int(steps)) / (10 + int(steps)))
-        get_ema_multi_avg_fn(now)(averaged, current, steps)  # type: ignore[no-untyped-call]
+        # One call for each type of tensors.
+        if averaged[0].is_floating_point():
+            now = min(decay, (1 + int(steps)) / (10 + int(steps)))
+            get_ema_multi_avg_fn(now)(averaged, current, steps)  # type: ignore[no-untyped-call]
+        else:  # counts and constants have no average
+            for mean, new in zip(averaged, current, strict=True):
+                mean.copy_(new)
 
     return update
 

@@ -167,6 +167,19 @@ def test_the_average_of_the_weights_is_kept(tmp_path, data):
     assert torch.equal(kept["module.dense.weight"], averaged["dense.weight"])
 
 
+@pytest.mark.parametrize("encoding", ["planes", "tactics"])
+def test_what_is_measured_while_training_is_what_the_kept_network_reaches(tmp_path, data, encoding):
+    setup = PretrainConfig(
+        model="senet",
+        settings={"channels": 4, "blocks": 1, "encoding": encoding},
+        train=TrainConfig(epochs=2, batch_size=64, patience=0, ema=0.9, precision="32"),
+    )
+    result = pretrain([data], tmp_path / "net.ckpt", setup)
+    best = load_checkpoint(result.run / "last.ckpt").training["history"][result.info["best_epoch"] - 1]
+    for name in ("policy_loss", "policy_loss_legal", "value_mse"):
+        assert result.metrics[name] == pytest.approx(best[f"heldout_{name}"], rel=1e-5), name
+
+
 def test_a_few_batches_are_learned_by_heart(tmp_path, data):
     setup = config(60, overfit=1, batch_size=16, optimizer=OptimizerConfig(lr=0.03, weight_decay=0))
     result = pretrain([data], tmp_path / "net.ckpt", setup)

@@ -13,7 +13,7 @@ from ckai.game import Position
 from ckai.game.kernels import apply_hop, legal_labels
 from ckai.game.tables import DRAW, LOSS, WIN, Found, TableError, Tables, build_tables, table_path
 from ckai.game.tables.file import read_tables
-from ckai.game.tables.index import index_of, place
+from ckai.game.tables.index import STARTS, class_key, index_of, place
 from ckai.game.tables.layout import levels, make_layout
 from ckai.game.tables.solve import DRAWN, look
 
@@ -32,7 +32,7 @@ def three(folder):
 
 
 @njit
-def follows(own, opp, kings, values, starts, numbering):
+def follows(own, opp, kings, values, lookup):
     """The value of a position from those after its whole moves, by the definition and nothing else."""
     todo = np.empty((200, 4), np.int64)
     labels = np.empty(128, np.int16)
@@ -48,7 +48,7 @@ def follows(own, opp, kings, values, starts, numbering):
                 todo[waiting, 0], todo[waiting, 1], todo[waiting, 2], todo[waiting, 3] = o, p, k, jumper
                 waiting += 1
                 continue
-            value = 0 if o == 0 else np.int64(look(o, p, k, values, starts, numbering))
+            value = 0 if o == 0 else np.int64(look(o, p, k, values, lookup))
             if value == DRAWN:
                 draw = True
             elif value % 2 == 0:
@@ -61,12 +61,12 @@ def follows(own, opp, kings, values, starts, numbering):
 
 
 @njit
-def wrong(numbers, m1, k1, m2, k2, values, starts, numbering, start):
+def wrong(numbers, m1, k1, m2, k2, values, lookup, start):
     """How many positions of a class have another value than follows, and the first of them."""
     count, first = 0, -1
     for number in numbers:
-        own, opp, kings = place(number, m1, k1, m2, k2, numbering)
-        if follows(own, opp, kings, values, starts, numbering) != values[start + number]:
+        own, opp, kings = place(number, m1, k1, m2, k2, lookup)
+        if follows(own, opp, kings, values, lookup) != values[start + number]:
             count += 1
             if first < 0:
                 first = number
@@ -78,9 +78,9 @@ def check(tables, sample=None):
     rng = np.random.default_rng(0)
     for of, size in zip(layout.classes, layout.sizes, strict=True):
         numbers = np.arange(size) if sample is None else rng.integers(size, size=min(size, sample))
-        start = int(layout.starts[np.ravel_multi_index(of, (8, 8, 8, 8))])
-        found = wrong(numbers, *of, tables.values, layout.starts, layout.numbering, start)
-        assert found[0] == 0, f"{of}: {place(found[1], *of, layout.numbering)}"
+        start = int(layout.lookup[STARTS + class_key(*of)])
+        found = wrong(numbers, *of, tables.values, layout.lookup, start)
+        assert found[0] == 0, f"{of}: {place(found[1], *of, layout.lookup)}"
 
 
 def test_every_placement_has_a_number_of_its_own():
@@ -88,8 +88,8 @@ def test_every_placement_has_a_number_of_its_own():
     rng = random.Random(0)
     for of, size in zip(layout.classes, layout.sizes, strict=True):
         for number in range(size) if size < 1000 else rng.sample(range(size), 300):
-            own, opp, kings = place(number, *of, layout.numbering)
-            assert index_of(own, opp, kings, layout.numbering) == number
+            own, opp, kings = place(number, *of, layout.lookup)
+            assert index_of(own, opp, kings, layout.lookup) == number
             assert [bits.bit_count() for bits in (own & ~kings, own & kings, opp & ~kings, opp & kings)] == [
                 *of
             ]
@@ -159,7 +159,7 @@ def test_captures_and_hops_are_searched(three):
 
 def test_many_positions_are_answered_in_one_call(three):
     layout = three.layout
-    boards = [(*place(i, 1, 0, 0, 1, layout.numbering), -1) for i in range(500)]
+    boards = [(*place(i, 1, 0, 0, 1, layout.lookup), -1) for i in range(500)]
     boards.append((0xFFF, 0xFFF00000, 0, -1))
     values = three.probe_many(np.array(boards, np.int64))
     assert values[-1] == 254

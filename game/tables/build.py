@@ -82,7 +82,7 @@ def build_tables(
         size = sum(map(len, parts))
         before = _kept(file, size)
         if before is None:
-            if solve_pair(*of, values, layout.starts, layout.numbering) < 0:
+            if solve_pair(*of, values, layout.lookup) < 0:
                 raise TableError(f"{of}: expected distances of at most {LONGEST} plies, found a longer one")
             write_whole(file, b"".join(part.tobytes() for part in parts))
         else:

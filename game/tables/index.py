@@ -5,10 +5,11 @@ placement is numbered by the combinatorial number system: own men on rows 0 to 6
 to 7 where no own man stands, then own kings and the other's kings on what squares are left.
 """
 
-from typing import NamedTuple
+from math import comb
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from ckai.game.kernels import lowest, popcount
 
@@ -17,42 +18,49 @@ MOST = 6
 MEN_SQUARES = 28
 _SIDE = MOST  # a side has 1 to MOST - 1 pieces
 
-BINOMIAL = np.array([[0] * (MOST + 1)] * 33, np.int64)
-"""`[n, k]`: ways to choose k of n."""
-for _n in range(33):
-    for _k in range(MOST + 1):
-        BINOMIAL[_n, _k] = 1 if _k == 0 else 0 if _n == 0 else BINOMIAL[_n - 1, _k - 1] + BINOMIAL[_n - 1, _k]
+KEYS = 4096
+"""Classes have keys below this, see `class_key`."""
 
-
-class Numbering(NamedTuple):
-    """What `index_of` and `place` look up."""
-
-    binomial: np.ndarray
-    """`[33, 7]` int64."""
-    men_at: np.ndarray
-    """`[6, 6]` int64: where the numbers of a class's men begin in `men`, by own men and the other's."""
-    men: np.ndarray
-    """int64: for each placement of own men, how many placements of both sides' men come before it."""
-    men_total: np.ndarray
-    """`[6, 6]` int64: placements of both sides' men."""
+# Where the parts of a lookup begin; it is one array of int64, so that a search can carry it along cheaply.
+_WIDTH = MOST + 1
+_MEN_AT = 33 * _WIDTH
+"""Before it, `[33, 7]`: ways to choose k of n. Here, `[6, 6]`: where the part for so many men begins, by
+own men and the other's."""
+_MEN_TOTAL = _MEN_AT + _SIDE * _SIDE
+"""`[6, 6]`: placements of both sides' men."""
+STARTS = _MEN_TOTAL + _SIDE * _SIDE
+"""`[KEYS]`: where the values of a class begin, -1 if there are none. After it, for each placement of own
+men, how many placements of both sides' men come before it."""
 
 
 @njit(cache=True)
-def _spread(rank, pieces, squares, binomial):
+def _choose(n, k, lookup):
+    """Ways to choose k of n."""
+    return lookup[n * _WIDTH + k]
+
+
+@njit(cache=True)
+def class_key(m1, k1, m2, k2):
+    """The number of a class, below `KEYS`."""
+    return ((m1 * 8 + k1) * 8 + m2) * 8 + k2
+
+
+@njit(cache=True)
+def _spread(rank, pieces, squares, lookup):
     """The `rank`-th set of `pieces` of the numbers below `squares`, as bits."""
     found = np.int64(0)
     at = squares
     for k in range(pieces, 0, -1):
         at -= 1
-        while binomial[at, k] > rank:
+        while _choose(at, k, lookup) > rank:
             at -= 1
-        rank -= binomial[at, k]
+        rank -= _choose(at, k, lookup)
         found |= np.int64(1) << at
     return found
 
 
 @njit(cache=True)
-def _rank(pieces, taken, binomial):
+def _rank(pieces, taken, lookup):
     """The number of a set of squares among all sets of so many squares that are not `taken`."""
     rank = np.int64(0)
     k = 0
@@ -60,7 +68,7 @@ def _rank(pieces, taken, binomial):
         at = lowest(pieces)
         pieces &= pieces - 1
         k += 1
-        rank += binomial[at - popcount(taken & ((np.int64(1) << at) - 1)), k]
+        rank += _choose(at - popcount(taken & ((np.int64(1) << at) - 1)), k, lookup)
     return rank
 
 
@@ -80,70 +88,69 @@ def _open(pieces, taken):
 
 
 @njit(cache=True)
-def class_size(m1, k1, m2, k2, numbering):
+def class_size(m1, k1, m2, k2, lookup):
     """Placements of a class."""
     left = 32 - m1 - m2
-    return numbering.men_total[m1, m2] * numbering.binomial[left, k1] * numbering.binomial[left - k1, k2]
+    men = lookup[_MEN_TOTAL + m1 * _SIDE + m2]
+    return men * _choose(left, k1, lookup) * _choose(left - k1, k2, lookup)
 
 
 @njit(cache=True)
-def index_of(own, opp, kings, numbering):
+def index_of(own, opp, kings, lookup):
     """The number of a placement within its class; see the module's page."""
-    binomial = numbering.binomial
     own_men, opp_men = own & ~kings, opp & ~kings
     own_kings, opp_kings = own & kings, opp & kings
     m1, m2, k1, k2 = popcount(own_men), popcount(opp_men), popcount(own_kings), popcount(opp_kings)
-    men = numbering.men[numbering.men_at[m1, m2] + _rank(own_men, np.int64(0), binomial)]
-    men += _rank(opp_men >> 4, own_men >> 4, binomial)
+    men = lookup[lookup[_MEN_AT + m1 * _SIDE + m2] + _rank(own_men, np.int64(0), lookup)]
+    men += _rank(opp_men >> 4, own_men >> 4, lookup)
     taken = own_men | opp_men
     left = 32 - m1 - m2
-    number = men * binomial[left, k1] + _rank(own_kings, taken, binomial)
-    return number * binomial[left - k1, k2] + _rank(opp_kings, taken | own_kings, binomial)
+    number = men * _choose(left, k1, lookup) + _rank(own_kings, taken, lookup)
+    return number * _choose(left - k1, k2, lookup) + _rank(opp_kings, taken | own_kings, lookup)
 
 
 @njit(cache=True)
-def place(number, m1, k1, m2, k2, numbering):
+def place(number, m1, k1, m2, k2, lookup):
     """(own, opp, kings) of the placement of a class that has this number."""
-    binomial = numbering.binomial
     left = 32 - m1 - m2
-    ways = binomial[left - k1, k2]
+    ways = _choose(left - k1, k2, lookup)
     fourth, number = number % ways, number // ways
-    ways = binomial[left, k1]
+    ways = _choose(left, k1, lookup)
     third, men = number % ways, number // ways
     # The last placement of own men with no more than `men` before it.
-    start = numbering.men_at[m1, m2]
-    low, high = np.int64(0), binomial[MEN_SQUARES, m1] - 1
+    start = lookup[_MEN_AT + m1 * _SIDE + m2]
+    low, high = np.int64(0), _choose(MEN_SQUARES, m1, lookup) - 1
     while low < high:
         middle = (low + high + 1) // 2
-        if numbering.men[start + middle] <= men:
+        if lookup[start + middle] <= men:
             low = middle
         else:
             high = middle - 1
-    own_men = _spread(low, m1, MEN_SQUARES, binomial)
+    own_men = _spread(low, m1, MEN_SQUARES, lookup)
     free = MEN_SQUARES - popcount(own_men >> 4)
-    opp_men = _open(_spread(men - numbering.men[start + low], m2, free, binomial), own_men >> 4) << 4
+    opp_men = _open(_spread(men - lookup[start + low], m2, free, lookup), own_men >> 4) << 4
     taken = own_men | opp_men
-    own_kings = _open(_spread(third, k1, left, binomial), taken)
+    own_kings = _open(_spread(third, k1, left, lookup), taken)
     taken |= own_kings
-    opp_kings = _open(_spread(fourth, k2, left - k1, binomial), taken)
+    opp_kings = _open(_spread(fourth, k2, left - k1, lookup), taken)
     return own_men | own_kings, opp_men | opp_kings, own_kings | opp_kings
 
 
-def make_numbering() -> Numbering:
-    """The tables that numbers are looked up in; some milliseconds."""
-    starts = np.zeros((_SIDE, _SIDE), np.int64)
-    totals = np.ones((_SIDE, _SIDE), np.int64)
-    parts = []
-    at = 0
+def make_lookup() -> NDArray[np.int64]:
+    """What numbers are looked up in, without classes that have values yet; some milliseconds."""
+    found = np.full(STARTS + KEYS, -1, np.int64)
+    ways = np.array([[comb(n, k) for k in range(_WIDTH)] for n in range(33)])
+    found[:_MEN_AT] = ways.ravel()
+    parts = [found]
+    at = len(found)
     for m1 in range(_SIDE):
-        own = np.array(
-            [int(_spread(r, m1, MEN_SQUARES, BINOMIAL)) >> 4 for r in range(BINOMIAL[MEN_SQUARES, m1])]
-        )
-        free = MEN_SQUARES - np.array([int(bits).bit_count() for bits in own])
+        placements = comb(MEN_SQUARES, m1)
+        own = [int(_spread(rank, m1, MEN_SQUARES, found)) >> 4 for rank in range(placements)]
+        free = MEN_SQUARES - np.array([bits.bit_count() for bits in own])
         for m2 in range(_SIDE - m1):
-            ways = BINOMIAL[free, m2]
-            before = np.cumsum(ways) - ways
-            starts[m1, m2], totals[m1, m2] = at, int(ways.sum())
-            parts.append(before)
-            at += len(before)
-    return Numbering(BINOMIAL, starts, np.concatenate(parts), totals)
+            ahead = np.cumsum(ways[free, m2])
+            found[_MEN_AT + m1 * _SIDE + m2] = at
+            found[_MEN_TOTAL + m1 * _SIDE + m2] = ahead[-1]
+            parts.append(ahead - ways[free, m2])
+            at += placements
+    return np.concatenate(parts)

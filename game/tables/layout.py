@@ -5,8 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game.tables.index import MOST, Numbering, class_size, make_numbering
-from ckai.game.tables.solve import class_key
+from ckai.game.tables.index import MOST, STARTS, class_key, class_size, make_lookup
 
 
 class Class(NamedTuple):
@@ -39,15 +38,14 @@ class Layout(NamedTuple):
     """In the order of their values."""
     sizes: tuple[int, ...]
     """Positions of each class."""
-    starts: NDArray[np.int64]
-    """`[4096]`: where the class of a key begins, -1 if there is none."""
     positions: int
     """Of all classes."""
-    numbering: Numbering
+    lookup: NDArray[np.int64]
+    """What a position's place among the values is looked up in, see `ckai.game.tables.index`."""
 
     def part(self, values: NDArray[np.uint8], of: Class) -> NDArray[np.uint8]:
         """The values of one class."""
-        start = int(self.starts[class_key(*of)])
+        start = int(self.lookup[STARTS + class_key(*of)])
         return values[start : start + self.sizes[self.classes.index(of)]]
 
 
@@ -59,15 +57,14 @@ def make_layout(pieces: int) -> Layout:
     """
     if not 2 <= pieces <= MOST:
         raise ValueError(f"expected tables of 2 to {MOST} pieces, found {pieces}")
-    numbering = make_numbering()
+    lookup = make_lookup()
     classes = [of for number in range(2, pieces + 1) for of in _classes(number)]
-    starts = np.full(4096, -1, np.int64)
     sizes, at = [], 0
     for of in classes:
-        starts[class_key(*of)] = at
-        sizes.append(int(class_size(*of, numbering)))
+        lookup[STARTS + class_key(*of)] = at
+        sizes.append(int(class_size(*of, lookup)))
         at += sizes[-1]
-    return Layout(pieces, tuple(classes), tuple(sizes), starts, at, numbering)
+    return Layout(pieces, tuple(classes), tuple(sizes), at, lookup)
 
 
 def levels(pieces: int) -> list[list[Class]]:

@@ -28,7 +28,7 @@ Values = NDArray[np.uint8]
 
 
 @njit(cache=True)
-def value_of(own, opp, kings, jumper, pieces, values, starts, numbering, todo):
+def value_of(own, opp, kings, jumper, pieces, values, lookup, todo):
     """The value of any position of `pieces` pieces or fewer, between two hops too; UNKNOWN with more.
 
     See `ckai.game.tables.solve` for values; `todo` is room, `[TODO, 4]` int64.
@@ -38,16 +38,16 @@ def value_of(own, opp, kings, jumper, pieces, values, starts, numbering, todo):
     if opp == 0 or popcount(own | opp) > pieces:
         return np.int64(UNKNOWN)
     if jumper < 0:
-        return np.int64(look(own, opp, kings, values, starts, numbering))
-    return best_capture(own, opp, kings, jumper, values, starts, numbering, todo)
+        return np.int64(look(own, opp, kings, values, lookup))
+    return best_capture(own, opp, kings, jumper, values, lookup, todo)
 
 
 @njit(cache=True, nogil=True)
-def _many(boards, pieces, values, starts, numbering, out):
+def _many(boards, pieces, values, lookup, out):
     todo = np.empty((TODO, 4), np.int64)
     for i in range(len(boards)):
         out[i] = value_of(
-            boards[i, 0], boards[i, 1], boards[i, 2], boards[i, 3], pieces, values, starts, numbering, todo
+            boards[i, 0], boards[i, 1], boards[i, 2], boards[i, 3], pieces, values, lookup, todo
         )
 
 
@@ -107,7 +107,7 @@ class Tables:
         """
         out = np.empty(len(boards), np.uint8)
         layout = self.layout
-        _many(np.ascontiguousarray(boards), layout.pieces, self.values, layout.starts, layout.numbering, out)
+        _many(np.ascontiguousarray(boards), layout.pieces, self.values, layout.lookup, out)
         return out
 
     def probe(self, position: Position) -> Found:

@@ -25,7 +25,7 @@ from ckai.game.kernels import (
     up_left,
     up_right,
 )
-from ckai.game.tables.index import class_size, index_of, place
+from ckai.game.tables.index import STARTS, class_key, class_size, index_of, place
 
 DRAWN = 255
 UNKNOWN = 254
@@ -39,12 +39,6 @@ _NEVER = 100  # added to the steps that are left where an exit draws: they never
 
 
 @njit(cache=True)
-def class_key(m1, k1, m2, k2):
-    """The number of a class, below 4096."""
-    return ((m1 * 8 + k1) * 8 + m2) * 8 + k2
-
-
-@njit(cache=True)
 def key_of(own, opp, kings):
     """The number of a position's class."""
     return class_key(
@@ -53,9 +47,9 @@ def key_of(own, opp, kings):
 
 
 @njit(cache=True)
-def look(own, opp, kings, values, starts, numbering):
+def look(own, opp, kings, values, lookup):
     """The value of a position with a piece on each side and no hop under way, in tables that have it."""
-    return values[starts[key_of(own, opp, kings)] + index_of(own, opp, kings, numbering)]
+    return values[lookup[STARTS + key_of(own, opp, kings)] + index_of(own, opp, kings, lookup)]
 
 
 @njit(cache=True)
@@ -77,7 +71,7 @@ def _before(value):
 
 
 @njit(cache=True)
-def best_capture(own, opp, kings, jumper, values, starts, numbering, todo):
+def best_capture(own, opp, kings, jumper, values, lookup, todo):
     """The best value of the captures that are to be made now; all lead to classes that are known.
 
     `todo` is room for positions between two hops, `[TODO, 4]` int64. (No recursion: Numba's cache loses
@@ -102,27 +96,27 @@ def best_capture(own, opp, kings, jumper, values, starts, numbering, todo):
                     continue
                 value = np.int64(1)  # the last piece of the other side
                 if o != 0:
-                    value = _before(np.int64(look(o, p, k, values, starts, numbering)))
+                    value = _before(np.int64(look(o, p, k, values, lookup)))
                 if _better(value, best):
                     best = value
     return best
 
 
 @njit(cache=True)
-def _first_look(m1, k1, m2, k2, values, starts, numbering, left, late):
+def _first_look(m1, k1, m2, k2, values, lookup, left, late):
     """What is known of a class before any step inside it: ends, captures, crownings; `left` counts its
     steps."""
-    at = starts[class_key(m1, k1, m2, k2)]
+    at = lookup[STARTS + class_key(m1, k1, m2, k2)]
     todo = np.empty((TODO, 4), np.int64)
     for number in range(len(left)):
-        own, opp, kings = place(number, m1, k1, m2, k2, numbering)
+        own, opp, kings = place(number, m1, k1, m2, k2, lookup)
         a, b, c, d, jumps = legal_hops(own, opp, kings, -1)
         left[number], late[number] = 0, 0
         if not a | b | c | d:
             values[at + number] = 0
             continue
         if jumps:
-            values[at + number] = best_capture(own, opp, kings, -1, values, starts, numbering, todo)
+            values[at + number] = best_capture(own, opp, kings, -1, values, lookup, todo)
             continue
         inside = popcount(a) + popcount(b) + popcount(c) + popcount(d)
         best = np.int64(UNKNOWN)
@@ -135,7 +129,7 @@ def _first_look(m1, k1, m2, k2, values, starts, numbering, left, late):
                 sources &= sources - 1
                 inside -= 1
                 o, p, k, _, _, _ = apply_hop(own, opp, kings, 0, label)
-                value = _before(np.int64(look(o, p, k, values, starts, numbering)))
+                value = _before(np.int64(look(o, p, k, values, lookup)))
                 if _better(value, best):
                     best = value
         won = best != UNKNOWN and best != DRAWN and best & 1
@@ -151,7 +145,7 @@ def _first_look(m1, k1, m2, k2, values, starts, numbering, left, late):
 
 
 @njit(cache=True)
-def _take_back(own, opp, kings, plies, at, values, left, late, numbering):
+def _take_back(own, opp, kings, plies, at, values, left, late, lookup):
     """Tell the positions that a step leads from to this one, which has become known; returns how many
     learned."""
     learned = 0
@@ -176,7 +170,7 @@ def _take_back(own, opp, kings, plies, at, values, left, late, numbering):
             a, b, c, d = jump_sources(o, k, theirs, free)
             if a | b | c | d:
                 continue  # it had to capture
-            number = index_of(o, theirs, k, numbering)
+            number = index_of(o, theirs, k, lookup)
             known = values[at + number]
             if plies & 1 == 0:  # this one is lost: a step here wins
                 if known == UNKNOWN or (known != DRAWN and known & 1 and known > plies + 1):
@@ -191,29 +185,28 @@ def _take_back(own, opp, kings, plies, at, values, left, late, numbering):
 
 
 @njit(cache=True, nogil=True)
-def solve_pair(m1, k1, m2, k2, values, starts, numbering):
+def solve_pair(m1, k1, m2, k2, values, lookup):
     """Solve a class and the class with the sides exchanged; all classes they lead to are solved.
 
     Args:
         m1, k1, m2, k2: pieces of the class.
         values: uint8, all classes; the two are filled in.
-        starts: `[4096]` int64, where each class begins in `values`.
-        numbering: of `make_numbering`.
+        lookup: of the layout.
 
     Returns:
         The longest distance, or -1 if one is longer than `LONGEST`.
     """
-    size = class_size(m1, k1, m2, k2, numbering)
+    size = class_size(m1, k1, m2, k2, lookup)
     same = m1 == m2 and k1 == k2
     sides = 1 if same else 2
     left = np.zeros((sides, size), np.uint8)
     late = np.zeros((sides, size), np.uint8)
     for side in range(sides):
         if side == 0:
-            _first_look(m1, k1, m2, k2, values, starts, numbering, left[0], late[0])
+            _first_look(m1, k1, m2, k2, values, lookup, left[0], late[0])
         else:
-            _first_look(m2, k2, m1, k1, values, starts, numbering, left[1], late[1])
-    first, second = starts[class_key(m1, k1, m2, k2)], starts[class_key(m2, k2, m1, k1)]
+            _first_look(m2, k2, m1, k1, values, lookup, left[1], late[1])
+    first, second = lookup[STARTS + class_key(m1, k1, m2, k2)], lookup[STARTS + class_key(m2, k2, m1, k1)]
     longest = 0
     for side in range(sides):
         at = first if side == 0 else second
@@ -229,11 +222,11 @@ def solve_pair(m1, k1, m2, k2, values, starts, numbering):
                 if values[at + number] != plies:
                     continue
                 if side == 0:
-                    own, opp, kings = place(number, m1, k1, m2, k2, numbering)
+                    own, opp, kings = place(number, m1, k1, m2, k2, lookup)
                 else:
-                    own, opp, kings = place(number, m2, k2, m1, k1, numbering)
+                    own, opp, kings = place(number, m2, k2, m1, k1, lookup)
                 learned = _take_back(
-                    own, opp, kings, plies, other, values, left[mirror], late[mirror], numbering
+                    own, opp, kings, plies, other, values, left[mirror], late[mirror], lookup
                 )
                 if learned:
                     longest = max(longest, plies + 1)
