@@ -18,9 +18,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     "large": {
         "model": "senet",
         "set": {"encoding": "tactics4", "channels": 64, "blocks": 6},
-        "epochs": 12,
+        "epochs": 7,
         "lr": 4e-3,
-        "weight_decay": 0.05,
+        "weight_decay": 0.1,
         "mask_illegal": True,
         "ema": 0.999,
     },
