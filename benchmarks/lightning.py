@@ -21,13 +21,13 @@ from ckai.models.registry import Network, build
 from ckai.models.training import train
 
 
-def lightning_epoch(network: Network, data: RowsDataModule) -> float:
+def lightning_epoch(network: Network, data: RowsDataModule, precision: str) -> float:
     """Seconds of an epoch with everything that a training does."""
-    config = TrainConfig(epochs=1, patience=0, batch_size=data.batch_size)
+    config = TrainConfig(epochs=1, patience=0, batch_size=data.batch_size, precision=precision)
     return float(train(network, data, config)["history"][0]["seconds"])
 
 
-def bare_epoch(network: Network, data: RowsDataModule) -> float:
+def bare_epoch(network: Network, data: RowsDataModule, precision: str) -> float:
     """Seconds of an epoch in a plain loop."""
     config = TrainConfig(epochs=1)
     weights = [p for p in network.parameters() if p.ndim > 1]
@@ -43,7 +43,8 @@ def bare_epoch(network: Network, data: RowsDataModule) -> float:
     for step, batch in enumerate(data.epoch(0)):
         for group in optimizer.param_groups:
             group["lr"] = config.optimizer.lr * config.optimizer.factor(step, steps)
-        logits, raw = network.judge(planes_of(network, batch))
+        with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+            logits, raw = network.judge(planes_of(network, batch))
         policy = policy_loss(logits, batch)
         error = value_loss(raw, batch, config.loss.target)
         optimizer.zero_grad()
@@ -56,22 +57,23 @@ def bare_epoch(network: Network, data: RowsDataModule) -> float:
 @click.command()
 @click.argument("rows", type=click.Path(path_type=Path))
 @click.option("--model", default="cnn2x2", show_default=True)
+@click.option("--precision", default="bf16", show_default=True, type=click.Choice(["32", "bf16"]))
 @click.option("--rounds", default=5, show_default=True)
-def main(rows: Path, model: str, rounds: int) -> None:
+def main(rows: Path, model: str, precision: str, rounds: int) -> None:
     """Measure and print."""
     data = RowsDataModule([rows], batch_size=TrainConfig().batch_size, heldout=0, need_both_sides=False)
     found: dict[str, list[float]] = {"Lightning": [], "bare loop": []}
     networks = {name: build(model) for name in found}
     for number in range(rounds + 1):  # the first round warms up
         for name, epoch in (("Lightning", lightning_epoch), ("bare loop", bare_epoch)):
-            seconds = epoch(networks[name], data)
+            seconds = epoch(networks[name], data, precision)
             if number:
                 found[name].append(seconds)
                 print(f"round {number}, {name}: {seconds:.1f} s", flush=True)
     medians = {name: statistics.median(seconds) for name, seconds in found.items()}
     ratio = statistics.median(a / b for a, b in zip(*found.values(), strict=True))
     print(
-        f"{model}, {data.train_rows:,} rows: Lightning {medians['Lightning']:.1f} s an epoch, "
+        f"{model}, {precision}, {data.train_rows:,} rows: Lightning {medians['Lightning']:.1f} s an epoch, "
         f"bare loop {medians['bare loop']:.1f} s; ratio {ratio:.2f}"
     )
 

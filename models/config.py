@@ -104,8 +104,7 @@ class TrainConfig:
     seed: int = 0
     """Of the first weights and the order of rows."""
     precision: str = "auto"
-    """"32", "bf16", or "auto": bf16 on a GPU that has it, and on a CPU that has it for networks that gain;
-    32 elsewhere."""
+    """"32", "bf16" (weights stay in 32), or "auto": bf16 where the machine has it."""
     ema: float = 0.0
     """Weights are averaged with this decay a step, and the average is what is measured and kept; 0: not."""
     compile: bool = False

@@ -149,10 +149,12 @@ class PolicyValueModule(pl.LightningModule):
         return policy + judging.value_weight * error
 
     def validation_step(self, batch: dict[str, Tensor], batch_idx: int) -> None:
-        """Add a held-out batch to `heldout`."""
+        """Add a held-out batch to `heldout`, in full precision: what is measured is the network that is
+        kept."""
         network = self.kept
-        logits, raw = network.judge(planes_of(network, batch))
-        self.heldout.update(logits, value_of(raw.float()), batch)
+        with torch.autocast(self.device.type, enabled=False):
+            logits, raw = network.judge(planes_of(network, batch))
+        self.heldout.update(logits, value_of(raw), batch)
 
     def on_validation_epoch_start(self) -> None:
         """Begin a new report."""

@@ -62,8 +62,6 @@ class Network(nn.Module):
     settings_type: ClassVar[type[NetworkSettings]]
     CHANNELS_LAST: ClassVar[bool] = False
     """Whether training is faster with the channels of a square side by side in memory."""
-    GAINS_FROM_BF16: ClassVar[bool] = False
-    """Whether training on a CPU that has bfloat16 is faster in it."""
 
     def __init__(self, settings: Any) -> None:
         super().__init__()

@@ -98,7 +98,7 @@ def train(
     with _quiet():
         trainer = _trainer(
             device,
-            _precision(config.precision, device, network),
+            _precision(config.precision, device),
             max_epochs=config.epochs - keeper.epoch,
             callbacks=[keeper],
             limit_val_batches=None if data.measures else 0,
@@ -281,12 +281,9 @@ def _plain(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: t.detach().cpu().clone() for name, t in weights.items()}
 
 
-def _precision(name: str, device: torch.device, network: Network) -> Any:
+def _precision(name: str, device: torch.device) -> Any:
     if name == "auto":
-        if device.type == "cuda":
-            rough = torch.cuda.is_bf16_supported()
-        else:
-            rough = network.GAINS_FROM_BF16 and _cpu_has_bf16()
+        rough = torch.cuda.is_bf16_supported() if device.type == "cuda" else _cpu_has_bf16()
         name = "bf16" if rough else "32"
     return {"32": "32-true", "bf16": "bf16-mixed"}[name]
 

@@ -55,7 +55,6 @@ class ResNet(Network):
     """
 
     CHANNELS_LAST = True
-    GAINS_FROM_BF16 = True
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
