@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -47,8 +48,12 @@ def test_help_answers_in_under_0_3_s():
 
 
 def test_every_command_module_is_in_the_help_and_the_other_way_round():
-    modules = {path.stem for path in (ROOT / "cli").glob("*.py") if "@click.command(" in path.read_text()}
-    assert modules == set(front.COMMANDS)
+    modules = {
+        path.stem
+        for path in (ROOT / "cli").glob("*.py")
+        if re.search(r"^@click\.(command|group)\(", path.read_text(), re.M)
+    }
+    assert modules - {"main"} == set(front.COMMANDS)
     text = CliRunner().invoke(front.cli, ["--help"]).output
     for name, words in front.COMMANDS.items():
         assert f"  {name} " in text
