@@ -19,7 +19,7 @@ from ckai.game.kernels import popcount
 from ckai.game.position import Move, Position
 from ckai.game.tables.file import TableError, read_tables
 from ckai.game.tables.layout import Layout
-from ckai.game.tables.solve import DRAWN, TODO, UNKNOWN, best_capture, look
+from ckai.game.tables.solve import DRAWN, ROOM, UNKNOWN, best_capture, look
 
 DEFAULT_PIECES: Final = 4
 WIN, LOSS, DRAW = "win", "loss", "draw"
@@ -28,10 +28,10 @@ Values = NDArray[np.uint8]
 
 
 @njit(cache=True)
-def value_of(own, opp, kings, jumper, pieces, values, lookup, todo):
+def value_of(own, opp, kings, jumper, pieces, values, lookup, between):
     """The value of any position of `pieces` pieces or fewer, between two hops too; UNKNOWN with more.
 
-    See `ckai.game.tables.solve` for values; `todo` is room, `[TODO, 4]` int64.
+    See `ckai.game.tables.solve` for values; `between` is room, `[ROOM, 4]` int64.
     """
     if own == 0:
         return np.int64(0)
@@ -39,15 +39,15 @@ def value_of(own, opp, kings, jumper, pieces, values, lookup, todo):
         return np.int64(UNKNOWN)
     if jumper < 0:
         return np.int64(look(own, opp, kings, values, lookup))
-    return best_capture(own, opp, kings, jumper, values, lookup, todo)
+    return best_capture(own, opp, kings, jumper, values, lookup, between)
 
 
 @njit(cache=True, nogil=True)
 def _many(boards, pieces, values, lookup, out):
-    todo = np.empty((TODO, 4), np.int64)
+    between = np.empty((ROOM, 4), np.int64)
     for i in range(len(boards)):
         out[i] = value_of(
-            boards[i, 0], boards[i, 1], boards[i, 2], boards[i, 3], pieces, values, lookup, todo
+            boards[i, 0], boards[i, 1], boards[i, 2], boards[i, 3], pieces, values, lookup, between
         )
 
 

@@ -32,7 +32,7 @@ UNKNOWN = 254
 LONGEST = 250
 """Most plies that a value can say."""
 
-TODO = 64
+ROOM = 64
 """Positions between two hops that may wait at once."""
 
 _NEVER = 100  # added to the steps that are left where an exit draws: they never run out
@@ -71,18 +71,23 @@ def _before(value):
 
 
 @njit(cache=True)
-def best_capture(own, opp, kings, jumper, values, lookup, todo):
+def best_capture(own, opp, kings, jumper, values, lookup, between):
     """The best value of the captures that are to be made now; all lead to classes that are known.
 
-    `todo` is room for positions between two hops, `[TODO, 4]` int64. (No recursion: Numba's cache loses
+    `between` is room for positions between two hops, `[ROOM, 4]` int64. (No recursion: Numba's cache loses
     functions that call themselves with arrays.)
     """
     best = np.int64(UNKNOWN)
-    todo[0, 0], todo[0, 1], todo[0, 2], todo[0, 3] = own, opp, kings, jumper
+    between[0, 0], between[0, 1], between[0, 2], between[0, 3] = own, opp, kings, jumper
     waiting = 1
     while waiting:
         waiting -= 1
-        own, opp, kings, jumper = todo[waiting, 0], todo[waiting, 1], todo[waiting, 2], todo[waiting, 3]
+        own, opp, kings, jumper = (
+            between[waiting, 0],
+            between[waiting, 1],
+            between[waiting, 2],
+            between[waiting, 3],
+        )
         a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
         for direction in range(4):
             sources = a if direction == 0 else b if direction == 1 else c if direction == 2 else d
@@ -91,7 +96,12 @@ def best_capture(own, opp, kings, jumper, values, lookup, todo):
                 sources &= sources - 1
                 o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, label)
                 if not passed:
-                    todo[waiting, 0], todo[waiting, 1], todo[waiting, 2], todo[waiting, 3] = o, p, k, j
+                    between[waiting, 0], between[waiting, 1], between[waiting, 2], between[waiting, 3] = (
+                        o,
+                        p,
+                        k,
+                        j,
+                    )
                     waiting += 1
                     continue
                 value = np.int64(1)  # the last piece of the other side
@@ -107,7 +117,7 @@ def _first_look(m1, k1, m2, k2, values, lookup, left, late):
     """What is known of a class before any step inside it: ends, captures, crownings; `left` counts its
     steps."""
     at = lookup[STARTS + class_key(m1, k1, m2, k2)]
-    todo = np.empty((TODO, 4), np.int64)
+    between = np.empty((ROOM, 4), np.int64)
     for number in range(len(left)):
         own, opp, kings = place(number, m1, k1, m2, k2, lookup)
         a, b, c, d, jumps = legal_hops(own, opp, kings, -1)
@@ -116,7 +126,7 @@ def _first_look(m1, k1, m2, k2, values, lookup, left, late):
             values[at + number] = 0
             continue
         if jumps:
-            values[at + number] = best_capture(own, opp, kings, -1, values, lookup, todo)
+            values[at + number] = best_capture(own, opp, kings, -1, values, lookup, between)
             continue
         inside = popcount(a) + popcount(b) + popcount(c) + popcount(d)
         best = np.int64(UNKNOWN)
