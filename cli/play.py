@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ckai.cli.common import tell_of_compiling
+from ckai.cli.endgames import chosen_tables, tables_option
 from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS, NO_NETWORK
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 @click.option(
     "--evaluator", default="torch", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
 )
+@tables_option
 @click.option(
     "--pdn",
     "file",
@@ -66,6 +68,7 @@ def command(
     seed: int | None,
     max_plies: int | None,
     evaluator: str,
+    tables: str,
     file: Path | None,
 ) -> None:
     """Play against a network in the terminal.
@@ -91,6 +94,8 @@ def command(
     elif source is not None and source not in NO_NETWORK:
         source = str(network_file(Path(source)))
 
+    endgames = chosen_tables(tables) if humans != SIDES["both"] else None
+
     def tell(report: object) -> None:
         click.echo(str(report), err=True)
 
@@ -98,7 +103,9 @@ def command(
         from ckai.rl import Engine
 
         backend = "fastest" if evaluator == "auto" else evaluator
-        return Engine.load(source or newest_network(), evaluator=backend, tell=tell, seed=seed)
+        return Engine.load(
+            source or newest_network(), evaluator=backend, tables=endgames, tell=tell, seed=seed
+        )
 
     opponent = Opponent(load, name_of(source), sims=sims, seconds=seconds, vary=vary, seed=seed)
     for stream in (sys.stdin, sys.stdout):  # strange letters are shown as such, and end no game

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ckai.cli.common import tell_of_compiling
+from ckai.cli.endgames import make_sure_of
 from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
 
 
@@ -41,6 +42,17 @@ from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
 @click.option("--noise-epsilon", type=float, help="Share of noise at the root.  [default: 0.25]")
 @click.option("--temperature", type=float, help="Of the first moves.  [default: 1.0]")
 @click.option("--temperature-plies", type=click.IntRange(0), help="Plies before it tapers.  [default: 16]")
+@click.option(
+    "--tables",
+    type=click.IntRange(0, 6),
+    help="Endgames of so many pieces are known, built first if they are not there; 0: none.  [default: 3]",
+)
+@click.option(
+    "--at-tables",
+    type=click.Choice(["adjudicate", "label", "play"]),
+    help="A game that reaches them ends with the true result; or is played on, and z is the truth; or is "
+    "played on, and z is how it ends.  [default: adjudicate]",
+)
 @click.option("--q-weight", type=float, help="w in the value's target (1 - w) z + w q.  [default: 0.5]")
 @click.option("--window", type=click.IntRange(1), help="Generations whose games are learned.  [default: 4]")
 @click.option("--epochs", type=click.IntRange(1), help="Times over the window.  [default: 2]")
@@ -144,6 +156,7 @@ def _go(run: Any, generations: int, evaluator: str, as_json: bool) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    make_sure_of(run.config.selfplay.tables)
     tell_of_compiling()
     screen = Console(stderr=True)
     config = run.config
@@ -226,9 +239,14 @@ def _go(run: Any, generations: int, evaluator: str, as_json: bool) -> None:
 def describe(measured: dict[str, Any]) -> str:
     """One line on a generation that is over."""
     played, learned, match = measured["selfplay"], measured["learn"], measured["match"]
+    in_tables = ""
+    if played.get("adjudicated"):
+        in_tables = f", {played['adjudicated'] / played['games']:.0%} by the tables"
+    elif played.get("labelled"):
+        in_tables = f", z of {played['labelled'] / played['rows']:.0%} of the rows by the tables"
     text = (
         f"generation {measured['generation']}: {played['games']} games in {played['seconds']:.0f} s "
-        f"({played['black_won']} black, {played['drawn']} drawn, {played['white_won']} white), "
+        f"({played['black_won']} black, {played['drawn']} drawn, {played['white_won']} white{in_tables}), "
         f"loss {learned['train_policy_loss']:.3f} + {learned['train_value_loss']:.3f}"
     )
     if match["games"]:

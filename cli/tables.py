@@ -1,12 +1,12 @@
 """`ckai tables`: endgames known exactly."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ckai.cli.common import json_option, print_json, progress_bar, talk, tell_of_compiling
+from ckai.cli.common import json_option, print_json
+from ckai.cli.endgames import build_shown
 
 _folder = click.option(
     "--folder",
@@ -31,7 +31,7 @@ def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as
 
     A build that was stopped goes on where it was.
     """
-    from ckai.game.tables import TableError, build_tables, cache_folder, cost_of, table_path
+    from ckai.game.tables import TableError, cache_folder, table_path
     from ckai.game.tables.file import read_header
 
     path = table_path(pieces, folder or cache_folder())
@@ -40,15 +40,7 @@ def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as
         header = read_header(path)[0]
     built = header is None
     if header is None:
-        tell_of_compiling()
-        threads = threads or os.cpu_count() or 1
-        cost = cost_of(pieces, threads)
-        talk().print(
-            f"{cost.positions:,} positions: about {_time(cost.seconds)} on {threads} threads, "
-            f"{cost.memory / 2**20:,.0f} MiB of memory"
-        )
-        with progress_bar("solving", "positions") as show:
-            header = build_tables(pieces, path, threads=threads, progress=show)
+        header = build_shown(pieces, path, threads)
     if header["pieces"] != pieces:
         raise TableError(f"{path}: expected tables of {pieces} pieces, found {header['pieces']}; use --fresh")
     if as_json:
@@ -96,7 +88,3 @@ def probe(fen: str, folder: Path | None, jumper: int | None, as_json: bool) -> N
         click.echo(f"best: {', '.join(best)}")
     if line:
         click.echo(f"line: {' '.join(line)}")
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"

@@ -5,6 +5,9 @@ from ckai.pdn import from_game, write_game
 from ckai.rl.match import MatchResult
 from ckai.rl.rows import FinishedGame
 
+ADJUDICATED = "adjudicated by endgame tables"
+"""Termination of a game that was ended where its result is known."""
+
 
 def to_pdn(game: Game, headers: dict[str, str], result: str) -> str:
     """A game as PDN; the first position is told by a FEN tag where it is not the usual one."""
@@ -15,6 +18,8 @@ def finished_pdn(game: FinishedGame, generation: int) -> str:
     """A game of self-play as PDN."""
     event = f"self-play, generation {generation}"
     headers = {"Event": event, "Round": str(game.number), "Black": "ckai", "White": "ckai"}
+    if game.adjudicated:
+        headers["Termination"] = ADJUDICATED
     return to_pdn(game.replay(), headers, game.result_text)
 
 

@@ -14,6 +14,7 @@ from ckai.rl.tree import (
     choose,
     descend,
     keep_subtree,
+    know_root,
     mark,
     reset,
     tree_of,
@@ -34,6 +35,7 @@ def gather(game, f, t, puct, visits, leaves, slot):
         visits -= tree.edges[e].in_flight  # those of other batches
     if tree.nodes[0].status == OPEN and not tree.info[0].prepared:
         prepare_root(tree, puct)
+        know_root(game, tree)
     again = np.empty(leaves if leaves > 1 else 0, np.int32)
     while waiting < leaves and tree.nodes[0].visits + waiting < visits and tree.nodes[0].proof == NONE:
         found, node = descend(game, tree, puct)

@@ -1,24 +1,44 @@
 """English draughts as a game of the search. One label is one hop; the state carries the jumper."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from ckai.game import QUIET_LIMIT, REPETITION_LIMIT, Position, kernels
+from ckai.game.tables.probe import sure_value
+from ckai.game.tables.solve import DRAWN, UNKNOWN
 from ckai.rl import game_api
+from ckai.rl.forest import DRAW, LOSS, NONE, WIN
 from ckai.rl.game_api import State, game, implements
 
 _JUMPER, _QUIET, _BLACK = 32, 40, 62  # bit offsets in the second word, above the kings
 _QUIET_MASK = 0xFFFF
 
+_NO_VALUES, _NO_LOOKUP = np.zeros(0, np.uint8), np.zeros(0, np.int64)
+
+if TYPE_CHECKING:
+    from ckai.game.tables import Tables
+
 
 @game(labels=128, size=34)
 class Checkers(NamedTuple):
-    """The draw rules (see `ckai.game.play`)."""
+    """The draw rules (see `ckai.game.play`), and the endgames that need no search."""
 
     quiet_limit: int = QUIET_LIMIT
     repetition_limit: int = REPETITION_LIMIT
+    pieces: int = 0
+    """Positions of so many pieces or fewer are in the tables."""
+    values: Any = _NO_VALUES
+    """[positions] uint8, see `ckai.game.tables.solve`."""
+    lookup: Any = _NO_LOOKUP
+    """int64, see `ckai.game.tables.index`."""
+
+    def knowing(self, tables: "Tables | None") -> "Checkers":
+        """The same rules with endgame tables; None: with none."""
+        if tables is None:
+            return self._replace(pieces=0, values=_NO_VALUES, lookup=_NO_LOOKUP)
+        return self._replace(pieces=tables.pieces, values=tables.values, lookup=tables.layout.lookup)
 
 
 def pack(position: Position) -> State:
@@ -113,3 +133,26 @@ def _encode(game, state, out):
     kernels.write_board(state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL, state[1] & kernels.FULL, out)
     out[32] = (state[1] >> _JUMPER & 0xFF) - 1
     out[33] = min(state[1] >> _QUIET & _QUIET_MASK, 127)
+
+
+@implements(game_api.known, Checkers)
+@njit(cache=True)
+def _known(game, state):
+    own, opp = state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL
+    if kernels.popcount(own | opp) > game.pieces:
+        return NONE, 0
+    value = sure_value(
+        own,
+        opp,
+        state[1] & kernels.FULL,
+        (state[1] >> _JUMPER & 0xFF) - 1,
+        state[1] >> _QUIET & _QUIET_MASK,
+        game.quiet_limit,
+        game.values,
+        game.lookup,
+    )
+    if value == UNKNOWN:
+        return NONE, 0
+    if value == DRAWN:
+        return DRAW, 0
+    return (WIN if value & 1 else LOSS), value

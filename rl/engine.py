@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ckai.game import Move, Position
+from ckai.game.tables import Tables
 from ckai.models.inference import Evaluator
 from ckai.rl.checkers import Checkers, pack
 from ckai.rl.evaluators import load_evaluator
@@ -24,6 +25,9 @@ GROWTH = 32
 """Visits at the root for each position of a call: few visits in large calls would follow the first guess."""
 BATCHES = 2
 """Calls at once."""
+
+LONGEST_PV = 40
+"""Moves."""
 
 PROOF_NAMES = {int(WIN): "win", int(LOSS): "loss", int(DRAW): "draw"}
 
@@ -83,6 +87,7 @@ class Engine:
         leaves: int = LEAVES,
         batches: int = BATCHES,
         game: Checkers | None = None,
+        tables: Tables | None = None,
     ) -> None:
         """Make an engine.
 
@@ -95,8 +100,11 @@ class Engine:
             batches: calls at once, each in a thread of its own. What is found depends on the number, not on
                 the threads.
             game: the draw rules.
+            tables: endgames that are known: the search proves every position that is in them, and plays
+                those by the shortest win or the longest loss.
         """
         self.evaluator = evaluator
+        self.tables = tables
         self._searcher = make_searcher(
             evaluator,
             nodes=nodes,
@@ -104,7 +112,7 @@ class Engine:
             growth=GROWTH,
             batches=batches,
             puct=puct,
-            game=game,
+            game=(game or Checkers()).knowing(tables),
             seed=0 if seed is None else seed,
         )
         self._root: Position | None = None
@@ -116,7 +124,7 @@ class Engine:
         source: str | Path,
         *,
         evaluator: str = "auto",
-        tables: None = None,
+        tables: Tables | int | None = None,
         seed: int | None = None,
         tell: Callable[[Any], None] | None = None,
         **settings: Any,
@@ -128,16 +136,17 @@ class Engine:
                 random playouts.
             evaluator: `auto`, a GPU if there is one and else PyTorch on the CPU; `fastest`, what a trial of
                 some seconds finds (`auto` of `load_evaluator`); or the name of a backend.
-            tables: endgame tables; none exist yet, so only None.
+            tables: endgame tables, or of how many pieces (`Tables.open`); None: none.
             seed: see `Engine`.
             tell: with the evaluator `fastest`, is given what the trial found.
             **settings: further settings of `Engine`.
 
         Raises:
             CheckpointError: the file is no checkpoint that fits.
+            TableError: there are no such tables.
         """
-        if tables is not None:
-            raise ValueError(f"expected tables=None (there are no endgame tables yet), found {tables!r}")
+        if isinstance(tables, int):
+            tables = Tables.open(tables)
         if evaluator == "auto":
             import torch
 
@@ -146,7 +155,7 @@ class Engine:
             backend = "auto" if evaluator == "fastest" else evaluator
         leaves, batches = int(settings.get("leaves", LEAVES)), int(settings.get("batches", BATCHES))
         judge = load_evaluator(source, backend, batch=leaves, threads=batches, tell=tell)
-        return cls(judge, seed=seed, **settings)
+        return cls(judge, seed=seed, tables=tables, **settings)
 
     # --- the network alone --------------------------------------------------------------------------
 
@@ -300,12 +309,28 @@ class Engine:
         policy = self.policy(position).moves
         return self._line(node, max(rest, key=lambda m: policy[str(m)]))
 
+    def _hurry(self, here: Position, lines: list[_Line]) -> _Line | None:
+        """A move that keeps a win of the tables, which the draw by count may take; None if it is no win.
+
+        Of the shortest ways the one that begins the count again, then the one searched most.
+        """
+        assert self.tables is not None
+        if self.tables.probe(here).value != "win":
+            return None
+        best = self.tables.best_moves(here)
+        return max(
+            (line for line in lines if line.move in best),
+            key=lambda line: (here.push(line.move).quiet == 0, line.visits, line.prior),
+        )
+
     def _report(self, here: Position, moves: list[Move], seconds: float) -> Found:
         root = self._searcher.root(0)
         lines = [self._line(0, move) for move in moves]
         best = self._best_move(here, 0)
         if best is None:
             raise RuntimeError("the root was not judged")
+        if int(root["proof"]) == NONE and self.tables is not None and self.tables.knows(here):
+            best = self._hurry(here, lines) or best
         lines.sort(key=lambda line: (line.move != best.move, -line.visits, -line.prior, line.move))
         proof = int(root["proof"])
         value = (
@@ -313,7 +338,7 @@ class Engine:
         )
         pv: list[str] = []
         position, line = here, best
-        while line is not None and len(pv) < 40:
+        while line is not None and len(pv) < LONGEST_PV:
             pv.append(str(line.move))
             position = position.push(line.move)
             node = line.nodes[-1]
@@ -321,6 +346,8 @@ class Engine:
             if step is None or (step.visits == 0 and proof == NONE):
                 break
             line = step
+        if self.tables is not None and self.tables.knows(position):
+            pv += [str(move) for move in self.tables.line(position, LONGEST_PV - len(pv))]
         return Found(
             move=str(best.move),
             value=value,

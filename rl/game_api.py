@@ -1,9 +1,9 @@
 """What a game is to the search: a few jitted functions, chosen at compile time by the game's type.
 
 A game is a `NamedTuple` of its settings under the decorator `game`, which gives it its constants, plus one
-implementation of every function below, registered with `implements`. The search calls these functions with
-the game as first argument and knows nothing else of it. A state is a pair of int64; whose turn it is belongs
-to the state, and every value is meant for the side to move.
+implementation of every function below, registered with `implements`; `known` may be left out. The search
+calls these functions with the game as first argument and knows nothing else of it. A state is a pair of
+int64; whose turn it is belongs to the state, and every value is meant for the side to move.
 """
 
 import copyreg
@@ -11,7 +11,10 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from numba import njit
 from numba.extending import overload
+
+from ckai.rl.forest import NONE
 
 State = tuple[int, int]
 C = TypeVar("C", bound=type)
@@ -97,8 +100,22 @@ def encode(game, state, out):
     raise TypeError("only inside jitted code")
 
 
+def known(game, state):
+    """Return (proof, plies to the end) of a state that needs no search, for the side to move.
+
+    (NONE, 0) where nothing is known. The state is not over. Plies are 0 for a draw.
+    """
+    raise TypeError("only inside jitted code")
+
+
+_own: dict[Callable[..., Any], set[type]] = {}
+"""The games that have an implementation of a function."""
+
+
 def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], F]:
     """Register a jitted function as `function` for one game class."""
+
+    _own.setdefault(function, set()).add(game_class)
 
     def register(implementation: F) -> F:
         @overload(function, strict=False)
@@ -110,3 +127,24 @@ def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], 
         return implementation
 
     return register
+
+
+def otherwise(function: Callable[..., Any]) -> Callable[[F], F]:
+    """Register a jitted function as `function` for the games that have none of their own."""
+
+    def register(implementation: F) -> F:
+        @overload(function, strict=False)
+        def choose(game, *args):
+            if getattr(game, "instance_class", None) in _own.get(function, ()):
+                return None
+            return lambda game, *args: implementation(game, *args)
+
+        return implementation
+
+    return register
+
+
+@otherwise(known)
+@njit(cache=True)
+def _nothing_known(game, state):
+    return NONE, 0

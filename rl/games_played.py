@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ckai.rl import game_api
 from ckai.rl.batch import fetch_paths, gather, scatter
 from ckai.rl.forest import LOSS, NONE, TERMINAL, WIN
 from ckai.rl.rng import uniform
@@ -32,6 +33,7 @@ RECORD = np.dtype(
         ("rows", np.int32),
         ("counts", np.int32),
         ("full", np.uint8),  # whether the search under way is a full one
+        ("adjudicated", np.uint8),  # whether it ended where its result is known
     ],
     align=True,
 )
@@ -89,6 +91,8 @@ class PlayRules(NamedTuple):
     """Below it the best edge is played (`choose`)."""
     max_plies: int = 300
     """A game as long as this is stopped without a result."""
+    adjudicate: bool = False
+    """End a game where its result is known (see `ckai.rl.game_api.known`)."""
 
 
 def make_records(trees: int, max_plies: int) -> Records:
@@ -116,6 +120,7 @@ def begin(game, f, r, rules, t, number, state, seed):
     here.hop = 0
     here.rows = 0
     here.counts = 0
+    here.adjudicated = 0
     draw_kind(f, r, t, rules)
 
 
@@ -223,8 +228,14 @@ def play_move(game, f, r, t, puct, rules):
     else:
         here.hop += 1
     root = tree.nodes[0]
+    proof = NONE
     if root.status == TERMINAL:
-        value = 1 if root.proof == WIN else -1 if root.proof == LOSS else 0
+        proof = root.proof
+    elif rules.adjudicate and root.sign < 0:  # between two moves
+        proof, _ = game_api.known(game, (root.state[0], root.state[1]))
+        here.adjudicated = proof != NONE
+    if proof != NONE:
+        value = 1 if proof == WIN else -1 if proof == LOSS else 0
         here.result = value if here.side == 0 else -value
         here.status = FINISHED
     elif (

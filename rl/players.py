@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from ckai.game.tables import Tables
 from ckai.models.inference import Evaluator
+from ckai.rl.checkers import Checkers
 from ckai.rl.rollouts import ROLLOUT_PUCT, RolloutEvaluator, RolloutSearcher
 from ckai.rl.searcher import Searcher
 from ckai.rl.select import Puct
@@ -18,10 +20,13 @@ class Player:
     """Visits a move."""
     puct: Puct | None = None
     """Constants of the search; None: those that suit the evaluator."""
+    tables: Tables | None = None
+    """Endgames that it knows."""
 
     def searcher(self, trees: int) -> Searcher:
         """A search for so many games of checkers at once."""
-        return make_searcher(self.evaluator, trees=trees, nodes=self.sims + 3, puct=self.puct)
+        rules = Checkers().knowing(self.tables)
+        return make_searcher(self.evaluator, trees=trees, nodes=self.sims + 3, puct=self.puct, game=rules)
 
 
 def make_searcher(

@@ -7,7 +7,6 @@ for each label, scaled by multiplication (no label of 48 is more than 1e-8 likel
 
 import numpy as np
 from numba import njit
-from numba.extending import overload
 
 from ckai.game.kernels import (
     FULL,
@@ -23,7 +22,7 @@ from ckai.game.kernels import (
 )
 from ckai.rl import game_api
 from ckai.rl.checkers import Checkers
-from ckai.rl.game_api import implements
+from ckai.rl.game_api import implements, otherwise
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -31,9 +30,6 @@ _MIX2 = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S32 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(32)
 
 _FIRST_ROW = 0xF
-
-_OWN_RULE: set[type] = {Checkers}
-"""Games with an implementation of `playout` of their own."""
 
 
 def playout(game, state, stream, trace):
@@ -60,6 +56,7 @@ def below(stream, n):
     return stream, np.int64(z >> _S32) * n >> 32
 
 
+@otherwise(playout)
 @njit(cache=True, nogil=True)
 def _any_game(game, state, stream, trace):
     out = np.empty(64, np.uint8)
@@ -80,13 +77,6 @@ def _any_game(game, state, stream, trace):
         if passed:
             sign = -sign
             moves += 1
-
-
-@overload(playout, strict=False)
-def _choose_any(game, state, stream, trace):
-    if getattr(game, "instance_class", None) in _OWN_RULE:
-        return None
-    return lambda game, state, stream, trace: _any_game(game, state, stream, trace)
 
 
 # --- checkers ----------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from ckai.rl.forest import NONE, OPEN
 from ckai.rl.playouts import playout
 from ckai.rl.searcher import Searcher
 from ckai.rl.select import Puct, prepare_root
-from ckai.rl.tree import COUNTED, LEAF, back_up, descend, tree_of
+from ckai.rl.tree import COUNTED, LEAF, back_up, descend, know_root, tree_of
 
 ROLLOUT_PUCT = Puct(c_init=3.0)
 """Equal priors over about eight labels want this much exploration."""
@@ -34,6 +34,7 @@ def uct_search(game, tree, visits, puct):
     while tree.nodes[0].visits < visits and tree.nodes[0].proof == NONE:
         if tree.nodes[0].status == OPEN and not info[0].prepared:
             prepare_root(tree, puct)
+            know_root(game, tree)
         found, node = descend(game, tree, puct)
         if found == LEAF:
             here = tree.nodes[node]  # open, with equal priors

@@ -1,7 +1,7 @@
 """Games of self-play as rows and as PDN games."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from ckai.datasets.schema import HEADERS_SCHEMA, SELFPLAY_SCHEMA
 from ckai.datasets.writer import row_arrays
 from ckai.game import Game, Position, kernels
+from ckai.game.tables import Tables
+from ckai.game.tables.solve import DRAWN, UNKNOWN
 from ckai.rl.checkers import unpack
 from ckai.rl.games_played import UNDECIDED, Records
 
@@ -30,6 +32,10 @@ class FinishedGame:
     """[v] `games_played.COUNT`; a row's are `counts[first : first + count]`."""
     result: int
     """1 Black won, 0 drawn, -1 White won, `UNDECIDED`."""
+    adjudicated: bool = False
+    """Whether it was ended where its result is known."""
+    scores: NDArray[np.int8] | None = None
+    """[n], as `result`, what each row is to learn where that is not the result."""
 
     @property
     def plies(self) -> int:
@@ -61,7 +67,37 @@ def take(records: Records, t: int) -> FinishedGame:
     # The record knows the first player; a game may start with White to move.
     if result != UNDECIDED and n and not unpack(_state(rows[0])).black:
         result = -result
-    return FinishedGame(int(game["game"]), rows, records.counts[t, :v].copy(), result)
+    counts = records.counts[t, :v].copy()
+    return FinishedGame(int(game["game"]), rows, counts, result, bool(game["adjudicated"]))
+
+
+def with_truth(game: FinishedGame, tables: Tables) -> FinishedGame:
+    """A game whose rows in the tables are to learn what is true, and those before the first of them with it.
+
+    The tables know no draw by count.
+    """
+    states = np.ascontiguousarray(game.rows["state"])
+    n = len(states)
+    first, second = states[:, 0], states[:, 1]
+    boards = np.stack(
+        [
+            first & kernels.FULL,
+            first >> 32 & kernels.FULL,
+            second & kernels.FULL,
+            (second >> 32 & 0xFF) - 1,
+        ],
+        axis=1,
+    )
+    values = tables.probe_many(boards)
+    known = np.flatnonzero(values != UNKNOWN)
+    if not len(known):
+        return game
+    of_mover = np.where(values == DRAWN, 0, np.where(values & 1, 1, -1))
+    truth = np.where(second >> 62 & 1, of_mover, -of_mover)
+    scores = np.full(n, game.result, np.int8)
+    scores[known] = truth[known]
+    scores[: known[0]] = truth[known[0]]
+    return replace(game, scores=scores)
 
 
 def _state(row: Any) -> tuple[int, int]:
@@ -91,7 +127,12 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
     board, legal = np.empty((n, 32), np.int8), np.empty((n, 16), np.uint8)
     jumper, quiet, black = np.empty(n, np.int8), np.empty(n, np.int16), np.empty(n, np.bool_)
     _fill(np.ascontiguousarray(rows["state"]), board, jumper, quiet, legal, black)
-    result = np.repeat(np.array([game.result for game in games], np.int8), lengths)
+    result = np.concatenate(
+        [
+            np.full(len(game.rows), game.result, np.int8) if game.scores is None else game.scores
+            for game in games
+        ]
+    )
     unknown = result == UNDECIDED
     z = np.where(black, result, -result).astype(np.int8)
     offsets = np.concatenate([[0], np.cumsum(rows["count"], dtype=np.int64)]).astype(np.int32)

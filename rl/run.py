@@ -27,8 +27,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import headers_path
 from ckai.game import Position
@@ -46,6 +44,7 @@ from ckai.rl.rows import headers_of_rows
 from ckai.rl.select import PUCT
 from ckai.rl.selfplay import Progress, play_games
 from ckai.rl.shards import RunError, ShardWriter, merge, read_shards, write_table
+from ckai.rl.summary import at_tables, describe
 from ckai.rl.unfinished import load_unfinished
 from ckai.rl.views import write_views
 
@@ -251,7 +250,10 @@ class Run:
             write_whole(self.path(n, "games.pdn"), "".join(pdn[number] for number in sorted(pdn)))
             write_table(table, rows_path)
             evaluations = progress.evaluations
-            write_whole(summary, json.dumps(_describe(table, seconds, evaluations)) + "\n")
+            told = describe(table, seconds, evaluations)
+            if self.config.selfplay.tables:
+                told |= at_tables(table, pdn.values(), self.config.selfplay)
+            write_whole(summary, json.dumps(told) + "\n")
         shutil.rmtree(shards, ignore_errors=True)
         measured: dict[str, Any] = json.loads(summary.read_text(encoding="utf-8"))
         return measured
@@ -419,31 +421,6 @@ class Run:
         except (ValueError, KeyError, IndexError, TypeError) as error:
             watch(Event(n, "judge", 0, 1, {"warning": f"{part}: damaged ({error}); the match begins anew"}))
             return []
-
-
-def _describe(table: Any, seconds: float, evaluations: int) -> dict[str, Any]:
-    """What there is to say of a generation's games; times are those of the last start."""
-    game, ply = table["game"].to_numpy(), table["ply"].to_numpy()
-    last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
-    z, black = (
-        table["z"].to_pandas().to_numpy(dtype=float)[last],
-        table["black"].to_numpy(zero_copy_only=False)[last],
-    )
-    for_black = np.where(black, z, -z)
-    q, all_z = table["q"].to_numpy(), table["z"].to_pandas().to_numpy(dtype=float)
-    known = ~np.isnan(all_z)
-    return {
-        "games": len(last),
-        "rows": table.num_rows,
-        "plies_mean": float(np.mean(ply[last] + 1)),
-        "black_won": int(np.sum(for_black == 1)),
-        "drawn": int(np.sum(for_black == 0)),
-        "white_won": int(np.sum(for_black == -1)),
-        "unknown": int(np.sum(np.isnan(for_black))),
-        "q_z_mse": float(np.mean((q[known] - all_z[known]) ** 2)) if known.any() else None,
-        "seconds": round(seconds, 3),
-        "evaluations_per_second": round(evaluations / max(seconds, 1e-9), 1),
-    }
 
 
 def _copy(source: Path, target: Path) -> None:

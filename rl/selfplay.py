@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ckai.game import QUIET_LIMIT, REPETITION_LIMIT, Position
+from ckai.game.tables import Tables
 from ckai.models.inference import Evaluator
 from ckai.rl.batch import follow
 from ckai.rl.cache import ENTRY_BYTES, WAYS, CachedEvaluator
@@ -21,9 +22,11 @@ from ckai.rl.checkers import Checkers, pack
 from ckai.rl.forest import forest_bytes, plant
 from ckai.rl.games_played import FINISHED, IDLE, PLAYING, PlayRules, advance, begin, make_records
 from ckai.rl.rng import seed_stream
-from ckai.rl.rows import FinishedGame, take
+from ckai.rl.rows import FinishedGame, take, with_truth
 from ckai.rl.select import ROOT_RULES, Puct
 from ckai.rl.unfinished import UnfinishedGame
+
+AT_TABLES = ("adjudicate", "label", "play")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +73,12 @@ class SelfPlayConfig:
     """A game as long as this is stopped; its z is unknown."""
     quiet_limit: int = QUIET_LIMIT
     repetition_limit: int = REPETITION_LIMIT
+    tables: int = 3
+    """Endgames of so many pieces are looked up (`ckai tables build`); 0 = none."""
+    at_tables: str = "adjudicate"
+    """What comes of a game that reaches them: `adjudicate`, it ends with the true result; `label`, it is
+    played on, and z is the truth from there on and of the first such position before; `play`, it is played on
+    and z is how it ends. The search knows them in any case."""
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -87,6 +96,10 @@ class SelfPlayConfig:
         for name in ("noise_epsilon", "full_share"):
             if getattr(self, name) > 1:
                 raise ValueError(f"expected {name} <= 1, found {getattr(self, name)}")
+        if self.tables not in (0, 2, 3, 4, 5, 6):
+            raise ValueError(f"expected tables of 2 to 6 pieces or 0 for none, found {self.tables}")
+        if self.at_tables not in AT_TABLES:
+            raise ValueError(f"expected at_tables {', '.join(AT_TABLES)}, found {self.at_tables!r}")
         if self.root_rule not in ROOT_RULES:
             raise ValueError(f"expected root_rule {', '.join(ROOT_RULES)}, found {self.root_rule!r}")
         if self.quiet_limit > 1000 or self.max_plies > 10_000:
@@ -119,6 +132,7 @@ class SelfPlayConfig:
             temperature_plies=self.temperature_plies,
             temperature_halflife=float(self.temperature_halflife),
             max_plies=self.max_plies,
+            adjudicate=self.at_tables == "adjudicate",
         )
 
     @property
@@ -188,7 +202,9 @@ def play_games(
 
     Raises:
         Whatever the evaluator or a callback raises, once all threads have ended.
+        TableError: there are no tables of so many pieces.
     """
+    tables = Tables.open(config.tables) if config.tables else None
     progress = progress if progress is not None else Progress()
     stop = stop or threading.Event()
     lock = threading.Lock()
@@ -207,7 +223,7 @@ def play_games(
             mine = list(numbers[number::groups])
             if not mine:
                 return
-            group = _Group(evaluator, config, mine, seed, starts or _usual_start, unfinished or {})
+            group = _Group(evaluator, config, tables, mine, seed, starts or _usual_start, unfinished or {})
             next_snapshot = time.monotonic() + snapshot_seconds
             while not stop.is_set() and group.step(hand_over, progress):
                 if on_snapshot and time.monotonic() > next_snapshot:
@@ -249,6 +265,7 @@ class _Group:
         self,
         evaluator: Evaluator,
         config: SelfPlayConfig,
+        tables: Tables | None,
         numbers: list[int],
         seed: int,
         starts: Callable[[int], Position],
@@ -261,7 +278,8 @@ class _Group:
             share = config.cache_positions // config.group_count
             self.evaluator = self.cache = CachedEvaluator(evaluator, max(WAYS, share))
         trees = min(-(-config.in_flight // config.group_count), len(numbers))
-        self.game = Checkers(config.quiet_limit, config.repetition_limit)
+        self.game = Checkers(config.quiet_limit, config.repetition_limit).knowing(tables)
+        self.truth = tables if config.at_tables == "label" else None
         self.forest = plant(trees, config.tree_nodes, config.leaves, 34, config.quiet_limit + 2)
         self.records = make_records(trees, config.max_plies)
         batch = trees * config.leaves
@@ -332,7 +350,8 @@ class _Group:
         self.slots = slots
         if finished:
             for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():
-                on_game(take(self.records, t))
+                game = take(self.records, t)
+                on_game(game if self.truth is None else with_truth(game, self.truth))
                 self.start(t)
         if slots:
             self.evaluator.evaluate(self.forest.boards[:slots], self.logits[:slots], self.values[:slots])

@@ -82,6 +82,23 @@ def times_stood(game, tree, state, parent):
 
 
 @njit(cache=True, nogil=True)
+def without_search(game, tree, state, parent, count):
+    """What is certain of a state with `count` legal labels that is reached from node `parent`.
+
+    Returns:
+        (whether the game is over, proof, plies to the end).
+    """
+    over, value = game_api.outcome(game, state, count)
+    if not over and game_api.repetitions(game) > 0 and game_api.lookback(game, state) > 0:
+        over = times_stood(game, tree, state, parent) >= game_api.repetitions(game)
+        value = 0.0
+    if over:
+        return True, WIN if value > 0 else LOSS if value < 0 else DRAW, 0
+    proof, plies = game_api.known(game, state)
+    return False, proof, plies
+
+
+@njit(cache=True, nogil=True)
 def new_node(game, tree, state, parent, edge, passed):
     """Add a node with its edges (priors still to come); return its number, or -1 if the tree is full."""
     node = tree.info[0].nodes
@@ -104,13 +121,12 @@ def new_node(game, tree, state, parent, edge, passed):
     here.proof = NONE
     here.plies = 0
     here.status = PENDING
-    over, value = game_api.outcome(game, state, count)
-    if not over and game_api.repetitions(game) > 0 and game_api.lookback(game, state) > 0:
-        over = times_stood(game, tree, state, parent) >= game_api.repetitions(game)
-        value = 0.0
+    over, proof, plies = without_search(game, tree, state, parent, count)
     if over:
         here.status = TERMINAL
-        here.proof = WIN if value > 0 else LOSS if value < 0 else DRAW
+    if over or parent >= 0:
+        here.proof = proof
+        here.plies = plies
     for e in range(first, first + count):
         tree.edges[e].prior = 0.0
         tree.edges[e].visits = 0
@@ -120,7 +136,7 @@ def new_node(game, tree, state, parent, edge, passed):
         tree.edges[e].plies = 0
         tree.edges[e].in_flight = 0
         tree.edges[e].noise = 0.0
-    if game_api.lookahead(game) and parent >= 0 and not over:
+    if game_api.lookahead(game) and parent >= 0 and here.proof == NONE:
         look_ahead(game, tree, node)
     return node
 
@@ -137,10 +153,27 @@ def look_ahead(game, tree, node):
         state, passed = game_api.play(game, (here.state[0], here.state[1]), tree.edges[e].label)
         over, value = game_api.outcome(game, state, game_api.legal(game, state, labels))
         if over:
-            value = -value if passed else value
-            tree.edges[e].proof = WIN if value > 0 else LOSS if value < 0 else DRAW
-            tree.edges[e].plies = 1 if passed else 0
+            set_proof(tree, e, WIN if value > 0 else LOSS if value < 0 else DRAW, 0, passed)
     prove_node(tree, node)
+
+
+@njit(cache=True, nogil=True)
+def know_root(game, tree):
+    """Prove the edges of a root that is known by what is known of the states they lead to.
+
+    Only such a root: of its ways the shortest must be found, not the first.
+    """
+    root = tree.nodes[0]
+    state = (root.state[0], root.state[1])
+    if root.proof != NONE or game_api.known(game, state)[0] == NONE:
+        return
+    labels = np.empty(MOST_LEGAL, np.uint8)
+    for e in range(root.first, root.first + root.count):
+        after, passed = game_api.play(game, state, tree.edges[e].label)
+        _, proof, plies = without_search(game, tree, after, 0, game_api.legal(game, after, labels))
+        if proof != NONE:
+            set_proof(tree, e, proof, plies, passed)
+    prove_node(tree, 0)
 
 
 @njit(cache=True, nogil=True)
@@ -217,13 +250,18 @@ def back_up(tree, node, value, landed):
 @njit(cache=True, nogil=True)
 def prove_edge(tree, node, e):
     """Give the edge that leads to a proven node its proof, in the view of the node it leaves."""
-    proof = tree.nodes[node].proof
-    if tree.nodes[node].sign < 0:
-        tree.edges[e].proof = LOSS if proof == WIN else WIN if proof == LOSS else DRAW
-        tree.edges[e].plies = tree.nodes[node].plies + 1
-    else:
-        tree.edges[e].proof = proof
-        tree.edges[e].plies = tree.nodes[node].plies
+    here = tree.nodes[node]
+    set_proof(tree, e, here.proof, here.plies, here.sign < 0)
+
+
+@njit(cache=True, nogil=True)
+def set_proof(tree, e, proof, plies, passed):
+    """Give an edge the proof of the state that it leads to; `passed`: whether the other side moves there."""
+    if passed:
+        proof = LOSS if proof == WIN else WIN if proof == LOSS else DRAW
+        plies += 1
+    tree.edges[e].proof = proof
+    tree.edges[e].plies = plies
 
 
 @njit(cache=True, nogil=True)

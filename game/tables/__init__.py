@@ -9,11 +9,12 @@ The draw rules by count and repetition are not in the tables; see `ckai.game.tab
 
 from ckai.game.tables.build import Cost, build_tables, cost_of
 from ckai.game.tables.file import TableError
-from ckai.game.tables.probe import DRAW, LOSS, WIN, Found, Tables, cache_folder, table_path
+from ckai.game.tables.probe import DRAW, LOSS, SHIPPED, WIN, Found, Tables, cache_folder, table_path
 
 __all__ = [
     "DRAW",
     "LOSS",
+    "SHIPPED",
     "WIN",
     "Cost",
     "Found",

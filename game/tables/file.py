@@ -97,7 +97,8 @@ def read_tables(path: Path) -> tuple[Layout, NDArray[np.uint8], dict[str, Any]]:
     raw = path.with_suffix(".values")
     if not _is(raw, layout, header):
         write_whole(raw, _unpack(layout, header, blocks).data)
-    return layout, np.memmap(raw, np.uint8, "r"), header
+    # Copy-on-write rather than read-only: to Numba it is then an array like any other.
+    return layout, np.asarray(np.memmap(raw, np.uint8, "c")), header
 
 
 _AGAIN = "build it again with `ckai tables build --fresh`"

@@ -15,14 +15,20 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ckai.game.kernels import popcount
+from ckai.game.kernels import apply_hop, legal_hops, lowest, popcount
 from ckai.game.position import Move, Position
 from ckai.game.tables.file import TableError, read_tables
+from ckai.game.tables.index import MOST
 from ckai.game.tables.layout import Layout
 from ckai.game.tables.solve import DRAWN, ROOM, UNKNOWN, best_capture, look
 
 DEFAULT_PIECES: Final = 4
+SHIPPED: Final = 3
+"""Pieces of the tables that come with the package."""
 WIN, LOSS, DRAW = "win", "loss", "draw"
+
+_LOOKED_AT: Final = 8000
+"""Positions that are looked at to see whether a win comes in time."""
 
 Values = NDArray[np.uint8]
 
@@ -40,6 +46,87 @@ def value_of(own, opp, kings, jumper, pieces, values, lookup, between):
     if jumper < 0:
         return np.int64(look(own, opp, kings, values, lookup))
     return best_capture(own, opp, kings, jumper, values, lookup, between)
+
+
+@njit(cache=True)
+def sure_value(own, opp, kings, jumper, quiet, limit, values, lookup):
+    """The value of a position of the tables if the draw by the quiet count cannot undo it, else UNKNOWN.
+
+    Args:
+        own, opp, kings, jumper: the position, with pieces on both sides.
+        quiet: plies since the last capture or step of a man.
+        limit: the count that draws.
+        values, lookup: of the tables.
+    """
+    if jumper >= 0:
+        between = np.empty((ROOM, 4), np.int64)
+        value = best_capture(own, opp, kings, jumper, values, lookup, between)
+    else:
+        value = np.int64(look(own, opp, kings, values, lookup))
+    if value == DRAWN or quiet + value <= limit:
+        return value
+    if jumper < 0 and _in_time(own, opp, kings, quiet, value, limit, values, lookup):
+        return value
+    return np.int64(UNKNOWN)
+
+
+@njit(cache=True)
+def _in_time(own, opp, kings, quiet, value, limit, values, lookup):
+    """Whether the win, whoever has it, comes within the count against every defence.
+
+    Captures and steps of men begin the count again on the way. The winner follows the tables, all replies are
+    tried; a position that takes too long is taken for one that does not.
+    """
+    if own | opp == kings:  # only captures can help, and the tables' own line is quiet nearly always
+        return False
+    waiting = np.empty((_LOOKED_AT, 5), np.int64)
+    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3], waiting[0, 4] = own, opp, kings, quiet, value
+    first, last = 0, 1
+    while first < last:
+        own, opp, kings = waiting[first, 0], waiting[first, 1], waiting[first, 2]
+        quiet, value = waiting[first, 3], waiting[first, 4]
+        first += 1
+        if quiet + value <= limit:
+            continue
+        a, b, c, d, jumps = legal_hops(own, opp, kings, -1)
+        if quiet >= limit or (jumps and value - 1 > limit):
+            return False
+        if jumps:
+            continue
+        only = np.int64(-1)
+        if value & 1:  # the winner hurries to step with a man
+            only = _step_to(own, opp, kings, own & ~kings, value - 1, values, lookup)
+            if only < 0:
+                only = _step_to(own, opp, kings, own & kings, value - 1, values, lookup)
+        for direction in range(4):
+            sources = a if direction == 0 else b if direction == 1 else c if direction == 2 else d
+            while sources:
+                label = lowest(sources) * 4 + direction
+                sources &= sources - 1
+                if only >= 0 and label != only:
+                    continue
+                if last == _LOOKED_AT:
+                    return False
+                o, p, k, _, count, _ = apply_hop(own, opp, kings, quiet, label)
+                waiting[last, 0], waiting[last, 1], waiting[last, 2], waiting[last, 3] = o, p, k, count
+                waiting[last, 4] = look(o, p, k, values, lookup)
+                last += 1
+    return True
+
+
+@njit(cache=True)
+def _step_to(own, opp, kings, movers, wanted, values, lookup):
+    """A step of one of `movers` to a position of the value wanted (for the side to move there), or -1."""
+    a, b, c, d, _ = legal_hops(own, opp, kings, -1)
+    for direction in range(4):
+        sources = (a if direction == 0 else b if direction == 1 else c if direction == 2 else d) & movers
+        while sources:
+            label = lowest(sources) * 4 + direction
+            sources &= sources - 1
+            o, p, k, _, _, _ = apply_hop(own, opp, kings, 0, label)
+            if look(o, p, k, values, lookup) == wanted:
+                return label
+    return np.int64(-1)
 
 
 @njit(cache=True, nogil=True)
@@ -79,21 +166,29 @@ class Tables:
 
         Args:
             pieces: how many pieces.
-            folder: None: the user's cache folder.
+            folder: None: the user's cache folder, and for 3 pieces or fewer those that come with the package.
 
         Raises:
             TableError: there are none, or the file is damaged.
         """
-        folder = folder or cache_folder()
+        place = folder or cache_folder()
         if pieces is None:
-            there = [n for n in range(2, 7) if table_path(n, folder).exists()]
-            pieces = max(there, default=DEFAULT_PIECES)
-        return cls(*read_tables(table_path(pieces, folder)))
+            there = [n for n in range(2, MOST + 1) if table_path(n, place).exists()]
+            pieces = max([*there, 0 if folder else SHIPPED], default=0) or DEFAULT_PIECES
+        path = table_path(pieces, place)
+        if folder is None and pieces <= SHIPPED and not path.exists():
+            path = table_path(SHIPPED, Path(__file__).parent)
+        return cls(*read_tables(path))
 
     @property
     def pieces(self) -> int:
         """Most pieces of a position that is known."""
         return self.layout.pieces
+
+    def knows(self, position: Position) -> bool:
+        """Whether a position is in the tables."""
+        few = (position.own | position.opp).bit_count() <= self.pieces
+        return bool(few and position.own and position.opp)
 
     def probe_many(self, boards: NDArray[np.int64]) -> Values:
         """Values of many positions in one call, without Python in between.
