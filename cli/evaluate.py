@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import click
 
+from ckai.cli.endgames import chosen_tables
+
 
 @click.command("evaluate")
 @click.argument("checkpoint", type=click.Path(path_type=Path))
@@ -38,6 +40,12 @@ import click
     metavar="FOLDER",
     help="Draw calibration, phases and first-layer filters there, as PNG.",
 )
+@click.option(
+    "--tables",
+    type=click.IntRange(2, 6),
+    help="Measure against the truth too: positions of so many pieces, from endgame tables (built first if "
+    "they are not there). Without --data only this.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     checkpoint: Path,
@@ -47,6 +55,7 @@ def command(
     split_seed: int | None,
     memory_mb: int,
     plots: Path | None,
+    tables: int | None,
     as_json: bool,
 ) -> None:
     """Measure the network in CHECKPOINT on games it was not trained on.
@@ -59,8 +68,12 @@ def command(
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.evaluate import ARTICLE, evaluate_checkpoint, speeds
 
-    files = list(paths) or [newest_dataset(Path("data"))]
     loaded = load_checkpoint(checkpoint)
+    truth = _against_tables(loaded.network(), tables) if tables else None
+    if truth is not None and not paths:
+        click.echo(json.dumps({"checkpoint": str(checkpoint), **truth}) if as_json else truth_table(truth))
+        return
+    files = list(paths) or [newest_dataset(Path("data"))]
     found = evaluate_checkpoint(
         loaded, files, split=split, split_seed=split_seed, heldout=heldout, memory_mb=memory_mb
     )
@@ -78,7 +91,14 @@ def command(
         "heldout": found.heldout,
     }
     if as_json:
-        told = {**where, **found.metrics, "baselines": {**found.baselines, **ARTICLE}, **found.breakdown}
+        told: dict[str, Any] = {
+            **where,
+            **found.metrics,
+            "baselines": {**found.baselines, **ARTICLE},
+            **found.breakdown,
+        }
+        if truth is not None:
+            told["endgames"] = truth
         click.echo(json.dumps(told))
         return
     sides = {"heldout": "the games held out", "train": "the training games", "all": "all games"}
@@ -98,8 +118,39 @@ def command(
     )
     click.echo(groups_table(found.breakdown["by_ply"], "plies"))
     click.echo(groups_table(found.breakdown["by_pieces"], "pieces"))
+    if truth is not None:
+        click.echo(truth_table(truth))
     if plots is not None:
         click.echo(f"calibration.png and filters.png are in {plots}")
+
+
+def _against_tables(network: Any, pieces: int) -> dict[str, Any]:
+    from ckai.models.endgames import measure_endgames
+
+    tables = chosen_tables(str(pieces))
+    assert tables is not None
+    return measure_endgames(network, tables, pieces=pieces)
+
+
+def truth_table(truth: dict[str, Any]) -> str:
+    """What was measured against endgame tables, by material, as text."""
+    columns = {
+        "value_mse": "value error",
+        "wrong_sign": "wrong sign",
+        "drawn_value": "value if drawn",
+        "keeps": "keeps value",
+        "keeps_decided": "where it matters",
+    }
+    lines = [f"against the truth, {truth['positions']:,} positions of {truth['pieces']} pieces"]
+    lines.append(f"{'to move':>9}{'positions':>11}" + "".join(f"{title:>18}" for title in columns.values()))
+    for name, row in {"all": truth, **truth["by_material"]}.items():
+        cells = [f"{row[key]:>18.3f}" if key in row else " " * 18 for key in ("value_mse",)]
+        for key in list(columns)[1:]:
+            number = row.get(key)
+            shown = "" if number is None else f"{number:.3f}" if key == "drawn_value" else f"{number:.1%}"
+            cells.append(f"{shown:>18}")
+        lines.append(f"{name:>9}{row['positions']:>11,}" + "".join(cells))
+    return "\n".join(lines)
 
 
 def _draw(folder: Path, loaded: Any, breakdown: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ckai.cli.common import json_option, print_json
-from ckai.cli.endgames import build_shown
+from ckai.cli.endgames import build_shown, chosen_tables
 
 _folder = click.option(
     "--folder",
@@ -61,6 +61,39 @@ def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as
     click.echo(f"{'pieces':>6}{'won':>15}{'lost':>15}{'drawn':>15}   for the side to move")
     for number, (won, lost, drawn) in header["counts"].items():
         click.echo(f"{number:>6}{won:>15,}{lost:>15,}{drawn:>15,}")
+
+
+@command.command("rows")
+@click.option("--pieces", type=click.IntRange(2, 6), default=4, show_default=True, help="Most pieces.")
+@click.option("--positions", type=click.IntRange(1), default=200_000, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("data/endgames.parquet"),
+    show_default=True,
+)
+@json_option
+def rows(pieces: int, positions: int, seed: int, output: Path, as_json: bool) -> None:
+    """Draw positions as rows to learn from: a best move and the true result.
+
+    Use them beside games: `ckai pretrain --data games.parquet --data endgames.parquet --data-weight 1
+    --data-weight 0.5`. One position of ten is never drawn; `ckai evaluate --tables` measures on those.
+    """
+    from ckai.datasets.endgames import endgame_rows
+    from ckai.datasets.writer import TableWriter
+
+    tables = chosen_tables(str(pieces))
+    assert tables is not None
+    table = endgame_rows(tables, positions, seed=seed)
+    with TableWriter(output) as writer:
+        writer.write(table)
+        writer.commit()
+    if as_json:
+        print_json({"output": str(output), "rows": table.num_rows, "pieces": pieces})
+    else:
+        click.echo(f"{output}: {table.num_rows:,} positions of {pieces} pieces or fewer")
 
 
 @command.command("probe")

@@ -195,7 +195,7 @@ def test_larger_tables_are_mapped_and_checked(three, folder, monkeypatch):
     monkeypatch.setattr(file, "SMALL", 0)
     tables = Tables.open(3, folder=folder)
     raw = table_path(3, folder).with_suffix(".values")
-    assert isinstance(tables.values, np.memmap)
+    assert isinstance(tables.values.base, np.memmap)
     assert (tables.values == three.values).all()
     assert three.probe(Position.from_fen("W:WK1,K5:BK30")) == tables.probe(Position.from_fen("W:WK1,K5:BK30"))
     del tables

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ckai.game.kernels import apply_hop, legal_hops, lowest, popcount
+from ckai.game.kernels import apply_hop, legal_hops, legal_labels, lowest, popcount
 from ckai.game.position import Move, Position
 from ckai.game.tables.file import TableError, read_tables
 from ckai.game.tables.index import MOST
@@ -27,6 +27,8 @@ SHIPPED: Final = 3
 """Pieces of the tables that come with the package."""
 WIN, LOSS, DRAW = "win", "loss", "draw"
 
+MOST_LABELS: Final = 64
+"""More hops are never legal at once."""
 _LOOKED_AT: Final = 8000
 """Positions that are looked at to see whether a win comes in time."""
 
@@ -138,6 +140,26 @@ def _many(boards, pieces, values, lookup, out):
         )
 
 
+@njit(cache=True, nogil=True)
+def best_hops(row, pieces, values, lookup, out):
+    """Write the hops of the best moves in a position `[4]` (own, opp, kings, jumper) into `out`; return their
+    number."""
+    between = np.empty((ROOM, 4), np.int64)
+    own, opp, kings, jumper = row[0], row[1], row[2], row[3]
+    value = value_of(own, opp, kings, jumper, pieces, values, lookup, between)
+    labels = np.empty(MOST_LABELS, np.uint8)
+    n = 0
+    if value == UNKNOWN or own == 0:
+        return n
+    for i in range(legal_labels(own, opp, kings, jumper, labels)):
+        o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, np.int64(labels[i]))
+        after = value_of(o, p, k, j, pieces, values, lookup, between)
+        if after == (value - 1 if passed and value != DRAWN else value):
+            out[n] = labels[i]
+            n += 1
+    return n
+
+
 @dataclass(frozen=True)
 class Found:
     """What a table says of a position, for the side to move."""
@@ -227,16 +249,26 @@ class Tables:
         Raises:
             TableError: see `probe`.
         """
-        moves = position.legal_moves()
-        own = self.probe(position)
-        if not moves:
-            return []
-        after = [position.push(move) for move in moves]
-        values = self.probe_many(np.array([_row(p) for p in after], np.int64))
-        ends = np.array([p.own == 0 for p in after])
-        worth = np.where(ends, 0, values)
-        wanted = DRAWN if own.plies is None else own.plies - 1
-        return [move for move, value in zip(moves, worth, strict=True) if value == wanted]
+        self.probe(position)
+        return [move for move in position.legal_moves() if self._is_best(position, move)]
+
+    def _is_best(self, position: Position, move: Move) -> bool:
+        for label in move.labels:
+            if label not in self.best_labels(position):
+                return False
+            position = position.push_label(label)
+        return True
+
+    def best_labels(self, position: Position) -> list[int]:
+        """The hops that the best moves begin or go on with, ascending; see `best_moves`.
+
+        Nothing where the position is not in the tables.
+        """
+        out = np.empty(MOST_LABELS, np.uint8)
+        row = np.array(_row(position), np.int64)
+        return [
+            int(label) for label in out[: best_hops(row, self.pieces, self.values, self.layout.lookup, out)]
+        ]
 
     def line(self, position: Position, most: int = 300) -> list[Move]:
         """Best play to the end, the first of the best moves each time; a drawn position has none.
@@ -247,12 +279,14 @@ class Tables:
         if self.probe(position).plies is None:
             return []
         played: list[Move] = []
-        while len(played) < most:
-            best = self.best_moves(position) if position.own else []
-            if not best:
-                break
-            played.append(best[0])
-            position = position.push(best[0])
+        while len(played) < most and self.best_labels(position):
+            labels: list[int] = []
+            after = position
+            while after.black == position.black:
+                labels.append(self.best_labels(after)[0])
+                after = after.push_label(labels[-1])
+            played.append(next(m for m in position.legal_moves() if list(m.labels) == labels))
+            position = after
         return played
 
 
