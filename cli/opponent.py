@@ -39,10 +39,25 @@ class Thought:
             return f"{winner} wins in {plies} {'ply' if plies == 1 else 'plies'}"
         return f"value {self.found.value:+.2f} for {name}"
 
-    def top(self, number: int = 5) -> list[tuple[str, float, int]]:
-        """The moves searched most: (move, the network's probability, visits)."""
-        moves = sorted(self.found.visits, key=lambda m: (-self.found.visits[m], -self.found.priors[m]))
-        return [(m, self.found.priors[m], self.found.visits[m]) for m in moves[:number]]
+    @property
+    def effort(self) -> str:
+        """How much was searched."""
+        if self.found.proven and self.found.sims == 1:
+            return "known, without a search"
+        return f"{self.found.sims:,} visits, {self.found.seconds:.1f} s"
+
+    def top(self, number: int = 5) -> list[tuple[str, float, str]]:
+        """The move played and those searched most: (move, the network's probability, visits or, if it is
+        proven, what it is worth)."""
+        found = self.found
+        moves = sorted(found.visits, key=lambda m: (m != found.move, -found.visits[m], -found.priors[m]))
+        return [(m, found.priors[m], self._worth(m)) for m in moves[:number]]
+
+    def _worth(self, move: str) -> str:
+        if move not in self.found.proofs:
+            return f"{self.found.visits[move]:,}"
+        value, plies = self.found.proofs[move]
+        return value if plies is None else f"{value} in {plies}"
 
 
 class Opponent:

@@ -279,13 +279,13 @@ class Table:
         lines = [
             move,
             Text(thought.verdict),
-            Text(f"{found.sims:,} visits, {found.seconds:.1f} s"),
-            Text(f"{'move':<14}{'network':>8}{'visits':>9}", style="dim"),
+            Text(thought.effort),
+            Text(f"{'move':<14}{'network':>8}{'visits':>11}", style="dim"),
         ]
-        for text, prior, visits in thought.top():
+        for text, prior, worth in thought.top():
             played = text == str(thought.move)
             lines.append(
-                Text(f"{_cut(text, 13):<14}{prior:>8.1%}{visits:>9,}", style="bold" if played else "")
+                Text(f"{_cut(text, 13):<14}{prior:>8.1%}{worth:>11}", style="bold" if played else "")
             )
         if len(found.pv) > 1:
             lines.append(Text(_cut("expects " + " ".join(found.pv[1:4]), PANEL_COLUMNS), style="dim"))

@@ -52,6 +52,8 @@ class Found:
     """`win`, `loss` or `draw` if the search proved it."""
     plies: int | None = None
     """Plies to the end of a proven win or loss, None otherwise."""
+    proofs: dict[str, tuple[str, int | None]] = field(default_factory=dict)
+    """What is proven of a move: what it is worth to the side that plays it, and the plies to the end."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class _Line:
     move: Move
     visits: int = 0
     prior: float = 1.0
+    proof: int = NONE
+    plies: int = 0
     nodes: list[int] = field(default_factory=list)
 
 
@@ -285,6 +289,7 @@ class Engine:
             edge = mine[mine["label"] == label][0]
             line.prior *= float(edge["prior"])
             line.visits = int(edge["visits"])
+            line.proof, line.plies = int(edge["proof"]), int(edge["plies"])
             node = int(edge["child"])
         line.nodes.append(node)
         return line
@@ -296,7 +301,8 @@ class Engine:
         at, moves = node, position.legal_moves()
         while at >= 0 and nodes[at]["status"] == 1:
             first = int(nodes[at]["first"])
-            best = max(range(first, first + int(nodes[at]["count"])), key=lambda e: _rank(edges[e]))
+            mine, proof = edges[first : first + int(nodes[at]["count"])], int(nodes[at]["proof"])
+            best = first + max(range(len(mine)), key=lambda i: _rank(mine[i], proof))
             labels.append(int(edges[best]["label"]))
             at = int(edges[best]["child"])
             found = [m for m in moves if m.labels == tuple(labels)]
@@ -358,6 +364,11 @@ class Engine:
             seconds=seconds,
             proven=PROOF_NAMES.get(proof),
             plies=int(root["plies"]) if proof in (WIN, LOSS) else None,
+            proofs={
+                str(line.move): (PROOF_NAMES[line.proof], line.plies if line.proof in (WIN, LOSS) else None)
+                for line in lines
+                if line.proof != NONE
+            },
         )
 
 
@@ -383,13 +394,14 @@ def encode(position: Position) -> np.ndarray[Any, np.dtype[np.int8]]:
     return out
 
 
-def _rank(edge: Mapping[str, Any]) -> tuple[float, ...]:
+def _rank(edge: Mapping[str, Any], node_proof: int) -> tuple[float, ...]:
     """`tree.better` as a sorting key."""
     proof, plies, visits = int(edge["proof"]), int(edge["plies"]), int(edge["visits"])
     won, lost = proof == WIN, proof == LOSS
     distance = -plies if won else plies if lost else 0
     q = float(edge["total"]) / visits if visits else 0.0
-    return (won, not lost, distance, visits, q, float(edge["prior"]), -int(edge["label"]))
+    holds = node_proof == DRAW and proof == DRAW
+    return (won, not lost, holds, distance, visits, q, float(edge["prior"]), -int(edge["label"]))
 
 
 def _position(position: Position | str) -> Position:

@@ -165,7 +165,10 @@ def know_root(game, tree):
     """
     root = tree.nodes[0]
     state = (root.state[0], root.state[1])
-    if root.proof != NONE or game_api.known(game, state)[0] == NONE:
+    if root.proof != NONE:
+        return
+    worth, _ = game_api.known(game, state)
+    if worth == NONE:
         return
     labels = np.empty(MOST_LEGAL, np.uint8)
     for e in range(root.first, root.first + root.count):
@@ -174,6 +177,9 @@ def know_root(game, tree):
         if proof != NONE:
             set_proof(tree, e, proof, plies, passed)
     prove_node(tree, 0)
+    if worth == DRAW and tree.nodes[0].proof == NONE:
+        # What is not proven are losses that the draw by count may save: no better than the draw.
+        tree.nodes[0].proof = DRAW
 
 
 @njit(cache=True, nogil=True)
@@ -294,8 +300,9 @@ def prove_node(tree, node):
 def choose(tree):
     """The root edge to play.
 
-    A proven win by the shortest way; else the most visits among edges not proven lost, then the higher Q,
-    the higher prior, the lower label; if all lose, the longest way.
+    A proven win by the shortest way; else the most visits among edges not proven lost (of a root that is
+    proven drawn, among those that draw), then the higher Q, the higher prior, the lower label; if all lose,
+    the longest way.
     """
     first = tree.nodes[0].first
     best = first
@@ -313,6 +320,8 @@ def better(tree, e, other):
         return a == WIN
     if (a == LOSS) != (b == LOSS):
         return b == LOSS
+    if tree.nodes[0].proof == DRAW and (a == DRAW) != (b == DRAW):
+        return a == DRAW
     if a == WIN and tree.edges[e].plies != tree.edges[other].plies:
         return tree.edges[e].plies < tree.edges[other].plies
     if a == LOSS and tree.edges[e].plies != tree.edges[other].plies:

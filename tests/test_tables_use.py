@@ -171,6 +171,21 @@ def test_a_won_ending_is_not_left_for_one_that_the_count_draws(tables):
         assert game.outcome() is None or game.outcome().winner is not None
 
 
+def test_a_draw_is_not_left_for_a_loss_that_the_count_might_save(tables):
+    rng = random.Random(11)
+    engine, left = Engine(UniformEvaluator(), tables=tables), 0
+    for position in placements(rng, 4000, ((1, 2),)):
+        position = replace(position, quiet=74)
+        if tables.probe(position).value != DRAW:
+            continue
+        after = {str(m): position.push(m) for m in position.legal_moves()}
+        left += any(p.quiet and prove(tables, p)[0] == NONE for p in after.values())
+        found = engine.search(position, sims=50)
+        assert found.proven == DRAW
+        assert tables.probe(after[found.move]).value == DRAW
+    assert left > 0
+
+
 def played(n=24, **settings):
     games = []
     config = SelfPlayConfig(sims=16, in_flight=8, groups=1, **settings)

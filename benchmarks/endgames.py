@@ -1,0 +1,203 @@
+"""Endgame tables at work: `python benchmarks/endgames.py speed|convert|match`.
+
+All want the tables of four pieces (`ckai tables build`).
+"""
+
+import json
+import multiprocessing
+import os
+import random
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from numba import njit
+
+from ckai.datasets.endgames import Endgames, draw_endgames
+from ckai.game import Game, Position
+from ckai.game.tables import Tables
+from ckai.game.tables.index import place
+from ckai.game.tables.layout import Class
+from ckai.game.tables.solve import DRAWN
+from ckai.rl import Engine, game_api
+from ckai.rl.checkers import Checkers, pack
+from ckai.rl.evaluators import load_evaluator
+from ckai.rl.match import play_match, random_openings
+from ckai.rl.players import Player
+from ckai.rl.ratings import PairStatistics
+
+SIMS = 100
+
+
+@click.group()
+def main() -> None:
+    """See the module."""
+
+
+# --- speed ---------------------------------------------------------------------------------------------
+
+
+@njit
+def known_all(game, states):
+    """Ask for every state as the search does; a number that depends on all answers."""
+    total = 0
+    for i in range(len(states)):
+        proof, plies = game_api.known(game, (states[i, 0], states[i, 1]))
+        total += proof + plies
+    return total
+
+
+@main.command()
+@click.option("--positions", default=1_000_000, show_default=True)
+@click.option("--pieces", default=4, show_default=True)
+@click.option("--rounds", default=5, show_default=True)
+def speed(positions: int, pieces: int, rounds: int) -> None:
+    """Probes from Python in one batch, and as the search makes them: random positions in random order."""
+    tables = Tables.open(pieces)
+    drawn = draw_endgames(tables, positions, seed=0, pieces=pieces, held=True)
+    order = np.random.default_rng(0).permutation(positions)
+    boards = np.concatenate([drawn.places[order], np.full((positions, 1), -1)], axis=1)
+    states = np.array([pack(Position(*map(int, place), True, -1, 0)) for place in drawn.places[order]])
+    game = Checkers().knowing(tables)
+    found: dict[str, list[float]] = {"in the search": [], "batch from Python": []}
+    for number in range(rounds + 1):
+        for name, work in (
+            ("in the search", lambda: known_all(game, states)),
+            ("batch from Python", lambda: tables.probe_many(boards)),
+        ):
+            begun = time.perf_counter()
+            work()
+            if number:
+                found[name].append((time.perf_counter() - begun) / positions)
+    for name, seconds in found.items():
+        middle = sorted(seconds)[len(seconds) // 2]
+        print(f"{name}: {middle * 1e9:.0f} ns a probe, {1 / middle:,.0f} probes/s")
+
+
+# --- converting ----------------------------------------------------------------------------------------
+
+
+def positions_of(of: Class, tables: Tables) -> Iterator[tuple[Position, int]]:
+    """All positions of a class with a legal move, and their values."""
+    values = tables.layout.part(tables.values, of)
+    for number, value in enumerate(values):
+        if value:
+            own, opp, kings = place(number, *of, tables.layout.lookup)
+            yield Position(int(own), int(opp), int(kings), True, -1, 0), int(value)
+
+
+def drawn_sample(drawn: Endgames) -> Iterator[tuple[Position, int]]:
+    """Positions and values of a sample."""
+    for where, value in zip(drawn.places, drawn.values, strict=True):
+        yield Position(*map(int, where), True, -1, 0), int(value)
+
+
+def play_out(
+    source: str, pieces: int, part: list[tuple[Position, int]], sims: int, seed: int
+) -> list[tuple[str, int, int, str]]:
+    """Games of the engine, to move, against the tables' best defence or their best try.
+
+    Returns:
+        The FEN, the plies that the tables say (255: drawn), those played, and the result for the engine.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+    tables = Tables.open(pieces)
+    engine = Engine.load(source, evaluator="torch", tables=tables)
+    rng = random.Random(seed)
+    ended = []
+    for position, value in part:
+        game = Game(position)
+        while game.outcome() is None:
+            if game.position.black == position.black:
+                found = engine.search(game.position, sims=sims, history=game.history)
+                game.push(found.move)
+            else:
+                game.push(rng.choice(tables.best_moves(game.position)))
+        winner = game.outcome().winner  # type: ignore[union-attr]
+        result = "drawn" if winner is None else "won" if (winner == "black") == position.black else "lost"
+        ended.append((position.fen, value, len(game.moves), result))
+    return ended
+
+
+@main.command()
+@click.argument("source")
+@click.option("--sims", default=SIMS, show_default=True, help="Simulations a move.")
+@click.option("--sample", default=5000, show_default=True, help="Won positions of four pieces.")
+@click.option("--drawn", default=1000, show_default=True, help="Drawn ones.")
+@click.option("--seed", default=0, show_default=True)
+def convert(source: str, sims: int, sample: int, drawn: int, seed: int) -> None:
+    """Does the engine win all that is won, in the tables' distance, and hold what is drawn?"""
+    tables = Tables.open(4)
+    two_kings = list(positions_of(Class(0, 2, 0, 1), tables))
+    others = list(drawn_sample(draw_endgames(tables, 20 * (sample + drawn), seed=seed, pieces=4, held=True)))
+    random.Random(seed).shuffle(others)
+    won = [(p, v) for p, v in others if v & 1 and v != DRAWN]
+    held = [(p, v) for p, v in others if v == DRAWN]
+    sets = {
+        "two kings against one, won": [(p, v) for p, v in two_kings if v & 1 and v != DRAWN],
+        "two kings against one, drawn": [(p, v) for p, v in two_kings if v == DRAWN],
+        "four pieces, won": won[:sample],
+        "four pieces, drawn": held[:drawn],
+    }
+    cores = os.cpu_count() or 1
+    with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
+        for name, chosen in sets.items():
+            begun = time.perf_counter()
+            parts = [chosen[i::cores] for i in range(cores)]
+            running = [pool.submit(play_out, source, 4, part, sims, seed + i) for i, part in enumerate(parts)]
+            ended = [game for future in running for game in future.result()]
+            wanted = "won" if name.endswith("won") else "drawn"
+            right = [game for game in ended if game[3] == wanted]
+            late = sum(plies > value for _, value, plies, _ in right) if wanted == "won" else 0
+            print(
+                f"{name}: {len(right):,} of {len(ended):,} ({len(right) / len(ended):.2%}), {late} of them "
+                f"later than the tables say; {time.perf_counter() - begun:.0f} s",
+                flush=True,
+            )
+            for fen, value, plies, result in [game for game in ended if game[3] != wanted][:5]:
+                print(f"  {fen}: expected {wanted} in {value}, found {result} after {plies}", flush=True)
+
+
+# --- match ---------------------------------------------------------------------------------------------
+
+
+@main.command()
+@click.argument("source")
+@click.option("--pairs", default=200, show_default=True)
+@click.option("--sims", default=SIMS, show_default=True)
+@click.option("--pieces", default=(3, 4), multiple=True, show_default=True)
+@click.option("--plies", default=4, show_default=True, help="Random plies of an opening.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True)
+def match(
+    source: str, pairs: int, sims: int, pieces: tuple[int, ...], plies: int, seed: int, as_json: bool
+) -> None:
+    """The same network with tables and without, the same simulations."""
+    openings = random_openings(pairs, plies, seed)
+    judge = load_evaluator(Path(source), "torch", batch=pairs, threads=os.cpu_count() or 1)
+    for number in pieces:
+        tables = Tables.open(number)
+        result = play_match(
+            Player(judge, sims, tables=tables), Player(judge, sims), openings, threads=os.cpu_count() or 1
+        )
+        scores = [game.score for game in result.games]
+        found = PairStatistics.of([(a + b) / 2 for a, b in zip(scores[::2], scores[1::2], strict=True)])
+        told: dict[str, Any] = {"pieces": number, **result.summary(), "elo": found.elo}
+        if as_json:
+            print(json.dumps({**told, "interval": found.interval}))
+        else:
+            print(
+                f"tables of {number} against none, {sims} simulations: +{result.wins} ={result.draws} "
+                f"-{result.losses}, {result.score:.1%}, {found}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
