@@ -134,6 +134,14 @@ def test_four_pieces(folder):
     check(Tables.open(4, folder=folder), 20_000)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_five_pieces(folder):
+    header = build_tables(5, table_path(5, folder))
+    assert header["counts"] == {**COUNTS, "5": [71_334_772, 56_993_144, 11_122_892]}
+    check(Tables.open(5, folder=folder), 5_000)
+
+
 def test_a_position_is_answered_with_its_best_play(three):
     position = Position.from_fen("W:WK1,K5:BK30")
     found = three.probe(position)
