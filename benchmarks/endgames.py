@@ -28,7 +28,6 @@ from ckai.rl.checkers import Checkers, pack
 from ckai.rl.evaluators import load_evaluator
 from ckai.rl.match import play_match, random_openings
 from ckai.rl.players import Player
-from ckai.rl.ratings import PairStatistics
 
 SIMS = 100
 
@@ -186,8 +185,7 @@ def match(
         result = play_match(
             Player(judge, sims, tables=tables), Player(judge, sims), openings, threads=os.cpu_count() or 1
         )
-        scores = [game.score for game in result.games]
-        found = PairStatistics.of([(a + b) / 2 for a, b in zip(scores[::2], scores[1::2], strict=True)])
+        found = result.pairs
         told: dict[str, Any] = {"pieces": number, **result.summary(), "elo": found.elo}
         if as_json:
             print(json.dumps({**told, "interval": found.interval}))

@@ -22,6 +22,9 @@ GROUPS = {
         "selfplay": "Go on learning from games against itself.",
         "play": "Play against a network in the terminal.",
     },
+    "Strength": {
+        "match": "Two players against each other, with the Elo difference.",
+    },
     "Tools": {
         "perft": "Count the moves from a position, to check the rules.",
         "tables": "Compute endgames exactly, and ask them.",

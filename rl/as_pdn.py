@@ -2,7 +2,7 @@
 
 from ckai.game import Game
 from ckai.pdn import from_game, write_game
-from ckai.rl.match import MatchResult
+from ckai.rl.match import MatchGame, MatchResult
 from ckai.rl.rows import FinishedGame
 
 ADJUDICATED = "adjudicated by endgame tables"
@@ -25,9 +25,11 @@ def finished_pdn(game: FinishedGame, generation: int) -> str:
 
 def match_pdn(result: MatchResult, a: str, b: str) -> str:
     """Every game of a match as PDN, the players by name."""
-    texts = []
-    for game in result.games:
-        black, white = (a, b) if game.a_black else (b, a)
-        headers = {"Event": f"{a} against {b}", "Round": str(game.pair + 1), "Black": black, "White": white}
-        texts.append(to_pdn(game.game, headers, game.outcome.result if game.outcome else "*"))
-    return "".join(texts)
+    return "".join(match_game_pdn(game, a, b) for game in result.games)
+
+
+def match_game_pdn(game: MatchGame, a: str, b: str) -> str:
+    """A game of a match as PDN."""
+    black, white = (a, b) if game.a_black else (b, a)
+    headers = {"Event": f"{a} against {b}", "Round": str(game.pair + 1), "Black": black, "White": white}
+    return to_pdn(game.game, headers, game.outcome.result if game.outcome else "*")

@@ -1,15 +1,18 @@
 """Matches: two players, the same openings with colours exchanged."""
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
 
 from ckai.game import Game, Outcome, Position
-from ckai.rl.checkers import pack
-from ckai.rl.players import Player
+from ckai.rl.players import Contestant, Side
+from ckai.rl.ratings import PairStatistics
+from ckai.rl.rng import seed_stream
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,8 @@ class MatchGame:
     game: Game
     outcome: Outcome | None
     """None: stopped by the length limit, counted as a draw."""
+    stream: int = 0
+    """First state of what is random in the players."""
 
     @property
     def score(self) -> float:
@@ -57,6 +62,27 @@ class MatchResult:
     def score(self) -> float:
         """A's share of the points, [0, 1]; 0.5 with no game."""
         return (self.wins + 0.5 * self.draws) / len(self.games) if self.games else 0.5
+
+    @property
+    def pairs(self) -> PairStatistics:
+        """What the openings played with both colours say."""
+        return PairStatistics.of(list(self._pair_scores().values()))
+
+    @property
+    def leading_pairs(self) -> PairStatistics:
+        """The same of the pairs before the first that is not complete.
+
+        Games that are won end sooner than drawn ones: of games played side by side, those that ended first
+        are no fair sample.
+        """
+        scores = self._pair_scores()
+        return PairStatistics.of([scores[n] for n in takewhile(scores.__contains__, count())])
+
+    def _pair_scores(self) -> dict[int, float]:
+        found: dict[int, list[float]] = {}
+        for game in self.games:
+            found.setdefault(game.pair, []).append(game.score)
+        return {pair: sum(scores) / 2 for pair, scores in found.items() if len(scores) == 2}
 
     def summary(self) -> dict[str, Any]:
         """The result as plain numbers."""
@@ -116,14 +142,17 @@ def random_openings(count: int, plies: int, seed: int) -> list[Position]:
 
 
 def play_match(
-    a: Player,
-    b: Player,
-    openings: list[Position],
+    a: Contestant,
+    b: Contestant,
+    openings: Sequence[Position],
     *,
     max_plies: int = 300,
     threads: int = 2,
+    in_flight: int = 512,
+    seed: int = 0,
     done: Sequence[MatchGame] = (),
     on_game: Callable[[MatchGame], None] | None = None,
+    stop: threading.Event | None = None,
 ) -> MatchResult:
     """Play every opening twice, A with Black and A with White.
 
@@ -132,20 +161,28 @@ def play_match(
         openings: first positions.
         max_plies: a longer game counts as a draw.
         threads: the games are dealt to as many threads.
+        in_flight: games at once in all threads; one a thread where a player plays by the clock.
+        seed: of what is random in the players; a game's part of it follows from its opening and colours.
         done: games played before; they are not played again.
         on_game: is told of every game that ends now, one call at a time.
+        stop: set it to end early; games under way are dropped.
 
     Returns:
         All games, those done before too, ordered by opening, A with Black first.
+
+    Raises:
+        Whatever a player raises, once all threads have ended.
     """
     result = MatchResult(list(done))
     lock = threading.Lock()
     errors: list[BaseException] = []
+    stop = stop or threading.Event()
     played = {(game.pair, game.a_black) for game in done}
     seats = [(pair, a_black) for pair in range(len(openings)) for a_black in (True, False)]
     seats = [seat for seat in seats if seat not in played]
     # Both games of a pair go to the same thread: half of its games have A to move at any time.
     parts = [[seat for seat in seats if seat[0] % threads == i] for i in range(threads)]
+    boards = 1 if a.in_turn or b.in_turn else max(1, in_flight // threads)
 
     def take(game: MatchGame) -> None:
         with lock:
@@ -155,16 +192,27 @@ def play_match(
 
     def work(mine: list[tuple[int, bool]]) -> None:
         try:
-            games = [(pair, a_black, Game(openings[pair])) for pair, a_black in mine]
-            _play_seats((a, b), games, max_plies, take)
+            games = deque(
+                MatchGame(pair, a_black, Game(openings[pair]), None, seed_stream(seed, pair, a_black))
+                for pair, a_black in mine
+            )
+            _play_seats((a, b), games, min(boards, len(mine)), max_plies, take, stop)
         except BaseException as error:
             errors.append(error)
+            stop.set()
 
     workers = [threading.Thread(target=work, args=(part,)) for part in parts if part]
     for worker in workers:
         worker.start()
-    for worker in workers:
-        worker.join()
+    try:
+        for worker in workers:
+            while worker.is_alive():
+                worker.join(0.2)  # wakes up for Ctrl-C
+    except BaseException:
+        stop.set()
+        for worker in workers:
+            worker.join()
+        raise
     if errors:
         raise errors[0]
     result.games.sort(key=lambda game: (game.pair, not game.a_black))
@@ -172,41 +220,65 @@ def play_match(
 
 
 def _play_seats(
-    players: tuple[Player, Player],
-    seats: list[tuple[int, bool, Game]],
+    players: tuple[Contestant, Contestant],
+    waiting: deque[MatchGame],
+    boards: int,
     max_plies: int,
     take: Callable[[MatchGame], None],
+    stop: threading.Event,
 ) -> None:
+    """Play games at so many boards; where one ends the next begins."""
     import torch
 
     torch.set_num_threads(1)
-    sides = [player.searcher(len(seats)) for player in players]
-    for t, (_, _, game) in enumerate(seats):
+    sides: list[Side] = []
+    try:
+        sides += [player.sit(boards) for player in players]
+        under_way: dict[int, MatchGame] = {}
+        hops: list[list[int]] = [[] for _ in range(boards)]
+
+        def begin(board: int) -> None:
+            under_way.pop(board, None)
+            if waiting:
+                under_way[board] = game = waiting.popleft()
+                for side in sides:
+                    side.start(board, game.game.position, game.stream)
+
+        for board in range(boards):
+            begin(board)
+        while under_way and not stop.is_set():
+            for number, side in enumerate(sides):
+                mine = [
+                    board
+                    for board, each in sorted(under_way.items())
+                    if (each.game.position.black == each.a_black) == (number == 0)
+                ]
+                for board, label in zip(mine, side.labels(mine) if mine else [], strict=True):
+                    for each in sides:
+                        each.play(board, label)
+                    hops[board].append(label)
+                    if _push(under_way[board], hops[board]):
+                        hops[board] = []
+                        ended = _ended(under_way[board], max_plies)
+                        if ended is not None:
+                            take(ended)
+                            begin(board)
+    finally:
         for side in sides:
-            side.set_root(t, pack(game.position))
-    hops: list[list[int]] = [[] for _ in seats]
-    open_games = set(range(len(seats)))
-    while open_games:
-        for number, side in enumerate(sides):
-            mine = [
-                t for t in sorted(open_games) if (seats[t][2].position.black == seats[t][1]) == (number == 0)
-            ]
-            visits = np.zeros(len(seats), np.int32)
-            for t in mine:
-                visits[t] = 1 if int(side.root(t)["count"]) == 1 else players[number].sims
-            side.run(visits)
-            for t in mine:
-                label = side.best(t)
-                for each in sides:
-                    each.play(t, label)
-                hops[t].append(label)
-                pair, a_black, game = seats[t]
-                whole = [m for m in game.position.legal_moves() if list(m.labels) == hops[t]]
-                if not whole:
-                    continue
-                game.push(whole[0])
-                hops[t] = []
-                outcome = game.outcome()
-                if outcome is not None or len(game.moves) >= max_plies:
-                    take(MatchGame(pair, a_black, game, outcome))
-                    open_games.discard(t)
+            side.close()
+
+
+def _push(seat: MatchGame, hops: list[int]) -> bool:
+    """Play a move once all its hops are there."""
+    whole = [move for move in seat.game.position.legal_moves() if list(move.labels) == hops]
+    if whole:
+        seat.game.push(whole[0])
+    return bool(whole)
+
+
+def _ended(seat: MatchGame, max_plies: int) -> MatchGame | None:
+    """A game that is over, with its outcome."""
+    outcome = seat.game.outcome()
+    if outcome is None and len(seat.game.moves) < max_plies:
+        return None
+    return replace(seat, outcome=outcome)

@@ -124,7 +124,7 @@ def test_headers_tell_the_results():
 def test_games_can_start_elsewhere():
     start = Position.from_fen("W:WK18,K15:BK4")
     games = []
-    config = SelfPlayConfig(sims=50, in_flight=2, groups=1, noise_epsilon=0, temperature=0)
+    config = SelfPlayConfig(sims=50, in_flight=2, groups=1, noise_epsilon=0, temperature=0, tables=0)
     play_games(UniformEvaluator(), config, range(2), seed=0, on_game=games.append, starts=lambda _: start)
     assert all(game.replay().positions[0] == start for game in games)
     # White is the first player here and wins by force; Black's score is -1 all the same.
@@ -238,7 +238,7 @@ def as_plain_left(games):
 
 @pytest.mark.parametrize("batches", [5, 60, 300])
 def test_games_under_way_go_on_where_they_were(tmp_path, batches):
-    config = SelfPlayConfig(sims=24, in_flight=8, groups=2)
+    config = SelfPlayConfig(sims=24, in_flight=8, groups=2, tables=0)
     stopping, games = StopAfter(batches), []
     play_games(
         stopping.evaluator(), config, range(12), seed=3, on_game=games.append, stop=stopping.event,

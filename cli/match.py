@@ -1,0 +1,226 @@
+"""`ckai match`: two players against each other."""
+
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckai.cli.common import json_option, print_json, talk, tell_of_compiling
+from ckai.cli.endgames import chosen_tables, tables_option
+from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from ckai.rl.match import MatchResult
+    from ckai.rl.ratings import Sprt
+
+
+@click.command("match")
+@click.argument("a")
+@click.argument("b")
+@click.option("--games", type=click.IntRange(2), default=200, show_default=True, help="An even number.")
+@click.option(
+    "--openings",
+    type=click.Choice(["balanced", "random", "start"]),
+    default="balanced",
+    show_default=True,
+    help="balanced: positions after three plies that lose no man by force; random: after four random plies; "
+    "start: the first position.",
+)
+@click.option(
+    "--sprt", nargs=2, type=float, metavar="ELO0 ELO1", help="Stop as soon as one of them is likely."
+)
+@tables_option
+@click.option("--max-plies", type=click.IntRange(1), default=300, show_default=True, help="Then a draw.")
+@click.option("--in-flight", type=click.IntRange(1), default=512, show_default=True, help="Games at once.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of openings and players.")
+@click.option(
+    "--evaluator", default="torch", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
+)
+@click.option(
+    "--pdn",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File for the games; they are added as they end.",
+)
+@json_option
+def command(
+    a: str,
+    b: str,
+    games: int,
+    openings: str,
+    sprt: tuple[float, float] | None,
+    tables: str,
+    max_plies: int,
+    in_flight: int,
+    seed: int,
+    evaluator: str,
+    pdn: Path | None,
+    as_json: bool,
+) -> None:
+    """Play A against B, every opening twice with the colours exchanged, and tell the Elo difference.
+
+    \b
+    A and B are each WHO or WHO@LIMIT:
+      best.ckpt@400     a network (or a run folder) with 400 visits a move  [default: 100]
+      best.ckpt@0.5s    with half a second a move
+      best.ckpt@policy  the network's first move, without a search
+      rollout@1000      vanilla MCTS with 1,000 random playouts a move
+      alphabeta@6       alpha-beta on material to 6 plies
+      hub:COMMAND       an outside program that speaks Hub; @0.5s or @8 (depth)
+      uniform@100       a search without a network
+      random            any legal move
+    """
+    from ckai.rl.contestants import load_contestant
+    from ckai.rl.match import play_match
+    from ckai.rl.ratings import Sprt
+
+    if games % 2:
+        raise click.BadParameter(
+            "expected an even number: every opening is played twice", param_hint="--games"
+        )
+    test = Sprt(*sprt) if sprt else None
+    if test is not None and test.elo0 >= test.elo1:
+        raise click.BadParameter("expected ELO0 below ELO1", param_hint="--sprt")
+    tell_of_compiling()
+    endgames = chosen_tables(tables)
+    threads = os.cpu_count() or 1
+    boards = min(games, in_flight)
+    players = [
+        load_contestant(text, backend=evaluator, tables=endgames, boards=boards, threads=threads)
+        for text in (a, b)
+    ]
+    positions = opening_positions(openings, games // 2, seed)
+    stop = threading.Event()
+    with _Screen(a, b, games, test) as screen, _Games(pdn, a, b) as file:
+
+        def take(game: Any) -> None:
+            file.add(game)
+            screen.add(game)
+            if test is not None and test.verdict(screen.result.leading_pairs) is not None:
+                stop.set()
+
+        result = play_match(
+            players[0],
+            players[1],
+            positions,
+            max_plies=max_plies,
+            threads=threads,
+            in_flight=in_flight,
+            seed=seed,
+            on_game=take,
+            stop=stop,
+        )
+    _tell(result, a, b, test, as_json)
+
+
+def opening_positions(kind: str, count: int, seed: int) -> list[Any]:
+    """First positions by the word of `--openings`."""
+    from ckai.game import Position
+    from ckai.rl.match import random_openings
+    from ckai.rl.openings import draw_openings
+
+    if kind == "balanced":
+        return list(draw_openings(count, seed))
+    return random_openings(count, 4, seed) if kind == "random" else [Position.start()] * count
+
+
+def result_table(result: "MatchResult", a: str, b: str, test: "Sprt | None" = None) -> "Table":
+    """The match so far as a table."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("", "won", "drawn", "lost", "score", "Elo difference, 95 %", "better, chance"):
+        table.add_column(title, justify="left" if not title else "right")
+    found = result.pairs
+    low, high = found.interval
+    elo = f"{found.elo:+.0f} ({low:+.0f} to {high:+.0f})"
+    counts = [str(n) for n in (result.wins, result.draws, result.losses)]
+    table.add_row(a, *counts, f"{result.score:.1%}", elo, f"{found.superiority:.1%}")
+    turned = f"{-found.elo:+.0f} ({-high:+.0f} to {-low:+.0f})"
+    table.add_row(b, *counts[::-1], f"{1 - result.score:.1%}", turned, f"{1 - found.superiority:.1%}")
+    return table
+
+
+class _Screen:
+    """The table while the games go on, on standard error."""
+
+    def __init__(self, a: str, b: str, games: int, test: "Sprt | None") -> None:
+        from rich.live import Live
+
+        from ckai.rl.match import MatchResult
+
+        self.names, self.games, self.test = (a, b), games, test
+        self.result = MatchResult()
+        console = talk()
+        self._live = Live(console=console, transient=True, refresh_per_second=4)
+        self._shown = console.is_terminal
+
+    def __enter__(self) -> "_Screen":
+        if self._shown:
+            self._live.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._shown:
+            self._live.stop()
+
+    def add(self, game: Any) -> None:
+        """A game has ended."""
+        from rich.console import Group
+
+        self.result.games.append(game)
+        if self._shown:
+            line = f"{len(self.result.games)} of {self.games} games"
+            if self.test is not None:
+                line += f", log-likelihood ratio {self.test.ratio(self.result.leading_pairs):+.2f}"
+            self._live.update(Group(result_table(self.result, *self.names), line))
+
+
+class _Games:
+    """The PDN file of a match: every game is on the disk when it has ended."""
+
+    def __init__(self, path: Path | None, a: str, b: str) -> None:
+        self.names = (a, b)
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("a", encoding="utf-8") if path is not None else None
+
+    def __enter__(self) -> "_Games":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def add(self, game: Any) -> None:
+        """Write a game."""
+        from ckai.rl.as_pdn import match_game_pdn
+
+        if self._file is not None:
+            self._file.write(match_game_pdn(game, *self.names))
+            self._file.flush()
+
+
+def _tell(result: "MatchResult", a: str, b: str, test: "Sprt | None", as_json: bool) -> None:
+    found, first = result.pairs, result.leading_pairs
+    if as_json:
+        told = {"a": a, "b": b, **result.summary(), "elo": found.elo, "interval": list(found.interval)}
+        told |= {"pairs": found.pairs, "superiority": found.superiority}
+        if test is not None:
+            told["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": test.ratio(first)}
+            told["sprt"]["better"] = test.verdict(first)
+        print_json(told)
+        return
+    from rich.console import Console
+
+    Console(highlight=False, soft_wrap=True).print(result_table(result, a, b))
+    click.echo(f"{len(result.games)} games, {found.pairs} pairs")
+    if test is not None:
+        verdict = {True: f"{a} is better", False: f"{a} is not better", None: "not decided"}
+        click.echo(
+            f"SPRT {test.elo0:g} against {test.elo1:g} Elo: {verdict[test.verdict(first)]} "
+            f"(log-likelihood ratio {test.ratio(first):+.2f}, {first.pairs} pairs)"
+        )

@@ -1,0 +1,45 @@
+"""Openings: all distinct positions after three plies that do not lose a man by force, computed.
+
+Matches draw from them, as tournaments of checkers draw their openings by lot (174 of 188 positions, as in
+the three-move ballot). A man is lost by force where alpha-beta on material to `DEPTH` plies says so for
+either side.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from ckai.game import Position
+from ckai.rl.alphabeta import LOST, MAN, alpha_beta
+
+PLIES, DEPTH = 3, 8
+
+
+@cache
+def balanced_openings(plies: int = PLIES, depth: int = DEPTH) -> tuple[Position, ...]:
+    """Every distinct position after so many plies in which neither side wins a man by force.
+
+    Args:
+        plies: 0 or more.
+        depth: plies that are looked ahead, captures that go on not counted.
+    """
+    positions = {Position.start().key: Position.start()}
+    for _ in range(plies):
+        after = [p.push(move) for p in positions.values() for move in p.legal_moves()]
+        positions = {p.key: p for p in after}
+    return tuple(p for p in positions.values() if abs(_worth(p, depth)) < MAN)
+
+
+def _worth(position: Position, depth: int) -> int:
+    where = (position.own, position.opp, position.kings, position.jumper, position.quiet, depth)
+    return int(alpha_beta(*map(np.int64, where), np.int64(-2 * LOST), np.int64(2 * LOST)))
+
+
+def draw_openings(count: int, seed: int) -> list[Position]:
+    """`count` openings by lot, all different while there are that many, then all of them again."""
+    known = balanced_openings()
+    rng = np.random.default_rng(seed)
+    drawn: list[int] = []
+    while len(drawn) < count:
+        drawn += rng.permutation(len(known)).tolist()
+    return [known[i] for i in drawn[:count]]
