@@ -24,6 +24,8 @@ GROUPS = {
     },
     "Strength": {
         "match": "Two players against each other, with the Elo difference.",
+        "tournament": "Everyone against everyone: ratings and a cross table.",
+        "ladder": "How many playouts vanilla MCTS needs to play as well.",
     },
     "Tools": {
         "perft": "Count the moves from a position, to check the rules.",

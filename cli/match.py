@@ -2,6 +2,7 @@
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,7 @@ if TYPE_CHECKING:
     from ckai.rl.ratings import Sprt
 
 
-@click.command("match")
-@click.argument("a")
-@click.argument("b")
-@click.option("--games", type=click.IntRange(2), default=200, show_default=True, help="An even number.")
-@click.option(
+openings_option: Callable[[Any], Any] = click.option(
     "--openings",
     type=click.Choice(["balanced", "random", "start"]),
     default="balanced",
@@ -30,6 +27,14 @@ if TYPE_CHECKING:
     help="balanced: positions after three plies that lose no man by force; random: after four random plies; "
     "start: the first position.",
 )
+"""`--openings`, to be given to `opening_positions`."""
+
+
+@click.command("match")
+@click.argument("a")
+@click.argument("b")
+@click.option("--games", type=click.IntRange(2), default=200, show_default=True, help="An even number.")
+@openings_option
 @click.option(
     "--sprt", nargs=2, type=float, metavar="ELO0 ELO1", help="Stop as soon as one of them is likely."
 )
@@ -128,19 +133,21 @@ def opening_positions(kind: str, count: int, seed: int) -> list[Any]:
 
 
 def result_table(result: "MatchResult", a: str, b: str, test: "Sprt | None" = None) -> "Table":
-    """The match so far as a table."""
+    """The match so far as a table; `better`: the chance that the row is the better player."""
     from rich.table import Table
 
+    from ckai.rl.plots import short
+
     table = Table(box=None, pad_edge=False)
-    for title in ("", "won", "drawn", "lost", "score", "Elo difference, 95 %", "better, chance"):
-        table.add_column(title, justify="left" if not title else "right")
+    for title in ("", "won", "drawn", "lost", "score", "Elo, 95 %", "better"):
+        table.add_column(title, justify="left" if not title else "right", no_wrap=True)
     found = result.pairs
     low, high = found.interval
     elo = f"{found.elo:+.0f} ({low:+.0f} to {high:+.0f})"
     counts = [str(n) for n in (result.wins, result.draws, result.losses)]
-    table.add_row(a, *counts, f"{result.score:.1%}", elo, f"{found.superiority:.1%}")
+    table.add_row(short(a), *counts, f"{result.score:.1%}", elo, f"{found.superiority:.1%}")
     turned = f"{-found.elo:+.0f} ({-high:+.0f} to {-low:+.0f})"
-    table.add_row(b, *counts[::-1], f"{1 - result.score:.1%}", turned, f"{1 - found.superiority:.1%}")
+    table.add_row(short(b), *counts[::-1], f"{1 - result.score:.1%}", turned, f"{1 - found.superiority:.1%}")
     return table
 
 

@@ -66,7 +66,12 @@ class MatchResult:
     @property
     def pairs(self) -> PairStatistics:
         """What the openings played with both colours say."""
-        return PairStatistics.of(list(self._pair_scores().values()))
+        return PairStatistics.of(self.pair_scores)
+
+    @property
+    def pair_scores(self) -> list[float]:
+        """A's score in each complete pair, [0, 1]."""
+        return list(self._pair_scores().values())
 
     @property
     def leading_pairs(self) -> PairStatistics:

@@ -1,0 +1,107 @@
+"""`ckai ladder`: how many playouts vanilla MCTS needs to play as well as a network."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ckai.cli.common import json_option, print_json, talk, tell_of_compiling
+from ckai.cli.endgames import chosen_tables, tables_option
+from ckai.cli.match import opening_positions, openings_option
+from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
+
+FIRST, LAST = 10, 20_480
+SURE = 0.05
+"""A score as far from an end as this, and the rungs beyond it are not played."""
+
+
+@click.command("ladder")
+@click.argument("players", nargs=-1, required=True)
+@click.option(
+    "--first", type=click.IntRange(1), default=FIRST, show_default=True, help="Playouts of the first rung."
+)
+@click.option("--last", type=click.IntRange(1), default=LAST, show_default=True, help="Most playouts.")
+@click.option("--games", type=click.IntRange(2), default=40, show_default=True, help="Of each rung; even.")
+@click.option("--all", "all_rungs", is_flag=True, help="Play every rung, won and lost ones too.")
+@openings_option
+@tables_option
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--evaluator", default="torch", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("ladder.png"),
+    show_default=True,
+    help="Plot of the scores.",
+)
+@json_option
+def command(
+    players: tuple[str, ...],
+    first: int,
+    last: int,
+    games: int,
+    all_rungs: bool,
+    openings: str,
+    tables: str,
+    seed: int,
+    evaluator: str,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Let PLAYERS climb: vanilla MCTS with random playouts, twice as many on every rung.
+
+    The number that comes out is the playouts a move at which both would score the same. PLAYERS are named as
+    in `ckai match`.
+    """
+    from ckai.rl.contestants import load_contestant
+    from ckai.rl.match import play_match
+    from ckai.rl.plots import plot_ladder
+    from ckai.rl.tournament import ladder_rating, plain
+
+    if games % 2:
+        raise click.BadParameter(
+            "expected an even number: every opening is played twice", param_hint="--games"
+        )
+    if first > last:
+        raise click.BadParameter(f"expected at most --last {last}, found {first}", param_hint="--first")
+    tell_of_compiling()
+    endgames, threads = chosen_tables(tables), os.cpu_count() or 1
+    positions = opening_positions(openings, games // 2, seed)
+    rungs = [first]
+    while rungs[-1] * 2 <= last:
+        rungs.append(rungs[-1] * 2)
+    screen = talk()
+    climbed: dict[str, Any] = {}
+    for name in players:
+        player = load_contestant(name, backend=evaluator, tables=endgames, boards=games, threads=threads)
+        found: dict[int, Any] = {}
+        for playouts in rungs:
+            rival = load_contestant(f"rollout@{playouts}")
+            found[playouts] = play_match(player, rival, positions, threads=threads, seed=seed).pairs
+            screen.print(f"{name} against {playouts:,} playouts: {found[playouts].score:.1%}")
+            if not all_rungs and found[playouts].score < SURE:
+                break
+        climbed[name] = found
+    output.parent.mkdir(parents=True, exist_ok=True)
+    levels = {name: ladder_rating(found) for name, found in climbed.items()}
+    plot_ladder(output, climbed, levels)
+    if as_json:
+        print_json(
+            {
+                "players": [
+                    {"name": name, "playouts": levels[name], "rungs": {n: plain(f) for n, f in found.items()}}
+                    for name, found in climbed.items()
+                ],
+                "plot": str(output),
+            }
+        )
+        return
+    for name, level in levels.items():
+        beyond = " or more" if level > rungs[-1] else " or fewer" if level < rungs[0] else ""
+        shown = min(max(level, rungs[0]), rungs[-1])
+        click.echo(f"{name}: as good as vanilla MCTS with {shown:,.0f} playouts a move{beyond}")
+    click.echo(str(output))

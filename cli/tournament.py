@@ -1,0 +1,151 @@
+"""`ckai tournament`: everyone against everyone."""
+
+import os
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ckai.cli.common import json_option, print_json, progress_bar, tell_of_compiling
+from ckai.cli.endgames import chosen_tables, tables_option
+from ckai.cli.match import opening_positions, openings_option
+from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
+
+
+@click.command("tournament")
+@click.argument("players", nargs=-1, required=True)
+@click.option("--every", type=click.IntRange(1), default=1, help="Of a run only every so many generations.")
+@click.option("--sims", type=click.IntRange(1), default=100, show_default=True, help="Of a run's networks.")
+@click.option("--games", type=click.IntRange(2), default=40, show_default=True, help="Of each match; even.")
+@openings_option
+@tables_option
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--evaluator", default="torch", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("tournament.png"),
+    show_default=True,
+    help="Plot of the ratings and of the scores; the games are in a PDN file of the same name.",
+)
+@json_option
+def command(
+    players: tuple[str, ...],
+    every: int,
+    sims: int,
+    games: int,
+    openings: str,
+    tables: str,
+    seed: int,
+    evaluator: str,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Let all PLAYERS meet each other: a cross table, ratings with intervals, and a plot.
+
+    PLAYERS are named as in `ckai match`. A run folder that is named alone stands for the networks of all its
+    generations.
+    """
+    from ckai.game.files import write_whole
+    from ckai.rl.as_pdn import match_pdn
+    from ckai.rl.contestants import load_contestant
+    from ckai.rl.match import play_match
+    from ckai.rl.plots import plot_tournament
+    from ckai.rl.tournament import cross_table, ratings
+
+    if games % 2:
+        raise click.BadParameter(
+            "expected an even number: every opening is played twice", param_hint="--games"
+        )
+    names = expand(players, every, sims)
+    if len(names) < 2:
+        raise click.UsageError(f"expected two players or more, found {', '.join(names) or 'none'}")
+    tell_of_compiling()
+    endgames, threads = chosen_tables(tables), os.cpu_count() or 1
+    loaded = [
+        load_contestant(name, backend=evaluator, tables=endgames, boards=games, threads=threads)
+        for name in names
+    ]
+    positions = opening_positions(openings, games // 2, seed)
+    pairs: dict[tuple[int, int], list[float]] = {}
+    texts = []
+    matches = list(combinations(range(len(names)), 2))
+    with progress_bar("playing", "matches") as show:
+        for number, (i, j) in enumerate(matches):
+            show(number, len(matches))
+            result = play_match(loaded[i], loaded[j], positions, threads=threads, seed=seed + number)
+            pairs[i, j] = result.pair_scores
+            texts.append(match_pdn(result, names[i], names[j]))
+    found, table = ratings(len(names), pairs), cross_table(len(names), pairs)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(output.with_suffix(".pdn"), "".join(texts))
+    plot_tournament(output, names, found, table)
+    if as_json:
+        print_json(
+            {
+                "players": [
+                    {
+                        "name": name,
+                        "elo": r.elo,
+                        "interval": [r.low, r.high],
+                        "points": r.points,
+                        "games": r.games,
+                    }
+                    for name, r in zip(names, found, strict=True)
+                ],
+                "scores": [[None if s != s else round(s, 4) for s in row] for row in table.tolist()],
+                "plot": str(output),
+            }
+        )
+        return
+    _show(names, found, table)
+    click.echo(f"{output} and {output.with_suffix('.pdn')}")
+
+
+def expand(players: tuple[str, ...], every: int, sims: int) -> list[str]:
+    """Names of players; a run folder alone becomes the networks of its generations."""
+    names = []
+    for text in players:
+        networks = sorted(Path(text).glob("gen_*/network.ckpt")) if Path(text).is_dir() else []
+        if networks:
+            chosen = networks[::every]
+            if chosen[-1] != networks[-1]:
+                chosen.append(networks[-1])
+            names += [f"{path}@{sims}" for path in chosen]
+        else:
+            names.append(text)
+    return list(dict.fromkeys(names))
+
+
+def _show(names: list[str], found: list[Any], table: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(box=None, pad_edge=False)
+    for title in ("", "player", "Elo", "95 %", "points", "games"):
+        shown.add_column(title, justify="left" if title == "player" else "right", no_wrap=True)
+    order = sorted(range(len(names)), key=lambda n: -found[n].elo)
+    for place, n in enumerate(order, 1):
+        r = found[n]
+        shown.add_row(
+            str(place),
+            names[n],
+            f"{r.elo:+.0f}",
+            f"{r.low:+.0f} to {r.high:+.0f}",
+            f"{r.points:g}",
+            str(r.games),
+        )
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(shown)
+    cross = Table(box=None, pad_edge=False, title="score of the row, %", title_justify="left")
+    cross.add_column("", justify="right")
+    for place in range(1, len(order) + 1):
+        cross.add_column(str(place), justify="right")
+    for place, n in enumerate(order, 1):
+        cells = ["" if table[n, m] != table[n, m] else f"{100 * table[n, m]:.0f}" for m in order]
+        cross.add_row(str(place), *cells)
+    console.print(cross)

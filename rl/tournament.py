@@ -1,0 +1,135 @@
+"""Many players: a round robin with ratings, and a ladder of opponents of known order.
+
+Ratings are those under which the scores found are likeliest (Bradley and Terry 1952; a draw is half a win and
+half a loss), found by the minorisation of Hunter (2004). One drawn game with an average player is added for
+each, so that a player that won all its games has a rating too. Their errors are from resampling the pairs of
+games (Efron 1979).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ckai.rl.ratings import MOST_ELO, Z95, PairStatistics
+
+Floats = NDArray[np.float64]
+PairScores = Mapping[tuple[int, int], Sequence[float]]
+"""For players i < j the score of i in each pair of games, [0, 1]."""
+
+
+@dataclass(frozen=True)
+class Rating:
+    """A player's rating; all of a tournament have the mean 0."""
+
+    elo: float
+    low: float
+    high: float
+    """95 % interval."""
+    points: float
+    games: int
+
+
+def ratings(players: int, pairs: PairScores, *, resamples: int = 200, seed: int = 0) -> list[Rating]:
+    """Ratings of all players.
+
+    Args:
+        players: how many.
+        pairs: what they scored.
+        resamples: for the intervals.
+        seed: of the resampling.
+    """
+    middle = _fit(players, pairs)
+    rng = np.random.default_rng(seed)
+    others = []
+    for _ in range(resamples):
+        drawn = {
+            key: rng.choice(scores, len(scores)).tolist() for key, scores in pairs.items() if len(scores)
+        }
+        others.append(_fit(players, drawn))
+    error = np.std(others, axis=0) if others else np.zeros(players)
+    points, games = np.zeros(players), np.zeros(players, np.int64)
+    for (i, j), scores in pairs.items():
+        points[i] += 2 * float(np.sum(scores))
+        points[j] += 2 * (len(scores) - float(np.sum(scores)))
+        games[[i, j]] += 2 * len(scores)
+    return [
+        Rating(
+            float(middle[n]),
+            float(middle[n] - Z95 * error[n]),
+            float(middle[n] + Z95 * error[n]),
+            float(points[n]),
+            int(games[n]),
+        )
+        for n in range(players)
+    ]
+
+
+def _fit(players: int, pairs: PairScores) -> Floats:
+    won, met = np.full(players, 0.5), np.zeros((players, players))
+    for (i, j), scores in pairs.items():
+        total = float(np.sum(scores))
+        won[i] += 2 * total
+        won[j] += 2 * (len(scores) - total)
+        met[i, j] += 2 * len(scores)
+        met[j, i] += 2 * len(scores)
+    strength = np.ones(players)
+    for _ in range(10_000):
+        met_average = 1.0 / (strength + 1.0)
+        new = won / ((met / (strength[:, None] + strength[None, :])).sum(1) + met_average)
+        new /= np.exp(np.log(new).mean())
+        if np.abs(np.log(new / strength)).max() < 1e-9:
+            break
+        strength = new
+    elo: Floats = np.clip(400 * np.log10(strength), -MOST_ELO, MOST_ELO)
+    return elo
+
+
+def cross_table(players: int, pairs: PairScores) -> Floats:
+    """`[players, players]` the row's score against the column, NaN where they did not meet."""
+    table = np.full((players, players), np.nan)
+    for (i, j), scores in pairs.items():
+        if len(scores):
+            table[i, j] = float(np.mean(scores))
+            table[j, i] = 1 - table[i, j]
+    return table
+
+
+def ladder_rating(rungs: Mapping[int, PairStatistics]) -> float:
+    """The playouts a move at which vanilla MCTS would score as much as the player.
+
+    A line is laid through the scores over the logarithm of the playouts, each score weighing by its error
+    (weighted logistic fit by Newton's method); below the first or above the last rung it goes on.
+    """
+    x = np.array([math.log2(n) for n in rungs])
+    y = np.array([found.score for found in rungs.values()])
+    n = np.array([2.0 * found.pairs for found in rungs.values()])
+    # One drawn game on each rung keeps the line from standing upright where all scores are 0 or 1.
+    y, n = (y * n + 0.5) / (n + 1), n + 1
+    a, b = 0.0, -0.5
+    for _ in range(100):
+        p = 1 / (1 + np.exp(-(a + b * (x - x.mean()))))
+        w = n * p * (1 - p)
+        centred = x - x.mean()
+        gradient = np.array([np.sum(n * (y - p)), np.sum(n * (y - p) * centred)])
+        hessian = np.array([[w.sum(), (w * centred).sum()], [(w * centred).sum(), (w * centred**2).sum()]])
+        step = np.linalg.solve(hessian + 1e-9 * np.eye(2), gradient)
+        a, b = a + float(np.clip(step[0], -2, 2)), b + float(np.clip(step[1], -2, 2))
+        if np.abs(step).max() < 1e-9:
+            break
+    if b >= -1e-3:  # no fall with the playouts: nothing can be said but which end it lies beyond
+        return float(2 ** (x.max() if y.mean() > 0.5 else x.min()))
+    return float(2 ** np.clip(x.mean() - a / b, 0, 40))
+
+
+def plain(found: PairStatistics) -> dict[str, Any]:
+    """Statistics as plain numbers."""
+    return {
+        "pairs": found.pairs,
+        "score": found.score,
+        "elo": found.elo,
+        "interval": list(found.interval),
+    }
