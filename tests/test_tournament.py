@@ -40,7 +40,8 @@ def test_intervals_hold_the_truth():
 
 def test_who_wins_all_has_a_rating_too():
     found = ratings(2, {(0, 1): [1.0] * 5})
-    assert 100 < found[0].elo == -found[1].elo < 1000
+    assert 100 < found[0].elo < 1000
+    assert found[0].elo == pytest.approx(-found[1].elo)
 
 
 def test_a_cross_table():
@@ -109,5 +110,5 @@ def test_the_ladder_command(ckai, tmp_path):
     status, out, _ = ckai(*arguments)
     assert "as good as vanilla MCTS with" in out
     status, out, _ = ckai("ladder", "random", "--games", 4, "-o", plot, "--json")
-    assert list(json.loads(out)["players"][0]["rungs"]) == ["10"]  # it need not lose on the next ones too
+    assert len(json.loads(out)["players"][0]["rungs"]) < 12  # where all is lost it ends
     assert ckai("ladder", "random", "--first", 50, "--last", 20)[0] == 2
