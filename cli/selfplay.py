@@ -15,8 +15,11 @@ from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
 @click.option(
     "--init",
     type=click.Path(path_type=Path),
-    help="Checkpoint that a new run begins from; a run that goes on has its own.  [default: pretrained.ckpt]",
+    help="Checkpoint that a new run begins from, or `none` for a network that knows nothing; a run that goes "
+    "on has its own.  [default: pretrained.ckpt]",
 )
+@click.option("--model", help="Architecture for --init none.  [default: cnn2x2]")
+@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of that network.")
 @click.option(
     "--run",
     "folder",
@@ -54,6 +57,19 @@ from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
     "played on, and z is how it ends.  [default: adjudicate]",
 )
 @click.option("--q-weight", type=float, help="w in the value's target (1 - w) z + w q.  [default: 0.5]")
+@click.option("--q-first", type=float, help="w in the first generation, if it is to change.")
+@click.option("--q-ramp", type=click.IntRange(1), help="Generations until it is --q-weight.  [default: 10]")
+@click.option(
+    "--opening-share",
+    type=float,
+    help="Games that begin with an opening of three plies that loses no man by force.  [default: 0.5]",
+)
+@click.option("--expert-share", type=float, help="Games that begin in positions of --experts.  [default: 0]")
+@click.option(
+    "--experts",
+    type=click.Path(path_type=Path),
+    help="Rows to draw those positions from, for a new run.",
+)
 @click.option("--window", type=click.IntRange(1), help="Generations whose games are learned.  [default: 4]")
 @click.option("--epochs", type=click.IntRange(1), help="Times over the window.  [default: 2]")
 @click.option("--lr", type=float, help="Highest learning rate.  [default: 0.0005]")
@@ -80,6 +96,9 @@ def command(
     generations: int,
     no_gate: bool,
     evaluator: str,
+    model: str | None,
+    pairs: tuple[str, ...],
+    experts: Path | None,
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -105,18 +124,59 @@ def command(
                 f"{folder}: this run has begun with its own settings ({what}); continue without that option"
             )
     else:
-        source = init or Path("pretrained.ckpt")
-        if not source.exists():
-            hint = "" if init else " (give --init CHECKPOINT, or make one with `ckai pretrain`)"
-            raise RunError(f"{source}: no such checkpoint{hint}")
-        run = Run.create(folder, source, apply_settings(RunConfig(), settings))
+        config = apply_settings(RunConfig(), settings)
+        run = Run.create(
+            folder, first_network(init, model, pairs, config.seed), config, expert_positions(experts, config)
+        )
     _go(run, generations, evaluator, as_json)
+
+
+def first_network(init: Path | None, model: str | None, pairs: tuple[str, ...], seed: int) -> Any:
+    """The checkpoint of `--init`, or a new network.
+
+    Raises:
+        RunError: no such checkpoint, or an architecture beside one.
+    """
+    import torch
+
+    from ckai.models.registry import build, parse_settings
+    from ckai.rl.run import RunError
+
+    if init == Path("none"):
+        torch.manual_seed(seed)
+        name = model or "cnn2x2"
+        return build(name, parse_settings(name, list(pairs)))
+    if model or pairs:
+        raise RunError("--model and --set are for --init none: a checkpoint has its own architecture")
+    source = init or Path("pretrained.ckpt")
+    if not source.exists():
+        hint = "" if init else " (give --init CHECKPOINT or --init none, or make one with `ckai pretrain`)"
+        raise RunError(f"{source}: no such checkpoint{hint}")
+    return source
+
+
+def expert_positions(path: Path | None, config: Any) -> list[Any]:
+    """Positions for the games that begin in them.
+
+    Raises:
+        RunError: a share of such games and no data, or data and no share.
+    """
+    from ckai.rl.run import RunError
+    from ckai.rl.starts import draw_expert_positions
+
+    if bool(config.start.experts) != (path is not None):
+        raise RunError("expected --experts ROWS and --expert-share together, found one of them")
+    return draw_expert_positions(path, seed=config.seed) if path is not None else []
 
 
 _PLACES = {
     "games": ("", "games"),
     "seed": ("", "seed"),
     "q_weight": ("learn", "q_weight"),
+    "q_first": ("learn", "q_first"),
+    "q_ramp": ("learn", "q_ramp"),
+    "opening_share": ("start", "balanced"),
+    "expert_share": ("start", "experts"),
     "window": ("learn", "window"),
     "epochs": ("learn", "epochs"),
     "lr": ("learn", "lr"),

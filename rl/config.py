@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
 from ckai.rl.selfplay import SelfPlayConfig
+from ckai.rl.starts import StartConfig
 
 T = TypeVar("T")
 
@@ -27,11 +28,15 @@ class LearnConfig:
     """Of the value's squared error beside the policy's cross-entropy."""
     q_weight: float = 0.5
     """The value's target is (1 - w) z + w q; this is w."""
+    q_first: float | None = None
+    """w in the first generation, from where it goes in a straight line to `q_weight`; None: no such way."""
+    q_ramp: int = 10
+    """Generations of that way."""
     mask_illegal: bool = True
     """Leave illegal labels out of the policy's loss: the search never asks for them."""
 
     def __post_init__(self) -> None:
-        for name in ("window", "epochs", "batch_size"):
+        for name in ("window", "epochs", "batch_size", "q_ramp"):
             if getattr(self, name) < 1:
                 raise ValueError(f"expected {name} >= 1, found {getattr(self, name)}")
         if not self.lr > 0:
@@ -39,8 +44,17 @@ class LearnConfig:
         for name in ("weight_decay", "value_weight"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"expected {name} >= 0, found {getattr(self, name)}")
-        if not 0 <= self.q_weight <= 1:
-            raise ValueError(f"expected q_weight in [0, 1], found {self.q_weight}")
+        for name in ("q_weight", "q_first"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise ValueError(f"expected {name} in [0, 1], found {value}")
+
+    def q_weight_of(self, generation: int) -> float:
+        """w in a generation, counted from 1."""
+        if self.q_first is None:
+            return self.q_weight
+        way = min(1.0, (generation - 1) / self.q_ramp)
+        return self.q_first + way * (self.q_weight - self.q_first)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +99,7 @@ class RunConfig:
     games: int = 400
     """Games of self-play in a generation."""
     seed: int = 0
+    start: StartConfig = field(default_factory=StartConfig)
     selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
     learn: LearnConfig = field(default_factory=LearnConfig)
     gate: GateConfig = field(default_factory=GateConfig)

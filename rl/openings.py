@@ -16,18 +16,19 @@ PLIES, DEPTH = 3, 8
 
 
 @cache
-def balanced_openings(plies: int = PLIES, depth: int = DEPTH) -> tuple[Position, ...]:
+def balanced_openings(plies: int = PLIES, depth: int = DEPTH, men: int = 0) -> tuple[Position, ...]:
     """Every distinct position after so many plies in which neither side wins a man by force.
 
     Args:
         plies: 0 or more.
         depth: plies that are looked ahead, captures that go on not counted.
+        men: that may be won by force all the same.
     """
     positions = {Position.start().key: Position.start()}
     for _ in range(plies):
         after = [p.push(move) for p in positions.values() for move in p.legal_moves()]
         positions = {p.key: p for p in after}
-    return tuple(p for p in positions.values() if abs(_worth(p, depth)) < MAN)
+    return tuple(p for p in positions.values() if abs(_worth(p, depth)) < MAN * (men + 1))
 
 
 def _worth(position: Position, depth: int) -> int:

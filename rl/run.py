@@ -1,7 +1,7 @@
 """A run of self-play: generations of games, learning and judging, in a folder that survives a kill.
 
     config.json             the settings
-    gen_0000/network.ckpt   the network it began with
+    gen_0000/network.ckpt   the network it began with; experts.fen positions that games begin from
     gen_0001/shards/        games as they end, until all are there, and those under way
     gen_0001/rows.parquet   rows of the generation's games; games.pdn and rows.headers.parquet beside it
     gen_0001/training.ckpt  where learning is, until it is done
@@ -21,7 +21,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,6 +33,7 @@ from ckai.game import Position
 from ckai.game.files import write_whole
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
+from ckai.models.registry import Network
 from ckai.models.training import train
 from ckai.rl.as_pdn import match_pdn
 from ckai.rl.config import MOST_GAMES, RunConfig
@@ -44,6 +45,7 @@ from ckai.rl.rows import headers_of_rows
 from ckai.rl.select import PUCT
 from ckai.rl.selfplay import Progress, play_games
 from ckai.rl.shards import RunError, ShardWriter, merge, read_shards, write_table
+from ckai.rl.starts import Starts
 from ckai.rl.summary import at_tables, describe
 from ckai.rl.unfinished import load_unfinished
 from ckai.rl.views import write_views
@@ -63,6 +65,9 @@ class Event:
 
 Watch = Callable[[Event], None]
 
+EXPERTS = "experts.fen"
+"""Name of the file of expert positions, a FEN a line, in the folder of generation 0."""
+
 
 class Run:
     """A run folder. Use it as a context manager: only one process may work on a run."""
@@ -73,8 +78,16 @@ class Run:
     # --- making and opening -------------------------------------------------------------------------
 
     @classmethod
-    def create(cls, folder: Path, init: Path, config: RunConfig) -> "Run":
-        """Start a run from a checkpoint.
+    def create(
+        cls, folder: Path, init: Path | Network, config: RunConfig, experts: Sequence[Position] = ()
+    ) -> "Run":
+        """Start a run from a checkpoint, or from a network that knows nothing.
+
+        Args:
+            folder: of the run.
+            init: what plays the first generation.
+            config: the settings.
+            experts: positions of expert games, for games that begin there.
 
         Raises:
             RunError: the folder already holds something.
@@ -83,15 +96,24 @@ class Run:
         # A run that was killed while it was made has no settings yet: it is made again.
         if folder.exists() and {path.name for path in folder.iterdir()} - {"gen_0000"}:
             raise RunError(f"{folder}: expected no such folder or an empty one, found files that are no run")
-        checkpoint = load_checkpoint(init)
+        if config.start.experts and not experts:
+            raise RunError(
+                f"{folder}: expected positions for {config.start.experts:.0%} of the games, found none"
+            )
+        checkpoint = load_checkpoint(init) if isinstance(init, Path) else None
         first = folder / "gen_0000"
         first.mkdir(parents=True, exist_ok=True)
-        save_checkpoint(
-            first / "network.ckpt",
-            checkpoint.network(),
-            metrics=checkpoint.metrics,
-            info={**checkpoint.info, "init": str(init)},
-        )
+        if checkpoint is not None:
+            save_checkpoint(
+                first / "network.ckpt",
+                checkpoint.network(),
+                metrics=checkpoint.metrics,
+                info={**checkpoint.info, "init": str(init)},
+            )
+        elif isinstance(init, Network):
+            save_checkpoint(first / "network.ckpt", init, info={"init": "none"})
+        if experts:
+            write_whole(first / EXPERTS, "".join(f"{position.fen}\n" for position in experts))
         # The settings come last: a folder with them is a run.
         write_whole(folder / "config.json", json.dumps(config.to_dict(), indent=2) + "\n")
         return cls(folder, config)
@@ -261,6 +283,16 @@ class Run:
     def _numbers(self, n: int) -> range:
         return range(n * MOST_GAMES, n * MOST_GAMES + self.config.games)
 
+    def _starts(self, n: int) -> Starts:
+        experts: list[Position] = []
+        path = self.path(0, EXPERTS)
+        if self.config.start.experts:
+            try:
+                experts = [Position.from_fen(line) for line in path.read_text(encoding="utf-8").split()]
+            except (OSError, ValueError) as error:
+                raise RunError(f"{path}: expected positions of expert games, found {error}") from error
+        return Starts(self.config.start, seed_stream(self.config.seed, n, 3), experts)
+
     def _play_missing(
         self, n: int, player: Evaluator, numbers: list[int], progress: Progress, watch: Watch
     ) -> float:
@@ -295,6 +327,7 @@ class Run:
                 numbers,
                 seed=seed_stream(self.config.seed, n),
                 on_game=writer.add,
+                starts=self._starts(n),
                 unfinished=unfinished,
                 on_snapshot=writer.snapshot,
                 progress=progress,
@@ -340,7 +373,7 @@ class Run:
             loss=LossConfig(
                 value_weight=settings.value_weight,
                 mask_illegal=settings.mask_illegal,
-                target=TargetConfig(q_weight=settings.q_weight),
+                target=TargetConfig(q_weight=settings.q_weight_of(n)),
             ),
             optimizer=OptimizerConfig(lr=settings.lr, weight_decay=settings.weight_decay),
         )
