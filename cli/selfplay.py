@@ -9,6 +9,7 @@ import click
 from ckai.cli.common import tell_of_compiling
 from ckai.cli.endgames import make_sure_of
 from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
+from ckai.datasets import POSITIONS
 
 
 @click.command("selfplay")
@@ -71,6 +72,14 @@ from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
     help="Rows to draw those positions from, for a new run.",
 )
 @click.option("--window", type=click.IntRange(1), help="Generations whose games are learned.  [default: 4]")
+@click.option("--window-growth", type=float, help="Generations that it grows by in each.  [default: 0]")
+@click.option("--reuse", type=float, help="Most times that a row is learned; 0: no limit.  [default: 0]")
+@click.option(
+    "--positions",
+    type=click.Choice(POSITIONS),
+    help="Of repeated positions: all rows, each move once, or one row of averages.  [default: all]",
+)
+@click.option("--ema", type=float, help="Decay of the weights' average that plays; 0: none.  [default: 0]")
 @click.option("--epochs", type=click.IntRange(1), help="Times over the window.  [default: 2]")
 @click.option("--lr", type=float, help="Highest learning rate.  [default: 0.0005]")
 @click.option(
@@ -78,9 +87,12 @@ from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
 )
 @click.option("--gate-sims", type=click.IntRange(1), help="Visits a move there.  [default: as in self-play]")
 @click.option(
-    "--gate", type=float, help="Share of points a new network must reach; 0: none.  [default: 0.55]"
+    "--gate",
+    type=click.Choice(["score", "sprt", "none"]),
+    help="When a new network is taken: it reaches --gate-score; a sequential test finds it better, and ends "
+    "the match; or always, and the match is only shown.  [default: score]",
 )
-@click.option("--no-gate", is_flag=True, help="Take every new network; the match is still played and shown.")
+@click.option("--gate-score", type=float, help="Share of the points that it must reach.  [default: 0.55]")
 @click.option("--seed", type=click.IntRange(0), help="Of everything random.  [default: 0]")
 @click.option(
     "--evaluator",
@@ -94,7 +106,6 @@ def command(
     init: Path | None,
     folder: Path | None,
     generations: int,
-    no_gate: bool,
     evaluator: str,
     model: str | None,
     pairs: tuple[str, ...],
@@ -108,11 +119,10 @@ def command(
     if it wins the match against the network before it. The value learns (1 - w) z + w q: z the game's
     result, q the search's value. Stop it at any time; the same command with --run continues.
     """
+    from ckai.cli.watching import go
     from ckai.rl.config import RunConfig
     from ckai.rl.run import Run, RunError, fresh_folder
 
-    if no_gate:
-        given["gate"] = 0.0
     settings = {name: value for name, value in given.items() if value is not None}
     folder = folder or fresh_folder()
     if Run.exists(folder):
@@ -128,7 +138,9 @@ def command(
         run = Run.create(
             folder, first_network(init, model, pairs, config.seed), config, expert_positions(experts, config)
         )
-    _go(run, generations, evaluator, as_json)
+    make_sure_of(run.config.selfplay.tables)
+    tell_of_compiling()
+    go(run, generations, evaluator, as_json)
 
 
 def first_network(init: Path | None, model: str | None, pairs: tuple[str, ...], seed: int) -> Any:
@@ -178,11 +190,16 @@ _PLACES = {
     "opening_share": ("start", "balanced"),
     "expert_share": ("start", "experts"),
     "window": ("learn", "window"),
+    "window_growth": ("learn", "window_growth"),
+    "reuse": ("learn", "reuse"),
+    "positions": ("learn", "positions"),
+    "ema": ("learn", "ema"),
     "epochs": ("learn", "epochs"),
     "lr": ("learn", "lr"),
     "gate_games": ("gate", "games"),
     "gate_sims": ("gate", "sims"),
-    "gate": ("gate", "threshold"),
+    "gate": ("gate", "rule"),
+    "gate_score": ("gate", "threshold"),
 }
 """Option -> part of the settings and name there; all others are settings of self-play."""
 
@@ -207,108 +224,3 @@ def _first_difference(old: dict[str, Any], new: dict[str, Any]) -> str:
         elif value != new[name]:
             return f"{name} = {value}, not {new[name]}"
     return ""
-
-
-def _go(run: Any, generations: int, evaluator: str, as_json: bool) -> None:
-    import json
-    import time
-
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    make_sure_of(run.config.selfplay.tables)
-    tell_of_compiling()
-    screen = Console(stderr=True)
-    config = run.config
-    screen.print(
-        f"{run.folder}: generation {run.generations} of {generations}; {config.games} games a generation, "
-        f"{config.selfplay.sims} visits a move, {config.selfplay.in_flight} games at once "
-        f"({config.selfplay.memory() / 2**20:.0f} MiB of trees)",
-        highlight=False,
-        soft_wrap=True,
-    )
-    begun = time.monotonic()
-    names = {"selfplay": "playing", "learn": "learning", "judge": "judging"}
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[note]}"),
-        TimeRemainingColumn(),
-        console=screen,
-        transient=True,
-        disable=not screen.is_terminal,
-    ) as bars:
-        tasks: dict[tuple[int, str], Any] = {}
-
-        def watch(event: Any) -> None:
-            if "evaluator" in event.info:
-                screen.print(event.info["evaluator"], highlight=False, soft_wrap=True)
-                return
-            if "warning" in event.info:
-                screen.print(f"warning: {event.info['warning']}", highlight=False, soft_wrap=True)
-                return
-            if event.stage == "done":
-                for task in tasks.values():
-                    bars.remove_task(task)
-                tasks.clear()
-                screen.print(describe(event.info), highlight=False, soft_wrap=True)
-                return
-            key = (event.generation, event.stage)
-            if key not in tasks:
-                tasks[key] = bars.add_task(
-                    f"generation {event.generation} {names[event.stage]:8}", total=event.total, note=""
-                )
-            note = ""
-            if event.info.get("evaluations_per_second") == 0:
-                note = "starting"
-            elif "evaluations_per_second" in event.info:
-                note = f"{event.info['evaluations_per_second']:,.0f} evaluations/s"
-                if event.info.get("cache_hits"):
-                    note += f", {event.info['cache_hits']:.0%} cached"
-            elif "train_policy_loss" in event.info:
-                note = (
-                    f"policy {event.info['train_policy_loss']:.3f} value {event.info['train_value_loss']:.3f}"
-                )
-            bars.update(tasks[key], completed=event.done, note=note)
-
-        try:
-            run.go(generations, watch, backend=evaluator)
-        except KeyboardInterrupt:
-            screen.print(
-                f"stopped; continue with: ckai selfplay --run {run.folder}", highlight=False, soft_wrap=True
-            )
-            raise
-    history = run.history()
-    result = {
-        "run": str(run.folder),
-        "generations": run.generations,
-        "network": str(run.folder / "best.ckpt"),
-        "accepted": sum(bool(h["accepted"]) for h in history),
-        "seconds": round(time.monotonic() - begun, 3),
-    }
-    if as_json:
-        click.echo(json.dumps({**result, "history": history}))
-    else:
-        click.echo(
-            f"{result['network']}: {result['accepted']} of {result['generations']} new networks accepted "
-            f"(metrics.csv and metrics.png beside it)"
-        )
-
-
-def describe(measured: dict[str, Any]) -> str:
-    """One line on a generation that is over."""
-    played, learned, match = measured["selfplay"], measured["learn"], measured["match"]
-    in_tables = ""
-    if played.get("adjudicated"):
-        in_tables = f", {played['adjudicated'] / played['games']:.0%} by the tables"
-    elif played.get("labelled"):
-        in_tables = f", z of {played['labelled'] / played['rows']:.0%} of the rows by the tables"
-    text = (
-        f"generation {measured['generation']}: {played['games']} games in {played['seconds']:.0f} s "
-        f"({played['black_won']} black, {played['drawn']} drawn, {played['white_won']} white{in_tables}), "
-        f"loss {learned['train_policy_loss']:.3f} + {learned['train_value_loss']:.3f}"
-    )
-    if match["games"]:
-        text += f", match +{match['wins']} ={match['draws']} -{match['losses']} ({match['score']:.1%})"
-    return text + (": accepted" if measured["accepted"] else ": refused, the old network stays")

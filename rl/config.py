@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
+from ckai.datasets import POSITIONS
 from ckai.rl.selfplay import SelfPlayConfig
 from ckai.rl.starts import StartConfig
 
@@ -19,6 +20,14 @@ class LearnConfig:
 
     window: int = 4
     """Generations whose games are learned from, this one included."""
+    window_growth: float = 0.0
+    """Generations by which it becomes wider in each."""
+    reuse: float = 0.0
+    """Most times that a row is learned, in all generations together; 0: as often as the window has it."""
+    positions: str = "all"
+    """What is kept of repeated positions, see `ckai.datasets.merge`."""
+    ema: float = 0.0
+    """Decay a step of the weights' average, which is then what plays; 0: the last weights."""
     epochs: int = 2
     batch_size: int = 512
     lr: float = 5e-4
@@ -41,7 +50,11 @@ class LearnConfig:
                 raise ValueError(f"expected {name} >= 1, found {getattr(self, name)}")
         if not self.lr > 0:
             raise ValueError(f"expected lr > 0, found {self.lr}")
-        for name in ("weight_decay", "value_weight"):
+        if self.positions not in POSITIONS:
+            raise ValueError(f"expected positions {', '.join(POSITIONS)}, found {self.positions!r}")
+        if not 0 <= self.ema < 1:
+            raise ValueError(f"expected ema in [0, 1), found {self.ema}")
+        for name in ("weight_decay", "value_weight", "window_growth", "reuse"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"expected {name} >= 0, found {getattr(self, name)}")
         for name in ("q_weight", "q_first"):
@@ -57,6 +70,9 @@ class LearnConfig:
         return self.q_first + way * (self.q_weight - self.q_first)
 
 
+GATE_RULES = ("score", "sprt", "none")
+
+
 @dataclass(frozen=True, kw_only=True)
 class GateConfig:
     """The match that a new network must pass before it replaces the old one.
@@ -69,19 +85,26 @@ class GateConfig:
     """Games of the match, an even number: every opening is played with both colours. 0: no match, no gate."""
     sims: int = 0
     """Visits a move for both; 0 = those of self-play."""
+    rule: str = "score"
+    """`score`, the new network must reach the threshold; `sprt`, a sequential test must find it better, and
+    ends the match as soon as it knows; `none`, it is taken whatever the match says."""
     threshold: float = 0.55
-    """Share of the points that the new network must reach; 0 = any score passes."""
-    opening_plies: int = 4
-    """Random plies before a game of the match starts."""
+    """Share of the points that `score` wants."""
+    elo0: float = 0.0
+    elo1: float = 30.0
+    """What `sprt` tells apart: better by elo0 at most, or by elo1."""
 
     def __post_init__(self) -> None:
         if self.games < 0 or self.games % 2:
             raise ValueError(f"expected an even number of gate games >= 0, found {self.games}")
         if not 0 <= self.threshold <= 1:
             raise ValueError(f"expected a gate threshold in [0, 1], found {self.threshold}")
-        for name in ("sims", "opening_plies"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"expected gate {name} >= 0, found {getattr(self, name)}")
+        if self.rule not in GATE_RULES:
+            raise ValueError(f"expected gate rule {', '.join(GATE_RULES)}, found {self.rule!r}")
+        if self.elo0 >= self.elo1:
+            raise ValueError(f"expected gate elo0 below elo1, found {self.elo0} and {self.elo1}")
+        if self.sims < 0:
+            raise ValueError(f"expected gate sims >= 0, found {self.sims}")
 
 
 MOST_GAMES = 1_000_000

@@ -17,28 +17,25 @@ left whole. So a run that was killed goes on by starting it again.
 """
 
 import json
-import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import headers_path
 from ckai.game import Position
 from ckai.game.files import write_whole
-from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from ckai.models.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
+from ckai.game.tables import Tables
+from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import Network
-from ckai.models.training import train
-from ckai.rl.as_pdn import match_pdn
 from ckai.rl.config import MOST_GAMES, RunConfig
 from ckai.rl.evaluators import Evaluator, load_evaluator
-from ckai.rl.match import MatchGame, from_plain, play_match, random_openings, to_plain
+from ckai.rl.events import Event, Watch
+from ckai.rl.judging import judge
+from ckai.rl.learning import learn, window_of
 from ckai.rl.players import Player
 from ckai.rl.rng import seed_stream
 from ckai.rl.rows import headers_of_rows
@@ -50,21 +47,8 @@ from ckai.rl.summary import at_tables, describe
 from ckai.rl.unfinished import load_unfinished
 from ckai.rl.views import write_views
 
-
-@dataclass
-class Event:
-    """What a run is doing, for whoever watches."""
-
-    generation: int
-    stage: str
-    """`selfplay`, `learn`, `judge` or `done`."""
-    done: int
-    total: int
-    info: dict[str, Any] = field(default_factory=dict)
-
-
-Watch = Callable[[Event], None]
-
+EVALUATOR = "evaluator.json"
+"""Name of the file that says what computes the network, and how fast it is alone."""
 EXPERTS = "experts.fen"
 """Name of the file of expert positions, a FEN a line, in the folder of generation 0."""
 
@@ -177,6 +161,13 @@ class Run:
         """The network of the last generation that is over."""
         return self.path(self.generations, "network.ckpt")
 
+    @property
+    def ceiling(self) -> float:
+        """Evaluations/s that the network alone had in its trial on this machine; 0 if there was none."""
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            return float(json.loads((self.folder / EVALUATOR).read_text(encoding="utf-8"))["rate"])
+        return 0.0
+
     def history(self) -> list[dict[str, Any]]:
         """What was measured in each generation that is over."""
         return [
@@ -230,14 +221,16 @@ class Run:
 
     def _load(self, n: int, checkpoint: Path, watch: Watch, backend: str) -> Evaluator:
         """An evaluator for all groups; `auto` races once in a run: games do not depend on the hour."""
-        config, kept = self.config.selfplay, self.folder / "evaluator.json"
+        config, kept = self.config.selfplay, self.folder / EVALUATOR
         prefer: str | None = None
         with suppress(OSError, ValueError, KeyError, TypeError):
             prefer = str(json.loads(kept.read_text(encoding="utf-8"))["backend"])
 
         def tell(report: Any) -> None:
             if report.chosen != prefer:
-                write_whole(kept, json.dumps({"backend": report.chosen, "found": str(report)}) + "\n")
+                rates = [trial.rate for trial in report.trials if trial.backend == report.chosen]
+                told = {"backend": report.chosen, "rate": max(rates, default=0.0), "found": str(report)}
+                write_whole(kept, json.dumps(told) + "\n")
                 watch(Event(n, "selfplay", 0, self.config.games, {"evaluator": str(report)}))
 
         groups = config.group_count
@@ -341,59 +334,21 @@ class Run:
     # --- learning -----------------------------------------------------------------------------------
 
     def _learn(self, n: int, watch: Watch) -> dict[str, Any]:
-        candidate, saved = self.path(n, "candidate.ckpt"), self.path(n, "training.ckpt")
-        if candidate.exists():
-            saved.unlink(missing_ok=True)
-            return dict(load_checkpoint(candidate).metrics)
         settings = self.config.learn
-        files = [self.path(g, "rows.parquet") for g in range(max(1, n - settings.window + 1), n + 1)]
-        seed = seed_stream(self.config.seed, n, 1) % 2**31
-        games = len(files) * self.config.games
-        data = RowsDataModule(
-            files,
-            batch_size=settings.batch_size,
-            heldout=0.05 if games >= 100 else 0.0,
+        window = window_of(n, settings)
+        return learn(
+            self.path(n - 1, "network.ckpt"),
+            [self.path(g, "rows.parquet") for g in window.generations],
+            window.weights,
+            self.path(n, "candidate.ckpt"),
+            settings,
+            generation=n,
+            games=len(window.generations) * self.config.games,
+            seed=seed_stream(self.config.seed, n, 1) % 2**31,
             split_seed=self.config.seed,
-            seed=seed,
+            run=self.folder.name,
+            watch=watch,
         )
-        old = load_checkpoint(self.path(n - 1, "network.ckpt"))
-        network, state = old.network(), None
-        if saved.exists():
-            try:
-                found = load_checkpoint(saved)
-                network, state = found.network(), found.training
-            except CheckpointError as error:
-                saved.replace(saved.with_suffix(".damaged"))
-                watch(Event(n, "learn", 0, 1, {"warning": f"{error}; set aside, learning begins anew"}))
-        config = TrainConfig(
-            epochs=settings.epochs,
-            batch_size=settings.batch_size,
-            patience=0,
-            seed=seed,
-            loss=LossConfig(
-                value_weight=settings.value_weight,
-                mask_illegal=settings.mask_illegal,
-                target=TargetConfig(q_weight=settings.q_weight_of(n)),
-            ),
-            optimizer=OptimizerConfig(lr=settings.lr, weight_decay=settings.weight_decay),
-        )
-        info = {**old.info, "generation": n, "run": self.folder.name}
-        final = train(
-            network,
-            data,
-            config,
-            state=state,
-            save=lambda now: save_checkpoint(saved, network, info=info, training=now),
-            save_seconds=20.0,
-            progress=lambda p: watch(
-                Event(n, "learn", p.epoch * p.batches + p.batch, p.epochs * p.batches, dict(p.report))
-            ),
-        )
-        last = {k: float(v) for k, v in final["history"][-1].items()}
-        measured = {"rows": data.train_rows, "heldout_rows": data.heldout_rows, **last}
-        save_checkpoint(candidate, network, metrics=measured, info=info)
-        saved.unlink(missing_ok=True)
-        return measured
 
     # --- judging ------------------------------------------------------------------------------------
 
@@ -402,58 +357,32 @@ class Run:
         if not path.exists():
             measured: dict[str, Any] = {"games": 0, "accepted": True}
             if gate.games:
-                begun = time.monotonic()
-                openings = random_openings(
-                    gate.games // 2, gate.opening_plies, seed_stream(self.config.seed, n, 2)
-                )
-
-                part = self.path(n, "match.part.json")
-                games = self._judged_before(part, openings, n, watch)
-                saved = begun
-
-                def tell(game: MatchGame) -> None:
-                    nonlocal saved
-                    games.append(game)
-                    watch(Event(n, "judge", len(games), gate.games))
-                    if time.monotonic() - saved > 5:
-                        write_whole(part, json.dumps(to_plain(games)))
-                        saved = time.monotonic()
-
+                selfplay = self.config.selfplay
+                sims = gate.sims or selfplay.sims
+                puct = selfplay.puct._replace(noise_epsilon=0.0, root_rule=PUCT, root_temperature=1.0)
+                tables = Tables.open(selfplay.tables) if selfplay.tables else None
                 candidate = self._load(n, self.path(n, "candidate.ckpt"), watch, backend)
                 try:
-                    sims = gate.sims or self.config.selfplay.sims
-                    puct = self.config.selfplay.puct._replace(
-                        noise_epsilon=0.0, root_rule=PUCT, root_temperature=1.0
-                    )
-                    result = play_match(
-                        Player(candidate, sims, puct),
-                        Player(player, sims, puct),
-                        openings,
-                        max_plies=self.config.selfplay.max_plies,
-                        threads=os.cpu_count() or 1,
-                        done=list(games),
-                        on_game=tell,
+                    measured = judge(
+                        Player(candidate, sims, puct, tables),
+                        Player(player, sims, puct, tables),
+                        gate,
+                        path,
+                        names=(
+                            f"{self.folder.name} gen {n} candidate",
+                            f"{self.folder.name} gen {n - 1} network",
+                        ),
+                        generation=n,
+                        seed=seed_stream(self.config.seed, n, 2),
+                        max_plies=selfplay.max_plies,
+                        watch=watch,
                     )
                 finally:
                     candidate.close()
-                measured = {**result.summary(), "accepted": result.score >= gate.threshold}
-                measured["seconds"] = round(time.monotonic() - begun, 3)
-                names = (f"{self.folder.name} gen {n} candidate", f"{self.folder.name} gen {n - 1} network")
-                write_whole(self.path(n, "match.pdn"), match_pdn(result, *names))
             write_whole(path, json.dumps(measured) + "\n")
         self.path(n, "match.part.json").unlink(missing_ok=True)
         judged: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return judged
-
-    def _judged_before(self, part: Path, openings: list[Position], n: int, watch: Watch) -> list[MatchGame]:
-        """Games of the match that an earlier start has played."""
-        try:
-            return from_plain(json.loads(part.read_text(encoding="utf-8")), openings)
-        except FileNotFoundError:
-            return []
-        except (ValueError, KeyError, IndexError, TypeError) as error:
-            watch(Event(n, "judge", 0, 1, {"warning": f"{part}: damaged ({error}); the match begins anew"}))
-            return []
 
 
 def _copy(source: Path, target: Path) -> None:

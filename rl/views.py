@@ -18,12 +18,13 @@ COLUMNS = {
     "drawn": ("selfplay", "drawn"),
     "white_won": ("selfplay", "white_won"),
     "unknown": ("selfplay", "unknown"),
+    "adjudicated": ("selfplay", "adjudicated"),
     "q_z_mse": ("selfplay", "q_z_mse"),
     "selfplay_seconds": ("selfplay", "seconds"),
     "evaluations_per_second": ("selfplay", "evaluations_per_second"),
     "train_policy_loss": ("learn", "train_policy_loss"),
     "train_value_loss": ("learn", "train_value_loss"),
-    "heldout_policy_loss": ("learn", "heldout_policy_loss"),
+    "heldout_policy_loss": ("learn", "heldout_policy_loss_legal"),
     "heldout_value_mse": ("learn", "heldout_value_mse"),
     "learn_seconds": ("learn", "seconds"),
     "match_games": ("match", "games"),
@@ -31,6 +32,7 @@ COLUMNS = {
     "match_draws": ("match", "draws"),
     "match_losses": ("match", "losses"),
     "match_score": ("match", "score"),
+    "match_elo": ("match", "elo"),
     "accepted": ("accepted",),
 }
 """Column of the CSV -> where it stands in a generation's `done.json`."""

@@ -86,7 +86,9 @@ def test_a_run_goes_on_where_it_was(tmp_path, network):
 
 
 def test_the_gate_keeps_the_old_network(tmp_path, network):
-    config = RunConfig.from_dict({**TINY.to_dict(), "gate": {"games": 2, "sims": 2, "threshold": 1.0}})
+    config = RunConfig.from_dict(
+        {**TINY.to_dict(), "gate": {"games": 2, "sims": 2, "rule": "score", "threshold": 1.0}}
+    )
     run = Run.create(tmp_path / "run", network, config)
     run.go(1, quiet)
     match = run.history()[0]["match"]
