@@ -47,6 +47,12 @@ from ckai.datasets import POSITIONS
 @click.option("--temperature", type=float, help="Of the first moves.  [default: 1.0]")
 @click.option("--temperature-plies", type=click.IntRange(0), help="Plies before it tapers.  [default: 16]")
 @click.option(
+    "--resign",
+    type=float,
+    help="A side gives up at a value of minus this, such as 0.95; one game of ten is played out all the "
+    "same.  [default: 0, never]",
+)
+@click.option(
     "--tables",
     type=click.IntRange(0, 6),
     help="Endgames of so many pieces are known, built first if they are not there; 0: none.  [default: 3]",

@@ -213,16 +213,26 @@ def go(run: "Run", generations: int, evaluator: str, as_json: bool) -> None:
 def describe(measured: dict[str, Any]) -> str:
     """One line on a generation that is over."""
     played, learned, match = measured["selfplay"], measured["learn"], measured["match"]
-    in_tables = ""
-    if played.get("adjudicated"):
-        in_tables = f", {played['adjudicated'] / played['games']:.0%} by the tables"
-    elif played.get("labelled"):
-        in_tables = f", z of {played['labelled'] / played['rows']:.0%} of the rows by the tables"
     text = (
         f"generation {measured['generation']}: {played['games']} games in {played['seconds']:.0f} s "
-        f"({played['black_won']} black, {played['drawn']} drawn, {played['white_won']} white{in_tables}), "
+        f"({played['black_won']} black, {played['drawn']} drawn, {played['white_won']} white"
+        f"{_endings(played)}), "
         f"loss {learned['train_policy_loss']:.3f} + {learned['train_value_loss']:.3f}"
     )
     if match["games"]:
         text += f", match +{match['wins']} ={match['draws']} -{match['losses']} ({match['score']:.1%})"
     return text + (": accepted" if measured["accepted"] else ": refused, the old network stays")
+
+
+def _endings(played: dict[str, Any]) -> str:
+    """How games ended other than by rule, or where their z is from."""
+    text = ""
+    if played.get("adjudicated"):
+        text += f", {played['adjudicated'] / played['games']:.0%} by the tables"
+    if played.get("labelled"):
+        text += f", z of {played['labelled'] / played['rows']:.0%} of the rows by the tables"
+    if "resigned" in played:
+        text += f", {played['resigned'] / played['games']:.0%} given up"
+        if played["played_out"]:
+            text += f", wrong in {played['wrongly']} of {played['played_out']} played out"
+    return text

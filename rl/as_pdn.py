@@ -7,6 +7,9 @@ from ckai.rl.rows import FinishedGame
 
 ADJUDICATED = "adjudicated by endgame tables"
 """Termination of a game that was ended where its result is known."""
+RESIGNED = "given up"
+WOULD_RESIGN = "would have given up"
+"""What is said, behind its name, of the side that would have in a game that was played out."""
 
 
 def to_pdn(game: Game, headers: dict[str, str], result: str) -> str:
@@ -18,8 +21,10 @@ def finished_pdn(game: FinishedGame, generation: int) -> str:
     """A game of self-play as PDN."""
     event = f"self-play, generation {generation}"
     headers = {"Event": event, "Round": str(game.number), "Black": "ckai", "White": "ckai"}
-    if game.adjudicated:
-        headers["Termination"] = ADJUDICATED
+    ends = [ADJUDICATED] * game.adjudicated + [RESIGNED] * game.resigned
+    ends += [f"{game.resigner} {WOULD_RESIGN}"] if game.resigner else []
+    if ends:
+        headers["Termination"] = "; ".join(ends)
     return to_pdn(game.replay(), headers, game.result_text)
 
 

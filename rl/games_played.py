@@ -34,6 +34,12 @@ RECORD = np.dtype(
         ("counts", np.int32),
         ("full", np.uint8),  # whether the search under way is a full one
         ("adjudicated", np.uint8),  # whether it ended where its result is known
+        ("resigned", np.uint8),  # whether it ended because a side gave up
+        ("played_out", np.uint8),  # whether nobody may give up
+        (
+            "resigner",
+            np.uint8,
+        ),  # in such a game, who would have first: 1 the first player, 2 the other, 0 none
     ],
     align=True,
 )
@@ -93,6 +99,10 @@ class PlayRules(NamedTuple):
     """A game as long as this is stopped without a result."""
     adjudicate: bool = False
     """End a game where its result is known (see `ckai.rl.game_api.known`)."""
+    resign: float = 0.0
+    """A side gives up where the search's value is -resign or less for it; 0: never."""
+    played_out: float = 0.1
+    """Share of the games in which nobody may, to see how often it would have been wrong."""
 
 
 def make_records(trees: int, max_plies: int) -> Records:
@@ -121,6 +131,11 @@ def begin(game, f, r, rules, t, number, state, seed):
     here.rows = 0
     here.counts = 0
     here.adjudicated = 0
+    here.resigned = 0
+    here.resigner = 0
+    here.played_out = 0
+    if rules.resign > 0.0:
+        here.played_out = uniform(f.info[t : t + 1]) < rules.played_out
     draw_kind(f, r, t, rules)
 
 
@@ -174,6 +189,13 @@ def pick_edge(tree, puct, rules, ply):
 
 
 @njit(cache=True, nogil=True)
+def root_value(tree):
+    """What the search thinks of the root, [-1, 1] for the side to move."""
+    root = tree.nodes[0]
+    return PROOF_VALUE[root.proof] if root.proof != NONE else root.total / max(1, root.visits)
+
+
+@njit(cache=True, nogil=True)
 def write_row(tree, r, t, puct, chosen):
     """Write down the root, the counts that the policy is to learn (`policy_target`), and the edge played.
 
@@ -184,7 +206,7 @@ def write_row(tree, r, t, puct, chosen):
     row = r.rows[t, here.rows]
     row.state[0] = root.state[0]
     row.state[1] = root.state[1]
-    row.q = PROOF_VALUE[root.proof] if root.proof != NONE else root.total / max(1, root.visits)
+    row.q = root_value(tree)
     row.ply = here.ply
     row.hop = here.hop
     row.first = here.counts
@@ -213,6 +235,19 @@ def play_move(game, f, r, t, puct, rules):
     """Play the move of tree `t`, whose search is done; end its game if it is over."""
     tree = tree_of(f, t)
     here = r.games[t]
+    if (
+        rules.resign > 0.0
+        and here.rows > 0
+        and here.hop == 0
+        and np.float32(root_value(tree)) <= -rules.resign
+    ):
+        if not here.played_out:
+            here.result = -1 if here.side == 0 else 1
+            here.resigned = 1
+            here.status = FINISHED
+            return
+        if here.resigner == 0:
+            here.resigner = here.side + 1
     e = pick_edge(tree, puct, rules, here.ply)
     write_row(tree, r, t, puct, e)
     keep_subtree(game, tree, e, f.scratch)

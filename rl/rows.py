@@ -34,6 +34,10 @@ class FinishedGame:
     """1 Black won, 0 drawn, -1 White won, `UNDECIDED`."""
     adjudicated: bool = False
     """Whether it was ended where its result is known."""
+    resigned: bool = False
+    """Whether it was given up."""
+    resigner: str | None = None
+    """In a game that was played out, the side that would have given up first, `Black` or `White`."""
     scores: NDArray[np.int8] | None = None
     """[n], as `result`, what each row is to learn where that is not the result."""
 
@@ -68,7 +72,20 @@ def take(records: Records, t: int) -> FinishedGame:
     if result != UNDECIDED and n and not unpack(_state(rows[0])).black:
         result = -result
     counts = records.counts[t, :v].copy()
-    return FinishedGame(int(game["game"]), rows, counts, result, bool(game["adjudicated"]))
+    resigner = None
+    if game["resigner"]:
+        # The record knows the first player.
+        black = (int(game["resigner"]) == 1) == unpack(_state(rows[0])).black
+        resigner = "Black" if black else "White"
+    return FinishedGame(
+        int(game["game"]),
+        rows,
+        counts,
+        result,
+        bool(game["adjudicated"]),
+        bool(game["resigned"]),
+        resigner,
+    )
 
 
 def with_truth(game: FinishedGame, tables: Tables) -> FinishedGame:

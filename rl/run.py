@@ -43,7 +43,7 @@ from ckai.rl.select import PUCT
 from ckai.rl.selfplay import Progress, play_games
 from ckai.rl.shards import RunError, ShardWriter, merge, read_shards, write_table
 from ckai.rl.starts import Starts
-from ckai.rl.summary import at_tables, describe
+from ckai.rl.summary import describe, endings
 from ckai.rl.unfinished import load_unfinished
 from ckai.rl.views import write_views
 
@@ -265,9 +265,7 @@ class Run:
             write_whole(self.path(n, "games.pdn"), "".join(pdn[number] for number in sorted(pdn)))
             write_table(table, rows_path)
             evaluations = progress.evaluations
-            told = describe(table, seconds, evaluations)
-            if self.config.selfplay.tables:
-                told |= at_tables(table, pdn.values(), self.config.selfplay)
+            told = describe(table, seconds, evaluations) | endings(table, pdn.values(), self.config.selfplay)
             write_whole(summary, json.dumps(told) + "\n")
         shutil.rmtree(shards, ignore_errors=True)
         measured: dict[str, Any] = json.loads(summary.read_text(encoding="utf-8"))

@@ -10,8 +10,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckai.game import QUIET_LIMIT, REPETITION_LIMIT, Position
 from ckai.game.tables import Tables
@@ -71,6 +73,10 @@ class SelfPlayConfig:
     """Visits where only one hop is legal."""
     max_plies: int = 300
     """A game as long as this is stopped; its z is unknown."""
+    resign: float = 0.0
+    """A side gives up where the search's value is -resign or less for it; 0 = never."""
+    resign_played_out: float = 0.1
+    """Share of the games that are played out all the same, which shows how often giving up is wrong."""
     quiet_limit: int = QUIET_LIMIT
     repetition_limit: int = REPETITION_LIMIT
     tables: int = 3
@@ -93,7 +99,10 @@ class SelfPlayConfig:
         for name in ("noise_alpha", "temperature_halflife", "root_policy_temperature", "full_share"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"expected {name} > 0, found {getattr(self, name)}")
-        for name in ("noise_epsilon", "full_share"):
+        for name in ("resign", "resign_played_out"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"expected {name} >= 0, found {getattr(self, name)}")
+        for name in ("noise_epsilon", "full_share", "resign", "resign_played_out"):
             if getattr(self, name) > 1:
                 raise ValueError(f"expected {name} <= 1, found {getattr(self, name)}")
         if self.tables not in (0, 2, 3, 4, 5, 6):
@@ -133,6 +142,8 @@ class SelfPlayConfig:
             temperature_halflife=float(self.temperature_halflife),
             max_plies=self.max_plies,
             adjudicate=self.at_tables == "adjudicate",
+            resign=float(self.resign),
+            played_out=float(self.resign_played_out),
         )
 
     @property
@@ -323,7 +334,16 @@ class _Group:
         here["side"] = int(last["side"]) ^ passed
         here["ply"] = int(last["ply"]) + passed
         here["hop"] = 0 if passed else int(last["hop"]) + 1
+        here["resigner"] = self._would_have_resigned(left.rows)
         self.forest.info[t]["rng"] = left.rng
+
+    def _would_have_resigned(self, rows: NDArray[Any]) -> int:
+        """See `games_played.RECORD`."""
+        if not self.rules.resign:
+            return 0
+        where = (rows["q"].astype(np.float64) <= -self.rules.resign) & (rows["hop"] == 0)
+        where[0] = False
+        return int(rows["side"][where.argmax()]) + 1 if where.any() else 0
 
     def under_way(self) -> list[UnfinishedGame]:
         """Copies of the games that have begun and not ended."""

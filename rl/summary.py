@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ckai.rl.as_pdn import ADJUDICATED
+from ckai.rl.as_pdn import ADJUDICATED, RESIGNED, WOULD_RESIGN
 from ckai.rl.selfplay import SelfPlayConfig
 
 
@@ -34,14 +34,39 @@ def describe(table: Any, seconds: float, evaluations: int) -> dict[str, Any]:
     }
 
 
-def at_tables(table: Any, pdn: Iterable[str], config: SelfPlayConfig) -> dict[str, int]:
-    """Games that the endgame tables ended, or rows whose z they gave (see `SelfPlayConfig.at_tables`)."""
-    if config.at_tables == "adjudicate":
-        return {"adjudicated": sum(ADJUDICATED in text for text in pdn)}
-    if config.at_tables == "play":
-        return {}
+def endings(table: Any, pdn: Iterable[str], config: SelfPlayConfig) -> dict[str, int]:
+    """How games ended other than by rule.
+
+    Args:
+        table: rows of the games.
+        pdn: the games.
+        config: how they were played.
+
+    Returns:
+        `adjudicated` games, or `labelled` rows, whose z endgame tables gave (see `SelfPlayConfig.at_tables`);
+        `resigned` games; `played_out` games that a side would have given up, and of these `wrongly` those
+        that it did not lose.
+    """
+    texts = list(pdn)
+    told: dict[str, int] = {}
+    if config.tables and config.at_tables == "adjudicate":
+        told["adjudicated"] = sum(ADJUDICATED in text for text in texts)
+    elif config.tables and config.at_tables == "label":
+        told["labelled"] = _labelled(table, config.tables)
+    if config.resign:
+        told["resigned"] = sum(f'"{RESIGNED}"' in text for text in texts)
+        lost = {"Black": '[Result "0-1"]', "White": '[Result "1-0"]'}
+        for side, result in lost.items():
+            doubtful = [text for text in texts if f"{side} {WOULD_RESIGN}" in text]
+            told["played_out"] = told.get("played_out", 0) + len(doubtful)
+            told["wrongly"] = told.get("wrongly", 0) + sum(result not in text for text in doubtful)
+    return told
+
+
+def _labelled(table: Any, pieces: int) -> int:
+    """Rows of the games that came to so many pieces or fewer."""
     board = table["board"].combine_chunks().flatten().to_numpy().reshape(-1, 32)
     first = np.flatnonzero(np.diff(table["game"].to_numpy(), prepend=-1))
     lengths = np.diff([*first, len(board)])
-    reached = np.logical_or.reduceat((board != 0).sum(axis=1) <= config.tables, first)
-    return {"labelled": int(lengths[reached].sum())}
+    reached = np.logical_or.reduceat((board != 0).sum(axis=1) <= pieces, first)
+    return int(lengths[reached].sum())

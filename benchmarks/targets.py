@@ -1,0 +1,131 @@
+"""What the value should learn: `python benchmarks/targets.py pretrained.ckpt -o folder`.
+
+Runs of self-play that differ in the value's target alone, (1 - w) z + w q: z only, q only, half and half, and
+w on its way from 0 to 1. All cost the same: the same games, visits and training. Each run's last network then
+plays the one they all began with. Runs are kept in the folder; a second call goes on where the first was
+stopped.
+"""
+
+import json
+import os
+import statistics
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+from matplotlib.figure import Figure
+
+from ckai.game.files import whole_file
+from ckai.game.tables import Tables
+from ckai.rl.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.evaluators import load_evaluator
+from ckai.rl.match import play_match
+from ckai.rl.openings import draw_openings
+from ckai.rl.players import Player
+from ckai.rl.ratings import Z95
+from ckai.rl.run import Run
+from ckai.rl.selfplay import SelfPlayConfig
+
+VARIANTS: dict[str, dict[str, Any]] = {
+    "z only": {"q_weight": 0.0},
+    "q only": {"q_weight": 1.0},
+    "half and half": {"q_weight": 0.5},
+    "from z to q": {"q_first": 0.0, "q_weight": 1.0},
+}
+
+
+def one_run(folder: Path, init: Path, config: RunConfig, generations: int, backend: str) -> Path:
+    """A run, made or gone on with; its last network."""
+    run = Run.open(folder) if Run.exists(folder) else Run.create(folder, init, config)
+    run.go(generations, lambda event: None, backend=backend)
+    return run.network
+
+
+def judged(path: Path, init: Path, games: int, sims: int, backend: str, tables: int) -> dict[str, Any]:
+    """A network against the one at the beginning."""
+    threads = os.cpu_count() or 1
+    known = Tables.open(tables) if tables else None
+    players = [
+        Player(load_evaluator(file, backend, batch=games, threads=threads), sims, tables=known)
+        for file in (path, init)
+    ]
+    result = play_match(players[0], players[1], draw_openings(games // 2, 0), threads=threads)
+    return {**result.summary(), "elo": result.pairs.elo, "interval": list(result.pairs.interval)}
+
+
+def draw(path: Path, found: dict[str, list[dict[str, Any]]]) -> None:
+    """Every run as a point with its interval, and the mean of each target."""
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for place, runs in enumerate(found.values()):
+        for n, run in enumerate(runs):
+            low, high = run["interval"]
+            x = place + 0.08 * (n - (len(runs) - 1) / 2)
+            axes.errorbar(
+                x, run["elo"], [[run["elo"] - low], [high - run["elo"]]], fmt="o", capsize=3, color="C0"
+            )
+        mean = statistics.mean(run["elo"] for run in runs)
+        axes.plot([place - 0.25, place + 0.25], [mean, mean], color="C3")
+    axes.set_xticks(range(len(found)), list(found))
+    axes.set_ylabel("Elo above the network at the beginning")
+    axes.set_title("target of the value; red: mean of the seeds")
+    axes.grid(alpha=0.3, axis="y")
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=130)
+
+
+@click.command()
+@click.argument("init", type=click.Path(path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder of the runs.")
+@click.option("--seeds", default=3, show_default=True)
+@click.option("--generations", default=5, show_default=True)
+@click.option("--games", default=400, show_default=True, help="A generation.")
+@click.option("--sims", default=50, show_default=True, help="Visits a move, in self-play and in the matches.")
+@click.option("--match-games", default=300, show_default=True, help="Of each run's last network.")
+@click.option("--tables", default=3, show_default=True, help="Pieces of the endgame tables; 0: none.")
+@click.option("--evaluator", default="auto", show_default=True)
+def main(
+    init: Path,
+    output: Path,
+    seeds: int,
+    generations: int,
+    games: int,
+    sims: int,
+    match_games: int,
+    tables: int,
+    evaluator: str,
+) -> None:
+    """Play the runs and print the table."""
+    output.mkdir(parents=True, exist_ok=True)
+    found: dict[str, list[dict[str, Any]]] = {name: [] for name in VARIANTS}
+    for seed in range(seeds):
+        for number, (name, target) in enumerate(VARIANTS.items()):
+            config = RunConfig(
+                games=games,
+                seed=seed,
+                selfplay=SelfPlayConfig(sims=sims, tables=tables),
+                learn=replace(LearnConfig(epochs=1, q_ramp=max(1, generations - 1)), **target),
+                gate=GateConfig(games=0),
+            )
+            folder = output / f"{number}-{seed}"
+            network = one_run(folder, init, config, generations, evaluator)
+            kept = folder / "judged.json"
+            if not kept.exists():
+                told = judged(network, init, match_games, sims, "torch", tables)
+                kept.write_text(json.dumps(told) + "\n", encoding="utf-8")
+            found[name].append(json.loads(kept.read_text(encoding="utf-8")))
+            print(f"{name}, seed {seed}: {found[name][-1]['elo']:+.0f} Elo", file=sys.stderr, flush=True)
+    draw(output / "targets.png", found)
+    print("| target of the value | Elo, mean of the seeds ± its 95 % | each seed |")
+    print("|---|---|---|")
+    for name, runs in found.items():
+        elos = [run["elo"] for run in runs]
+        spread = Z95 * statistics.stdev(elos) / len(elos) ** 0.5 if len(elos) > 1 else 0.0
+        each = ", ".join(f"{elo:+.0f}" for elo in elos)
+        print(f"| {name} | {statistics.mean(elos):+.0f} ± {spread:.0f} | {each} |")
+
+
+if __name__ == "__main__":
+    main()
