@@ -125,6 +125,8 @@ def _show(names: list[str], found: list[Any], table: Any) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from ckai.rl.plots import short
+
     shown = Table(box=None, pad_edge=False)
     for title in ("", "player", "Elo", "95 %", "points", "games"):
         shown.add_column(title, justify="left" if title == "player" else "right", no_wrap=True)
@@ -133,7 +135,7 @@ def _show(names: list[str], found: list[Any], table: Any) -> None:
         r = found[n]
         shown.add_row(
             str(place),
-            names[n],
+            short(names[n]),
             f"{r.elo:+.0f}",
             f"{r.low:+.0f} to {r.high:+.0f}",
             f"{r.points:g}",
