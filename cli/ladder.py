@@ -6,14 +6,13 @@ from typing import Any
 
 import click
 
+from ckai.cli.arena import arena_options, opening_positions
 from ckai.cli.common import json_option, print_json, talk, tell_of_compiling
-from ckai.cli.endgames import chosen_tables, tables_option
-from ckai.cli.match import opening_positions, openings_option
-from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
+from ckai.cli.endgames import chosen_tables
 
 FIRST, LAST = 10, 20_480
-SURE = 0.05
-"""A score as far from an end as this, and the rungs beyond it are not played."""
+LEAST_SCORE = 0.05
+"""Below this score the rungs above are not played."""
 
 
 @click.command("ladder")
@@ -23,13 +22,8 @@ SURE = 0.05
 )
 @click.option("--last", type=click.IntRange(1), default=LAST, show_default=True, help="Most playouts.")
 @click.option("--games", type=click.IntRange(2), default=40, show_default=True, help="Of each rung; even.")
-@click.option("--all", "all_rungs", is_flag=True, help="Play every rung, won and lost ones too.")
-@openings_option
-@tables_option
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option(
-    "--evaluator", default="torch", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
-)
+@click.option("--all", "all_rungs", is_flag=True, help="Play on where all is lost.")
+@arena_options
 @click.option(
     "-o",
     "--output",
@@ -83,7 +77,7 @@ def command(
             rival = load_contestant(f"rollout@{playouts}")
             found[playouts] = play_match(player, rival, positions, threads=threads, seed=seed).pairs
             screen.print(f"{name} against {playouts:,} playouts: {found[playouts].score:.1%}")
-            if not all_rungs and found[playouts].score < SURE:
+            if not all_rungs and found[playouts].score < LEAST_SCORE:
                 break
         climbed[name] = found
     output.parent.mkdir(parents=True, exist_ok=True)

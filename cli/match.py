@@ -2,15 +2,14 @@
 
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckai.cli.arena import arena_options, opening_positions
 from ckai.cli.common import json_option, print_json, talk, tell_of_compiling
-from ckai.cli.endgames import chosen_tables, tables_option
-from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
+from ckai.cli.endgames import chosen_tables
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,32 +18,16 @@ if TYPE_CHECKING:
     from ckai.rl.ratings import Sprt
 
 
-openings_option: Callable[[Any], Any] = click.option(
-    "--openings",
-    type=click.Choice(["balanced", "random", "start"]),
-    default="balanced",
-    show_default=True,
-    help="balanced: positions after three plies that lose no man by force; random: after four random plies; "
-    "start: the first position.",
-)
-"""`--openings`, to be given to `opening_positions`."""
-
-
 @click.command("match")
 @click.argument("a")
 @click.argument("b")
 @click.option("--games", type=click.IntRange(2), default=200, show_default=True, help="An even number.")
-@openings_option
 @click.option(
     "--sprt", nargs=2, type=float, metavar="ELO0 ELO1", help="Stop as soon as one of them is likely."
 )
-@tables_option
 @click.option("--max-plies", type=click.IntRange(1), default=300, show_default=True, help="Then a draw.")
 @click.option("--in-flight", type=click.IntRange(1), default=512, show_default=True, help="Games at once.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of openings and players.")
-@click.option(
-    "--evaluator", default="torch", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
-)
+@arena_options
 @click.option(
     "--pdn",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -119,17 +102,6 @@ def command(
             stop=stop,
         )
     _tell(result, a, b, test, as_json)
-
-
-def opening_positions(kind: str, count: int, seed: int) -> list[Any]:
-    """First positions by the word of `--openings`."""
-    from ckai.game import Position
-    from ckai.rl.match import random_openings
-    from ckai.rl.openings import draw_openings
-
-    if kind == "balanced":
-        return list(draw_openings(count, seed))
-    return random_openings(count, 4, seed) if kind == "random" else [Position.start()] * count
 
 
 def result_table(result: "MatchResult", a: str, b: str, test: "Sprt | None" = None) -> "Table":

@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
+from ckai.cli.arena import arena_options, opening_positions
 from ckai.cli.common import json_option, print_json, progress_bar, tell_of_compiling
-from ckai.cli.endgames import chosen_tables, tables_option
-from ckai.cli.match import opening_positions, openings_option
-from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
+from ckai.cli.endgames import chosen_tables
 
 
 @click.command("tournament")
@@ -18,12 +17,7 @@ from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
 @click.option("--every", type=click.IntRange(1), default=1, help="Of a run only every so many generations.")
 @click.option("--sims", type=click.IntRange(1), default=100, show_default=True, help="Of a run's networks.")
 @click.option("--games", type=click.IntRange(2), default=40, show_default=True, help="Of each match; even.")
-@openings_option
-@tables_option
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-@click.option(
-    "--evaluator", default="torch", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
-)
+@arena_options
 @click.option(
     "-o",
     "--output",

@@ -13,6 +13,7 @@ from ckai.game import Game, Outcome, Position
 from ckai.rl.players import Contestant, Side
 from ckai.rl.ratings import PairStatistics
 from ckai.rl.rng import seed_stream
+from ckai.rl.threads import run_all
 
 
 @dataclass(frozen=True)
@@ -207,17 +208,7 @@ def play_match(
             stop.set()
 
     workers = [threading.Thread(target=work, args=(part,)) for part in parts if part]
-    for worker in workers:
-        worker.start()
-    try:
-        for worker in workers:
-            while worker.is_alive():
-                worker.join(0.2)  # wakes up for Ctrl-C
-    except BaseException:
-        stop.set()
-        for worker in workers:
-            worker.join()
-        raise
+    run_all(workers, stop)
     if errors:
         raise errors[0]
     result.games.sort(key=lambda game: (game.pair, not game.a_black))

@@ -1,6 +1,7 @@
 """Who plays matches: something that sits down at several boards and says which hop to play at each."""
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -116,7 +117,7 @@ class _SearchSide:
         pass
 
 
-class MoveSide:
+class MoveSide(ABC):
     """A side that thinks in whole moves, a board at a time: `choose` is what it has to know."""
 
     def __init__(self, boards: int) -> None:
@@ -125,9 +126,9 @@ class MoveSide:
         self.plans: list[list[int]] = [[] for _ in range(boards)]
         self.random = [np.random.default_rng(0) for _ in range(boards)]
 
+    @abstractmethod
     def choose(self, game: Game, random: np.random.Generator) -> Move:
         """The move to play."""
-        raise NotImplementedError
 
     def start(self, board: int, position: Position, stream: int) -> None:
         """See `Side`."""
@@ -154,6 +155,7 @@ class MoveSide:
 
     def close(self) -> None:
         """See `Side`."""
+        self.games.clear()
 
 
 class _RandomSide(MoveSide):

@@ -26,6 +26,7 @@ from ckai.rl.games_played import FINISHED, IDLE, PLAYING, PlayRules, advance, be
 from ckai.rl.rng import seed_stream
 from ckai.rl.rows import FinishedGame, take, with_truth
 from ckai.rl.select import ROOT_RULES, Puct
+from ckai.rl.threads import run_all
 from ckai.rl.unfinished import UnfinishedGame
 
 AT_TABLES = ("adjudicate", "label", "play")
@@ -249,17 +250,7 @@ def play_games(
             stop.set()
 
     threads = [threading.Thread(target=work, args=(group,), name=f"group {group}") for group in range(groups)]
-    for thread in threads:
-        thread.start()
-    try:
-        for thread in threads:
-            while thread.is_alive():
-                thread.join(0.2)  # wakes up for Ctrl-C
-    except BaseException:
-        stop.set()
-        for thread in threads:
-            thread.join()
-        raise
+    run_all(threads, stop)
     if errors:
         raise errors[0]
     return progress

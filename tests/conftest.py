@@ -10,6 +10,8 @@ import shutil
 import time
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli", "tests")
 
@@ -30,3 +32,18 @@ def _fresh_cache() -> None:
 
 if "NUMBA_CACHE_DIR" not in os.environ:
     _fresh_cache()
+
+
+@pytest.fixture
+def ckai(monkeypatch, capsys):
+    """Run a command in this process as from a shell: exit status, standard output, standard error."""
+    from ckai.cli.main import main
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["ckai", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        out, err = capsys.readouterr()
+        return end.value.code or 0, out, err
+
+    return run

@@ -7,7 +7,6 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from ckai.cli.main import main
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.endgames import draw_endgames, endgame_rows, hops_that_keep
 from ckai.game import Position
@@ -114,25 +113,18 @@ def test_a_network_that_says_the_same_of_all(tables):
         assert sum(part["positions"] for part in found["by_material"].values()) == 3000
 
 
-def test_the_commands(tables, tmp_path, monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["ckai", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return end.value.code or 0, out, err
-
+def test_the_commands(tables, tmp_path, monkeypatch, ckai):
     monkeypatch.setenv("CKAI_CACHE", str(tmp_path / "cache"))
     path, network = tmp_path / "endgames.parquet", tmp_path / "network.ckpt"
     save_checkpoint(network, constant(0.0))
-    status, out, _ = run("tables", "rows", "--pieces", 3, "--positions", 2000, "-o", path, "--json")
+    status, out, _ = ckai("tables", "rows", "--pieces", 3, "--positions", 2000, "-o", path, "--json")
     assert (status, json.loads(out)["rows"]) == (0, 2000)
     assert pq.read_table(path).num_rows == 2000
-    status, out, _ = run("evaluate", network, "--tables", 3, "--json")
+    status, out, _ = ckai("evaluate", network, "--tables", 3, "--json")
     assert status == 0
     assert json.loads(out)["wrong_sign"] == 1.0
-    status, out, _ = run("evaluate", network, "--tables", 3)
+    status, out, _ = ckai("evaluate", network, "--tables", 3)
     assert status == 0
     assert "KK-K" in out
-    status, out, _ = run("evaluate", network, "--tables", 3, "--data", path, "--split", "all", "--json")
+    status, out, _ = ckai("evaluate", network, "--tables", 3, "--data", path, "--split", "all", "--json")
     assert json.loads(out)["endgames"]["pieces"] == 3

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from ckai.cli.main import main
 from ckai.datasets.data_module import RowsDataModule
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
@@ -36,20 +35,6 @@ def constant_network(scores, value=0.0):
             network.policy.bias[label] = score
         network.value.bias.fill_(value)
     return network
-
-
-@pytest.fixture
-def ckai(monkeypatch, capsys):
-    """Run a command as from a shell: exit status, standard output, standard error."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["ckai", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return end.value.code or 0, out, err
-
-    return run
 
 
 @pytest.fixture

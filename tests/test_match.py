@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from ckai.cli.main import main
 from ckai.game import Game, Position
 from ckai.pdn import read_games
 from ckai.rl import hub
@@ -203,13 +202,9 @@ def test_names_that_are_no_players(name, told):
         load_contestant(name)
 
 
-def test_the_command(tmp_path, monkeypatch, capsys):
+def test_the_command(tmp_path, ckai):
     def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["ckai", "match", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return end.value.code or 0, out, err
+        return ckai("match", *arguments)
 
     path = tmp_path / "new" / "games.pdn"
     status, out, _ = run("alphabeta@2", "random", "--games", 8, "--pdn", path, "--json")

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from ckai.cli.main import main
 from ckai.models.checkpoint import load_checkpoint
 from ckai.models.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
 from ckai.models.networks import shipped
@@ -307,20 +306,6 @@ def test_streamed_rows_and_self_play_rows_train_too(tmp_path):
     path = make_rows.write(tmp_path / "s.parquet", rows)
     result = pretrain([path], tmp_path / "net.ckpt", config(1), memory_mb=0)
     assert result.metrics["rows"] > 0
-
-
-@pytest.fixture
-def ckai(monkeypatch, capsys):
-    """Run a command as from a shell: exit status, standard output, standard error."""
-
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["ckai", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return end.value.code or 0, out, err
-
-    return run
 
 
 def test_the_command_needs_no_option(tmp_path, data, monkeypatch, ckai):

@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from ckai.cli.main import main
 from ckai.datasets.endgames import endgame_rows
 from ckai.datasets.schema import DatasetError
 from ckai.game import Position
@@ -83,23 +82,11 @@ def test_the_weight_of_q_on_its_way():
         LearnConfig(q_first=2.0)
 
 
-@pytest.fixture
-def ckai(monkeypatch, capsys, tmp_path):
-    def run(*arguments):
-        monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr("sys.argv", ["ckai", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return end.value.code or 0, out, err
-
-    return run
-
-
 TINY = ("--generations", 1, "--games", 4, "--sims", 4, "--gate-games", 2, "--evaluator", "torch", "--json")
 
 
-def test_a_run_from_nothing(ckai, tmp_path):
+def test_a_run_from_nothing(ckai, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     arguments = (
         "selfplay",
         "--init",
@@ -130,7 +117,8 @@ def test_a_run_from_nothing(ckai, tmp_path):
     assert "--init none" in err
 
 
-def test_a_run_from_positions_of_experts(ckai, tmp_path):
+def test_a_run_from_positions_of_experts(ckai, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     new = ("selfplay", "--init", "none", "--set", "channels=2", "--set", "hidden=4", *TINY)
     assert ckai(*new, "--run", "a")[0] == 0
     rows = tmp_path / "a" / "gen_0001" / "rows.parquet"

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from ckai.cli.main import main
 from ckai.pdn import read_games
 from ckai.rl.ratings import PairStatistics, score_of
 from ckai.rl.tournament import cross_table, ladder_rating, ratings
@@ -68,18 +67,6 @@ def test_a_ladder_that_is_too_short():
     lost = {n: PairStatistics.of([0.0] * 20) for n in (10, 20, 40)}
     assert ladder_rating(won) >= 40
     assert ladder_rating(lost) <= 10
-
-
-@pytest.fixture
-def ckai(monkeypatch, capsys):
-    def run(*arguments):
-        monkeypatch.setattr("sys.argv", ["ckai", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        out, err = capsys.readouterr()
-        return end.value.code or 0, out, err
-
-    return run
 
 
 def test_the_tournament_command(ckai, tmp_path):

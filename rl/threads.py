@@ -1,0 +1,19 @@
+"""Threads that do the work of a run or a match."""
+
+import threading
+from collections.abc import Sequence
+
+
+def run_all(threads: Sequence[threading.Thread], stop: threading.Event) -> None:
+    """Start threads and wait until all have ended; an interruption sets `stop` and waits for them."""
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.2)  # wakes up for Ctrl-C
+    except BaseException:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        raise
