@@ -92,7 +92,11 @@ class HubProgram:
             raise HubError(f"{command}: cannot be started ({error})") from error
         self._lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
-        self._greet()
+        try:
+            self._greet()
+        except BaseException:
+            self.close()
+            raise
 
     def _read(self) -> None:
         assert self._process.stdout is not None

@@ -2,6 +2,7 @@
 
 import json
 import random
+import subprocess
 import sys
 from pathlib import Path
 
@@ -161,10 +162,19 @@ def test_a_program_plays(how):
     [("illegal", "1-32"), ("crash", "has ended"), ("slow", "no answer in time"), ("mute", "'wait'")],
 )
 def test_a_program_that_does_not_keep_to_the_protocol(how, told, monkeypatch):
+    started = []
+
+    class Watched(subprocess.Popen):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            started.append(self)
+
+    monkeypatch.setattr(hub.subprocess, "Popen", Watched)
     monkeypatch.setattr(hub, "SPARE_SECONDS", 0.2 if how == "slow" else 30.0)
     monkeypatch.setattr(hub, "START_SECONDS", 1.0 if how == "mute" else 30.0)
     with pytest.raises(HubError, match=told):
         play_match(HubPlayer(f"{PROGRAM} {how}"), RandomPlayer(), draw_openings(1, 0), max_plies=20)
+    assert all(process.poll() is not None for process in started)
 
 
 def test_a_program_that_is_none():
