@@ -39,8 +39,9 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
     games = config.games + config.gate.games
     time_of = ""
     if rate:
-        minutes = games * PLIES * visits * EVALUATIONS / rate / 60
-        time_of = f"about {minutes:.1f} minutes of play, "
+        seconds = games * PLIES * visits * EVALUATIONS / rate
+        shown = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+        time_of = f"about {shown} of play, "
     disk = (games * GAME_BYTES + NETWORK_FILES * network_bytes) / 2**20
     return (
         f"a generation takes {time_of}{play.memory() / 2**20:.0f} MiB for the trees, {disk:.0f} MiB of disk"

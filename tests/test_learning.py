@@ -133,8 +133,8 @@ def test_a_run_with_all_of_it(tmp_path):
 def test_what_a_generation_will_take_is_said():
     config = RunConfig(games=1000, gate=GateConfig(games=0))
     known, unknown = estimate(config, 100_000, 5_000_000), estimate(config, 0, 5_000_000)
-    assert "about 1.3 minutes" in known
-    assert "minutes" not in unknown
+    assert "about 76 s" in known
+    assert "of play" not in unknown
     assert "MiB of disk" in unknown
     more = replace(config, games=10_000)
-    assert "about 12.8 minutes" in estimate(more, 100_000, 5_000_000)
+    assert "about 13 minutes" in estimate(more, 100_000, 5_000_000)
