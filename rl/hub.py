@@ -10,7 +10,6 @@ import subprocess
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -225,7 +224,7 @@ class HubPlayer:
     """Time of a move."""
     depth: int | None = None
     """Plies to search instead."""
-    in_turn: Any = True
+    in_turn = True
 
     def sit(self, boards: int) -> Side:
         """See `Contestant`."""

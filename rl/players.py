@@ -60,7 +60,11 @@ class Player:
     """Endgames that it knows."""
     seconds: float | None = None
     """Time of a move instead of visits."""
-    in_turn = property(lambda self: self.seconds is not None)
+
+    @property
+    def in_turn(self) -> bool:
+        """See `Contestant`."""
+        return self.seconds is not None
 
     def searcher(self, trees: int) -> Searcher:
         """A search for so many games of checkers at once."""
