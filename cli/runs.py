@@ -1,5 +1,6 @@
 """`ckai runs`: the trainings under a folder, side by side."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,15 @@ _SORTS = {
 )
 @json_option
 def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
-    """Compare the trainings under FOLDER: what each was told, and its best epoch on held-out games."""
-    from ckai.models.runs import find_runs, plot_runs
+    """Compare the trainings and the runs of self-play under FOLDER: what each was told, and how far it came.
 
-    runs = find_runs(folder)
+    Trainings are shown at their best epoch on held-out games. Elo of a run is the sum of its matches, new
+    network against old.
+    """
+    from ckai.models.runs import find_runs, plot_runs
+    from ckai.rl.compare import find_selfplay
+
+    runs, selfplay = find_runs(folder), find_selfplay(folder)
     key = _SORTS[sort]
     if key is not None:
         sign = -1 if sort == "top1" else 1
@@ -53,15 +59,19 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
                     }
                     for run in runs
                 ],
+                "selfplay": [{**asdict(run), "path": str(run.path)} for run in selfplay],
                 "plot": None if plot is None else str(plot),
             }
         )
         return
-    if not runs:
-        click.echo(f"no trainings under {folder}; `ckai pretrain` makes one")
+    if not runs and not selfplay:
+        click.echo(f"no trainings under {folder}; `ckai pretrain` makes one, `ckai selfplay` a run")
         return
-    _print_table(folder, runs)
-    if plot is not None:
+    if runs:
+        _print_table(folder, runs)
+    if selfplay:
+        _print_selfplay(folder, selfplay)
+    if runs and plot is not None:
         click.echo(f"the curves are in {plot}")
 
 
@@ -86,6 +96,32 @@ def _print_table(folder: Path, runs: list[Any]) -> None:
             f"{best['epoch']:.0f}" if best else "",
             *(f"{best[key]:.1%}" if key in best else "" for key in shares),
             f"{best['heldout_value_mse']:.3f}" if "heldout_value_mse" in best else "",
+            f"{run.seconds / 60:.1f}",
+        )
+    Console(width=None if Console().is_terminal else 200).print(table)
+
+
+def _print_selfplay(folder: Path, runs: list[Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("run of self-play")
+    table.add_column("differs from the defaults", overflow="fold", max_width=60)
+    for name in ("generations", "taken", "games", "drawn", "policy", "value", "Elo", "minutes"):
+        table.add_column(name, justify="right")
+    for run in runs:
+        played, learned = run.last.get("selfplay", {}), run.last.get("learn", {})
+        table.add_row(
+            str(run.path.relative_to(folder)),
+            " ".join(f"{key}={value}" for key, value in run.told.items()),
+            str(run.generations),
+            str(run.accepted),
+            f"{run.games:,}",
+            f"{played['drawn'] / played['games']:.0%}" if played else "",
+            f"{learned['train_policy_loss']:.3f}" if learned else "",
+            f"{learned['train_value_loss']:.3f}" if learned else "",
+            "" if run.elo is None else f"{run.elo:+.0f}",
             f"{run.seconds / 60:.1f}",
         )
     Console(width=None if Console().is_terminal else 200).print(table)

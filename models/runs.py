@@ -106,10 +106,10 @@ def _numbers(row: dict[str, str]) -> dict[str, Any]:
 
 def _differences(config: dict[str, Any]) -> dict[str, Any]:
     """Settings that are not the default, the network's own by their plain names."""
-    default = _flat(json.loads(json.dumps(asdict(PretrainConfig()))))
+    default = flat_settings(json.loads(json.dumps(asdict(PretrainConfig()))))
     told = {
         name.rsplit(".", 1)[-1]: value
-        for name, value in _flat({k: v for k, v in config.items() if k not in _LEFT_OUT}).items()
+        for name, value in flat_settings({k: v for k, v in config.items() if k not in _LEFT_OUT}).items()
         if default.get(name) != value
     }
     return {**told, **_given(config)}
@@ -129,9 +129,10 @@ def _given(config: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in config.get("settings", {}).items() if own.get(k) != v}
 
 
-def _flat(tree: dict[str, Any], name: str = "") -> dict[str, Any]:
+def flat_settings(tree: dict[str, Any], name: str = "") -> dict[str, Any]:
+    """Settings within settings by their dotted names."""
     found: dict[str, Any] = {}
     for key, value in tree.items():
         inner = f"{name}.{key}" if name else key
-        found |= _flat(value, inner) if isinstance(value, dict) else {inner: value}
+        found |= flat_settings(value, inner) if isinstance(value, dict) else {inner: value}
     return found

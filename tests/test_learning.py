@@ -8,6 +8,7 @@ import pytest
 from ckai.cli.watching import describe, estimate, generations_table
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
+from ckai.rl.compare import find_selfplay
 from ckai.rl.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.evaluators import UniformEvaluator
 from ckai.rl.judging import judge
@@ -100,7 +101,7 @@ def test_a_sequential_test_ends_early(tmp_path):
     assert told["games"] < 400
 
 
-def test_a_run_with_all_of_it(tmp_path):
+def test_a_run_with_all_of_it(tmp_path, ckai):
     network = tmp_path / "network.ckpt"
     save_checkpoint(network, build("cnn2x2", {"channels": 2, "hidden": 4}))
     config = RunConfig(
@@ -128,6 +129,21 @@ def test_a_run_with_all_of_it(tmp_path):
     assert "Elo" in [column.header for column in generations_table(history).columns]
     assert generations_table(history).row_count == 3
     assert "generation 3: 4 games" in describe(history[2])
+    # Beside others.
+    Run.create(tmp_path / "other", network, RunConfig())
+    (tmp_path / "no run").mkdir()
+    (tmp_path / "no run" / "config.json").write_text("{}")
+    other, this = find_selfplay(tmp_path)
+    assert (other.told, other.generations, other.elo, other.last) == ({}, 0, None, {})
+    assert (this.generations, this.accepted, this.games) == (3, 3, 12)
+    assert this.told["learn.positions"] == "average"
+    assert "selfplay.tables" not in this.told
+    assert this.elo == pytest.approx(sum(measured["match"]["elo"] for measured in history))
+    status, out, _ = ckai("runs", tmp_path)
+    assert status == 0
+    assert "other" in out
+    assert "positions=average" in out.replace("\n", "")
+    assert len(json.loads(ckai("runs", tmp_path, "--json")[1])["selfplay"]) == 2
 
 
 def test_what_a_generation_will_take_is_said():
