@@ -8,6 +8,22 @@ import click
 from ckai.cli.endgames import tables_option
 from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
 
+
+class _Even(click.IntRange):
+    """An even number from 2 on."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        number: int = super().convert(value, param, ctx)
+        if number % 2:
+            self.fail(
+                f"expected an even number, as every opening is played twice, found {number}", param, ctx
+            )
+        return number
+
+
+EVEN = _Even(2)
+"""Type of a number of games."""
+
 _OPTIONS: list[Callable[[Any], Any]] = [
     click.option(
         "--openings",

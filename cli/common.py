@@ -26,6 +26,11 @@ def print_json(result: Mapping[str, Any]) -> None:
     click.echo(json.dumps(result))
 
 
+def time_text(seconds: float) -> str:
+    """About how long: `40 s`, `12 minutes`."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+
+
 def tell_of_compiling() -> None:
     """Say so on standard error, once, if kernels have to be compiled: that may take half a minute."""
     from numba.core import event

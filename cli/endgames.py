@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.common import progress_bar, talk, tell_of_compiling
+from ckai.cli.common import progress_bar, talk, tell_of_compiling, time_text
 
 if TYPE_CHECKING:
     from ckai.game.tables import Tables
@@ -55,12 +55,9 @@ def build_shown(pieces: int, path: Path, threads: int | None = None) -> dict[str
     threads = threads or os.cpu_count() or 1
     cost = cost_of(pieces, threads)
     talk().print(
-        f"endgames of {pieces} pieces or fewer, {cost.positions:,} positions: about {_time(cost.seconds)} on "
-        f"{threads} threads, {cost.memory / 2**20:,.0f} MiB of memory, kept in {path}"
+        f"endgames of {pieces} pieces or fewer, {cost.positions:,} positions: about "
+        f"{time_text(cost.seconds)} on {threads} threads, {cost.memory / 2**20:,.0f} MiB of memory, "
+        f"kept in {path}"
     )
     with progress_bar("solving", "positions") as show:
         return build_tables(pieces, path, threads=threads, progress=show)
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.arena import arena_options, opening_positions
+from ckai.cli.arena import EVEN, arena_options, opening_positions
 from ckai.cli.common import json_option, print_json, talk, tell_of_compiling
 from ckai.cli.endgames import chosen_tables
 
@@ -21,7 +21,7 @@ LEAST_SCORE = 0.05
     "--first", type=click.IntRange(1), default=FIRST, show_default=True, help="Playouts of the first rung."
 )
 @click.option("--last", type=click.IntRange(1), default=LAST, show_default=True, help="Most playouts.")
-@click.option("--games", type=click.IntRange(2), default=40, show_default=True, help="Of each rung; even.")
+@click.option("--games", type=EVEN, default=40, show_default=True, help="Of each rung; even.")
 @click.option("--all", "all_rungs", is_flag=True, help="Play on where all is lost.")
 @arena_options
 @click.option(
@@ -56,10 +56,6 @@ def command(
     from ckai.rl.plots import plot_ladder
     from ckai.rl.tournament import ladder_rating, plain
 
-    if games % 2:
-        raise click.BadParameter(
-            "expected an even number: every opening is played twice", param_hint="--games"
-        )
     if first > last:
         raise click.BadParameter(f"expected at most --last {last}, found {first}", param_hint="--first")
     tell_of_compiling()

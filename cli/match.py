@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.arena import arena_options, opening_positions
+from ckai.cli.arena import EVEN, arena_options, opening_positions
 from ckai.cli.common import json_option, print_json, talk, tell_of_compiling
 from ckai.cli.endgames import chosen_tables
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command("match")
 @click.argument("a")
 @click.argument("b")
-@click.option("--games", type=click.IntRange(2), default=200, show_default=True, help="An even number.")
+@click.option("--games", type=EVEN, default=200, show_default=True, help="An even number.")
 @click.option(
     "--sprt", nargs=2, type=float, metavar="ELO0 ELO1", help="Stop as soon as one of them is likely."
 )
@@ -65,10 +65,6 @@ def command(
     from ckai.rl.match import play_match
     from ckai.rl.ratings import Sprt
 
-    if games % 2:
-        raise click.BadParameter(
-            "expected an even number: every opening is played twice", param_hint="--games"
-        )
     test = Sprt(*sprt) if sprt else None
     if test is not None and test.elo0 >= test.elo1:
         raise click.BadParameter("expected ELO0 below ELO1", param_hint="--sprt")
@@ -104,7 +100,7 @@ def command(
     _tell(result, a, b, test, as_json)
 
 
-def result_table(result: "MatchResult", a: str, b: str, test: "Sprt | None" = None) -> "Table":
+def result_table(result: "MatchResult", a: str, b: str) -> "Table":
     """The match so far as a table; `better`: the chance that the row is the better player."""
     from rich.table import Table
 

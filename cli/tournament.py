@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.arena import arena_options, opening_positions
+from ckai.cli.arena import EVEN, arena_options, opening_positions
 from ckai.cli.common import json_option, print_json, progress_bar, tell_of_compiling
 from ckai.cli.endgames import chosen_tables
 
@@ -16,7 +16,7 @@ from ckai.cli.endgames import chosen_tables
 @click.argument("players", nargs=-1, required=True)
 @click.option("--every", type=click.IntRange(1), default=1, help="Of a run only every so many generations.")
 @click.option("--sims", type=click.IntRange(1), default=100, show_default=True, help="Of a run's networks.")
-@click.option("--games", type=click.IntRange(2), default=40, show_default=True, help="Of each match; even.")
+@click.option("--games", type=EVEN, default=40, show_default=True, help="Of each match; even.")
 @arena_options
 @click.option(
     "-o",
@@ -51,10 +51,6 @@ def command(
     from ckai.rl.plots import plot_tournament
     from ckai.rl.tournament import cross_table, ratings
 
-    if games % 2:
-        raise click.BadParameter(
-            "expected an even number: every opening is played twice", param_hint="--games"
-        )
     names = expand(players, every, sims)
     if len(names) < 2:
         raise click.UsageError(f"expected two players or more, found {', '.join(names) or 'none'}")

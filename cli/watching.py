@@ -10,6 +10,8 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from ckai.cli.common import time_text
+
 if TYPE_CHECKING:
     from ckai.rl.config import RunConfig
     from ckai.rl.run import Run
@@ -40,8 +42,7 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
     time_of = ""
     if rate:
         seconds = games * PLIES * visits * EVALUATIONS / rate
-        shown = f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
-        time_of = f"about {shown} of play, "
+        time_of = f"about {time_text(seconds)} of play, "
     disk = (games * GAME_BYTES + NETWORK_FILES * network_bytes) / 2**20
     return (
         f"a generation takes {time_of}{play.memory() / 2**20:.0f} MiB for the trees, {disk:.0f} MiB of disk"

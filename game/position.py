@@ -264,6 +264,11 @@ class Position:
             position = position._after(label)
         return position
 
+    def move_of(self, labels: Sequence[int]) -> Move | None:
+        """The legal move of these hops, or None while hops are missing or if there is no such move."""
+        wanted = tuple(labels)
+        return next((move for move in self.legal_moves() if move.labels == wanted), None)
+
     def find_move(self, text: str) -> Move:
         """The legal move that text names.
 

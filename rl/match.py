@@ -266,10 +266,10 @@ def _play_seats(
 
 def _push(seat: MatchGame, hops: list[int]) -> bool:
     """Play a move once all its hops are there."""
-    whole = [move for move in seat.game.position.legal_moves() if list(move.labels) == hops]
-    if whole:
-        seat.game.push(whole[0])
-    return bool(whole)
+    whole = seat.game.position.move_of(hops)
+    if whole is not None:
+        seat.game.push(whole)
+    return whole is not None
 
 
 def _ended(seat: MatchGame, max_plies: int) -> MatchGame | None:

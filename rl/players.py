@@ -152,9 +152,9 @@ class MoveSide(ABC):
         self.plans[board] = self.plans[board][1:]
         self.hops[board].append(label)
         game = self.games[board]
-        whole = [m for m in game.position.legal_moves() if list(m.labels) == self.hops[board]]
-        if whole:
-            game.push(whole[0])
+        whole = game.position.move_of(self.hops[board])
+        if whole is not None:
+            game.push(whole)
             self.hops[board] = []
 
     def close(self) -> None:

@@ -58,7 +58,9 @@ class FinishedGame:
         for i, row in enumerate(self.rows):
             labels.append(int(row["label"]))
             if i + 1 == len(self.rows) or self.rows[i + 1]["hop"] == 0:
-                game.push(next(m for m in game.position.legal_moves() if list(m.labels) == labels))
+                move = game.position.move_of(labels)
+                assert move is not None, "the hops of a game are those of legal moves"
+                game.push(move)
                 labels = []
         return game
 

@@ -241,3 +241,14 @@ def test_move_text():
     step = Position.start().find_move("11-15")
     assert (step.short, step.is_capture, step.path) == ("11-15", False, (11, 15))
     assert isinstance(step, Move)
+
+
+def test_a_move_is_found_by_its_hops():
+    position = Position.from_fen("B:W6,14,15:BK1")
+    for move in position.legal_moves():
+        assert position.move_of(move.labels) == position.move_of(list(move.labels)) == move
+        assert position.move_of([*move.labels, 0]) is None
+    longest = max(position.legal_moves(), key=lambda move: len(move.labels))
+    assert len(longest.labels) > 1
+    assert position.move_of(longest.labels[:1]) is None
+    assert position.move_of([]) is None

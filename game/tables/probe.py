@@ -285,7 +285,9 @@ class Tables:
             while after.black == position.black:
                 labels.append(self.best_labels(after)[0])
                 after = after.push_label(labels[-1])
-            played.append(next(m for m in position.legal_moves() if list(m.labels) == labels))
+            move = position.move_of(labels)
+            assert move is not None, "the best hops are those of legal moves"
+            played.append(move)
             position = after
         return played
 
