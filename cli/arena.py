@@ -1,12 +1,14 @@
 """What the commands that let players meet have in common."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
-from ckai.cli.endgames import tables_option
-from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
+from ckai.cli.common import tell_of_compiling
+from ckai.cli.endgames import chosen_tables, tables_option
+from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS, GAMES
 
 
 class _Even(click.IntRange):
@@ -25,6 +27,7 @@ EVEN = _Even(2)
 """Type of a number of games."""
 
 _OPTIONS: list[Callable[[Any], Any]] = [
+    click.option("--game", type=click.Choice(GAMES), help="What is played.  [default: as the networks]"),
     click.option(
         "--openings",
         type=click.Choice(["balanced", "random", "start"]),
@@ -44,18 +47,65 @@ _OPTIONS: list[Callable[[Any], Any]] = [
 
 
 def arena_options(command: Any) -> Any:
-    """`--openings`, `--tables`, `--seed` and `--evaluator`."""
+    """`--game`, `--openings`, `--tables`, `--seed` and `--evaluator`, the fields of an `Arena`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
-def opening_positions(kind: str, count: int, seed: int) -> list[Any]:
-    """First positions by the word of `--openings`."""
-    from ckai.game import Position
-    from ckai.rl.match import random_openings
-    from ckai.rl.openings import draw_openings
+class Arena:
+    """Where players of one game meet."""
 
-    if kind == "balanced":
-        return list(draw_openings(count, seed))
-    return random_openings(count, 4, seed) if kind == "random" else [Position.start()] * count
+    def __init__(
+        self, names: Sequence[str], game: str | None, openings: str, tables: str, seed: int, evaluator: str
+    ) -> None:
+        """Find out what is played, and what is known of it.
+
+        Raises:
+            CheckpointError: a file that is no network.
+            TableError: damaged endgame tables.
+        """
+        from ckai.rl.contestants import game_of
+        from ckai.rl.kinds import CHECKERS, kind_of
+
+        tell_of_compiling()
+        self.kind = kind_of(game or game_of(names) or CHECKERS.name)
+        self.tables = chosen_tables(tables) if self.kind is CHECKERS else None
+        self.openings, self.seed, self.evaluator = openings, seed, evaluator
+        self.threads = os.cpu_count() or 1
+
+    def load(self, name: str, boards: int) -> Any:
+        """The player of a name, at so many boards.
+
+        Raises:
+            ContestantError, CheckpointError: see `load_contestant`.
+        """
+        from ckai.rl.contestants import load_contestant
+
+        return load_contestant(
+            name,
+            backend=self.evaluator,
+            tables=self.tables,
+            kind=self.kind,
+            boards=boards,
+            threads=self.threads,
+        )
+
+    def positions(self, count: int) -> list[Any]:
+        """First positions by the word of `--openings`."""
+        from ckai.rl.match import random_openings
+        from ckai.rl.openings import draw_openings
+
+        if self.openings == "balanced":
+            return draw_openings(count, self.seed, self.kind)
+        if self.openings == "random":
+            return random_openings(count, 4, self.seed, self.kind)
+        return [self.kind.position()] * count
+
+    def play(self, a: Any, b: Any, positions: list[Any], number: int = 0, **settings: Any) -> Any:
+        """The match `number` of this arena, see `play_match`."""
+        from ckai.rl.match import play_match
+
+        return play_match(
+            a, b, positions, kind=self.kind, threads=self.threads, seed=self.seed + number, **settings
+        )

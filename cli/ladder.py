@@ -1,14 +1,12 @@
 """`ckai ladder`: how many playouts vanilla MCTS needs to play as well as a network."""
 
-import os
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ckai.cli.arena import EVEN, arena_options, opening_positions
-from ckai.cli.common import json_option, print_json, talk, tell_of_compiling
-from ckai.cli.endgames import chosen_tables
+from ckai.cli.arena import EVEN, Arena, arena_options
+from ckai.cli.common import json_option, print_json, talk
 
 FIRST, LAST = 10, 20_480
 LEAST_SCORE = 0.05
@@ -39,39 +37,33 @@ def command(
     last: int,
     games: int,
     all_rungs: bool,
-    openings: str,
-    tables: str,
-    seed: int,
-    evaluator: str,
     output: Path,
     as_json: bool,
+    **where: Any,
 ) -> None:
     """Let PLAYERS climb: vanilla MCTS with random playouts, twice as many on every rung.
 
     The number that comes out is the playouts a move at which both would score the same. PLAYERS are named as
     in `ckai match`.
     """
-    from ckai.rl.contestants import load_contestant
-    from ckai.rl.match import play_match
     from ckai.rl.plots import plot_ladder
     from ckai.rl.tournament import ladder_rating, plain
 
     if first > last:
         raise click.BadParameter(f"expected at most --last {last}, found {first}", param_hint="--first")
-    tell_of_compiling()
-    endgames, threads = chosen_tables(tables), os.cpu_count() or 1
-    positions = opening_positions(openings, games // 2, seed)
+    arena = Arena(players, **where)
+    positions = arena.positions(games // 2)
     rungs = [first]
     while rungs[-1] * 2 <= last:
         rungs.append(rungs[-1] * 2)
     screen = talk()
     climbed: dict[str, Any] = {}
     for name in players:
-        player = load_contestant(name, backend=evaluator, tables=endgames, boards=games, threads=threads)
+        player = arena.load(name, games)
         found: dict[int, Any] = {}
         for playouts in rungs:
-            rival = load_contestant(f"rollout@{playouts}")
-            found[playouts] = play_match(player, rival, positions, threads=threads, seed=seed).pairs
+            rival = arena.load(f"rollout@{playouts}", games)
+            found[playouts] = arena.play(player, rival, positions).pairs
             screen.print(f"{name} against {playouts:,} playouts: {found[playouts].score:.1%}")
             if not all_rungs and found[playouts].score < LEAST_SCORE:
                 break

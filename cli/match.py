@@ -1,15 +1,13 @@
 """`ckai match`: two players against each other."""
 
-import os
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.arena import EVEN, arena_options, opening_positions
-from ckai.cli.common import json_option, print_json, talk, tell_of_compiling
-from ckai.cli.endgames import chosen_tables
+from ckai.cli.arena import EVEN, Arena, arena_options
+from ckai.cli.common import json_option, print_json, talk
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -38,15 +36,12 @@ def command(
     a: str,
     b: str,
     games: int,
-    openings: str,
     sprt: tuple[float, float] | None,
-    tables: str,
     max_plies: int,
     in_flight: int,
-    seed: int,
-    evaluator: str,
     pdn: Path | None,
     as_json: bool,
+    **where: Any,
 ) -> None:
     """Play A against B, every opening twice with the colours exchanged, and tell the Elo difference.
 
@@ -60,23 +55,16 @@ def command(
       hub:COMMAND       an outside program that speaks Hub; @0.5s or @8 (depth)
       uniform@100       a search without a network
       random            any legal move
+      perfect           the true value, in tic-tac-toe
     """
-    from ckai.rl.contestants import load_contestant
-    from ckai.rl.match import play_match
     from ckai.rl.ratings import Sprt
 
     test = Sprt(*sprt) if sprt else None
     if test is not None and test.elo0 >= test.elo1:
         raise click.BadParameter("expected ELO0 below ELO1", param_hint="--sprt")
-    tell_of_compiling()
-    endgames = chosen_tables(tables)
-    threads = os.cpu_count() or 1
-    boards = min(games, in_flight)
-    players = [
-        load_contestant(text, backend=evaluator, tables=endgames, boards=boards, threads=threads)
-        for text in (a, b)
-    ]
-    positions = opening_positions(openings, games // 2, seed)
+    arena = Arena([a, b], **where)
+    players = [arena.load(text, min(games, in_flight)) for text in (a, b)]
+    positions = arena.positions(games // 2)
     stop = threading.Event()
     with _Screen(a, b, games, test) as screen, _Games(pdn, a, b) as file:
 
@@ -86,14 +74,12 @@ def command(
             if test is not None and test.verdict(screen.result.leading_pairs) is not None:
                 stop.set()
 
-        result = play_match(
+        result = arena.play(
             players[0],
             players[1],
             positions,
             max_plies=max_plies,
-            threads=threads,
             in_flight=in_flight,
-            seed=seed,
             on_game=take,
             stop=stop,
         )

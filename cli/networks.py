@@ -8,6 +8,9 @@ PLACES = ("pretrained.ckpt", "runs/*/best.ckpt")
 NO_NETWORK = ("rollout", "uniform")
 """What plays without a file: a search with random playouts, and one that knows nothing."""
 
+GAMES = ["checkers", "connect4", "tictactoe"]
+"""What `--game` takes, as `ckai.rl.kinds` has it."""
+
 EVALUATORS = ["auto", "torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda", "cpu"]
 """What `--evaluator` takes, as `ckai.models.choose` has it; help needs no torch."""
 EVALUATOR_HELP = "What computes the network; auto: the fastest that is right, by a short trial."

@@ -8,7 +8,7 @@ import click
 
 from ckai.cli.common import tell_of_compiling
 from ckai.cli.endgames import make_sure_of
-from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS
+from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS, GAMES
 from ckai.datasets import POSITIONS
 
 
@@ -18,6 +18,11 @@ from ckai.datasets import POSITIONS
     type=click.Path(path_type=Path),
     help="Checkpoint that a new run begins from, or `none` for a network that knows nothing; a run that goes "
     "on has its own.  [default: pretrained.ckpt]",
+)
+@click.option(
+    "--game",
+    type=click.Choice(GAMES),
+    help="What is played, for a new run.  [default: as the network; checkers for --init none]",
 )
 @click.option("--model", help="Architecture for --init none.  [default: cnn2x2]")
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of that network.")
@@ -110,6 +115,7 @@ from ckai.datasets import POSITIONS
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
     init: Path | None,
+    game: str | None,
     folder: Path | None,
     generations: int,
     evaluator: str,
@@ -126,6 +132,7 @@ def command(
     result, q the search's value. Stop it at any time; the same command with --run continues.
     """
     from ckai.cli.watching import go
+    from ckai.models.checkpoint import load_checkpoint
     from ckai.rl.config import RunConfig
     from ckai.rl.run import Run, RunError, fresh_folder
 
@@ -133,23 +140,27 @@ def command(
     folder = folder or fresh_folder()
     if Run.exists(folder):
         run = Run.open(folder)
-        wanted = apply_settings(run.config, settings)
+        wanted = apply_settings(run.config, settings | ({"game": game} if game else {}))
         if wanted != run.config:
             what = _first_difference(run.config.to_dict(), wanted.to_dict())
             raise RunError(
                 f"{folder}: this run has begun with its own settings ({what}); continue without that option"
             )
     else:
-        config = apply_settings(RunConfig(), settings)
-        run = Run.create(
-            folder, first_network(init, model, pairs, config.seed), config, expert_positions(experts, config)
-        )
+        source = first_network(init, game, model, pairs, given["seed"] or 0)
+        network = load_checkpoint(source).network() if isinstance(source, Path) else source
+        config = apply_settings(RunConfig.usual(network.encode.GAME), settings)
+        if game and game != config.game:
+            raise RunError(f"{source}: expected a network for {game}, found one for {config.game}")
+        run = Run.create(folder, source, config, expert_positions(experts, config))
     make_sure_of(run.config.selfplay.tables)
     tell_of_compiling()
     go(run, generations, evaluator, as_json)
 
 
-def first_network(init: Path | None, model: str | None, pairs: tuple[str, ...], seed: int) -> Any:
+def first_network(
+    init: Path | None, game: str | None, model: str | None, pairs: tuple[str, ...], seed: int
+) -> Any:
     """The checkpoint of `--init`, or a new network.
 
     Raises:
@@ -163,7 +174,9 @@ def first_network(init: Path | None, model: str | None, pairs: tuple[str, ...], 
     if init == Path("none"):
         torch.manual_seed(seed)
         name = model or "cnn2x2"
-        return build(name, parse_settings(name, list(pairs)))
+        # The encoding of a small game has its name.
+        sees = {} if game in (None, "checkers") else {"encoding": game}
+        return build(name, sees | parse_settings(name, list(pairs)))
     if model or pairs:
         raise RunError("--model and --set are for --init none: a checkpoint has its own architecture")
     source = init or Path("pretrained.ckpt")
@@ -188,6 +201,7 @@ def expert_positions(path: Path | None, config: Any) -> list[Any]:
 
 
 _PLACES = {
+    "game": ("", "game"),
     "games": ("", "games"),
     "seed": ("", "seed"),
     "q_weight": ("learn", "q_weight"),

@@ -1,15 +1,13 @@
 """`ckai tournament`: everyone against everyone."""
 
-import os
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ckai.cli.arena import EVEN, arena_options, opening_positions
-from ckai.cli.common import json_option, print_json, progress_bar, tell_of_compiling
-from ckai.cli.endgames import chosen_tables
+from ckai.cli.arena import EVEN, Arena, arena_options
+from ckai.cli.common import json_option, print_json, progress_bar
 
 
 @click.command("tournament")
@@ -32,12 +30,9 @@ def command(
     every: int,
     sims: int,
     games: int,
-    openings: str,
-    tables: str,
-    seed: int,
-    evaluator: str,
     output: Path,
     as_json: bool,
+    **where: Any,
 ) -> None:
     """Let all PLAYERS meet each other: a cross table, ratings with intervals, and a plot.
 
@@ -46,28 +41,22 @@ def command(
     """
     from ckai.game.files import write_whole
     from ckai.rl.as_pdn import match_pdn
-    from ckai.rl.contestants import load_contestant
-    from ckai.rl.match import play_match
     from ckai.rl.plots import plot_tournament
     from ckai.rl.tournament import cross_table, ratings
 
     names = expand(players, every, sims)
     if len(names) < 2:
         raise click.UsageError(f"expected two players or more, found {', '.join(names) or 'none'}")
-    tell_of_compiling()
-    endgames, threads = chosen_tables(tables), os.cpu_count() or 1
-    loaded = [
-        load_contestant(name, backend=evaluator, tables=endgames, boards=games, threads=threads)
-        for name in names
-    ]
-    positions = opening_positions(openings, games // 2, seed)
+    arena = Arena(names, **where)
+    loaded = [arena.load(name, games) for name in names]
+    positions = arena.positions(games // 2)
     pairs: dict[tuple[int, int], list[float]] = {}
     texts = []
     matches = list(combinations(range(len(names)), 2))
     with progress_bar("playing", "matches") as show:
         for number, (i, j) in enumerate(matches):
             show(number, len(matches))
-            result = play_match(loaded[i], loaded[j], positions, threads=threads, seed=seed + number)
+            result = arena.play(loaded[i], loaded[j], positions, number)
             pairs[i, j] = result.pair_scores
             texts.append(match_pdn(result, names[i], names[j]))
     found, table = ratings(len(names), pairs), cross_table(len(names), pairs)

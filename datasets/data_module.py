@@ -2,7 +2,7 @@
 
 A batch is a dict of tensors, everything in mover's view:
 
-    board    [B, 32] int8     1 own man, 3 own king, -1 / -3 the other's, 0 empty
+    board    [B, 32] int8     1 own man, 3 own king, -1 / -3 the other's, 0 empty; other games: all squares
     jumper   [B] int8         index of the piece that must go on, -1 if none
     quiet    [B] int16        plies since the last capture or man's move
     legal    [B, 16] uint8    little-endian bits: bit i of the 128 = label i is legal
@@ -32,7 +32,7 @@ from ckai.datasets import POSITIONS
 from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFiles
 from ckai.datasets.rows import Rows, concatenate
-from ckai.datasets.schema import DatasetError
+from ckai.datasets.schema import CHECKERS, DatasetError
 from ckai.datasets.split import Split, held_out, position_keys
 
 Batch: TypeAlias = dict[str, Tensor]
@@ -68,6 +68,7 @@ class RowsDataModule(pl.LightningDataModule):
         need_both_sides: bool = True,
         positions: str = "all",
         weights: Sequence[float] = (),
+        game: str = CHECKERS,
     ) -> None:
         """Open and check the files; decode them if they fit.
 
@@ -84,6 +85,7 @@ class RowsDataModule(pl.LightningDataModule):
                 other than "all" it needs data that fit the memory.
             weights: how often an epoch goes over each file's training rows: 2 is twice, 0.5 a random half.
                 Empty: once.
+            game: that the rows must be of.
 
         Raises:
             DatasetError: a file that cannot be used, or an empty side.
@@ -99,7 +101,7 @@ class RowsDataModule(pl.LightningDataModule):
         if weights and (len(weights) != len(paths) or not all(0 < w < 1000 for w in weights)):
             told = ", ".join(f"{w:g}" for w in weights)
             raise ValueError(f"expected a weight above 0 for each of {len(paths)} data sets, found {told}")
-        self.files = RowFiles(paths)
+        self.files = RowFiles(paths, game)
         self.positions, self.weights = positions, tuple(weights) or (1.0,) * len(paths)
         self._overfit = 0
         self.batch_size, self.eval_batch_size = batch_size, eval_batch_size

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from ckai.datasets.rows import Rows, Visits
 from ckai.datasets.schema import (
+    CHECKERS,
     EXPERT_SCHEMA,
+    GAME_KEY,
     SCHEMA_VERSION,
     SELFPLAY_SCHEMA,
     VERSION_KEY,
@@ -37,10 +39,17 @@ class RowFile:
         DatasetError: on construction, if it is missing, cut short, empty, or not of this row format.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, game: str = CHECKERS) -> None:
+        """Open and check a file.
+
+        Args:
+            path: of the file.
+            game: that its rows must be of.
+        """
         self.path = Path(path)
         self._file = _open(self.path)
-        self.selfplay = _check_schema(self.path, self._file.schema_arrow)
+        self.selfplay = _check_schema(self.path, self._file.schema_arrow, game)
+        self._squares = self._file.schema_arrow.field("board").type.list_size
         metadata = self._file.metadata
         self.group_rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self.rows = sum(self.group_rows)
@@ -73,7 +82,7 @@ class RowFile:
         rows = Rows(
             game=_numbers(columns["game"]),
             ply=_numbers(columns["ply"]),
-            board=_numbers(columns["board"].flatten()).reshape(-1, 32),
+            board=_numbers(columns["board"].flatten()).reshape(-1, self._squares),
             jumper=_numbers(columns["jumper"]),
             quiet=_numbers(columns["quiet"]),
             legal=_fixed_bytes(columns["legal"], 16),
@@ -91,9 +100,9 @@ class RowFile:
         return _numbers(self._columns(group, ["game"])["game"])
 
     def positions(self, group: int) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.int8]]:
-        """Game numbers `[N]`, boards `[N, 32]` and jumpers `[N]` of one row group; reads nothing else."""
+        """Game numbers `[N]`, boards `[N, squares]`, jumpers `[N]` of one row group; reads nothing else."""
         columns = self._columns(group, ["game", "board", "jumper"])
-        board = _numbers(columns["board"].flatten()).reshape(-1, 32)
+        board = _numbers(columns["board"].flatten()).reshape(-1, self._squares)
         return _numbers(columns["game"]), board, _numbers(columns["jumper"])
 
     def turns(self, group: int) -> tuple[NDArray[np.bool_], NDArray[np.int8]]:
@@ -130,15 +139,15 @@ class RowFile:
 class RowFiles:
     """Several row files read as one data set; games of different files may bear the same number."""
 
-    def __init__(self, paths: Sequence[str | Path]) -> None:
-        """Open and check all.
+    def __init__(self, paths: Sequence[str | Path], game: str = CHECKERS) -> None:
+        """Open and check all; their rows must be of `game`.
 
         Raises:
             DatasetError: see `RowFile`; or no path was given.
         """
         if not paths:
             raise DatasetError("expected at least one data set, found none")
-        self.files = [RowFile(path) for path in paths]
+        self.files = [RowFile(path, game) for path in paths]
         self.rows = sum(file.rows for file in self.files)
         self.selfplay = any(file.selfplay for file in self.files)
         self.groups = [(file, group) for file in self.files for group in range(len(file.group_rows))]
@@ -179,7 +188,7 @@ def _open(path: Path) -> Any:
         ) from error
 
 
-def _check_schema(path: Path, schema: Any) -> bool:
+def _check_schema(path: Path, schema: Any, game: str) -> bool:
     """Whether the columns of self-play are there; see `RowFile`."""
     metadata = schema.metadata or {}
     if metadata.get(b"ckai.kind") == b"headers":
@@ -189,6 +198,9 @@ def _check_schema(path: Path, schema: Any) -> bool:
     if version != str(SCHEMA_VERSION).encode():
         found = "none" if version is None else version.decode(errors="replace")
         raise DatasetError(f"{path}: expected row format version {SCHEMA_VERSION}, found {found}")
+    played = metadata.get(GAME_KEY, CHECKERS.encode()).decode(errors="replace")
+    if played != game:
+        raise DatasetError(f"{path}: expected rows of {game}, found rows of {played}")
     selfplay = metadata.get(b"ckai.kind") == b"selfplay"
     expected = SELFPLAY_SCHEMA if selfplay else EXPERT_SCHEMA
     missing = [name for name in expected.names if name not in schema.names]
@@ -196,6 +208,8 @@ def _check_schema(path: Path, schema: Any) -> bool:
         raise DatasetError(f"{path}: expected the column {missing[0]}, found {', '.join(schema.names)}")
     for name in _COLUMNS + (_SEARCH_COLUMNS if selfplay else []):
         want, have = expected.field(name).type, schema.field(name).type
+        if name == "board" and game != CHECKERS and pa.types.is_fixed_size_list(have):
+            want = pa.list_(pa.int8(), have.list_size)
         if not _same_type(want, have):
             raise DatasetError(f"{path}: expected column {name} of type {want}, found {have}")
     return selfplay

@@ -12,6 +12,9 @@ import pyarrow as pa
 SCHEMA_VERSION: Final = 1
 VERSION_KEY: Final = b"ckai.rows"
 """Key of the version in the file's metadata."""
+GAME_KEY: Final = b"ckai.game"
+"""Key of the game's name; without it the rows are of checkers."""
+CHECKERS: Final = "checkers"
 
 _COLUMNS: Final = [
     # name, type, nullable
@@ -49,6 +52,18 @@ EXPERT_SCHEMA: Final = _schema(_COLUMNS, "expert")
 """Rows of games read from PDN."""
 SELFPLAY_SCHEMA: Final = _schema(_COLUMNS + _SELFPLAY_COLUMNS, "selfplay")
 """Rows of self-play: the same columns and what the search found."""
+
+
+def selfplay_schema(game: str, squares: int) -> pa.Schema:
+    """Rows of self-play of a game: the board has as many entries as squares."""
+    if game == CHECKERS:
+        return SELFPLAY_SCHEMA
+    board = SELFPLAY_SCHEMA.get_field_index("board")
+    field = pa.field("board", pa.list_(pa.int8(), squares), False)
+    return SELFPLAY_SCHEMA.set(board, field).with_metadata(
+        {**SELFPLAY_SCHEMA.metadata, GAME_KEY: game.encode()}
+    )
+
 
 HEADERS_SCHEMA: Final = pa.schema(
     [

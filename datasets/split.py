@@ -46,12 +46,14 @@ def position_keys(board: NDArray[np.int8], jumper: NDArray[np.int8]) -> Hashes:
     """`[N]` uint64 hashes of positions, equal where board and jumper are; the quiet count is left out.
 
     Args:
-        board: `[N, 32]` int8, mover's view.
+        board: `[N, squares]` int8, mover's view.
         jumper: `[N]` int8.
     """
-    words = np.ascontiguousarray(board).view(np.uint64).reshape(-1, 4)
+    if board.shape[1] % 8:  # whole words
+        board = np.pad(board, ((0, 0), (0, -board.shape[1] % 8)))
+    words = np.ascontiguousarray(board).view(np.uint64).reshape(-1, board.shape[1] // 8)
     with np.errstate(over="ignore"):
         key = _mix(jumper.astype(np.int64).view(np.uint64) + _GOLDEN)
-        for column in range(4):
+        for column in range(words.shape[1]):
             key = _mix((key ^ words[:, column]) + _GOLDEN)
     return key

@@ -34,7 +34,7 @@ def row_arrays(
     """The columns that all rows have as Arrow arrays.
 
     Args:
-        board: `[N, 32]`, legal: `[N, 16]` packed bits, the others `[N]`; all contiguous.
+        board: `[N, squares]`, legal: `[N, 16]` packed bits, the others `[N]`; all contiguous.
         unknown: the z that stands for no known result; null in the file.
     """
     n = len(game)
@@ -43,7 +43,7 @@ def row_arrays(
         "ply": from_numpy(ply),
         "hop": from_numpy(hop),
         "black": pa.Array.from_buffers(pa.bool_(), n, [None, _bits(black)]),
-        "board": pa.FixedSizeListArray.from_arrays(from_numpy(board.reshape(-1)), 32),
+        "board": pa.FixedSizeListArray.from_arrays(from_numpy(board.reshape(-1)), board.shape[1]),
         "jumper": from_numpy(jumper),
         "quiet": from_numpy(quiet),
         "legal": pa.Array.from_buffers(pa.binary(16), n, [None, pa.py_buffer(np.ascontiguousarray(legal))]),

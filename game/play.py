@@ -32,7 +32,8 @@ class Outcome:
     """How a game ended; `winner` is "black", "white" or None for a draw."""
 
     winner: str | None
-    reason: Reason
+    reason: StrEnum
+    """A `Reason`; other games than checkers have their own."""
     detail: str = ""
     """The reason with its number: `80 plies without a capture or a man's move`."""
 

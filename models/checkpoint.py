@@ -135,13 +135,16 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     return Checkpoint(**{key: content[key] for key in _KINDS}, training=training, path=path)
 
 
-def load_network(path: str | Path) -> Network:
+def load_network(path: str | Path, game: str = "checkers") -> Network:
     """The network of a checkpoint, on the CPU and in evaluation mode.
 
     Raises:
-        CheckpointError: see `load_checkpoint` and `Checkpoint.network`.
+        CheckpointError: see `load_checkpoint` and `Checkpoint.network`; or it plays another game.
     """
-    return load_checkpoint(path).network()
+    network = load_checkpoint(path).network()
+    if game != network.encode.GAME:
+        raise CheckpointError(f"{path}: expected a network for {game}, found one for {network.encode.GAME}")
+    return network
 
 
 def _read(path: Path) -> Any:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ckai.game.position import Position
 from ckai.game.squares import LABELS
 from ckai.models.checkpoint import Checkpoint, load_network
+from ckai.models.encodings import Encoding, StonesEncoding
 from ckai.models.inference import POSITION_BYTES, BackendError, Boards, Evaluator, TorchEvaluator
 from ckai.models.registry import Network
 
@@ -132,7 +133,7 @@ def choose_evaluator(
         raise ValueError(f"expected batch >= 1 and threads >= 1, found {batch} and {threads}")
     begun = time.perf_counter()
     network = as_network(source)
-    boards = sample_positions(256)
+    boards = sample_positions(256, encoding=network.encode)
     exact = TorchEvaluator(network)
     with _one_torch_thread():
         wanted = judged(exact, boards)
@@ -185,7 +186,7 @@ def race(evaluators: dict[str, Evaluator], batch: int, threads: int, boards: Boa
 
     One thread is the calling one, as it is; of several, each has torch's arithmetic to itself.
     """
-    rows = np.resize(boards, (batch, POSITION_BYTES))
+    rows = np.resize(boards, (batch, boards.shape[1]))
     rates = dict.fromkeys(evaluators, 0.0)
     for turn in range(2):
         for name, evaluator in evaluators.items():
@@ -197,7 +198,7 @@ def race(evaluators: dict[str, Evaluator], batch: int, threads: int, boards: Boa
 def evaluations_per_second(
     evaluator: Evaluator, rows: Boards, threads: int, seconds: float = SECONDS
 ) -> float:
-    """How fast an evaluator judges `rows` (`[batch, 34]`), over and over, in so many threads at once."""
+    """How fast an evaluator judges `rows` (`[batch, bytes]`), over and over, in so many threads at once."""
     counts, ends = [0] * threads, [0.0] * threads
     errors: list[BaseException] = []
     gate = threading.Barrier(threads)
@@ -207,9 +208,8 @@ def evaluations_per_second(
         try:
             if threads > 1:
                 torch.set_num_threads(1)
-            logits, values = np.empty((len(rows), LABELS), np.float32), np.empty(len(rows), np.float32)
             begun[i] = time.perf_counter()
-            evaluator.evaluate(rows, logits, values)
+            logits, values = (np.array(out) for out in evaluator.evaluate(rows))
             if time.perf_counter() - begun[i] > max(SLOW, seconds):  # no need to look twice
                 counts[i] = len(rows)
             gate.wait()
@@ -258,9 +258,22 @@ def as_network(source: str | Path | Checkpoint | Network) -> Network:
     return source.network() if isinstance(source, Checkpoint) else load_network(source)
 
 
-def sample_positions(number: int, seed: int = 0) -> Boards:
-    """Positions of random games, the side to move not lost: `[number, 34]`, those within a jump included."""
+def sample_positions(number: int, seed: int = 0, encoding: Encoding | None = None) -> Boards:
+    """Positions to try a network on, as bytes.
+
+    Args:
+        number: of positions.
+        seed: other positions.
+        encoding: of the network; None: one of checkers.
+
+    Returns:
+        `[number, 34]`: positions of random games of checkers, the side to move not lost, those within a jump
+        included. For another game stones anywhere.
+    """
     rng = np.random.default_rng(seed)
+    if isinstance(encoding, StonesEncoding):
+        stones = rng.integers(-1, 2, (number, encoding.board_size))
+        return np.concatenate([stones, np.tile([-1, 0], (number, 1))], 1).astype(np.int8)
     out = np.zeros((number, POSITION_BYTES), np.int8)
     position = Position.start()
     for row in out:
@@ -274,9 +287,12 @@ def sample_positions(number: int, seed: int = 0) -> Boards:
 
 
 def judged(evaluator: Evaluator, boards: Boards) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Probabilities of the labels and values, as a search uses them: what no rule allows does not count."""
+    """Probabilities of the labels and values, as a search uses them: what no rule of checkers allows does not
+    count."""
     logits, values = evaluator.evaluate(boards)
-    scores = np.where(_possible(boards), logits.astype(np.float64), -np.inf)
+    scores = logits.astype(np.float64)
+    if boards.shape[1] == POSITION_BYTES:
+        scores[~_possible(boards)] = -np.inf
     weights = np.exp(scores - scores.max(1, keepdims=True))
     return weights / weights.sum(1, keepdims=True), values.astype(np.float64)
 

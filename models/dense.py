@@ -5,7 +5,6 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ckai.game.squares import LABELS
 from ckai.models.heads import OUTPUTS
 from ckai.models.registry import Network, NetworkSettings, at_least
 
@@ -30,11 +29,11 @@ class DenseNetwork(Network):
 
     def __init__(self, settings: Any) -> None:
         super().__init__(settings)
-        self.policy = nn.Linear(settings.hidden, LABELS)
+        self.policy = nn.Linear(settings.hidden, self.encode.MOVES)
         self.value = nn.Linear(settings.hidden, OUTPUTS[settings.value])
 
     def features(self, x: Tensor) -> Tensor:
-        """The last hidden units, `[B, hidden]`, of planes `[B, PLANES, 8, 4]`."""
+        """The last hidden units, `[B, hidden]`, of planes `[B, PLANES, rows, columns]`."""
         raise NotImplementedError
 
     def judge(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,8 @@ Every encoding takes the same three tensors, always in mover's view (whoever mov
 - `jumper` `[B]` int8: index of the piece that must go on capturing, -1 if none;
 - `quiet` `[B]` int16: plies since the last capture or man's move.
 
+The small games of `ckai.rl` have encodings too: 1 is an own stone and -1 the other's, and nobody jumps.
+
 It gives floats `[B, planes, 8, 4]`, in the type of the network's weights. `VERSION` names the planes; it is
 stored in checkpoints, and changes when a plane does.
 
@@ -17,6 +19,7 @@ Version history:
     loses:
         by the captures that follow it, and by the best two plies and the captures after those.
     tactics4-1: the same, and by the best four plies.
+    tictactoe-1, connect4-1: own stones, the other's stones, and one plane of ones, which shows the edge.
 """
 
 from typing import ClassVar
@@ -36,12 +39,28 @@ class Encoding(nn.Module):
     """Rows to planes; knows its number of planes and its version.
 
     Attributes:
+        GAME: name of the game, see `ckai.rl.kinds`.
+        SHAPE: rows and columns of its board.
+        MOVES: its move labels.
         EXTRA: bytes of a position that tensors cannot compute, see `extra`.
     """
 
     VERSION: ClassVar[str]
     PLANES: ClassVar[int]
+    GAME: ClassVar[str] = "checkers"
+    SHAPE: ClassVar[tuple[int, int]] = (ROWS, COLUMNS)
+    MOVES: ClassVar[int] = LABELS
     EXTRA: ClassVar[int] = 0
+
+    @property
+    def board_size(self) -> int:
+        """Squares of the board."""
+        return self.SHAPE[0] * self.SHAPE[1]
+
+    @property
+    def position_bytes(self) -> int:
+        """Length of a position as a search encodes it: the squares, the jumper, the quiet count."""
+        return self.board_size + 2
 
     def extra(self, board: Tensor, jumper: Tensor) -> Tensor | None:
         """`[B, EXTRA]` int8, computed on the CPU and brought to the device of `board`; None if there is
@@ -192,11 +211,40 @@ class DeepTacticsEncoding(TacticsEncoding):
     EXTRA = LABELS * 3
 
 
+class StonesEncoding(Encoding):
+    """Stones of two players on a grid. The ones tell a convolution, which pads with zeros, where it ends."""
+
+    PLANES = 3
+
+    def forward(
+        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+    ) -> Tensor:
+        """`[B, 3, rows, columns]`, 0 or 1."""
+        planes = torch.stack([board > 0, board < 0, torch.ones_like(board, dtype=torch.bool)], 1)
+        return planes.to(dtype).view(-1, self.PLANES, *self.SHAPE)
+
+
+class TicTacToeEncoding(StonesEncoding):
+    """Three rows of three, row by row."""
+
+    VERSION, GAME = "tictactoe-1", "tictactoe"
+    SHAPE, MOVES = (3, 3), 9
+
+
+class Connect4Encoding(StonesEncoding):
+    """Six rows of seven, from the bottom row up."""
+
+    VERSION, GAME = "connect4-1", "connect4"
+    SHAPE, MOVES = (6, 7), 7
+
+
 ENCODINGS: dict[str, type[Encoding]] = {
     "grid": GridEncoding,
     "planes": PlanesEncoding,
     "moves": MovesEncoding,
     "tactics": TacticsEncoding,
     "tactics4": DeepTacticsEncoding,
+    "tictactoe": TicTacToeEncoding,
+    "connect4": Connect4Encoding,
 }
 """By the name that a network's settings have."""

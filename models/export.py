@@ -61,7 +61,7 @@ def export_network(network: Network, path: Path, to: str) -> Exported:
     if to not in SUFFIXES:
         raise ValueError(f"expected {', '.join(SUFFIXES)}, found {to!r}")
     write, read = {"onnx": _onnx, "openvino": _openvino, "torchscript": _torchscript}[to]
-    boards = sample_positions(256)
+    boards = sample_positions(256, encoding=network.encode)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".export-", dir=path.parent) as folder:
         written = Path(folder) / path.name
@@ -76,7 +76,7 @@ def export_network(network: Network, path: Path, to: str) -> Exported:
             )
         for file in sorted(Path(folder).iterdir()):  # OpenVINO's weights before their description
             os.replace(file, path.parent / file.name)
-    return Exported(path, 34 + network.encode.EXTRA, len(boards), policy, value)
+    return Exported(path, network.encode.position_bytes + network.encode.EXTRA, len(boards), policy, value)
 
 
 class _File(Evaluator):
@@ -90,7 +90,7 @@ class _File(Evaluator):
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        logits, values = give_arrays(len(boards), out_logits, out_values)
+        logits, values = give_arrays(len(boards), out_logits, out_values, self._encoding.MOVES)
         logits[:], values[:] = self._run(widen(boards, self._encoding))
         return logits, values
 

@@ -22,6 +22,22 @@ def value_of(raw: Tensor) -> Tensor:
     return shares[:, 0] - shares[:, 2]
 
 
+class PlanesPolicy(nn.Sequential):
+    """Scores of the move labels from planes that see the whole board: a 1x1 convolution, two dense layers."""
+
+    PLANES = 16
+
+    def __init__(self, channels: int, squares: int, hidden: int, labels: int) -> None:
+        super().__init__(
+            nn.Conv2d(channels, self.PLANES, 1),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(self.PLANES * squares, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, labels),
+        )
+
+
 class StepPolicy(nn.Module):
     """Scores from planes by 1x1 convolutions: four directions for each square.
 
@@ -29,8 +45,6 @@ class StepPolicy(nn.Module):
     for each label is learned on top, as the same step is not worth the same everywhere; and, where asked
     for, a small dense part that sees the whole board adds its own scores.
     """
-
-    PLANES = 16
 
     def __init__(self, channels: int, hidden: int = 0) -> None:
         """Build it.
@@ -45,14 +59,7 @@ class StepPolicy(nn.Module):
         self.bias = nn.Parameter(torch.zeros(LABELS))
         self.dense: nn.Module | None = None
         if hidden:
-            self.dense = nn.Sequential(
-                nn.Conv2d(channels, self.PLANES, 1),
-                nn.ReLU(),
-                nn.Flatten(),
-                nn.Linear(self.PLANES * SQUARES, hidden),
-                nn.ReLU(),
-                nn.Linear(hidden, LABELS),
-            )
+            self.dense = PlanesPolicy(channels, SQUARES, hidden, LABELS)
 
     def forward(self, x: Tensor) -> Tensor:
         """`[B, channels, 8, 4]` to `[B, 128]`."""
@@ -66,14 +73,14 @@ class PlanesValue(nn.Module):
 
     PLANES = 8
 
-    def __init__(self, channels: int, hidden: int, kind: str) -> None:
+    def __init__(self, channels: int, squares: int, hidden: int, kind: str) -> None:
         super().__init__()
         self.inner = nn.Conv2d(channels, self.PLANES, 1)
-        self.hidden = nn.Linear(self.PLANES * SQUARES, hidden)
+        self.hidden = nn.Linear(self.PLANES * squares, hidden)
         self.out = nn.Linear(hidden, OUTPUTS[kind])
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[B, channels, 8, 4]` to `[B, 1]` or `[B, 3]`."""
+        """`[B, channels, rows, columns]` to `[B, 1]` or `[B, 3]`."""
         x = functional.relu(self.inner(x)).flatten(1)
         out: Tensor = self.out(functional.relu(self.hidden(x)))
         return out

@@ -1,8 +1,9 @@
 """Networks as a search sees them: bytes of positions in, scores and values out.
 
-A position is 34 bytes in mover's view: 32 board values (1 own man, 3 own king, -1 / -3 the other's,
-0 empty), the jumper's index (-1: none) and the quiet count (cut at 127). Backends differ, the interface
-does not.
+A position of checkers is 34 bytes in mover's view: 32 board values (1 own man, 3 own king, -1 / -3 the
+other's, 0 empty), the jumper's index (-1: none) and the quiet count (cut at 127). Other games have as many
+board values as squares, and the same two bytes behind them (see `ckai.models.encodings`). Backends differ,
+the interface does not.
 """
 
 import copy
@@ -21,7 +22,7 @@ from ckai.models.encodings import Encoding
 from ckai.models.registry import Network
 
 POSITION_BYTES = 34
-JUMPER_BYTE, QUIET_BYTE = 32, 33
+"""Of checkers."""
 
 Boards: TypeAlias = NDArray[np.int8]
 Floats: TypeAlias = NDArray[np.float32]
@@ -70,16 +71,17 @@ class Rows(nn.Module):
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
-        self.width = POSITION_BYTES + network.encode.EXTRA
+        self.squares, self.bytes = network.encode.board_size, network.encode.position_bytes
+        self.width = self.bytes + network.encode.EXTRA
         """Bytes of a row."""
 
     def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """`[B, width]` int8, see `widen`, to scores `[B, 128]` and values `[B]`."""
+        """`[B, width]` int8, see `widen`, to scores of the labels `[B, 128]` and values `[B]`."""
         logits, values = self.network(
-            rows[:, :JUMPER_BYTE],
-            rows[:, JUMPER_BYTE],
-            rows[:, QUIET_BYTE].to(torch.int16),
-            rows[:, POSITION_BYTES:] if self.network.encode.EXTRA else None,
+            rows[:, : self.squares],
+            rows[:, self.squares],
+            rows[:, self.squares + 1].to(torch.int16),
+            rows[:, self.bytes :] if self.network.encode.EXTRA else None,
         )
         return logits, values
 
@@ -95,7 +97,7 @@ def widen(boards: Boards, encoding: Encoding) -> Boards:
     if not encoding.EXTRA:
         return boards
     rows = torch.from_numpy(boards)
-    extra = encoding.extra(rows[:, :JUMPER_BYTE], rows[:, JUMPER_BYTE])
+    extra = encoding.extra(rows[:, : encoding.board_size], rows[:, encoding.board_size])
     assert extra is not None
     return np.concatenate([boards, extra.numpy()], 1)
 
@@ -138,7 +140,7 @@ class TorchEvaluator:
                 raise BackendError("torch.compile needs a C++ compiler, and there is none on the path")
             self._rows.compile(dynamic=True)
             for size in (64, 48):  # now, and not in several threads at once
-                self.evaluate(np.zeros((size, POSITION_BYTES), np.int8))
+                self.evaluate(np.zeros((size, network.encode.position_bytes), np.int8))
 
     @property
     def name(self) -> str:
@@ -151,7 +153,7 @@ class TorchEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`; without output arrays the result is torch's own memory."""
-        check_boards(boards, out_logits, out_values)
+        check_boards(boards, out_logits, out_values, self.network.encode)
         with torch.inference_mode():
             rows = torch.from_numpy(widen(boards, self.network.encode))
             logits, values = self._rows(rows.to(self.device, non_blocking=True))
@@ -161,25 +163,31 @@ class TorchEvaluator:
         """Nothing to give back."""
 
 
-def check_boards(boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None) -> None:
-    """Refuse arrays that do not fit together.
+def check_boards(
+    boards: Boards,
+    out_logits: Floats | None = None,
+    out_values: Floats | None = None,
+    encoding: Encoding | None = None,
+) -> None:
+    """Refuse arrays that do not fit together, or the encoding; None: one of checkers.
 
     Raises:
         ValueError: wrong shape or type, with the expected and the found one.
     """
-    if boards.dtype != np.int8 or boards.ndim != 2 or boards.shape[1] != POSITION_BYTES:
-        raise ValueError(
-            f"expected boards int8 [B, {POSITION_BYTES}], found {boards.dtype} {list(boards.shape)}"
-        )
+    width, labels = (encoding.position_bytes, encoding.MOVES) if encoding else (POSITION_BYTES, LABELS)
+    if boards.dtype != np.int8 or boards.ndim != 2 or boards.shape[1] != width:
+        raise ValueError(f"expected boards int8 [B, {width}], found {boards.dtype} {list(boards.shape)}")
     size = len(boards)
-    for name, out, shape in (("out_logits", out_logits, (size, LABELS)), ("out_values", out_values, (size,))):
+    for name, out, shape in (("out_logits", out_logits, (size, labels)), ("out_values", out_values, (size,))):
         if out is not None and (out.dtype != np.float32 or out.shape != shape):
             raise ValueError(f"expected {name} float32 {list(shape)}, found {out.dtype} {list(out.shape)}")
 
 
-def give_arrays(size: int, out_logits: Floats | None, out_values: Floats | None) -> tuple[Floats, Floats]:
+def give_arrays(
+    size: int, out_logits: Floats | None, out_values: Floats | None, labels: int = LABELS
+) -> tuple[Floats, Floats]:
     """The arrays given, or new ones."""
-    logits = np.empty((size, LABELS), np.float32) if out_logits is None else out_logits
+    logits = np.empty((size, labels), np.float32) if out_logits is None else out_logits
     values = np.empty(size, np.float32) if out_values is None else out_values
     return logits, values
 

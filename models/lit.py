@@ -21,18 +21,21 @@ def policy_loss(
     """Mean cross-entropy against the label played, or against `policy` where the batch has it.
 
     Args:
-        logits: `[B, 128]`, raw scores.
+        logits: `[B, M]`, raw scores of the game's labels, the first of the 128 that rows have room for.
         batch: see `ckai.datasets.data_module`.
         mask_illegal: only legal labels share the probability. The target gives illegal ones none.
         smoothing: share of the target that is spread over the legal labels.
     """
     logits = logits.float()
+    labels = logits.shape[1]
     if mask_illegal:
         # A large finite score: 0 * log(0) must stay 0 in the target's sum.
-        logits = logits.masked_fill(~unpack_legal(batch["legal"]), -1e9)
-    loss = functional.cross_entropy(logits, batch["policy"] if "policy" in batch else batch["label"])
+        logits = logits.masked_fill(~unpack_legal(batch["legal"])[:, :labels], -1e9)
+    loss = functional.cross_entropy(
+        logits, batch["policy"][:, :labels] if "policy" in batch else batch["label"]
+    )
     if smoothing:
-        legal = unpack_legal(batch["legal"]).float()
+        legal = unpack_legal(batch["legal"])[:, :labels].float()
         spread = -(functional.log_softmax(logits, 1) * legal).sum(1) / legal.sum(1)
         loss = (1 - smoothing) * loss + smoothing * spread.mean()
     return loss

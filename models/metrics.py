@@ -86,7 +86,7 @@ class Metrics:
             batch: see `ckai.datasets.data_module`, on the same device.
         """
         logits, value = logits.float(), value.float()
-        label, legal = batch["label"], unpack_legal(batch["legal"])
+        label, legal = batch["label"], unpack_legal(batch["legal"])[:, : logits.shape[1]]
         masked = logits.masked_fill(~legal, -torch.inf)
         log_p, log_p_legal = functional.log_softmax(logits, 1), functional.log_softmax(masked, 1)
         self._parts.append(

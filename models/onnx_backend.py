@@ -52,8 +52,8 @@ class OnnxRuntimeEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`."""
-        check_boards(boards, out_logits, out_values)
-        logits, values = give_arrays(len(boards), out_logits, out_values)
+        check_boards(boards, out_logits, out_values, self._encoding)
+        logits, values = give_arrays(len(boards), out_logits, out_values, self._encoding.MOVES)
         if len(boards):
             rows = np.ascontiguousarray(widen(boards, self._encoding))
             found = self._session.run(["logits", "values"], {"boards": rows})

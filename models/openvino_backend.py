@@ -71,9 +71,9 @@ class OpenVINOEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`."""
-        check_boards(boards, out_logits, out_values)
+        check_boards(boards, out_logits, out_values, self._encoding)
         size = len(boards)
-        logits, values = give_arrays(size, out_logits, out_values)
+        logits, values = give_arrays(size, out_logits, out_values, self._encoding.MOVES)
         if not size:
             return logits, values
         try:

@@ -4,6 +4,7 @@ from ckai.game import Game
 from ckai.pdn import from_game, write_game
 from ckai.rl.match import MatchGame, MatchResult
 from ckai.rl.rows import FinishedGame
+from ckai.rl.stones import StonesGame
 
 ADJUDICATED = "adjudicated by endgame tables"
 """Termination of a game that was ended where its result is known."""
@@ -12,8 +13,10 @@ WOULD_RESIGN = "would have given up"
 """What is said, behind its name, of the side that would have in a game that was played out."""
 
 
-def to_pdn(game: Game, headers: dict[str, str], result: str) -> str:
+def to_pdn(game: Game | StonesGame, headers: dict[str, str], result: str) -> str:
     """A game as PDN; the first position is told by a FEN tag where it is not the usual one."""
+    if isinstance(game, StonesGame):
+        return game.text(headers, result)
     return write_game(from_game(game, headers, result))
 
 

@@ -4,17 +4,20 @@ The key is all that a network sees of a position, byte for byte, so a hit is nev
 entries in sets of four; a new entry takes the place of one of its set in turn.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-from ckai.models.inference import POSITION_BYTES, Boards, Evaluator, Floats, check_boards
+from ckai.game.squares import LABELS
+from ckai.models.inference import POSITION_BYTES, Boards, Evaluator, Floats, give_arrays
+from ckai.rl.checkers import Checkers
 
 WAYS = 4
-WORDS = -(-POSITION_BYTES // 8)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
-ENTRY_BYTES = 8 * WORDS + 4 * 128 + 4 + 1
-"""Memory of an entry."""
+ENTRY_BYTES = 8 * -(-POSITION_BYTES // 8) + 4 * LABELS + 4 + 1
+"""Memory of an entry of checkers."""
 
 
 @njit(cache=True, nogil=True)
@@ -74,8 +77,8 @@ def store(words, keys, used, turns, logits, values, new_logits, new_values, miss
 class CachedEvaluator:
     """An evaluator that remembers. For one thread; give each its own."""
 
-    def __init__(self, inner: Evaluator, positions: int) -> None:
-        """Remember up to `positions` evaluations of `inner` (ENTRY_BYTES each).
+    def __init__(self, inner: Evaluator, positions: int, game: Any = Checkers) -> None:
+        """Remember up to `positions` evaluations of `inner` (ENTRY_BYTES each), which judges this game.
 
         Raises:
             ValueError: fewer than WAYS positions.
@@ -90,20 +93,19 @@ class CachedEvaluator:
         """Positions asked for."""
         self.hits = 0
         """Of them, those that were known."""
-        self._keys = np.zeros((size, WORDS), np.uint64)
+        self.bytes, self.labels = int(game.BYTES), int(game.LABELS)
+        self._keys = np.zeros((size, -(-self.bytes // 8)), np.uint64)
         self._used, self._turns = np.zeros(size, np.uint8), np.zeros(sets, np.uint8)
-        self._logits, self._values = np.zeros((size, 128), np.float32), np.zeros(size, np.float32)
+        self._logits, self._values = np.zeros((size, self.labels), np.float32), np.zeros(size, np.float32)
 
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `ckai.models.inference.Evaluator.evaluate`."""
-        check_boards(boards, out_logits, out_values)
         n = len(boards)
-        logits = np.empty((n, 128), np.float32) if out_logits is None else out_logits
-        values = np.empty(n, np.float32) if out_values is None else out_values
-        padded = np.zeros((n, 8 * WORDS), np.int8)
-        padded[:, :POSITION_BYTES] = boards
+        logits, values = give_arrays(n, out_logits, out_values, self.labels)
+        padded = np.zeros((n, 8 * self._keys.shape[1]), np.int8)
+        padded[:, : self.bytes] = boards
         words = padded.view(np.uint64)
         missing = np.empty(n, np.int64)
         table = (self._keys, self._used)

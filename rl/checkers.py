@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from ckai.game import QUIET_LIMIT, REPETITION_LIMIT, Position, kernels
 from ckai.game.tables.probe import sure_value
@@ -64,6 +65,11 @@ def unpack(state: State) -> Position:
         (second >> _JUMPER & 0xFF) - 1,
         second >> _QUIET & _QUIET_MASK,
     )
+
+
+def quiet_of(states: NDArray[np.int64]) -> NDArray[np.int16]:
+    """`[N]` quiet counts of states `[N, 2]`."""
+    return (states[:, 1] >> _QUIET & _QUIET_MASK).astype(np.int16)
 
 
 @implements(game_api.start, Checkers)

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from typing import Any, TypeVar
 
 from ckai.datasets import POSITIONS
+from ckai.rl.kinds import kind_of
 from ckai.rl.selfplay import SelfPlayConfig
 from ckai.rl.starts import StartConfig
 
@@ -119,6 +120,8 @@ class RunConfig:
         ValueError: a value out of range, named.
     """
 
+    game: str = "checkers"
+    """What is played, see `ckai.rl.kinds`."""
     games: int = 400
     """Games of self-play in a generation."""
     seed: int = 0
@@ -128,10 +131,33 @@ class RunConfig:
     gate: GateConfig = field(default_factory=GateConfig)
 
     def __post_init__(self) -> None:
+        kind_of(self.game)
+        if self.game != "checkers" and (self.selfplay.tables or self.start.experts):
+            raise ValueError(f"expected no endgame tables and no expert positions for {self.game}")
         if not 1 <= self.games < MOST_GAMES:
             raise ValueError(f"expected games from 1 to {MOST_GAMES - 1}, found {self.games}")
         if self.seed < 0:
             raise ValueError(f"expected seed >= 0, found {self.seed}")
+
+    @classmethod
+    def usual(cls, game: str) -> "RunConfig":
+        """The defaults for a game.
+
+        Games of stones are short: there is less to learn from, and more steps go over it. They know no
+        endgames, and take every new network: between players that play nearly perfectly no match can tell the
+        better one.
+
+        Raises:
+            ValueError: no such game.
+        """
+        if game == "checkers":
+            return cls()
+        return cls(
+            game=game,
+            selfplay=SelfPlayConfig(tables=0, temperature_plies=8),
+            learn=LearnConfig(batch_size=128, lr=2e-3, epochs=4),
+            gate=GateConfig(rule="none"),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -17,7 +17,7 @@ _TOPS = sum(1 << column * 7 + 5 for column in range(7))
 _FULL = sum(0o77 << column * 7 for column in range(7))
 
 
-@game(labels=7, size=42)
+@game(labels=7, size=44)
 class Connect4(NamedTuple):
     """No settings."""
 
@@ -98,3 +98,4 @@ def _encode(game, state, out):
         for row in range(6):
             at = column * 7 + row
             out[row * 7 + column] = (state[0] >> at & 1) - (state[1] >> at & 1)
+    out[42], out[43] = -1, 0

@@ -8,18 +8,22 @@ alphabeta@6       alpha-beta on material to 6 plies
 hub:COMMAND       an outside program that speaks Hub; @0.5s, or @8 for a depth
 uniform@100       a search that knows nothing
 random            any legal move
+perfect           any move that keeps the true value, in tic-tac-toe
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ckai.game.tables import Tables
+from ckai.models.checkpoint import load_checkpoint
 from ckai.rl.alphabeta import AlphaBetaPlayer
 from ckai.rl.evaluators import load_evaluator
 from ckai.rl.hub import HubPlayer
-from ckai.rl.players import POLICY_SIMS, Contestant, Player, RandomPlayer
+from ckai.rl.kinds import CHECKERS, Kind
+from ckai.rl.players import POLICY_SIMS, Contestant, PerfectPlayer, Player, RandomPlayer
 
 SIMS, DEPTH, HUB_SECONDS = 100, 6, 0.1
 """Limits where none is given."""
@@ -71,6 +75,7 @@ def load_contestant(
     *,
     backend: str = "torch",
     tables: Tables | None = None,
+    kind: Kind = CHECKERS,
     boards: int = 1,
     threads: int = 1,
 ) -> Contestant:
@@ -80,6 +85,7 @@ def load_contestant(
         text: see the module.
         backend: what computes a network, see `load_evaluator`.
         tables: endgames that a search knows.
+        kind: the game.
         boards: most positions in a call of the network.
         threads: that call it.
 
@@ -90,7 +96,14 @@ def load_contestant(
     spec = Spec.read(text)
     if spec.who == "random":
         _only(spec, "no limit", number=False, seconds=False, policy=False)
-        return RandomPlayer()
+        return RandomPlayer(kind)
+    if spec.who == "perfect":
+        _only(spec, "no limit", number=False, seconds=False, policy=False)
+        if kind.name != "tictactoe":
+            raise ContestantError(f"perfect: expected a game of tictactoe, found {kind.name}")
+        return PerfectPlayer(kind)
+    if kind is not CHECKERS and (spec.who == "alphabeta" or spec.who.startswith("hub:")):
+        raise ContestantError(f"{text}: expected a game of checkers, found {kind.name}")
     if spec.who == "alphabeta":
         _only(spec, "a depth, such as alphabeta@6", seconds=False, policy=False)
         return AlphaBetaPlayer(spec.number or DEPTH)
@@ -101,17 +114,36 @@ def load_contestant(
     if spec.who in ("rollout", "uniform"):
         _only(spec, "visits or seconds", policy=False)
     else:
-        path = Path(spec.who)
-        source = path / "best.ckpt" if path.is_dir() else path
+        source = _checkpoint(spec.who)
         if not source.is_file():
             raise ContestantError(
                 f"{text}: expected a checkpoint, a run folder, rollout, uniform, alphabeta, random or "
                 f"hub:COMMAND, found no file {source}"
             )
-    judge = load_evaluator(source, backend, batch=boards, threads=threads)
+    judge = load_evaluator(source, backend, batch=boards, threads=threads, game=kind.name)
     sims = POLICY_SIMS if spec.policy else spec.number or SIMS
     # The bare policy is what the network says, and nothing else.
-    return Player(judge, sims, tables=None if spec.policy else tables, seconds=spec.seconds)
+    return Player(judge, sims, tables=None if spec.policy else tables, seconds=spec.seconds, kind=kind)
+
+
+def game_of(texts: Sequence[str]) -> str | None:
+    """The game of the first network among players' names; None: there is no network.
+
+    Raises:
+        ContestantError: a name that is none.
+        CheckpointError: a file that is no network.
+    """
+    for text in texts:
+        path = _checkpoint(Spec.read(text).who)
+        if path.is_file():
+            return load_checkpoint(path).network().encode.GAME
+    return None
+
+
+def _checkpoint(who: str) -> Path:
+    """The file that a name means: a run folder stands for its best network."""
+    path = Path(who)
+    return path / "best.ckpt" if path.is_dir() else path
 
 
 def _only(spec: Spec, wanted: str, *, number: bool = True, seconds: bool = True, policy: bool = True) -> None:

@@ -4,9 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from ckai.models.inference import POSITION_BYTES, Boards, Evaluator, Floats
+from ckai.models.inference import POSITION_BYTES, Boards, Evaluator, Floats, give_arrays
 
 if TYPE_CHECKING:
     from ckai.models.choose import Report
@@ -26,8 +24,7 @@ class UniformEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `ckai.models.inference.Evaluator.evaluate`."""
-        logits = np.empty((len(boards), 128), np.float32) if out_logits is None else out_logits
-        values = np.empty(len(boards), np.float32) if out_values is None else out_values
+        logits, values = give_arrays(len(boards), out_logits, out_values)
         logits[:] = 0.0
         values[:] = 0.0
         return logits, values
@@ -43,6 +40,7 @@ def load_evaluator(
     batch: int = 16,
     threads: int = 1,
     prefer: str | None = None,
+    game: str = "checkers",
     tell: "Callable[[Report], None] | None" = None,
 ) -> Evaluator:
     """The evaluator of a checkpoint, or `uniform`, or `rollout`.
@@ -54,6 +52,7 @@ def load_evaluator(
         batch: positions in one call, for the trial.
         threads: threads that call at once.
         prefer: with `auto`, the backend to take without a trial if it can be had and is correct.
+        game: that the network must be for.
         tell: with `auto`, is given what the trial found.
 
     Raises:
@@ -69,7 +68,7 @@ def load_evaluator(
     from ckai.models.checkpoint import load_network
     from ckai.models.choose import AUTO, choose_evaluator, make_evaluator
 
-    network = load_network(source)
+    network = load_network(source, game)
     if backend != AUTO:
         return make_evaluator(network, backend, threads)
     evaluator, report = choose_evaluator(network, batch=batch, threads=threads, prefer=prefer)

@@ -7,11 +7,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ckai.game import Position
 from ckai.game.files import write_whole
 from ckai.rl.as_pdn import match_pdn
 from ckai.rl.config import GateConfig
 from ckai.rl.events import Event, Watch
+from ckai.rl.kinds import CHECKERS, Kind
 from ckai.rl.match import MatchGame, MatchResult, from_plain, play_match, to_plain
 from ckai.rl.openings import draw_openings
 from ckai.rl.players import Player
@@ -30,6 +30,7 @@ def judge(
     names: tuple[str, str],
     generation: int,
     seed: int,
+    kind: Kind = CHECKERS,
     max_plies: int,
     watch: Watch,
 ) -> dict[str, Any]:
@@ -42,6 +43,7 @@ def judge(
         names: of the players, in the PDN.
         generation: counted from 1.
         seed: of the openings.
+        kind: the game.
         max_plies: a longer game counts as a draw.
         watch: is told of every game.
 
@@ -49,9 +51,9 @@ def judge(
         Games, wins, draws, losses, score, elo with its interval, whether it is `accepted`, and seconds.
     """
     begun = saved = time.monotonic()
-    openings = draw_openings(gate.games // 2, seed)
+    openings = draw_openings(gate.games // 2, seed, kind)
     part = path.with_name("match.part.json")
-    games = _played_before(part, openings, generation, watch)
+    games = _played_before(part, openings, kind, generation, watch)
     test, stop = Sprt(gate.elo0, gate.elo1), threading.Event()
 
     def tell(game: MatchGame) -> None:
@@ -68,6 +70,7 @@ def judge(
         new,
         old,
         openings,
+        kind=kind,
         max_plies=max_plies,
         threads=os.cpu_count() or 1,
         done=list(games),
@@ -91,10 +94,12 @@ def judge(
     }
 
 
-def _played_before(part: Path, openings: list[Position], generation: int, watch: Watch) -> list[MatchGame]:
+def _played_before(
+    part: Path, openings: list[Any], kind: Kind, generation: int, watch: Watch
+) -> list[MatchGame]:
     """Games of the match that an earlier start has played."""
     try:
-        return from_plain(json.loads(part.read_text(encoding="utf-8")), openings)
+        return from_plain(json.loads(part.read_text(encoding="utf-8")), openings, kind)
     except FileNotFoundError:
         return []
     except (ValueError, KeyError, IndexError, TypeError) as error:

@@ -49,6 +49,7 @@ def learn(
     games: int,
     seed: int,
     split_seed: int,
+    game: str,
     run: str,
     watch: Watch,
 ) -> dict[str, Any]:
@@ -64,6 +65,7 @@ def learn(
         games: in the window.
         seed: of the order.
         split_seed: of the games held out.
+        game: that they are of.
         run: name of the run, for the checkpoint.
         watch: is told of the progress.
 
@@ -82,6 +84,7 @@ def learn(
         seed=seed,
         positions=settings.positions,
         weights=weights,
+        game=game,
     )
     before = load_checkpoint(old)
     network, state = before.network(), None

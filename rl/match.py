@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ckai.game import Game, Outcome, Position
+from ckai.game import Outcome
+from ckai.rl.kinds import CHECKERS, Kind
 from ckai.rl.players import Contestant, Side
 from ckai.rl.ratings import PairStatistics
 from ckai.rl.rng import seed_stream
@@ -24,7 +25,8 @@ class MatchGame:
     """Number of the opening."""
     a_black: bool
     """Whether A held Black."""
-    game: Game
+    game: Any
+    """As `Kind.game` has it."""
     outcome: Outcome | None
     """None: stopped by the length limit, counted as a draw."""
     stream: int = 0
@@ -108,7 +110,9 @@ def to_plain(games: Sequence[MatchGame]) -> list[dict[str, Any]]:
     ]
 
 
-def from_plain(data: Sequence[dict[str, Any]], openings: Sequence[Position]) -> list[MatchGame]:
+def from_plain(
+    data: Sequence[dict[str, Any]], openings: Sequence[Any], kind: Kind = CHECKERS
+) -> list[MatchGame]:
     """The games of `to_plain`, which began from these openings.
 
     Raises:
@@ -116,23 +120,23 @@ def from_plain(data: Sequence[dict[str, Any]], openings: Sequence[Position]) -> 
     """
     games = []
     for each in data:
-        game = Game(openings[each["pair"]])
+        game = kind.game(openings[each["pair"]])
         for move in each["moves"]:
             game.push(move)
         games.append(MatchGame(each["pair"], each["a_black"], game, game.outcome()))
     return games
 
 
-def random_openings(count: int, plies: int, seed: int) -> list[Position]:
+def random_openings(count: int, plies: int, seed: int, kind: Kind = CHECKERS) -> list[Any]:
     """`count` positions after `plies` random moves, all different while there are that many.
 
     Draws are made with a seed; games that end on the way are not used.
     """
     rng = np.random.default_rng(seed)
-    found: dict[tuple[int, int, int, bool, int], Position] = {}
-    extra: list[Position] = []
+    found: dict[Any, Any] = {}
+    extra: list[Any] = []
     for _ in range(200 * count):
-        position = Position.start()
+        position = kind.position()
         for _ in range(plies):
             moves = position.legal_moves()
             if not moves:
@@ -150,8 +154,9 @@ def random_openings(count: int, plies: int, seed: int) -> list[Position]:
 def play_match(
     a: Contestant,
     b: Contestant,
-    openings: Sequence[Position],
+    openings: Sequence[Any],
     *,
+    kind: Kind = CHECKERS,
     max_plies: int = 300,
     threads: int = 2,
     in_flight: int = 512,
@@ -165,6 +170,7 @@ def play_match(
     Args:
         a, b: the players.
         openings: first positions.
+        kind: the game that both play.
         max_plies: a longer game counts as a draw.
         threads: the games are dealt to as many threads.
         in_flight: games at once in all threads; one a thread where a player plays by the clock.
@@ -199,7 +205,7 @@ def play_match(
     def work(mine: list[tuple[int, bool]]) -> None:
         try:
             games = deque(
-                MatchGame(pair, a_black, Game(openings[pair]), None, seed_stream(seed, pair, a_black))
+                MatchGame(pair, a_black, kind.game(openings[pair]), None, seed_stream(seed, pair, a_black))
                 for pair, a_black in mine
             )
             _play_seats((a, b), games, min(boards, len(mine)), max_plies, take, stop)

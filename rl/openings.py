@@ -2,15 +2,18 @@
 
 Matches draw from them, as tournaments of checkers draw their openings by lot (174 of 188 positions, as in
 the three-move ballot). A man is lost by force where alpha-beta on material to `DEPTH` plies says so for
-either side.
+either side. Games of stones have no such measure: theirs are all positions after three plies.
 """
 
+from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from ckai.game import Position
 from ckai.rl.alphabeta import LOST, MAN, alpha_beta
+from ckai.rl.kinds import CHECKERS, Kind
 
 PLIES, DEPTH = 3, 8
 
@@ -24,11 +27,25 @@ def balanced_openings(plies: int = PLIES, depth: int = DEPTH, men: int = 0) -> t
         depth: plies that are looked ahead, captures that go on not counted.
         men: that may be won by force all the same.
     """
-    positions = {Position.start().key: Position.start()}
+    after = _after(Position.start(), plies)
+    return tuple(p for p in after if abs(_worth(p, depth)) < MAN * (men + 1))
+
+
+@cache
+def openings_of(kind: Kind, plies: int = PLIES, men: int = 0) -> tuple[Any, ...]:
+    """The openings of a game: `balanced_openings` of checkers, or every distinct position after so many plies
+    that is not over."""
+    if kind is CHECKERS:
+        return balanced_openings(plies, men=men)
+    return tuple(p for p in _after(kind.position(), plies) if p.legal_moves())
+
+
+def _after(first: Any, plies: int) -> list[Any]:
+    positions = {first.key: first}
     for _ in range(plies):
         after = [p.push(move) for p in positions.values() for move in p.legal_moves()]
         positions = {p.key: p for p in after}
-    return tuple(p for p in positions.values() if abs(_worth(p, depth)) < MAN * (men + 1))
+    return list(positions.values())
 
 
 def _worth(position: Position, depth: int) -> int:
@@ -36,9 +53,9 @@ def _worth(position: Position, depth: int) -> int:
     return int(alpha_beta(*map(np.int64, where), np.int64(-2 * LOST), np.int64(2 * LOST)))
 
 
-def draw_openings(count: int, seed: int) -> list[Position]:
+def draw_openings(count: int, seed: int, kind: Kind = CHECKERS) -> list[Any]:
     """`count` openings by lot, all different while there are that many, then all of them again."""
-    known = balanced_openings()
+    known: Sequence[Any] = openings_of(kind)
     rng = np.random.default_rng(seed)
     drawn: list[int] = []
     while len(drawn) < count:

@@ -8,13 +8,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ckai.game import Game, Move, Position
 from ckai.game.tables import Tables
 from ckai.models.inference import Evaluator
-from ckai.rl.checkers import Checkers, pack
+from ckai.rl.kinds import CHECKERS, Kind
 from ckai.rl.rollouts import ROLLOUT_PUCT, RolloutEvaluator, RolloutSearcher
 from ckai.rl.searcher import Searcher
 from ckai.rl.select import Puct
+from ckai.rl.stones import solve
 
 POLICY_SIMS = 2
 """Visits of a search that plays the first move of the bare policy: the root, and that move."""
@@ -23,7 +23,7 @@ POLICY_SIMS = 2
 class Side(Protocol):
     """A player at its boards. Every hop of both sides is told to it by `play`."""
 
-    def start(self, board: int, position: Position, stream: int) -> None:
+    def start(self, board: int, position: Any, stream: int) -> None:
         """Begin a game; `stream` is for what is random in it."""
 
     def labels(self, boards: Sequence[int]) -> list[int]:
@@ -60,6 +60,8 @@ class Player:
     """Endgames that it knows."""
     seconds: float | None = None
     """Time of a move instead of visits."""
+    kind: Kind = CHECKERS
+    """The game."""
 
     @property
     def in_turn(self) -> bool:
@@ -67,8 +69,8 @@ class Player:
         return self.seconds is not None
 
     def searcher(self, trees: int) -> Searcher:
-        """A search for so many games of checkers at once."""
-        rules = Checkers().knowing(self.tables)
+        """A search for so many games at once."""
+        rules = self.kind.rules(self.tables)
         if self.seconds is not None:
             return make_searcher(
                 self.evaluator,
@@ -95,9 +97,9 @@ class _SearchSide:
         self.player, self.searcher = player, searcher
         self.visits = np.zeros(boards, np.int32)
 
-    def start(self, board: int, position: Position, stream: int) -> None:
+    def start(self, board: int, position: Any, stream: int) -> None:
         self.searcher.forest.info[board]["rng"] = np.uint64(stream)
-        self.searcher.set_root(board, pack(position))
+        self.searcher.set_root(board, self.player.kind.state(position))
 
     def labels(self, boards: Sequence[int]) -> list[int]:
         self.visits[:] = 0
@@ -124,19 +126,20 @@ class _SearchSide:
 class MoveSide(ABC):
     """A side that thinks in whole moves, a board at a time: `choose` is what it has to know."""
 
-    def __init__(self, boards: int) -> None:
-        self.games = [Game() for _ in range(boards)]
+    def __init__(self, boards: int, kind: Kind = CHECKERS) -> None:
+        self.kind = kind
+        self.games = [kind.game(kind.position()) for _ in range(boards)]
         self.hops: list[list[int]] = [[] for _ in range(boards)]
         self.plans: list[list[int]] = [[] for _ in range(boards)]
         self.random = [np.random.default_rng(0) for _ in range(boards)]
 
     @abstractmethod
-    def choose(self, game: Game, random: np.random.Generator) -> Move:
+    def choose(self, game: Any, random: np.random.Generator) -> Any:
         """The move to play."""
 
-    def start(self, board: int, position: Position, stream: int) -> None:
+    def start(self, board: int, position: Any, stream: int) -> None:
         """See `Side`."""
-        self.games[board] = Game(position)
+        self.games[board] = self.kind.game(position)
         self.hops[board], self.plans[board] = [], []
         self.random[board] = np.random.default_rng(stream)
 
@@ -163,7 +166,7 @@ class MoveSide(ABC):
 
 
 class _RandomSide(MoveSide):
-    def choose(self, game: Game, random: np.random.Generator) -> Move:
+    def choose(self, game: Any, random: np.random.Generator) -> Any:
         moves = game.position.legal_moves()
         return moves[random.integers(len(moves))]
 
@@ -172,11 +175,32 @@ class _RandomSide(MoveSide):
 class RandomPlayer:
     """Any legal move, each as likely as the others."""
 
+    kind: Kind = CHECKERS
     in_turn = False
 
     def sit(self, boards: int) -> Side:
         """See `Contestant`."""
-        return _RandomSide(boards)
+        return _RandomSide(boards, self.kind)
+
+
+class _PerfectSide(MoveSide):
+    def choose(self, game: Any, random: np.random.Generator) -> Any:
+        moves = game.position.legal_moves()
+        values = [solve(game.position.push(move)) for move in moves]
+        best = [move for move, value in zip(moves, values, strict=True) if value == min(values)]
+        return best[random.integers(len(best))]
+
+
+@dataclass(frozen=True)
+class PerfectPlayer:
+    """Any move that keeps the true value of a game of stones; for games as small as tic-tac-toe."""
+
+    kind: Kind
+    in_turn = False
+
+    def sit(self, boards: int) -> Side:
+        """See `Contestant`."""
+        return _PerfectSide(boards, self.kind)
 
 
 def make_searcher(

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ckai.models.inference import Boards, Floats
+from ckai.models.inference import Boards, Floats, give_arrays
 from ckai.rl.checkers import Checkers
 from ckai.rl.evaluators import ROLLOUT
 from ckai.rl.forest import NONE, OPEN
@@ -110,8 +110,7 @@ class RolloutEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `ckai.models.inference.Evaluator.evaluate`."""
-        logits = np.empty((len(boards), 128), np.float32) if out_logits is None else out_logits
-        values = np.empty(len(boards), np.float32) if out_values is None else out_values
+        logits, values = give_arrays(len(boards), out_logits, out_values)
         logits[:] = 0.0
         judge_boards(self.game, boards, self.seed, self.playouts, values)
         return logits, values

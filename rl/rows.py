@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from ckai.datasets.schema import HEADERS_SCHEMA, SELFPLAY_SCHEMA
 from ckai.datasets.writer import row_arrays
-from ckai.game import Game, Position, kernels
+from ckai.game import kernels
 from ckai.game.tables import Tables
 from ckai.game.tables.solve import DRAWN, UNKNOWN
-from ckai.rl.checkers import unpack
+from ckai.rl import game_api
 from ckai.rl.games_played import UNDECIDED, Records
+from ckai.rl.kinds import CHECKERS, Kind
+from ckai.rl.tree import MOST_LEGAL
 
 RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1", UNDECIDED: "*"}
 """PDN results by Black's score; in English draughts "1-0" means that Black won."""
@@ -40,6 +42,7 @@ class FinishedGame:
     """In a game that was played out, the side that would have given up first, `Black` or `White`."""
     scores: NDArray[np.int8] | None = None
     """[n], as `result`, what each row is to learn where that is not the result."""
+    kind: Kind = CHECKERS
 
     @property
     def plies(self) -> int:
@@ -51,9 +54,9 @@ class FinishedGame:
         """PDN result."""
         return RESULTS[self.result]
 
-    def replay(self) -> Game:
-        """The game as positions and moves."""
-        game = Game(unpack(_state(self.rows[0])) if len(self.rows) else Position.start())
+    def replay(self) -> Any:
+        """The game as positions and moves, as `Kind.game` has it."""
+        game = self.kind.game(self.kind.position(_state(self.rows[0]) if len(self.rows) else None))
         labels: list[int] = []
         for i, row in enumerate(self.rows):
             labels.append(int(row["label"]))
@@ -65,20 +68,19 @@ class FinishedGame:
         return game
 
 
-def take(records: Records, t: int) -> FinishedGame:
-    """Copy the finished game of tree `t` out of the records."""
+def take(records: Records, t: int, kind: Kind = CHECKERS) -> FinishedGame:
+    """Copy the finished game of tree `t`, of this kind, out of the records."""
     game = records.games[t]
     n, v = int(game["rows"]), int(game["counts"])
     rows, result = records.rows[t, :n].copy(), int(game["result"])
     # The record knows the first player; a game may start with White to move.
-    if result != UNDECIDED and n and not unpack(_state(rows[0])).black:
+    black_first = not n or kind.position(_state(rows[0])).black
+    if result != UNDECIDED and not black_first:
         result = -result
     counts = records.counts[t, :v].copy()
     resigner = None
     if game["resigner"]:
-        # The record knows the first player.
-        black = (int(game["resigner"]) == 1) == unpack(_state(rows[0])).black
-        resigner = "Black" if black else "White"
+        resigner = "Black" if (int(game["resigner"]) == 1) == black_first else "White"
     return FinishedGame(
         int(game["game"]),
         rows,
@@ -87,6 +89,7 @@ def take(records: Records, t: int) -> FinishedGame:
         bool(game["adjudicated"]),
         bool(game["resigned"]),
         resigner,
+        kind=kind,
     )
 
 
@@ -124,28 +127,36 @@ def _state(row: Any) -> tuple[int, int]:
 
 
 @njit(cache=True)
-def _fill(states, board, jumper, quiet, legal, black):  # type: ignore[no-untyped-def]
-    """Write what the packed states of checkers hold, see `ckai.rl.checkers`."""
+def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
+    """Write what a network sees of states, and their legal labels as bits."""
+    labels = np.empty(MOST_LEGAL, np.uint8)
     for i in range(len(states)):
-        a, b = states[i, 0], states[i, 1]
-        own, opp, kings = a & kernels.FULL, a >> 32 & kernels.FULL, b & kernels.FULL
-        kernels.write_board(own, opp, kings, board[i])
-        jumper[i] = (b >> 32 & 0xFF) - 1
-        quiet[i] = b >> 40 & 0xFFFF
-        black[i] = b >> 62 & 1
-        kernels.write_legal(own, opp, kings, jumper[i], legal[i])
+        state = (states[i, 0], states[i, 1])
+        game_api.encode(game, state, encoded[i])  # type: ignore[no-untyped-call]
+        legal[i] = 0
+        count = game_api.legal(game, state, labels)  # type: ignore[no-untyped-call]
+        for n in range(count):
+            legal[i, labels[n] >> 3] |= np.uint8(1) << (labels[n] & 7)
 
 
 def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
-    """Rows of the self-play schema, sorted by (game, ply, hop); z is null where a game has no result."""
+    """Rows of the self-play schema, sorted by (game, ply, hop); z is null where a game has no result.
+
+    Args:
+        games: one or more, of one kind.
+        generation: that played them.
+    """
     games = sorted(games, key=lambda game: game.number)
+    kind = games[0].kind
     rows = np.concatenate([game.rows for game in games])
     counts = np.concatenate([game.counts for game in games])
     lengths = [len(game.rows) for game in games]
     n = len(rows)
-    board, legal = np.empty((n, 32), np.int8), np.empty((n, 16), np.uint8)
-    jumper, quiet, black = np.empty(n, np.int8), np.empty(n, np.int16), np.empty(n, np.bool_)
-    _fill(np.ascontiguousarray(rows["state"]), board, jumper, quiet, legal, black)
+    states = np.ascontiguousarray(rows["state"])
+    encoded, legal = np.empty((n, kind.bare.BYTES), np.int8), np.empty((n, 16), np.uint8)
+    _fill(kind.bare, states, encoded, legal)
+    first = np.repeat([kind.position(_state(game.rows[0])).black for game in games], lengths)
+    black = (rows["side"] == 0) == first
     result = np.concatenate(
         [
             np.full(len(game.rows), game.result, np.int8) if game.scores is None else game.scores
@@ -163,9 +174,9 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
         ply=rows["ply"].astype(np.int16),
         hop=rows["hop"].astype(np.int8),
         black=black,
-        board=board,
-        jumper=jumper,
-        quiet=quiet,
+        board=np.ascontiguousarray(encoded[:, :-2]),
+        jumper=np.ascontiguousarray(encoded[:, -2]),
+        quiet=kind.quiet(states),
         legal=legal,
         label=np.ascontiguousarray(rows["label"]),
         z=np.where(unknown, result, z),
@@ -177,8 +188,8 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
         "generation": pa.array(np.full(n, generation, np.int32)),
     }
     return pa.Table.from_arrays(
-        [columns[name].cast(SELFPLAY_SCHEMA.field(name).type) for name in SELFPLAY_SCHEMA.names],
-        schema=SELFPLAY_SCHEMA,
+        [columns[name].cast(kind.schema.field(name).type) for name in kind.schema.names],
+        schema=kind.schema,
     )
 
 

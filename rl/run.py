@@ -35,6 +35,7 @@ from ckai.rl.config import MOST_GAMES, RunConfig
 from ckai.rl.evaluators import Evaluator, load_evaluator
 from ckai.rl.events import Event, Watch
 from ckai.rl.judging import judge
+from ckai.rl.kinds import Kind, kind_of
 from ckai.rl.learning import learn, window_of
 from ckai.rl.players import Player
 from ckai.rl.rng import seed_stream
@@ -85,6 +86,11 @@ class Run:
                 f"{folder}: expected positions for {config.start.experts:.0%} of the games, found none"
             )
         checkpoint = load_checkpoint(init) if isinstance(init, Path) else None
+        network = checkpoint.network() if checkpoint else init
+        if isinstance(network, Network) and config.game != network.encode.GAME:
+            raise RunError(
+                f"{folder}: expected a network for {config.game}, found one for {network.encode.GAME}"
+            )
         first = folder / "gen_0000"
         first.mkdir(parents=True, exist_ok=True)
         if checkpoint is not None:
@@ -147,6 +153,11 @@ class Run:
     def path(self, generation: int, name: str = "") -> Path:
         """A generation's folder, or a file in it."""
         return self.folder / f"gen_{generation:04d}" / name
+
+    @property
+    def kind(self) -> Kind:
+        """The game."""
+        return kind_of(self.config.game)
 
     @property
     def generations(self) -> int:
@@ -235,7 +246,9 @@ class Run:
 
         groups = config.group_count
         batch = -(-config.in_flight // groups) * config.leaves
-        return load_evaluator(checkpoint, backend, batch=batch, threads=groups, prefer=prefer, tell=tell)
+        return load_evaluator(
+            checkpoint, backend, batch=batch, threads=groups, prefer=prefer, game=self.config.game, tell=tell
+        )
 
     def _show(self) -> None:
         """Everything that is made anew from the generations that are over."""
@@ -282,7 +295,7 @@ class Run:
                 experts = [Position.from_fen(line) for line in path.read_text(encoding="utf-8").split()]
             except (OSError, ValueError) as error:
                 raise RunError(f"{path}: expected positions of expert games, found {error}") from error
-        return Starts(self.config.start, seed_stream(self.config.seed, n, 3), experts)
+        return Starts(self.config.start, seed_stream(self.config.seed, n, 3), experts, self.kind)
 
     def _play_missing(
         self, n: int, player: Evaluator, numbers: list[int], progress: Progress, watch: Watch
@@ -317,6 +330,7 @@ class Run:
                 self.config.selfplay,
                 numbers,
                 seed=seed_stream(self.config.seed, n),
+                kind=self.kind,
                 on_game=writer.add,
                 starts=self._starts(n),
                 unfinished=unfinished,
@@ -344,6 +358,7 @@ class Run:
             games=len(window.generations) * self.config.games,
             seed=seed_stream(self.config.seed, n, 1) % 2**31,
             split_seed=self.config.seed,
+            game=self.config.game,
             run=self.folder.name,
             watch=watch,
         )
@@ -362,8 +377,8 @@ class Run:
                 candidate = self._load(n, self.path(n, "candidate.ckpt"), watch, backend)
                 try:
                     measured = judge(
-                        Player(candidate, sims, puct, tables),
-                        Player(player, sims, puct, tables),
+                        Player(candidate, sims, puct, tables, kind=self.kind),
+                        Player(player, sims, puct, tables, kind=self.kind),
                         gate,
                         path,
                         names=(
@@ -372,6 +387,7 @@ class Run:
                         ),
                         generation=n,
                         seed=seed_stream(self.config.seed, n, 2),
+                        kind=self.kind,
                         max_plies=selfplay.max_plies,
                         watch=watch,
                     )

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game import QUIET_LIMIT, REPETITION_LIMIT, Position
+from ckai.game import QUIET_LIMIT, REPETITION_LIMIT
 from ckai.game.tables import Tables
 from ckai.models.inference import Evaluator
 from ckai.rl.batch import follow
 from ckai.rl.cache import ENTRY_BYTES, WAYS, CachedEvaluator
-from ckai.rl.checkers import Checkers, pack
 from ckai.rl.forest import forest_bytes, plant
 from ckai.rl.games_played import FINISHED, IDLE, PLAYING, PlayRules, advance, begin, make_records
+from ckai.rl.kinds import CHECKERS, Kind
 from ckai.rl.rng import seed_stream
 from ckai.rl.rows import FinishedGame, take, with_truth
 from ckai.rl.select import ROOT_RULES, Puct
@@ -186,7 +186,8 @@ def play_games(
     *,
     seed: int,
     on_game: Callable[[FinishedGame], None],
-    starts: Callable[[int], Position] | None = None,
+    kind: Kind = CHECKERS,
+    starts: Callable[[int], Any] | None = None,
     unfinished: Mapping[int, UnfinishedGame] | None = None,
     on_snapshot: Callable[[int, list[UnfinishedGame]], None] | None = None,
     snapshot_seconds: float = 10.0,
@@ -201,6 +202,7 @@ def play_games(
         numbers: the games to play; number and seed give a game its random stream.
         seed: of the run.
         on_game: takes a finished game, one call at a time.
+        kind: the game.
         starts: first position of a game by its number; the start position if None.
         unfinished: games that go on where an earlier call left them, by number.
         on_snapshot: is given each group's number and games under way every `snapshot_seconds`, and at an
@@ -235,7 +237,9 @@ def play_games(
             mine = list(numbers[number::groups])
             if not mine:
                 return
-            group = _Group(evaluator, config, tables, mine, seed, starts or _usual_start, unfinished or {})
+            group = _Group(
+                evaluator, config, kind, tables, mine, seed, starts or _usual(kind), unfinished or {}
+            )
             next_snapshot = time.monotonic() + snapshot_seconds
             while not stop.is_set() and group.step(hand_over, progress):
                 if on_snapshot and time.monotonic() > next_snapshot:
@@ -256,8 +260,8 @@ def play_games(
     return progress
 
 
-def _usual_start(_: int) -> Position:
-    return Position.start()
+def _usual(kind: Kind) -> Callable[[int], Any]:
+    return lambda _: kind.position()
 
 
 class _Group:
@@ -267,25 +271,29 @@ class _Group:
         self,
         evaluator: Evaluator,
         config: SelfPlayConfig,
+        kind: Kind,
         tables: Tables | None,
         numbers: list[int],
         seed: int,
-        starts: Callable[[int], Position],
+        starts: Callable[[int], Any],
         unfinished: Mapping[int, UnfinishedGame],
     ) -> None:
-        self.seed, self.starts, self.unfinished = seed, starts, unfinished
+        self.kind, self.seed, self.starts, self.unfinished = kind, seed, starts, unfinished
         self.evaluator: Evaluator = evaluator
         self.cache: CachedEvaluator | None = None
         if config.cache_positions:
             share = config.cache_positions // config.group_count
-            self.evaluator = self.cache = CachedEvaluator(evaluator, max(WAYS, share))
+            self.evaluator = self.cache = CachedEvaluator(evaluator, max(WAYS, share), kind.bare)
         trees = min(-(-config.in_flight // config.group_count), len(numbers))
-        self.game = Checkers(config.quiet_limit, config.repetition_limit).knowing(tables)
+        self.game = kind.rules(tables, config.quiet_limit, config.repetition_limit)
         self.truth = tables if config.at_tables == "label" else None
-        self.forest = plant(trees, config.tree_nodes, config.leaves, 34, config.quiet_limit + 2)
+        self.forest = plant(trees, config.tree_nodes, config.leaves, self.game.BYTES, config.quiet_limit + 2)
         self.records = make_records(trees, config.max_plies)
         batch = trees * config.leaves
-        self.logits, self.values = np.zeros((batch, 128), np.float32), np.zeros(batch, np.float32)
+        self.logits, self.values = (
+            np.zeros((batch, self.game.LABELS), np.float32),
+            np.zeros(batch, np.float32),
+        )
         self.puct, self.rules = config.puct, config.rules
         self.fast = self.puct._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
         self.waiting = iter(numbers)
@@ -303,7 +311,7 @@ class _Group:
             return
         left = self.unfinished.get(number)
         if left is None:
-            state = pack(self.starts(number))
+            state = self.kind.state(self.starts(number))
         else:
             state = (int(left.rows[0]["state"][0]), int(left.rows[0]["state"][1]))
         stream = np.uint64(seed_stream(self.seed, number))
@@ -341,7 +349,7 @@ class _Group:
         games = []
         begun = (self.records.games["status"] == PLAYING) & (self.records.games["rows"] > 0)
         for t in np.flatnonzero(begun).tolist():
-            game = take(self.records, t)
+            game = take(self.records, t, self.kind)
             games.append(UnfinishedGame(game.number, game.rows, game.counts, int(self.forest.info[t]["rng"])))
         return games
 
@@ -361,7 +369,7 @@ class _Group:
         self.slots = slots
         if finished:
             for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():
-                game = take(self.records, t)
+                game = take(self.records, t, self.kind)
                 on_game(game if self.truth is None else with_truth(game, self.truth))
                 self.start(t)
         if slots:

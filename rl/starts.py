@@ -6,13 +6,15 @@ A game's start follows from the run's seed and its number alone.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError
 from ckai.game import Position
-from ckai.rl.openings import DEPTH, balanced_openings
+from ckai.rl.kinds import CHECKERS, Kind
+from ckai.rl.openings import openings_of
 from ckai.rl.rng import seed_stream
 
 EXPERT_POSITIONS = 20_000
@@ -30,7 +32,7 @@ class StartConfig:
     """
 
     balanced: float = 0.5
-    """Openings that lose nothing by force."""
+    """Openings that lose nothing by force; in games of stones all openings."""
     plies: int = 3
     """Of these openings."""
     men: int = 0
@@ -55,23 +57,26 @@ class StartConfig:
 class Starts:
     """The first position of every game of a generation."""
 
-    def __init__(self, config: StartConfig, seed: int, experts: Sequence[Position] = ()) -> None:
+    def __init__(
+        self, config: StartConfig, seed: int, experts: Sequence[Position] = (), kind: Kind = CHECKERS
+    ) -> None:
         """Compute what is needed.
 
         Args:
             config: the shares.
             seed: of the generation.
             experts: positions to draw from.
+            kind: the game.
 
         Raises:
             ValueError: a share of expert positions and none given.
         """
         if config.experts and not experts:
             raise ValueError(f"expected expert positions for a share of {config.experts}, found none")
-        self.config, self.seed, self.experts = config, seed, experts
-        self.openings = balanced_openings(config.plies, DEPTH, config.men) if config.balanced else ()
+        self.config, self.seed, self.experts, self.kind = config, seed, experts, kind
+        self.openings = openings_of(kind, config.plies, config.men) if config.balanced else ()
 
-    def __call__(self, number: int) -> Position:
+    def __call__(self, number: int) -> Any:
         """Where game `number` begins."""
         rng = np.random.default_rng(seed_stream(self.seed, number))
         kind = rng.random()
@@ -79,7 +84,7 @@ class Starts:
             return self.openings[int(rng.integers(len(self.openings)))]
         if kind < self.config.balanced + self.config.experts:
             return self.experts[int(rng.integers(len(self.experts)))]
-        return Position.start()
+        return self.kind.position()
 
 
 def draw_expert_positions(path: Path, *, count: int = EXPERT_POSITIONS, seed: int = 0) -> list[Position]:

@@ -15,7 +15,7 @@ _LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.i
 _FULL = 0o777
 
 
-@game(labels=9, size=9)
+@game(labels=9, size=11)
 class TicTacToe(NamedTuple):
     """No settings."""
 
@@ -82,3 +82,4 @@ def _lookahead(game):
 def _encode(game, state, out):
     for i in range(9):
         out[i] = (state[0] >> i & 1) - (state[1] >> i & 1)
+    out[9], out[10] = -1, 0

@@ -3,7 +3,6 @@
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.game.squares import SQUARES
 from ckai.models.dense import DenseNetwork, DenseSettings
 from ckai.models.registry import register
 
@@ -20,7 +19,7 @@ class Cnn3x3(DenseNetwork):
         super().__init__(settings)
         self.conv1 = nn.Conv2d(self.encode.PLANES, settings.channels, 3, padding=1)
         self.conv2 = nn.Conv2d(settings.channels, settings.channels, 3, padding=1)
-        self.dense = nn.Linear(settings.channels * SQUARES, settings.hidden)
+        self.dense = nn.Linear(settings.channels * self.encode.board_size, settings.hidden)
 
     def first_layer(self) -> nn.Module:
         """See `Network.first_layer`."""

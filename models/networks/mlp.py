@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.game.squares import SQUARES
 from ckai.models.dense import DenseNetwork
 from ckai.models.registry import NetworkSettings, at_least, register
 
@@ -31,7 +30,7 @@ class Mlp(DenseNetwork):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        sizes = [self.encode.PLANES * SQUARES] + [settings.hidden] * settings.layers
+        sizes = [self.encode.PLANES * self.encode.board_size] + [settings.hidden] * settings.layers
         self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(sizes))
 
     def first_layer(self) -> nn.Module:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.models.heads import PlanesValue, StepPolicy
+from ckai.models.encodings import StonesEncoding
+from ckai.models.heads import PlanesPolicy, PlanesValue, StepPolicy
 from ckai.models.registry import Network, NetworkSettings, at_least, register
 
 
@@ -42,7 +43,7 @@ class Block(nn.Module):
         return y
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[B, channels, 8, 4]` to the same."""
+        """`[B, channels, rows, columns]` to the same."""
         return functional.relu(x + self.residual(x))
 
 
@@ -62,8 +63,13 @@ class ResNet(Network):
         self.stem = nn.Conv2d(self.encode.PLANES, channels, 3, padding=1, bias=False)
         self.norm = nn.BatchNorm2d(channels)
         self.blocks = nn.Sequential(*(self.block() for _ in range(settings.blocks)))
-        self.policy = StepPolicy(channels, settings.policy_hidden)
-        self.value = PlanesValue(channels, settings.value_hidden, settings.value)
+        self.policy: nn.Module
+        if isinstance(self.encode, StonesEncoding):  # a stone makes no step
+            hidden = settings.policy_hidden or settings.value_hidden
+            self.policy = PlanesPolicy(channels, self.encode.board_size, hidden, self.encode.MOVES)
+        else:
+            self.policy = StepPolicy(channels, settings.policy_hidden)
+        self.value = PlanesValue(channels, self.encode.board_size, settings.value_hidden, settings.value)
 
     def block(self) -> nn.Module:
         """One block of the tower."""

@@ -1,0 +1,135 @@
+"""The games that the loop of self-play and the matches know: one object for each says what they need.
+
+A small game comes in by a file such as `ckai.rl.connect4`, an encoding in `ckai.models.encodings` and a line
+in `KINDS`. A position of any kind has `black`, `key`, `legal_moves`, `push` and `move_of`, and a game
+`position`, `moves`, `push` and `outcome`, as `ckai.game` has them.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ckai.datasets.schema import CHECKERS as CHECKERS_NAME
+from ckai.datasets.schema import selfplay_schema
+from ckai.game import QUIET_LIMIT, REPETITION_LIMIT, Game, Position
+from ckai.game.tables import Tables
+from ckai.rl.checkers import Checkers, pack, quiet_of, unpack
+from ckai.rl.connect4 import Connect4
+from ckai.rl.game_api import State
+from ckai.rl.stones import StonesGame, StonesPosition
+from ckai.rl.tictactoe import TicTacToe
+
+
+class Kind(ABC):
+    """A game.
+
+    Attributes:
+        name: as commands and files call it.
+        bare: its usual rules for the search, without endgame tables.
+    """
+
+    name: str
+    bare: Any
+
+    def rules(
+        self,
+        tables: Tables | None = None,
+        quiet_limit: int = QUIET_LIMIT,
+        repetition_limit: int = REPETITION_LIMIT,
+    ) -> Any:
+        """The rules for the search; the settings are those of checkers."""
+        return self.bare
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of its rows."""
+        # Behind the squares are the jumper and the quiet count.
+        return selfplay_schema(self.name, self.bare.BYTES - 2)
+
+    @abstractmethod
+    def position(self, state: State | None = None) -> Any:
+        """The position of a state of the search; None: the first of a game."""
+
+    @abstractmethod
+    def state(self, position: Any) -> State:
+        """The state of a position."""
+
+    @abstractmethod
+    def game(self, position: Any) -> Any:
+        """A game that begins there."""
+
+    def quiet(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
+        """`[N]` quiet counts of states `[N, 2]`."""
+        return np.zeros(len(states), np.int16)
+
+
+class CheckersKind(Kind):
+    """English draughts."""
+
+    name = CHECKERS_NAME
+    bare = Checkers()
+
+    def rules(
+        self,
+        tables: Tables | None = None,
+        quiet_limit: int = QUIET_LIMIT,
+        repetition_limit: int = REPETITION_LIMIT,
+    ) -> Any:
+        """See `Kind.rules`."""
+        return Checkers(quiet_limit, repetition_limit).knowing(tables)
+
+    def position(self, state: State | None = None) -> Position:
+        """See `Kind.position`."""
+        return Position.start() if state is None else unpack(state)
+
+    def state(self, position: Position) -> State:
+        """See `Kind.state`."""
+        return pack(position)
+
+    def game(self, position: Position) -> Game:
+        """See `Kind.game`."""
+        return Game(position)
+
+    def quiet(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
+        """See `Kind.quiet`."""
+        return quiet_of(states)
+
+
+class StonesKind(Kind):
+    """A game of stones, see `ckai.rl.stones`."""
+
+    def __init__(self, name: str, bare: Any) -> None:
+        self.name, self.bare = name, bare
+
+    def position(self, state: State | None = None) -> StonesPosition:
+        """See `Kind.position`."""
+        return StonesPosition(self.bare, state or (0, 0))
+
+    def state(self, position: StonesPosition) -> State:
+        """See `Kind.state`."""
+        return position.state
+
+    def game(self, position: StonesPosition) -> StonesGame:
+        """See `Kind.game`."""
+        return StonesGame(position)
+
+
+CHECKERS: Kind = CheckersKind()
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (CHECKERS, StonesKind("tictactoe", TicTacToe()), StonesKind("connect4", Connect4()))
+}
+
+
+def kind_of(name: str) -> Kind:
+    """The game of a name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in KINDS:
+        raise ValueError(f"expected one of the games {', '.join(KINDS)}, found {name!r}")
+    return KINDS[name]
