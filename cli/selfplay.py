@@ -82,6 +82,12 @@ from ckai.datasets import POSITIONS
     type=click.Path(path_type=Path),
     help="Rows to draw those positions from, for a new run.",
 )
+@click.option(
+    "--pool-share",
+    type=float,
+    help="Games against past networks, those most that come closest.  [default: 0]",
+)
+@click.option("--pool-rivals", type=click.IntRange(1), help="Of them in a generation.  [default: 2]")
 @click.option("--window", type=click.IntRange(1), help="Generations whose games are learned.  [default: 4]")
 @click.option("--window-growth", type=float, help="Generations that it grows by in each.  [default: 0]")
 @click.option("--reuse", type=float, help="Most times that a row is learned; 0: no limit.  [default: 0]")
@@ -209,6 +215,8 @@ _PLACES = {
     "q_ramp": ("learn", "q_ramp"),
     "opening_share": ("start", "balanced"),
     "expert_share": ("start", "experts"),
+    "pool_share": ("pool", "share"),
+    "pool_rivals": ("pool", "rivals"),
     "window": ("learn", "window"),
     "window_growth": ("learn", "window_growth"),
     "reuse": ("learn", "reuse"),

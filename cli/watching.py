@@ -237,4 +237,6 @@ def _endings(played: dict[str, Any]) -> str:
         text += f", {played['resigned'] / played['games']:.0%} given up"
         if played["played_out"]:
             text += f", wrong in {played['wrongly']} of {played['played_out']} played out"
+    for generation, told in played.get("pool", {}).items():
+        text += f", +{told['won']} ={told['drawn']} -{told['lost']} against generation {generation}"
     return text

@@ -23,7 +23,7 @@ def to_pdn(game: Game | StonesGame, headers: dict[str, str], result: str) -> str
 def finished_pdn(game: FinishedGame, generation: int) -> str:
     """A game of self-play as PDN."""
     event = f"self-play, generation {generation}"
-    headers = {"Event": event, "Round": str(game.number), "Black": "ckai", "White": "ckai"}
+    headers = {"Event": event, "Round": str(game.number), "Black": game.black, "White": game.white}
     ends = [ADJUDICATED] * game.adjudicated + [RESIGNED] * game.resigned
     ends += [f"{game.resigner} {WOULD_RESIGN}"] if game.resigner else []
     if ends:

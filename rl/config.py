@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from ckai.datasets import POSITIONS
 from ckai.rl.kinds import kind_of
+from ckai.rl.pool import PoolConfig
 from ckai.rl.selfplay import SelfPlayConfig
 from ckai.rl.starts import StartConfig
 
@@ -127,6 +128,7 @@ class RunConfig:
     seed: int = 0
     start: StartConfig = field(default_factory=StartConfig)
     selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
+    pool: PoolConfig = field(default_factory=PoolConfig)
     learn: LearnConfig = field(default_factory=LearnConfig)
     gate: GateConfig = field(default_factory=GateConfig)
 

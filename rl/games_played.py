@@ -36,10 +36,8 @@ RECORD = np.dtype(
         ("adjudicated", np.uint8),  # whether it ended where its result is known
         ("resigned", np.uint8),  # whether it ended because a side gave up
         ("played_out", np.uint8),  # whether nobody may give up
-        (
-            "resigner",
-            np.uint8,
-        ),  # in such a game, who would have first: 1 the first player, 2 the other, 0 none
+        ("rival", np.uint8),  # who is played by a past network: 1 the first player, 2 the other, 0 nobody
+        ("resigner", np.uint8),  # who would have given up there: 1 the first player, 2 the other, 0 nobody
     ],
     align=True,
 )
@@ -54,7 +52,7 @@ ROW = np.dtype(
         ("side", np.uint8),
         ("label", np.uint8),
         ("count", np.uint8),  # number of visit counts: the legal labels
-        ("full", np.uint8),  # whether the search was a full one; if not its counts are 0
+        ("full", np.uint8),  # whether the policy learns it: a full search, no rival's; else the counts are 0
     ],
     align=True,
 )
@@ -134,6 +132,7 @@ def begin(game, f, r, rules, t, number, state, seed):
     here.resigned = 0
     here.resigner = 0
     here.played_out = 0
+    here.rival = 0
     if rules.resign > 0.0:
         here.played_out = uniform(f.info[t : t + 1]) < rules.played_out
     draw_kind(f, r, t, rules)
@@ -213,12 +212,12 @@ def write_row(tree, r, t, puct, chosen):
     row.side = here.side
     row.label = tree.edges[chosen].label
     row.count = root.count
-    row.full = here.full
+    row.full = here.full and here.rival != here.side + 1
     target = np.empty(root.count, np.int64)
     policy_target(tree, puct, target)
     for i in range(root.count):
         e = root.first + i
-        if not here.full:
+        if not row.full:
             target[i] = 0
         elif root.proof == WIN:
             target[i] = root.visits if e == chosen else 0
@@ -251,8 +250,10 @@ def play_move(game, f, r, t, puct, rules):
     e = pick_edge(tree, puct, rules, here.ply)
     write_row(tree, r, t, puct, e)
     keep_subtree(game, tree, e, f.scratch)
-    if puct.root_rule == GUMBEL and tree.nodes[0].status != TERMINAL:
-        # Sequential halving counts visits from none: the next search begins with a fresh tree.
+    other_network = here.rival > 0 and tree.nodes[0].sign < 0
+    if (puct.root_rule == GUMBEL or other_network) and tree.nodes[0].status != TERMINAL:
+        # Sequential halving counts visits from none: the next search begins with a fresh tree. So does that
+        # of another network.
         sign = tree.nodes[0].sign
         reset(game, tree, (tree.nodes[0].state[0], tree.nodes[0].state[1]))
         tree.nodes[0].sign = sign

@@ -43,6 +43,9 @@ class FinishedGame:
     scores: NDArray[np.int8] | None = None
     """[n], as `result`, what each row is to learn where that is not the result."""
     kind: Kind = CHECKERS
+    black: str = "ckai"
+    white: str = "ckai"
+    """Names of the players."""
 
     @property
     def plies(self) -> int:

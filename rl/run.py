@@ -38,13 +38,14 @@ from ckai.rl.judging import judge
 from ckai.rl.kinds import Kind, kind_of
 from ckai.rl.learning import learn, window_of
 from ckai.rl.players import Player
+from ckai.rl.pool import Pool, draw_rivals
 from ckai.rl.rng import seed_stream
 from ckai.rl.rows import headers_of_rows
 from ckai.rl.select import PUCT
 from ckai.rl.selfplay import Progress, play_games
 from ckai.rl.shards import RunError, ShardWriter, merge, read_shards, write_table
 from ckai.rl.starts import Starts
-from ckai.rl.summary import describe, endings
+from ckai.rl.summary import describe, endings, first_scores
 from ckai.rl.unfinished import load_unfinished
 from ckai.rl.views import write_views
 
@@ -211,7 +212,7 @@ class Run:
         self.path(n).mkdir(exist_ok=True)
         player = self._load(n, self.path(n - 1, "network.ckpt"), watch, backend)
         try:
-            played = self._play(n, player, watch)
+            played = self._play(n, player, watch, backend)
             learned = self._learn(n, watch)
             judged = self._judge(n, player, watch, backend)
         finally:
@@ -258,7 +259,7 @@ class Run:
 
     # --- playing ------------------------------------------------------------------------------------
 
-    def _play(self, n: int, player: Evaluator, watch: Watch) -> dict[str, Any]:
+    def _play(self, n: int, player: Evaluator, watch: Watch, backend: str) -> dict[str, Any]:
         rows_path, summary = self.path(n, "rows.parquet"), self.path(n, "selfplay.json")
         shards = self.path(n, "shards")
         if not summary.exists():
@@ -267,7 +268,7 @@ class Run:
             progress = Progress(games=len(pdn), rows=sum(table.num_rows for table in tables))
             for line in damaged:
                 watch(Event(n, "selfplay", len(pdn), self.config.games, {"warning": line}))
-            seconds = self._play_missing(n, player, numbers, progress, watch)
+            seconds = self._play_missing(n, player, numbers, progress, watch, backend)
             tables, pdn, damaged = read_shards(shards)
             if damaged or sorted(pdn) != list(self._numbers(n)):
                 raise RunError(
@@ -279,6 +280,9 @@ class Run:
             write_table(table, rows_path)
             evaluations = progress.evaluations
             told = describe(table, seconds, evaluations) | endings(table, pdn.values(), self.config.selfplay)
+            pool = self._pool(n)
+            if pool.generations:
+                told["pool"] = pool.tally(first_scores(table))
             write_whole(summary, json.dumps(told) + "\n")
         shutil.rmtree(shards, ignore_errors=True)
         measured: dict[str, Any] = json.loads(summary.read_text(encoding="utf-8"))
@@ -297,9 +301,25 @@ class Run:
                 raise RunError(f"{path}: expected positions of expert games, found {error}") from error
         return Starts(self.config.start, seed_stream(self.config.seed, n, 3), experts, self.kind)
 
+    def _pool(self, n: int, backend: str | None = None, watch: Watch | None = None) -> Pool:
+        """The rivals of generation `n`; without a backend only their seats."""
+        config, seed = self.config.pool, seed_stream(self.config.seed, n, 4)
+        rivals = draw_rivals(config, self.history()[: n - 1], seed)
+        judges = []
+        if backend is not None and watch is not None:
+            judges = [self._load(n, self.path(g, "network.ckpt"), watch, backend) for g in rivals]
+        return Pool(config, seed, rivals, judges)
+
     def _play_missing(
-        self, n: int, player: Evaluator, numbers: list[int], progress: Progress, watch: Watch
+        self,
+        n: int,
+        player: Evaluator,
+        numbers: list[int],
+        progress: Progress,
+        watch: Watch,
+        backend: str,
     ) -> float:
+        pool = self._pool(n, backend, watch)
         writer = ShardWriter(self.path(n, "shards"), n)
         unfinished, damaged = load_unfinished(sorted(self.path(n, "shards").glob("*.npz")))
         for line in damaged:
@@ -332,6 +352,7 @@ class Run:
                 seed=seed_stream(self.config.seed, n),
                 kind=self.kind,
                 on_game=writer.add,
+                pool=pool,
                 starts=self._starts(n),
                 unfinished=unfinished,
                 on_snapshot=writer.snapshot,
@@ -341,6 +362,8 @@ class Run:
             writer.flush()
             stop.set()
             teller.join()
+            for rival in pool.evaluators:
+                rival.close()
         return time.monotonic() - begun
 
     # --- learning -----------------------------------------------------------------------------------

@@ -12,19 +12,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ckai.game import QUIET_LIMIT, REPETITION_LIMIT
 from ckai.game.tables import Tables
 from ckai.models.inference import Evaluator
-from ckai.rl.batch import follow
-from ckai.rl.cache import ENTRY_BYTES, WAYS, CachedEvaluator
-from ckai.rl.forest import forest_bytes, plant
-from ckai.rl.games_played import FINISHED, IDLE, PLAYING, PlayRules, advance, begin, make_records
+from ckai.rl.cache import ENTRY_BYTES
+from ckai.rl.forest import forest_bytes
+from ckai.rl.games_played import PlayRules, make_records
+from ckai.rl.group import Group
 from ckai.rl.kinds import CHECKERS, Kind
-from ckai.rl.rng import seed_stream
-from ckai.rl.rows import FinishedGame, take, with_truth
+from ckai.rl.pool import Pool
+from ckai.rl.rows import FinishedGame
 from ckai.rl.select import ROOT_RULES, Puct
 from ckai.rl.threads import run_all
 from ckai.rl.unfinished import UnfinishedGame
@@ -187,6 +184,7 @@ def play_games(
     seed: int,
     on_game: Callable[[FinishedGame], None],
     kind: Kind = CHECKERS,
+    pool: Pool | None = None,
     starts: Callable[[int], Any] | None = None,
     unfinished: Mapping[int, UnfinishedGame] | None = None,
     on_snapshot: Callable[[int, list[UnfinishedGame]], None] | None = None,
@@ -203,6 +201,7 @@ def play_games(
         seed: of the run.
         on_game: takes a finished game, one call at a time.
         kind: the game.
+        pool: past networks that play some of the games.
         starts: first position of a game by its number; the start position if None.
         unfinished: games that go on where an earlier call left them, by number.
         on_snapshot: is given each group's number and games under way every `snapshot_seconds`, and at an
@@ -237,8 +236,8 @@ def play_games(
             mine = list(numbers[number::groups])
             if not mine:
                 return
-            group = _Group(
-                evaluator, config, kind, tables, mine, seed, starts or _usual(kind), unfinished or {}
+            group = Group(
+                evaluator, config, kind, pool, tables, mine, seed, starts or _usual(kind), unfinished or {}
             )
             next_snapshot = time.monotonic() + snapshot_seconds
             while not stop.is_set() and group.step(hand_over, progress):
@@ -262,126 +261,6 @@ def play_games(
 
 def _usual(kind: Kind) -> Callable[[int], Any]:
     return lambda _: kind.position()
-
-
-class _Group:
-    """Games that share a batch: one forest, and what the games have written down."""
-
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        config: SelfPlayConfig,
-        kind: Kind,
-        tables: Tables | None,
-        numbers: list[int],
-        seed: int,
-        starts: Callable[[int], Any],
-        unfinished: Mapping[int, UnfinishedGame],
-    ) -> None:
-        self.kind, self.seed, self.starts, self.unfinished = kind, seed, starts, unfinished
-        self.evaluator: Evaluator = evaluator
-        self.cache: CachedEvaluator | None = None
-        if config.cache_positions:
-            share = config.cache_positions // config.group_count
-            self.evaluator = self.cache = CachedEvaluator(evaluator, max(WAYS, share), kind.bare)
-        trees = min(-(-config.in_flight // config.group_count), len(numbers))
-        self.game = kind.rules(tables, config.quiet_limit, config.repetition_limit)
-        self.truth = tables if config.at_tables == "label" else None
-        self.forest = plant(trees, config.tree_nodes, config.leaves, self.game.BYTES, config.quiet_limit + 2)
-        self.records = make_records(trees, config.max_plies)
-        batch = trees * config.leaves
-        self.logits, self.values = (
-            np.zeros((batch, self.game.LABELS), np.float32),
-            np.zeros(batch, np.float32),
-        )
-        self.puct, self.rules = config.puct, config.rules
-        self.fast = self.puct._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
-        self.waiting = iter(numbers)
-        self.slots: int = 0
-        self.simulations: int = 0
-        self.hits: int = 0
-        for t in range(trees):
-            self.start(t)
-
-    def start(self, t: int) -> None:
-        """Begin the next game in tree `t`, or go on with it where it was left."""
-        number = next(self.waiting, None)
-        if number is None:
-            self.records.games[t]["status"] = IDLE
-            return
-        left = self.unfinished.get(number)
-        if left is None:
-            state = self.kind.state(self.starts(number))
-        else:
-            state = (int(left.rows[0]["state"][0]), int(left.rows[0]["state"][1]))
-        stream = np.uint64(seed_stream(self.seed, number))
-        first = (np.int64(state[0]), np.int64(state[1]))
-        begin(self.game, self.forest, self.records, self.rules, t, number, first, stream)
-        if left is not None:
-            self.restore(t, left)
-
-    def restore(self, t: int, left: UnfinishedGame) -> None:
-        """Bring the game that has begun in tree `t` to where it was left."""
-        records = self.records
-        for row in left.rows:
-            follow(self.game, self.forest, t, int(row["label"]))
-        n, v, last = len(left.rows), len(left.counts), left.rows[-1]
-        records.rows[t, :n], records.counts[t, :v] = left.rows, left.counts
-        passed = int(self.forest.nodes[t, 0]["sign"]) < 0
-        here = records.games[t]
-        here["rows"], here["counts"] = n, v
-        here["side"] = int(last["side"]) ^ passed
-        here["ply"] = int(last["ply"]) + passed
-        here["hop"] = 0 if passed else int(last["hop"]) + 1
-        here["resigner"] = self._would_have_resigned(left.rows)
-        self.forest.info[t]["rng"] = left.rng
-
-    def _would_have_resigned(self, rows: NDArray[Any]) -> int:
-        """See `games_played.RECORD`."""
-        if not self.rules.resign:
-            return 0
-        where = (rows["q"].astype(np.float64) <= -self.rules.resign) & (rows["hop"] == 0)
-        where[0] = False
-        return int(rows["side"][where.argmax()]) + 1 if where.any() else 0
-
-    def under_way(self) -> list[UnfinishedGame]:
-        """Copies of the games that have begun and not ended."""
-        games = []
-        begun = (self.records.games["status"] == PLAYING) & (self.records.games["rows"] > 0)
-        for t in np.flatnonzero(begun).tolist():
-            game = take(self.records, t, self.kind)
-            games.append(UnfinishedGame(game.number, game.rows, game.counts, int(self.forest.info[t]["rng"])))
-        return games
-
-    def step(self, on_game: Callable[[FinishedGame], None], progress: Progress) -> bool:
-        """Search up to the next batch, and have it judged. Returns whether there is more to do."""
-        slots, finished = advance(
-            self.game,
-            self.forest,
-            self.records,
-            self.puct,
-            self.fast,
-            self.rules,
-            self.slots,
-            self.logits,
-            self.values,
-        )
-        self.slots = slots
-        if finished:
-            for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():
-                game = take(self.records, t, self.kind)
-                on_game(game if self.truth is None else with_truth(game, self.truth))
-                self.start(t)
-        if slots:
-            self.evaluator.evaluate(self.forest.boards[:slots], self.logits[:slots], self.values[:slots])
-            progress.evaluations += slots
-            if self.cache:
-                progress.cache_hits += self.cache.hits - self.hits
-                self.hits = self.cache.hits
-        simulations = int(self.forest.info["simulations"].sum())
-        progress.simulations += simulations - self.simulations
-        self.simulations = simulations
-        return bool(slots or finished)
 
 
 def _one_thread() -> None:

@@ -34,6 +34,14 @@ def describe(table: Any, seconds: float, evaluations: int) -> dict[str, Any]:
     }
 
 
+def first_scores(table: Any) -> dict[int, float]:
+    """1, 0 or -1 for the player of each game's first move, NaN if nobody knows, by number of the game."""
+    game = table["game"].to_numpy()
+    first = np.flatnonzero(np.append(True, game[1:] != game[:-1]))
+    z = table["z"].to_pandas().to_numpy(dtype=float)[first]
+    return dict(zip(game[first].tolist(), z.tolist(), strict=True))
+
+
 def endings(table: Any, pdn: Iterable[str], config: SelfPlayConfig) -> dict[str, int]:
     """How games ended other than by rule.
 

@@ -42,14 +42,14 @@ def ratings(players: int, pairs: PairScores, *, resamples: int = 200, seed: int 
         resamples: for the intervals.
         seed: of the resampling.
     """
-    middle = _fit(players, pairs)
+    middle = fit(players, pairs)
     rng = np.random.default_rng(seed)
     others = []
     for _ in range(resamples):
         drawn = {
             key: rng.choice(scores, len(scores)).tolist() for key, scores in pairs.items() if len(scores)
         }
-        others.append(_fit(players, drawn))
+        others.append(fit(players, drawn))
     error = np.std(others, axis=0) if others else np.zeros(players)
     points, games = np.zeros(players), np.zeros(players, np.int64)
     for (i, j), scores in pairs.items():
@@ -68,7 +68,8 @@ def ratings(players: int, pairs: PairScores, *, resamples: int = 200, seed: int 
     ]
 
 
-def _fit(players: int, pairs: PairScores) -> Floats:
+def fit(players: int, pairs: PairScores) -> Floats:
+    """`[players]` the likeliest ratings, with the mean 0; each score stands for two games."""
     won, met = np.full(players, 0.5), np.zeros((players, players))
     for (i, j), scores in pairs.items():
         total = float(np.sum(scores))
