@@ -7,6 +7,16 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 
+class WriteError(OSError):
+    """A file that could not be written; what stood under its name is untouched."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.filename}: cannot be written ({self.strerror}); what was there is untouched: make room "
+            "or give access, and start again"
+        )
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write bytes to, under a temporary name beside `path` (`.name.PID.tmp`).
@@ -15,19 +25,21 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     replaced. After an error inside the block the temporary file is gone and `path` is as it was.
 
     Raises:
-        OSError: if it cannot be written.
+        WriteError: if it cannot be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError):
+            raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
         raise
     with suppress(OSError):  # some systems cannot open a folder
         folder = os.open(path.parent, os.O_RDONLY)

@@ -73,9 +73,19 @@ def learn(
         What was measured.
     """
     saved = candidate.with_name("training.ckpt")
+
+    def set_aside(path: Path, error: CheckpointError) -> None:
+        path.replace(path.with_suffix(".damaged"))
+        watch(Event(generation, "learn", 0, 1, {"warning": f"{error}; set aside, learning begins anew"}))
+
     if candidate.exists():
-        saved.unlink(missing_ok=True)
-        return dict(load_checkpoint(candidate).metrics)
+        try:
+            done = dict(load_checkpoint(candidate).metrics)
+        except CheckpointError as error:
+            set_aside(candidate, error)
+        else:
+            saved.unlink(missing_ok=True)
+            return done
     data = RowsDataModule(
         window,
         batch_size=settings.batch_size,
@@ -93,9 +103,7 @@ def learn(
             found = load_checkpoint(saved)
             network, state = found.network(), found.training
         except CheckpointError as error:
-            saved.replace(saved.with_suffix(".damaged"))
-            warning = f"{error}; set aside, learning begins anew"
-            watch(Event(generation, "learn", 0, 1, {"warning": warning}))
+            set_aside(saved, error)
     config = TrainConfig(
         epochs=settings.epochs,
         batch_size=settings.batch_size,

@@ -181,11 +181,12 @@ class Run:
         return 0.0
 
     def history(self) -> list[dict[str, Any]]:
-        """What was measured in each generation that is over."""
-        return [
-            json.loads(self.path(n, "done.json").read_text(encoding="utf-8"))
-            for n in range(1, self.generations + 1)
-        ]
+        """What was measured in each generation that is over.
+
+        Raises:
+            RunError: a file that cannot be read.
+        """
+        return [_measured(self.path(n, "done.json")) for n in range(1, self.generations + 1)]
 
     # --- going on -----------------------------------------------------------------------------------
 
@@ -285,8 +286,7 @@ class Run:
                 told["pool"] = pool.tally(first_scores(table))
             write_whole(summary, json.dumps(told) + "\n")
         shutil.rmtree(shards, ignore_errors=True)
-        measured: dict[str, Any] = json.loads(summary.read_text(encoding="utf-8"))
-        return measured
+        return _measured(summary)
 
     def _numbers(self, n: int) -> range:
         return range(n * MOST_GAMES, n * MOST_GAMES + self.config.games)
@@ -418,8 +418,22 @@ class Run:
                     candidate.close()
             write_whole(path, json.dumps(measured) + "\n")
         self.path(n, "match.part.json").unlink(missing_ok=True)
-        judged: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return judged
+        return _measured(path)
+
+
+def _measured(path: Path) -> dict[str, Any]:
+    """What a stage wrote down.
+
+    Raises:
+        RunError: it cannot be read.
+    """
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RunError(
+            f"{path}: expected what was measured, found a damaged file ({error}); delete it to go on"
+        ) from error
+    return found
 
 
 def _copy(source: Path, target: Path) -> None:

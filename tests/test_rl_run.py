@@ -149,6 +149,51 @@ def test_a_half_written_training_state_is_said_and_begun_anew(tmp_path, network)
     check_whole(run, 1)
 
 
+def test_a_damaged_candidate_is_said_and_learned_anew(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, TINY)
+    run.go(1, quiet)
+    run.path(1, "done.json").unlink()
+    run.path(1, "match.json").unlink()
+    whole = run.path(1, "candidate.ckpt").read_bytes()
+    run.path(1, "candidate.ckpt").write_bytes(whole[: len(whole) // 2])
+    events = []
+    run.go(1, events.append)
+    assert any("candidate.ckpt" in e.info.get("warning", "") for e in events)
+    assert run.path(1, "candidate.damaged").exists()
+    check_whole(run, 1)
+
+
+def test_damaged_numbers_are_named(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, TINY)
+    run.go(1, quiet)
+    run.path(1, "done.json").write_text('{"generation": ')
+    with pytest.raises(RunError, match=r"done\.json: expected what was measured, found a damaged file"):
+        run.go(2, quiet)
+
+
+@pytest.mark.parametrize("writes", [0, 2, 4, 6, 8, 10, 12, 14, 16])
+def test_a_full_disk_spoils_nothing(tmp_path, network, monkeypatch, writes):
+    run = Run.create(tmp_path / "run", network, TINY)
+    left, sync = [writes], os.fsync
+
+    def full(file):
+        if os.path.isdir(f"/proc/self/fd/{file}"):
+            return sync(file)
+        if left[0] == 0:
+            raise OSError(28, "No space left on device")
+        left[0] -= 1
+        return sync(file)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(
+        OSError, match=r"run/.*: cannot be written \(No space left on device\)"
+    ):
+        run.go(2, quiet)
+    monkeypatch.undo()
+    Run.open(run.folder).go(2, quiet)
+    check_whole(run, 2)
+
+
 def test_two_processes_do_not_share_a_run(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
     with run.lock(), pytest.raises(RunError, match="another process"):
