@@ -110,6 +110,12 @@ from ckai.datasets import POSITIONS
     "the match; or always, and the match is only shown.  [default: score]",
 )
 @click.option("--gate-score", type=float, help="Share of the points that it must reach.  [default: 0.55]")
+@click.option(
+    "--overlap/--in-turn",
+    default=None,
+    help="Play a generation while the one before is learned, or one after the other.  [default: overlap "
+    "where there is a GPU]",
+)
 @click.option("--seed", type=click.IntRange(0), help="Of everything random.  [default: 0]")
 @click.option(
     "--evaluator",
@@ -137,6 +143,8 @@ def command(
     if it wins the match against the network before it. The value learns (1 - w) z + w q: z the game's
     result, q the search's value. Stop it at any time; the same command with --run continues.
     """
+    import torch
+
     from ckai.cli.watching import go
     from ckai.models.checkpoint import load_checkpoint
     from ckai.rl.config import RunConfig
@@ -155,7 +163,8 @@ def command(
     else:
         source = first_network(init, game, model, pairs, given["seed"] or 0)
         network = load_checkpoint(source).network() if isinstance(source, Path) else source
-        config = apply_settings(RunConfig.usual(network.encode.GAME), settings)
+        usual = replace(RunConfig.usual(network.encode.GAME), overlap=torch.cuda.is_available())
+        config = apply_settings(usual, settings)
         if game and game != config.game:
             raise RunError(f"{source}: expected a network for {game}, found one for {config.game}")
         run = Run.create(folder, source, config, expert_positions(experts, config))
@@ -209,6 +218,7 @@ def expert_positions(path: Path | None, config: Any) -> list[Any]:
 _PLACES = {
     "game": ("", "game"),
     "games": ("", "games"),
+    "overlap": ("", "overlap"),
     "seed": ("", "seed"),
     "q_weight": ("learn", "q_weight"),
     "q_first": ("learn", "q_first"),

@@ -1,6 +1,7 @@
 """What `ckai selfplay` shows: before it starts what it will take, then where it is and how it has gone."""
 
 import json
+import threading
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -64,8 +65,9 @@ class Screen:
             TimeRemainingColumn(),
             console=self.console,
         )
-        self._task: Any = None
-        self._stage = (0, "")
+        self._tasks: dict[str, tuple[int, Any]] = {}
+        """Generation and bar of each stage under way."""
+        self._lock = threading.Lock()
         self._ceiling = run.ceiling
         self._begun, self._over = time.monotonic(), len(self.history)
         self._live = Live(console=self.console, transient=True, refresh_per_second=4)
@@ -84,7 +86,11 @@ class Screen:
         self.console.print(text, markup=False)
 
     def watch(self, event: Any) -> None:
-        """Take an event of the run."""
+        """Take an event of the run, from any thread."""
+        with self._lock:
+            self._take(event)
+
+    def _take(self, event: Any) -> None:
         if "evaluator" in event.info:
             self.say(event.info["evaluator"])
             self._ceiling = self.run.ceiling
@@ -99,14 +105,17 @@ class Screen:
             self._update(event)
 
     def _update(self, event: Any) -> None:
-        stage = (event.generation, event.stage)
-        if stage != self._stage or self._task is None:
-            if self._task is not None:
-                self._bars.remove_task(self._task)
+        generation, task = self._tasks.get(event.stage, (0, None))
+        if generation != event.generation:
+            # A generation is in one stage at a time, and no two are in the same.
+            for stage, (other, bar) in list(self._tasks.items()):
+                if other == event.generation or stage == event.stage:
+                    self._bars.remove_task(bar)
+                    del self._tasks[stage]
             text = f"generation {event.generation} {STAGES[event.stage]:8}"
-            self._task = self._bars.add_task(text, total=event.total, note="")
-            self._stage = stage
-        self._bars.update(self._task, completed=event.done, note=self._note(event.info))
+            task = self._bars.add_task(text, total=event.total, note="")
+            self._tasks[event.stage] = (event.generation, task)
+        self._bars.update(task, completed=event.done, note=self._note(event.info))
         self._draw()
 
     def _note(self, info: dict[str, Any]) -> str:

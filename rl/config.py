@@ -126,6 +126,8 @@ class RunConfig:
     games: int = 400
     """Games of self-play in a generation."""
     seed: int = 0
+    overlap: bool = False
+    """Whether a generation is played while the one before is learned: where a GPU plays."""
     start: StartConfig = field(default_factory=StartConfig)
     selfplay: SelfPlayConfig = field(default_factory=SelfPlayConfig)
     pool: PoolConfig = field(default_factory=PoolConfig)

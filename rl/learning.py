@@ -124,7 +124,7 @@ def learn(
         config,
         state=state,
         save=lambda now: save_checkpoint(saved, network, info=info, training=now),
-        save_seconds=20.0,
+        save_seconds=10.0,
         progress=lambda p: watch(
             Event(generation, "learn", p.epoch * p.batches + p.batch, p.epochs * p.batches, dict(p.report))
         ),

@@ -14,14 +14,17 @@
 
 Every file is written under a temporary name and renamed, and each stage looks only at what the one before
 left whole. So a run that was killed goes on by starting it again.
+
+With `overlap` a generation is played while the one before is learned and judged, by the network of two
+generations before: where a GPU plays, the CPU would otherwise wait for it to learn, and the other way round.
 """
 
 import json
 import shutil
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +32,16 @@ from ckai.datasets.schema import headers_path
 from ckai.game import Position
 from ckai.game.files import write_whole
 from ckai.game.tables import Tables
-from ckai.models.checkpoint import load_checkpoint, save_checkpoint
-from ckai.models.registry import Network
-from ckai.rl.config import MOST_GAMES, RunConfig
+from ckai.rl.config import MOST_GAMES
 from ckai.rl.evaluators import Evaluator, load_evaluator
 from ckai.rl.events import Event, Watch
 from ckai.rl.judging import judge
-from ckai.rl.kinds import Kind, kind_of
 from ckai.rl.learning import learn, window_of
 from ckai.rl.players import Player
 from ckai.rl.pool import Pool, draw_rivals
 from ckai.rl.rng import seed_stream
 from ckai.rl.rows import headers_of_rows
+from ckai.rl.run_folder import EVALUATOR, EXPERTS, RunFolder, fresh_folder, read_measured
 from ckai.rl.select import PUCT
 from ckai.rl.selfplay import Progress, play_games
 from ckai.rl.shards import RunError, ShardWriter, merge, read_shards, write_table
@@ -49,144 +50,9 @@ from ckai.rl.summary import describe, endings, first_scores
 from ckai.rl.unfinished import load_unfinished
 from ckai.rl.views import write_views
 
-EVALUATOR = "evaluator.json"
-"""Name of the file that says what computes the network, and how fast it is alone."""
-EXPERTS = "experts.fen"
-"""Name of the file of expert positions, a FEN a line, in the folder of generation 0."""
 
-
-class Run:
-    """A run folder. Use it as a context manager: only one process may work on a run."""
-
-    def __init__(self, folder: Path, config: RunConfig) -> None:
-        self.folder, self.config = folder, config
-
-    # --- making and opening -------------------------------------------------------------------------
-
-    @classmethod
-    def create(
-        cls, folder: Path, init: Path | Network, config: RunConfig, experts: Sequence[Position] = ()
-    ) -> "Run":
-        """Start a run from a checkpoint, or from a network that knows nothing.
-
-        Args:
-            folder: of the run.
-            init: what plays the first generation.
-            config: the settings.
-            experts: positions of expert games, for games that begin there.
-
-        Raises:
-            RunError: the folder already holds something.
-            CheckpointError: the checkpoint does not fit.
-        """
-        # A run that was killed while it was made has no settings yet: it is made again.
-        if folder.exists() and {path.name for path in folder.iterdir()} - {"gen_0000"}:
-            raise RunError(f"{folder}: expected no such folder or an empty one, found files that are no run")
-        if config.start.experts and not experts:
-            raise RunError(
-                f"{folder}: expected positions for {config.start.experts:.0%} of the games, found none"
-            )
-        checkpoint = load_checkpoint(init) if isinstance(init, Path) else None
-        network = checkpoint.network() if checkpoint else init
-        if isinstance(network, Network) and config.game != network.encode.GAME:
-            raise RunError(
-                f"{folder}: expected a network for {config.game}, found one for {network.encode.GAME}"
-            )
-        first = folder / "gen_0000"
-        first.mkdir(parents=True, exist_ok=True)
-        if checkpoint is not None:
-            save_checkpoint(
-                first / "network.ckpt",
-                checkpoint.network(),
-                metrics=checkpoint.metrics,
-                info={**checkpoint.info, "init": str(init)},
-            )
-        elif isinstance(init, Network):
-            save_checkpoint(first / "network.ckpt", init, info={"init": "none"})
-        if experts:
-            write_whole(first / EXPERTS, "".join(f"{position.fen}\n" for position in experts))
-        # The settings come last: a folder with them is a run.
-        write_whole(folder / "config.json", json.dumps(config.to_dict(), indent=2) + "\n")
-        return cls(folder, config)
-
-    @classmethod
-    def open(cls, folder: Path) -> "Run":
-        """Open a run to go on with it or to look at it.
-
-        Raises:
-            RunError: the folder is no run, or its settings cannot be read.
-        """
-        path = folder / "config.json"
-        try:
-            return cls(folder, RunConfig.from_dict(json.loads(path.read_text(encoding="utf-8"))))
-        except FileNotFoundError:
-            raise RunError(f"{folder}: expected a run with a config.json, found none") from None
-        except ValueError as error:
-            raise RunError(f"{path}: {error}") from error
-
-    @staticmethod
-    def exists(folder: Path) -> bool:
-        """Whether a folder holds a run."""
-        return (folder / "config.json").exists()
-
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Keep other processes off the run.
-
-        Raises:
-            RunError: another process works on it.
-        """
-        with (self.folder / ".lock").open("w") as file:
-            try:
-                import fcntl
-
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except ImportError:  # systems without it go unguarded
-                pass
-            except OSError:
-                raise RunError(
-                    f"{self.folder}: another process is working on this run; wait for it or stop it"
-                ) from None
-            yield
-
-    # --- what is there ------------------------------------------------------------------------------
-
-    def path(self, generation: int, name: str = "") -> Path:
-        """A generation's folder, or a file in it."""
-        return self.folder / f"gen_{generation:04d}" / name
-
-    @property
-    def kind(self) -> Kind:
-        """The game."""
-        return kind_of(self.config.game)
-
-    @property
-    def generations(self) -> int:
-        """Generations that are over."""
-        n = 0
-        while self.path(n + 1, "done.json").exists():
-            n += 1
-        return n
-
-    @property
-    def network(self) -> Path:
-        """The network of the last generation that is over."""
-        return self.path(self.generations, "network.ckpt")
-
-    @property
-    def ceiling(self) -> float:
-        """Evaluations/s that the network alone had in its trial on this machine; 0 if there was none."""
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            return float(json.loads((self.folder / EVALUATOR).read_text(encoding="utf-8"))["rate"])
-        return 0.0
-
-    def history(self) -> list[dict[str, Any]]:
-        """What was measured in each generation that is over.
-
-        Raises:
-            RunError: a file that cannot be read.
-        """
-        return [_measured(self.path(n, "done.json")) for n in range(1, self.generations + 1)]
+class Run(RunFolder):
+    """A run that can go on."""
 
     # --- going on -----------------------------------------------------------------------------------
 
@@ -206,18 +72,41 @@ class Run:
                 with suppress(OSError):
                     rest.unlink()
             while self.generations < generations:
-                self._generation(self.generations + 1, watch, backend)
+                n = self.generations + 1
+                played = self._play(n, watch, backend)
+                ahead = self.config.overlap and n < generations
+                with self._playing(n + 1, watch, backend) if ahead else nullcontext():
+                    self._finish(n, played, watch, backend)
             self._show()
 
-    def _generation(self, n: int, watch: Watch, backend: str) -> None:
-        self.path(n).mkdir(exist_ok=True)
-        player = self._load(n, self.path(n - 1, "network.ckpt"), watch, backend)
+    @contextmanager
+    def _playing(self, n: int, watch: Watch, backend: str) -> Iterator[None]:
+        """Play generation `n` beside what is done in the block."""
+        stop, errors = threading.Event(), []
+
+        def work() -> None:
+            try:
+                self._play(n, watch, backend, stop)
+            except BaseException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=work, name=f"generation {n}")
+        thread.start()
         try:
-            played = self._play(n, player, watch, backend)
-            learned = self._learn(n, watch)
-            judged = self._judge(n, player, watch, backend)
-        finally:
-            player.close()
+            yield
+            while thread.is_alive():
+                thread.join(0.2)  # wakes up for Ctrl-C
+        except BaseException:
+            stop.set()
+            thread.join()
+            raise
+        if errors:
+            raise errors[0]
+
+    def _finish(self, n: int, played: dict[str, Any], watch: Watch, backend: str) -> None:
+        """Learn from a generation that was played, judge, and write down that it is over."""
+        learned = self._learn(n, watch)
+        judged = self._judge(n, watch, backend)
         accepted = judged["accepted"]
         chosen = self.path(n, "candidate.ckpt") if accepted else self.path(n - 1, "network.ckpt")
         _copy(chosen, self.path(n, "network.ckpt"))
@@ -260,7 +149,14 @@ class Run:
 
     # --- playing ------------------------------------------------------------------------------------
 
-    def _play(self, n: int, player: Evaluator, watch: Watch, backend: str) -> dict[str, Any]:
+    def _known(self, n: int) -> int:
+        """The last generation that is over when generation `n` is played."""
+        return max(0, n - 2 if self.config.overlap else n - 1)
+
+    def _play(
+        self, n: int, watch: Watch, backend: str, stop: threading.Event | None = None
+    ) -> dict[str, Any]:
+        """Play what is missing of a generation; empty if it was stopped."""
         rows_path, summary = self.path(n, "rows.parquet"), self.path(n, "selfplay.json")
         shards = self.path(n, "shards")
         if not summary.exists():
@@ -269,7 +165,9 @@ class Run:
             progress = Progress(games=len(pdn), rows=sum(table.num_rows for table in tables))
             for line in damaged:
                 watch(Event(n, "selfplay", len(pdn), self.config.games, {"warning": line}))
-            seconds = self._play_missing(n, player, numbers, progress, watch, backend)
+            seconds = self._play_missing(n, numbers, progress, watch, backend, stop)
+            if stop is not None and stop.is_set():
+                return {}
             tables, pdn, damaged = read_shards(shards)
             if damaged or sorted(pdn) != list(self._numbers(n)):
                 raise RunError(
@@ -286,7 +184,7 @@ class Run:
                 told["pool"] = pool.tally(first_scores(table))
             write_whole(summary, json.dumps(told) + "\n")
         shutil.rmtree(shards, ignore_errors=True)
-        return _measured(summary)
+        return read_measured(summary)
 
     def _numbers(self, n: int) -> range:
         return range(n * MOST_GAMES, n * MOST_GAMES + self.config.games)
@@ -304,7 +202,7 @@ class Run:
     def _pool(self, n: int, backend: str | None = None, watch: Watch | None = None) -> Pool:
         """The rivals of generation `n`; without a backend only their seats."""
         config, seed = self.config.pool, seed_stream(self.config.seed, n, 4)
-        rivals = draw_rivals(config, self.history()[: n - 1], seed)
+        rivals = draw_rivals(config, self.history()[: self._known(n)], seed)
         judges = []
         if backend is not None and watch is not None:
             judges = [self._load(n, self.path(g, "network.ckpt"), watch, backend) for g in rivals]
@@ -313,21 +211,23 @@ class Run:
     def _play_missing(
         self,
         n: int,
-        player: Evaluator,
         numbers: list[int],
         progress: Progress,
         watch: Watch,
         backend: str,
+        stop: threading.Event | None,
     ) -> float:
+        self.path(n).mkdir(exist_ok=True)
+        player = self._load(n, self.path(self._known(n), "network.ckpt"), watch, backend)
         pool = self._pool(n, backend, watch)
         writer = ShardWriter(self.path(n, "shards"), n)
         unfinished, damaged = load_unfinished(sorted(self.path(n, "shards").glob("*.npz")))
         for line in damaged:
             watch(Event(n, "selfplay", progress.games, self.config.games, {"warning": line}))
-        begun, stop = time.monotonic(), threading.Event()
+        begun, over = time.monotonic(), threading.Event()
 
         def tell() -> None:
-            while not stop.wait(0.2):
+            while not over.wait(0.2):
                 rate = progress.evaluations / max(1e-9, time.monotonic() - begun)
                 watch(
                     Event(
@@ -357,13 +257,14 @@ class Run:
                 unfinished=unfinished,
                 on_snapshot=writer.snapshot,
                 progress=progress,
+                stop=stop,
             )
         finally:
             writer.flush()
-            stop.set()
+            over.set()
             teller.join()
-            for rival in pool.evaluators:
-                rival.close()
+            for each in (player, *pool.evaluators):
+                each.close()
         return time.monotonic() - begun
 
     # --- learning -----------------------------------------------------------------------------------
@@ -388,7 +289,7 @@ class Run:
 
     # --- judging ------------------------------------------------------------------------------------
 
-    def _judge(self, n: int, player: Evaluator, watch: Watch, backend: str) -> dict[str, Any]:
+    def _judge(self, n: int, watch: Watch, backend: str) -> dict[str, Any]:
         path, gate = self.path(n, "match.json"), self.config.gate
         if not path.exists():
             measured: dict[str, Any] = {"games": 0, "accepted": True}
@@ -398,10 +299,11 @@ class Run:
                 puct = selfplay.puct._replace(noise_epsilon=0.0, root_rule=PUCT, root_temperature=1.0)
                 tables = Tables.open(selfplay.tables) if selfplay.tables else None
                 candidate = self._load(n, self.path(n, "candidate.ckpt"), watch, backend)
+                old = self._load(n, self.path(n - 1, "network.ckpt"), watch, backend)
                 try:
                     measured = judge(
                         Player(candidate, sims, puct, tables, kind=self.kind),
-                        Player(player, sims, puct, tables, kind=self.kind),
+                        Player(old, sims, puct, tables, kind=self.kind),
                         gate,
                         path,
                         names=(
@@ -416,37 +318,15 @@ class Run:
                     )
                 finally:
                     candidate.close()
+                    old.close()
             write_whole(path, json.dumps(measured) + "\n")
         self.path(n, "match.part.json").unlink(missing_ok=True)
-        return _measured(path)
-
-
-def _measured(path: Path) -> dict[str, Any]:
-    """What a stage wrote down.
-
-    Raises:
-        RunError: it cannot be read.
-    """
-    try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise RunError(
-            f"{path}: expected what was measured, found a damaged file ({error}); delete it to go on"
-        ) from error
-    return found
+        return read_measured(path)
 
 
 def _copy(source: Path, target: Path) -> None:
     """Copy a file as a whole."""
     write_whole(target, source.read_bytes())
-
-
-def fresh_folder(runs: Path = Path("runs")) -> Path:
-    """The first of `runs/run-001`, `runs/run-002`, ... that does not exist."""
-    n = 1
-    while (runs / f"run-{n:03d}").exists():
-        n += 1
-    return runs / f"run-{n:03d}"
 
 
 __all__ = ["Event", "Run", "RunError", "fresh_folder"]

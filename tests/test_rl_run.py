@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -185,9 +186,7 @@ def test_a_full_disk_spoils_nothing(tmp_path, network, monkeypatch, writes):
         return sync(file)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(
-        OSError, match=r"run/.*: cannot be written \(No space left on device\)"
-    ):
+    with pytest.raises(OSError, match=r"run/.*: cannot be written \(No space left on device\)"):
         run.go(2, quiet)
     monkeypatch.undo()
     Run.open(run.folder).go(2, quiet)
@@ -273,3 +272,65 @@ def test_kill_at_twenty_random_moments(tmp_path, network):
     found = killed_run(tmp_path / "run", network, 20, 9.0, seed=2)
     assert found["generations"] == 3
     check_whole(Run.open(tmp_path / "run"), 3)
+
+
+OVERLAPPING = RunConfig.from_dict({**TINY.to_dict(), "overlap": True})
+
+
+def test_a_generation_is_played_while_the_one_before_is_learned(tmp_path, network):
+    events = []
+    run = Run.create(tmp_path / "run", network, OVERLAPPING)
+    run.go(3, events.append)
+    check_whole(run, 3)
+    told = [(e.generation, e.stage) for e in events]
+    for n in (2, 3):
+        assert told.index((n, "selfplay")) < told.index((n - 1, "done"))
+    # Nothing is played that was not asked for.
+    assert not run.path(4).exists()
+
+
+def test_overlapping_generations_are_the_same_however_the_run_was_stopped(tmp_path, network):
+    whole = Run.create(tmp_path / "whole", network, OVERLAPPING)
+    whole.go(2, quiet)
+    stepwise = Run.create(tmp_path / "stepwise", network, OVERLAPPING)
+    stepwise.go(1, quiet)
+    stepwise.go(2, quiet)
+    for n in (1, 2):
+        rows = [pq.read_table(run.path(n, "rows.parquet")) for run in (whole, stepwise)]
+        assert rows[0].equals(rows[1])
+    # Generation 2 is played by the first network, as generation 1 is.
+    assert whole.path(2, "rows.parquet").exists()
+
+
+def test_an_error_while_learning_ends_the_games_too(tmp_path, network, monkeypatch):
+    from ckai.rl import run as module
+
+    run = Run.create(tmp_path / "run", network, OVERLAPPING)
+
+    def fails(*given, **more):
+        time.sleep(0.5)
+        raise ValueError("learning failed")
+
+    monkeypatch.setattr(module, "learn", fails)
+    with pytest.raises(ValueError, match="learning failed"):
+        run.go(3, quiet)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("generation")]
+    monkeypatch.undo()
+    run.go(2, quiet)
+    check_whole(run, 2)
+
+
+def test_an_error_in_games_played_ahead_is_raised(tmp_path, network, monkeypatch):
+    from ckai.rl import run as module
+
+    run, real = Run.create(tmp_path / "run", network, OVERLAPPING), module.play_games
+
+    def fails(evaluator, config, numbers, **rest):
+        if numbers[0] >= 2 * MOST_GAMES:
+            raise ValueError("playing failed")
+        return real(evaluator, config, numbers, **rest)
+
+    monkeypatch.setattr(module, "play_games", fails)
+    with pytest.raises(ValueError, match="playing failed"):
+        run.go(3, quiet)
+    assert run.generations == 1

@@ -1,0 +1,103 @@
+"""A run of self-play that is killed again and again (SIGKILL), and what is left of it.
+
+    python benchmarks/kills.py pretrained.ckpt -o folder --kills 30
+
+Every start is killed after a random time. After each kill the games on the disk are counted, which must never
+become fewer, and what the run was doing is told; at the end it goes on undisturbed, and every row, game and
+number is checked.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from ckai.models.checkpoint import load_checkpoint
+from ckai.rl.config import MOST_GAMES
+from ckai.rl.run import Run
+from ckai.rl.shards import read_shards
+from ckai.rl.unfinished import load_unfinished
+
+
+def main() -> None:
+    """Run it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("network", type=Path, help="checkpoint to begin with")
+    parser.add_argument("-o", "--output", type=Path, default=Path("kills"), help="folder of the run")
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument("--least", type=float, default=6.0, help="seconds before a kill")
+    parser.add_argument("--most", type=float, default=20.0)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    command = [sys.executable, "-m", "ckai.cli.main", "selfplay", "--run", str(given.output)]
+    settings = "--games 150 --sims 50 --epochs 8 --gate-games 60 --pool-share 0.2"
+    rng, done = random.Random(given.seed), Counter()
+    before = (0, 0)
+    for number in range(given.kills):
+        begin = [] if Run.exists(given.output) else ["--init", str(given.network), *settings.split()]
+        started = [*command, *begin, "--evaluator", "torch", "--generations", "1000"]
+        with subprocess.Popen(started, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            time.sleep(rng.uniform(given.least, given.most))
+            assert process.poll() is None, "the run ended by itself"
+            process.kill()
+        stage, games, rows = where(given.output)
+        assert (games, rows) >= before, "something is lost"
+        before = (games, rows)
+        done[stage] += 1
+        print(f"{number + 1}: {stage}, {games} games whole, {rows} rows of games under way", flush=True)
+    run = Run.open(given.output)
+    generations = run.generations + 1
+    subprocess.run([*command, "--evaluator", "torch", "--generations", str(generations)], check=True)
+    total = check(run, generations)
+    print(json.dumps({"kills": sum(done.values()), **done, "generations": generations, "rows": total}))
+
+
+def where(folder: Path) -> tuple[str, int, int]:
+    """What the run was doing; whole games on the disk; rows of games under way."""
+    if not Run.exists(folder):
+        return "starting", 0, 0
+    run = Run.open(folder)
+    n = run.generations + 1
+    games = run.generations * run.config.games
+    if run.path(n, "selfplay.json").exists():
+        learned = run.path(n, "candidate.ckpt").exists()
+        return "judging" if learned else "learning", games + run.config.games, 0
+    _, pdn, damaged = read_shards(run.path(n, "shards"))
+    left, torn = load_unfinished(sorted(run.path(n, "shards").glob("*.npz")))
+    assert not damaged, damaged
+    assert not torn, torn
+    rest = list(run.path(n).rglob(".*.tmp"))
+    return ("writing" if rest else "playing"), games + len(pdn), sum(len(game.rows) for game in left.values())
+
+
+def check(run: Run, generations: int) -> int:
+    """Every generation has its games once and whole, and made all its steps. Returns the rows."""
+    total = 0
+    assert run.generations == generations
+    for n in range(1, generations + 1):
+        table = pq.read_table(run.path(n, "rows.parquet"))
+        keys = list(zip(*(table[name].to_pylist() for name in ("game", "ply", "hop")), strict=True))
+        assert keys == sorted(set(keys)), f"generation {n}: a row is doubled or out of order"
+        games = sorted({key[0] for key in keys})
+        assert games == list(range(n * MOST_GAMES, n * MOST_GAMES + run.config.games)), "a game is missing"
+        last = {key[0]: key[1] for key in keys}
+        headers = pq.read_table(run.path(n, "rows.headers.parquet")).to_pylist()
+        assert {h["game"]: h["plies"] for h in headers} == {g: ply + 1 for g, ply in last.items()}
+        assert run.path(n, "games.pdn").read_text().count("[Event ") == run.config.games
+        load_checkpoint(run.path(n, "network.ckpt")).network()
+        total += table.num_rows
+    for measured in run.history():
+        learned, settings = measured["learn"], run.config.learn
+        steps = settings.epochs * -(-int(learned["rows"]) // settings.batch_size)
+        assert learned["step"] == steps, f"expected {steps} steps, found {learned['step']}"
+    return total
+
+
+if __name__ == "__main__":
+    main()
