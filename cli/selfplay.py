@@ -96,6 +96,11 @@ from ckai.datasets import POSITIONS
     type=click.Choice(POSITIONS),
     help="Of repeated positions: all rows, each move once, or one row of averages.  [default: all]",
 )
+@click.option(
+    "--surprise",
+    type=float,
+    help="Share of an epoch that goes to rows by how much the search surprised the network.  [default: 0]",
+)
 @click.option("--ema", type=float, help="Decay of the weights' average that plays; 0: none.  [default: 0]")
 @click.option("--epochs", type=click.IntRange(1), help="Times over the window.  [default: 2]")
 @click.option("--lr", type=float, help="Highest learning rate.  [default: 0.0005]")
@@ -231,6 +236,7 @@ _PLACES = {
     "window_growth": ("learn", "window_growth"),
     "reuse": ("learn", "reuse"),
     "positions": ("learn", "positions"),
+    "surprise": ("learn", "surprise"),
     "ema": ("learn", "ema"),
     "epochs": ("learn", "epochs"),
     "lr": ("learn", "lr"),

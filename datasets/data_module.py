@@ -68,6 +68,7 @@ class RowsDataModule(pl.LightningDataModule):
         need_both_sides: bool = True,
         positions: str = "all",
         weights: Sequence[float] = (),
+        surprise: float = 0.0,
         game: str = CHECKERS,
     ) -> None:
         """Open and check the files; decode them if they fit.
@@ -85,6 +86,8 @@ class RowsDataModule(pl.LightningDataModule):
                 other than "all" it needs data that fit the memory.
             weights: how often an epoch goes over each file's training rows: 2 is twice, 0.5 a random half.
                 Empty: once.
+            surprise: share of an epoch that is dealt out by how much the search surprised the network: such
+                rows come up more often, and others less, in as many rows as before.
             game: that the rows must be of.
 
         Raises:
@@ -101,7 +104,10 @@ class RowsDataModule(pl.LightningDataModule):
         if weights and (len(weights) != len(paths) or not all(0 < w < 1000 for w in weights)):
             told = ", ".join(f"{w:g}" for w in weights)
             raise ValueError(f"expected a weight above 0 for each of {len(paths)} data sets, found {told}")
+        if not 0 <= surprise <= 1:
+            raise ValueError(f"expected surprise in [0, 1], found {surprise}")
         self.files = RowFiles(paths, game)
+        self.surprise = surprise
         self.positions, self.weights = positions, tuple(weights) or (1.0,) * len(paths)
         self._overfit = 0
         self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
@@ -199,6 +205,8 @@ class RowsDataModule(pl.LightningDataModule):
             for (start, stop), weight in zip(self._spans, self.weights, strict=True)
         ]
         pool = np.concatenate(drawn)
+        if self.surprise:
+            pool = pool[_deal(rows.take(pool), self.surprise, rng)]
         order = pool[rng.permutation(len(pool))][skip * self.batch_size :]
         block = self.batch_size * max(1, _BLOCK_ROWS // self.batch_size)
         for start in range(0, len(order), block):
@@ -213,6 +221,8 @@ class RowsDataModule(pl.LightningDataModule):
             rows = self._side(block, "train")
             weight = self.weights[self.files.files.index(self.files.groups[at][0])]
             rows = rows.take(_draw(len(rows), weight, rng))
+            if self.surprise:
+                rows = rows.take(_deal(rows, self.surprise, rng))
             pool.append(rows)
             waiting += len(rows)
             last = i + 1 == len(order)
@@ -321,6 +331,16 @@ def _cut(block: Batch, size: int) -> Iterator[Batch]:
     rows = len(block["label"])
     for start in range(0, rows, size):
         yield {name: tensor[start : start + size] for name, tensor in block.items()}
+
+
+def _deal(rows: Rows, share: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """As many of the rows as there are, some several times: each is expected 1 - share times, and the rest by
+    its surprise (policy surprise weighting, Wu 2020, "KataGo's methods"; systematic sampling)."""
+    if rows.surprise is None or not rows.surprise.any():
+        return np.arange(len(rows))
+    expected = 1 - share + share * rows.surprise.astype(np.float64) / rows.surprise.mean(dtype=np.float64)
+    ends = np.cumsum(expected)
+    return np.minimum(np.searchsorted(ends, np.arange(len(rows)) + rng.random()), len(rows) - 1)
 
 
 def _drawn(rows: int, weight: float) -> int:

@@ -29,9 +29,9 @@ def merge_positions(rows: Rows, how: str) -> Rows:
         how: one of `POSITIONS`.
 
     Returns:
-        New rows: z (float32) and q are means over the rows with a known result or a search; of "average",
-        `visits` says how often each move was played, and `label` is the one played most (the lowest of
-        several).
+        New rows: z (float32), q and the surprise are means over the rows with a known result or a search; of
+        "average", `visits` says how often each move was played, and `label` is the one played most (the
+        lowest of several).
 
     Raises:
         ValueError: for another `how`.
@@ -57,6 +57,9 @@ def merge_positions(rows: Rows, how: str) -> Rows:
         total = np.bincount(group, np.where(searched, rows.q, 0), size)
         q = np.where(number > 0, total / np.maximum(number, 1), np.nan)
         merged = replace(merged, q=q.astype(np.float32))
+    if rows.surprise is not None:
+        mean = np.bincount(group, rows.surprise, size) / np.bincount(group, minlength=size)
+        merged = replace(merged, surprise=mean.astype(np.float32))
     if how == "distinct":
         return merged
     visits, label = _moves(rows, group, size)

@@ -24,6 +24,8 @@ from ckai.datasets.schema import (
 
 _COLUMNS = ["game", "ply", "board", "jumper", "quiet", "legal", "label", "z"]
 _SEARCH_COLUMNS = ["q", "visits"]
+_LATER_COLUMNS = ["surprise"]
+"""Columns that files of before do not have, and that may be null."""
 
 
 class RowFile:
@@ -78,6 +80,7 @@ class RowFile:
             DatasetError: damaged data, a null where none may be, or a label that is not legal.
         """
         names = _COLUMNS + (_SEARCH_COLUMNS if self.selfplay else [])
+        names += [name for name in _LATER_COLUMNS if name in self._file.schema_arrow.names]
         columns = self._columns(group, names)
         rows = Rows(
             game=_numbers(columns["game"]),
@@ -91,6 +94,7 @@ class RowFile:
             z_known=_numbers(columns["z"].is_valid()),
             q=_numbers(columns["q"]) if self.selfplay else None,
             visits=_visits(columns["visits"]) if self.selfplay else None,
+            surprise=_numbers(columns["surprise"].fill_null(0)) if "surprise" in columns else None,
         )
         self._check_labels(group, rows)
         return rows
@@ -118,7 +122,7 @@ class RowFile:
             raise DatasetError(f"{self.path}: damaged data in row group {group} ({reason})") from error
         columns = {name: pa.concat_arrays(table.column(name).chunks) for name in names}
         for name, column in columns.items():
-            if name != "z" and column.null_count:
+            if name not in ("z", *_LATER_COLUMNS) and column.null_count:
                 raise DatasetError(f"{self.path}: expected no null in {name}, found {column.null_count}")
         return columns
 
@@ -203,7 +207,7 @@ def _check_schema(path: Path, schema: Any, game: str) -> bool:
         raise DatasetError(f"{path}: expected rows of {game}, found rows of {played}")
     selfplay = metadata.get(b"ckai.kind") == b"selfplay"
     expected = SELFPLAY_SCHEMA if selfplay else EXPERT_SCHEMA
-    missing = [name for name in expected.names if name not in schema.names]
+    missing = [name for name in expected.names if name not in (*schema.names, *_LATER_COLUMNS)]
     if missing:
         raise DatasetError(f"{path}: expected the column {missing[0]}, found {', '.join(schema.names)}")
     for name in _COLUMNS + (_SEARCH_COLUMNS if selfplay else []):

@@ -77,6 +77,9 @@ class Rows:
     """`[N]` float32, the search's value for the mover, NaN where there was none; None: no row has one."""
     visits: Visits | None = None
     """What the search visited; None: no row has any."""
+    surprise: NDArray[np.float32] | None = None
+    """`[N]` float32, 0 or more: how far the visits are from what the network said, 0 where nobody knows;
+    None: of no row."""
 
     def __len__(self) -> int:
         return len(self.label)
@@ -103,6 +106,7 @@ class Rows:
             self.z_known[index],
             None if self.q is None else self.q[index],
             None if self.visits is None else self.visits.take(index),
+            None if self.surprise is None else self.surprise[index],
         )
 
     def legal_mask(self) -> NDArray[np.bool_]:
@@ -124,12 +128,16 @@ def concatenate(parts: Sequence[Rows]) -> Rows:
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("game", "ply", "board", "jumper", "quiet", "legal", "label", "z", "z_known")
     }
-    q, visits = None, None
+    q, visits, surprise = None, None, None
     if any(part.q is not None for part in parts):
         q = np.concatenate([np.full(len(p), np.nan, np.float32) if p.q is None else p.q for p in parts])
     if any(part.visits is not None for part in parts):
         visits = _concatenate_visits(parts)
-    return Rows(**columns, q=q, visits=visits)
+    if any(part.surprise is not None for part in parts):
+        surprise = np.concatenate(
+            [np.zeros(len(p), np.float32) if p.surprise is None else p.surprise for p in parts]
+        )
+    return Rows(**columns, q=q, visits=visits, surprise=surprise)
 
 
 def _concatenate_visits(parts: Sequence[Rows]) -> Visits:

@@ -38,6 +38,7 @@ _SELFPLAY_COLUMNS: Final = [
         False,
     ),
     ("generation", pa.int32(), False),  # of the network that played
+    ("surprise", pa.float32(), True),  # divergence of the visits from the network's policy; may be missing
 ]
 
 

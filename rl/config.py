@@ -28,6 +28,8 @@ class LearnConfig:
     """Most times that a row is learned, in all generations together; 0: as often as the window has it."""
     positions: str = "all"
     """What is kept of repeated positions, see `ckai.datasets.merge`."""
+    surprise: float = 0.0
+    """Share of the rows of an epoch that is dealt out by the surprise of the search over the network."""
     ema: float = 0.0
     """Decay a step of the weights' average, which is then what plays; 0: the last weights."""
     epochs: int = 2
@@ -59,7 +61,7 @@ class LearnConfig:
         for name in ("weight_decay", "value_weight", "window_growth", "reuse"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"expected {name} >= 0, found {getattr(self, name)}")
-        for name in ("q_weight", "q_first"):
+        for name in ("q_weight", "q_first", "surprise"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:
                 raise ValueError(f"expected {name} in [0, 1], found {value}")

@@ -41,7 +41,7 @@ EDGE = np.dtype(
         ("prior", np.float32),  # P(s, a), sums to 1 over a node; noise mixed in at the root
         ("visits", np.int32),  # N(s, a)
         ("child", np.int32),  # -1 until visited
-        ("noise", np.float32),  # Gumbel noise of a root edge, 0 elsewhere
+        ("noise", np.float32),  # noise of a root edge, 0 elsewhere: Gumbel's, or its share of Dirichlet's
         ("plies", np.int16),  # distance of a proven end
         ("in_flight", np.int16),  # leaves below that wait for the network
         ("label", np.uint8),

@@ -14,7 +14,7 @@ from ckai.rl import game_api
 from ckai.rl.batch import fetch_paths, gather, scatter
 from ckai.rl.forest import LOSS, NONE, TERMINAL, WIN
 from ckai.rl.rng import uniform
-from ckai.rl.select import GUMBEL, gumbel_choice, policy_target
+from ckai.rl.select import GUMBEL, gumbel_choice, policy_target, surprise_of
 from ckai.rl.tree import MOST_LEGAL, PROOF_VALUE, choose, keep_subtree, reset, tree_of
 
 IDLE, PLAYING, FINISHED = 0, 1, 2
@@ -46,6 +46,7 @@ ROW = np.dtype(
     [
         ("state", np.int64, (2,)),
         ("q", np.float32),  # the search's value for the side to move
+        ("surprise", np.float32),  # of the search over the network, see `surprise_of`
         ("ply", np.int32),
         ("hop", np.int32),
         ("first", np.int32),  # first of its visit counts
@@ -226,6 +227,7 @@ def write_row(tree, r, t, puct, chosen):
         r.counts[t, here.counts].label = tree.edges[e].label
         r.counts[t, here.counts].visits = target[i]
         here.counts += 1
+    row.surprise = surprise_of(tree, puct, target)
     here.rows += 1
 
 

@@ -94,6 +94,7 @@ def learn(
         seed=seed,
         positions=settings.positions,
         weights=weights,
+        surprise=settings.surprise,
         game=game,
     )
     before = load_checkpoint(old)

@@ -189,6 +189,7 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
         "q": pa.array(np.ascontiguousarray(rows["q"])),
         "visits": pa.ListArray.from_arrays(pa.array(offsets), visits),
         "generation": pa.array(np.full(n, generation, np.int32)),
+        "surprise": pa.array(np.ascontiguousarray(rows["surprise"])),
     }
     return pa.Table.from_arrays(
         [columns[name].cast(kind.schema.field(name).type) for name in kind.schema.names],

@@ -245,10 +245,34 @@ def prepare_root(tree, puct):
             noise[i] = gamma(tree.info, puct.noise_alpha)
             total += noise[i]
         for i in range(count):
-            old = tree.edges[first + i].prior
-            tree.edges[first + i].prior = (1.0 - puct.noise_epsilon) * old + puct.noise_epsilon * noise[
-                i
-            ] / total
+            edge = tree.edges[first + i]
+            edge.noise = noise[i] / total
+            edge.prior = (1.0 - puct.noise_epsilon) * edge.prior + puct.noise_epsilon * edge.noise
+
+
+@njit(cache=True, nogil=True)
+def surprise_of(tree, puct, target):
+    """How far the policy's target is from what the network said of the root.
+
+    The Kullback-Leibler divergence in nats, 0 or more, of the shares of `target` (int64, one entry a root
+    edge) from the priors before noise.
+    """
+    first, total = np.int64(tree.nodes[0].first), 0
+    for i in range(len(target)):
+        total += target[i]
+    if total == 0:
+        return 0.0
+    share = puct.noise_epsilon if puct.root_rule != GUMBEL and tree.info[0].prepared else 0.0
+    found = 0.0
+    for i in range(len(target)):
+        if target[i] > 0:
+            edge = tree.edges[first + i]
+            prior = edge.prior
+            if share < 1.0:
+                prior = (prior - share * edge.noise) / (1.0 - share)
+            p = target[i] / total
+            found += p * np.log(p / max(prior, 1e-6))
+    return max(0.0, found)
 
 
 @njit(cache=True, nogil=True)
