@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ckai.rl.config import RunConfig
     from ckai.rl.run import Run
 
+BARS, CURVE = "▁▂▃▄▅▆▇█", 60
+"""Of the line that shows the curve of the Elo, and how many at most."""
 SHOWN = 12
 """Generations in the table, the last ones."""
 STAGES = {"selfplay": "playing", "learn": "learning", "judge": "judging"}
@@ -135,7 +137,9 @@ class Screen:
 
     def _draw(self) -> None:
         if self.console.is_terminal:
-            self._live.update(Group(generations_table(self.history), self._bars, self._left()))
+            self._live.update(
+                Group(generations_table(self.history), elo_line(self.history), self._bars, self._left())
+            )
 
     def _left(self) -> str:
         """Time left, as the generations of this start have gone."""
@@ -148,6 +152,8 @@ class Screen:
 
 def generations_table(history: list[dict[str, Any]]) -> Table:
     """The last generations, one a line."""
+    from ckai.rl.summary import elo_curve
+
     table = Table(box=None, pad_edge=False)
     for title in (
         "gen",
@@ -159,16 +165,15 @@ def generations_table(history: list[dict[str, Any]]) -> Table:
         "policy",
         "value",
         "q to z",
+        "calibration",
         "match",
         "Elo",
     ):
         table.add_column(title, justify="right", no_wrap=True)
-    elo = 0.0
     lines = []
-    for measured in history:
+    for measured, elo in zip(history, elo_curve(history), strict=True):
         played, learned, match = measured["selfplay"], measured["learn"], measured["match"]
-        if measured["accepted"]:
-            elo += match.get("elo", 0.0)
+        calibration = learned.get("heldout_value_calibration_error")
         lines.append(
             (
                 str(measured["generation"]),
@@ -180,6 +185,7 @@ def generations_table(history: list[dict[str, Any]]) -> Table:
                 f"{learned['train_policy_loss']:.3f}",
                 f"{learned['train_value_loss']:.3f}",
                 "" if played["q_z_mse"] is None else f"{played['q_z_mse']:.3f}",
+                "" if calibration is None else f"{calibration:.3f}",
                 f"{match['score']:.0%}" + ("" if measured["accepted"] else " no") if match["games"] else "",
                 f"{elo:+.0f}" if match["games"] else "",
             )
@@ -187,6 +193,18 @@ def generations_table(history: list[dict[str, Any]]) -> Table:
     for line in lines[-SHOWN:]:
         table.add_row(*line)
     return table
+
+
+def elo_line(history: list[dict[str, Any]]) -> str:
+    """The curve of the matches in one line, the last generations; empty where there were no matches."""
+    from ckai.rl.summary import elo_curve
+
+    curve = [0.0, *elo_curve(history)][-CURVE:]
+    if not any(curve):
+        return ""
+    low, high = min(curve), max(curve)
+    steps = [round((elo - low) / max(high - low, 1.0) * (len(BARS) - 1)) for elo in curve]
+    return f"Elo {low:+.0f} to {high:+.0f}  {''.join(BARS[step] for step in steps)}"
 
 
 def go(run: "Run", generations: int, evaluator: str, as_json: bool) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from ckai.models.runs import flat_settings
 from ckai.rl.config import RunConfig
 from ckai.rl.run import Run, RunError
+from ckai.rl.summary import elo_curve
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,6 @@ def _summary(run: Run) -> RunSummary:
     history = run.history()
     stages = [measured[name] for measured in history for name in ("selfplay", "learn", "match")]
     matches = [measured["match"] for measured in history if measured["match"]["games"]]
-    taken = [match["elo"] for match in matches if match["accepted"] and "elo" in match]
     settings, defaults = (flat_settings(asdict(config)) for config in (run.config, RunConfig()))
     return RunSummary(
         path=run.folder,
@@ -54,7 +54,7 @@ def _summary(run: Run) -> RunSummary:
         generations=len(history),
         games=sum(measured["selfplay"]["games"] for measured in history),
         accepted=sum(bool(measured["accepted"]) for measured in history),
-        elo=sum(taken) if matches else None,
+        elo=elo_curve(history)[-1] if matches else None,
         seconds=sum(float(stage.get("seconds", 0.0)) for stage in stages),
         last=history[-1] if history else {},
     )

@@ -1,6 +1,6 @@
 """What there is to say of the games of a generation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,19 @@ def describe(table: Any, seconds: float, evaluations: int) -> dict[str, Any]:
         "seconds": round(seconds, 3),
         "evaluations_per_second": round(evaluations / max(seconds, 1e-9), 1),
     }
+
+
+def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:
+    """Elo after each generation above the first network, as the matches of those taken add up.
+
+    Each step has the error of its match, and they add up too: a curve to watch, no proof.
+    """
+    total, curve = 0.0, []
+    for measured in history:
+        if measured["accepted"]:
+            total += measured["match"].get("elo", 0.0)
+        curve.append(total)
+    return curve
 
 
 def first_scores(table: Any) -> dict[int, float]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ckai.game.files import whole_file, write_whole
+from ckai.rl.summary import elo_curve
 
 COLUMNS = {
     "generation": ("generation",),
@@ -26,6 +27,7 @@ COLUMNS = {
     "train_value_loss": ("learn", "train_value_loss"),
     "heldout_policy_loss": ("learn", "heldout_policy_loss_legal"),
     "heldout_value_mse": ("learn", "heldout_value_mse"),
+    "value_calibration_error": ("learn", "heldout_value_calibration_error"),
     "learn_seconds": ("learn", "seconds"),
     "match_games": ("match", "games"),
     "match_wins": ("match", "wins"),
@@ -33,9 +35,10 @@ COLUMNS = {
     "match_losses": ("match", "losses"),
     "match_score": ("match", "score"),
     "match_elo": ("match", "elo"),
+    "elo": ("elo",),
     "accepted": ("accepted",),
 }
-"""Column of the CSV -> where it stands in a generation's `done.json`."""
+"""Column of the CSV -> where it stands in a generation's `done.json`; elo: see `elo_curve`."""
 
 
 def flatten(measured: dict[str, Any]) -> dict[str, Any]:
@@ -51,7 +54,10 @@ def flatten(measured: dict[str, Any]) -> dict[str, Any]:
 
 def write_views(folder: Path, history: list[dict[str, Any]]) -> None:
     """Write metrics.csv, metrics.png and the TensorBoard log of a run."""
-    rows = [flatten(measured) for measured in history]
+    rows = [
+        flatten(measured | {"elo": round(elo, 1)})
+        for measured, elo in zip(history, elo_curve(history), strict=True)
+    ]
     text = io.StringIO()
     writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
     writer.writeheader()
@@ -65,15 +71,15 @@ def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
     from matplotlib.figure import Figure  # no pyplot: no screen is needed and nothing is kept
 
     x = [row["generation"] for row in rows]
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    axes = figure.subplots(2, 2)
+    figure = Figure(figsize=(15, 7), layout="constrained")
+    axes = figure.subplots(2, 3)
 
     def line(axis: Any, column: str, label: str, **style: Any) -> None:
         points = [(g, row[column]) for g, row in zip(x, rows, strict=True) if row[column] is not None]
         if points:
             axis.plot(*zip(*points, strict=True), marker="o", label=label, **style)
 
-    match, losses, results, length = axes.flat
+    match, curve, losses, results, length, calibration = axes.flat
     line(match, "match_score", "new against old")
     match.axhline(0.5, color="grey", linewidth=0.8)
     match.set(title="Match of each new network", ylabel="share of the points", ylim=(0, 1))
@@ -82,6 +88,9 @@ def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
             match.annotate(
                 "refused", (g, row["match_score"]), textcoords="offset points", xytext=(0, -14), ha="center"
             )
+    line(curve, "elo", "sum of the matches")
+    curve.axhline(0, color="grey", linewidth=0.8)
+    curve.set(title="Elo above the first network", ylabel="Elo")
     line(losses, "train_policy_loss", "policy, training")
     line(losses, "heldout_policy_loss", "policy, held out", linestyle="--")
     line(losses, "train_value_loss", "value, training")
@@ -98,6 +107,8 @@ def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
     results.set(title="Results of self-play", ylabel="share of the games", ylim=(0, 1))
     line(length, "plies_mean", "plies")
     length.set(title="Length of a game", ylabel="plies, mean")
+    line(calibration, "value_calibration_error", "held-out rows")
+    calibration.set(title="Calibration of the value", ylabel="distance from the mean result", ylim=(0, None))
     for axis in axes.flat:
         axis.set_xlabel("generation")
         axis.xaxis.get_major_locator().set_params(integer=True)

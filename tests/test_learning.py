@@ -1,11 +1,12 @@
 """What a generation learns from, the rules by which a network is taken, and what the screen says."""
 
+import csv
 import json
 from dataclasses import replace
 
 import pytest
 
-from ckai.cli.watching import describe, estimate, generations_table
+from ckai.cli.watching import CURVE, describe, elo_line, estimate, generations_table
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.rl.compare import find_selfplay
@@ -17,6 +18,7 @@ from ckai.rl.players import Player
 from ckai.rl.run import Run
 from ckai.rl.selfplay import SelfPlayConfig
 from ckai.rl.starts import StartConfig
+from ckai.rl.summary import elo_curve
 
 
 def test_a_window_that_grows():
@@ -128,6 +130,10 @@ def test_a_run_with_all_of_it(tmp_path, ckai):
     assert history[2]["learn"]["rows"] < sum(measured["selfplay"]["rows"] for measured in history)
     assert "Elo" in [column.header for column in generations_table(history).columns]
     assert generations_table(history).row_count == 3
+    curve = elo_curve(history)
+    assert curve[-1] == pytest.approx(sum(measured["match"]["elo"] for measured in history))
+    with (run.folder / "metrics.csv").open() as file:
+        assert [float(row["elo"]) for row in csv.DictReader(file)] == pytest.approx(curve, abs=0.06)
     assert "generation 3: 4 games" in describe(history[2])
     # Beside others.
     Run.create(tmp_path / "other", network, RunConfig())
@@ -144,6 +150,17 @@ def test_a_run_with_all_of_it(tmp_path, ckai):
     assert "other" in out
     assert "positions=average" in out.replace("\n", "")
     assert len(json.loads(ckai("runs", tmp_path, "--json")[1])["selfplay"]) == 2
+
+
+def test_the_curve_of_the_matches_in_one_line():
+    def measured(elo, accepted=True):
+        return {"accepted": accepted, "match": {"games": 10, "elo": elo}}
+
+    history = [measured(70.0), measured(-30.0, accepted=False), measured(70.0)]
+    assert elo_curve(history) == [70, 70, 140]
+    assert elo_line(history) == "Elo +0 to +140  ▁▅▅█"
+    assert elo_line([]) == elo_line([{"accepted": True, "match": {"games": 0}}]) == ""
+    assert len(elo_line(history * 40).split()[-1]) == CURVE
 
 
 def test_what_a_generation_will_take_is_said():
