@@ -3,8 +3,8 @@
     python benchmarks/row_targets.py runs/run-001 --first 5 --last 8
 
 The games of some generations of a run, learned by the network that played the first of them with one rule for
-w after the other; the same rows, steps and order each time. What counts is how well the value says the results
-of games that were held out.
+w after the other; the same rows, steps and order each time. What counts is how well the value says the
+results of games that were held out.
 """
 
 import json

@@ -25,8 +25,8 @@ NAMES = (AUTO, *BACKENDS, "cpu")
 """What `--evaluator` takes; cpu is another name of torch."""
 EXACT = 1e-4
 """Bound of a float32 backend against torch in float32, on probabilities of legal moves and on values."""
-ROUGH = 0.02
-"""Bound of a bfloat16 backend."""
+ROUGH = 0.05
+"""Bound of a bfloat16 backend: trained networks come to 0.02, with a mean of 0.001 to 0.008."""
 SECONDS = 0.1
 """Least time that a candidate is measured."""
 

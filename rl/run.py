@@ -132,7 +132,9 @@ class Run(RunFolder):
             if report.chosen != prefer:
                 rates = [trial.rate for trial in report.trials if trial.backend == report.chosen]
                 told = {"backend": report.chosen, "rate": max(rates, default=0.0), "found": str(report)}
-                write_whole(kept, json.dumps(told) + "\n")
+                if prefer is None:
+                    # If it does not suit a later network, the one that does is for that network only.
+                    write_whole(kept, json.dumps(told) + "\n")
                 watch(Event(n, "selfplay", 0, self.config.games, {"evaluator": str(report)}))
 
         groups = config.group_count
