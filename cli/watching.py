@@ -72,12 +72,13 @@ class Screen:
         self._lock = threading.Lock()
         self._ceiling = run.ceiling
         self._begun, self._over = time.monotonic(), len(self.history)
-        self._live = Live(console=self.console, transient=True, refresh_per_second=4)
+        self._live = Live(
+            console=self.console, get_renderable=self._render, transient=True, refresh_per_second=4
+        )
 
     def __enter__(self) -> "Screen":
         if self.console.is_terminal:
             self._live.start()
-            self._draw()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -100,25 +101,27 @@ class Screen:
         elif "warning" in event.info:
             self.say(f"warning: {event.info['warning']}")
         elif event.stage == "done":
+            self._forget(event.generation)
             self.history.append(event.info)
             self.say(describe(event.info))
-            self._draw()
         else:
             self._update(event)
 
     def _update(self, event: Any) -> None:
         generation, task = self._tasks.get(event.stage, (0, None))
         if generation != event.generation:
-            # A generation is in one stage at a time, and no two are in the same.
-            for stage, (other, bar) in list(self._tasks.items()):
-                if other == event.generation or stage == event.stage:
-                    self._bars.remove_task(bar)
-                    del self._tasks[stage]
+            self._forget(event.generation)
             text = f"generation {event.generation} {STAGES[event.stage]:8}"
             task = self._bars.add_task(text, total=event.total, note="")
             self._tasks[event.stage] = (event.generation, task)
         self._bars.update(task, completed=event.done, note=self._note(event.info))
-        self._draw()
+
+    def _forget(self, generation: int) -> None:
+        """Remove the bar of a generation: it is in one stage at a time, and no two are in the same."""
+        for stage, (other, bar) in list(self._tasks.items()):
+            if other == generation:
+                self._bars.remove_task(bar)
+                del self._tasks[stage]
 
     def _note(self, info: dict[str, Any]) -> str:
         rate = info.get("evaluations_per_second")
@@ -135,11 +138,8 @@ class Screen:
             return f"policy {info['train_policy_loss']:.3f} value {info['train_value_loss']:.3f}"
         return ""
 
-    def _draw(self) -> None:
-        if self.console.is_terminal:
-            self._live.update(
-                Group(generations_table(self.history), elo_line(self.history), self._bars, self._left())
-            )
+    def _render(self) -> Group:
+        return Group(generations_table(self.history), elo_line(self.history), self._bars, self._left())
 
     def _left(self) -> str:
         """Time left, as the generations of this start have gone."""
