@@ -149,9 +149,9 @@ class RunConfig:
     def usual(cls, game: str) -> "RunConfig":
         """The defaults for a game.
 
-        Games of stones are short: there is less to learn from, and more steps go over it. They know no
-        endgames, and take every new network: between players that play nearly perfectly no match can tell the
-        better one.
+        Games of stones are short: there is less to learn from, and more steps go over it, over the few
+        positions of tic-tac-toe most. They know no endgames, and take every new network: between players that
+        play nearly perfectly no match can tell the better one.
 
         Raises:
             ValueError: no such game.
@@ -161,7 +161,7 @@ class RunConfig:
         return cls(
             game=game,
             selfplay=SelfPlayConfig(tables=0, temperature_plies=8),
-            learn=LearnConfig(batch_size=128, lr=2e-3, epochs=4),
+            learn=LearnConfig(batch_size=128, lr=2e-3, epochs=4 if game == "tictactoe" else 1),
             gate=GateConfig(rule="none"),
         )
 

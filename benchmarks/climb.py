@@ -1,0 +1,97 @@
+"""How runs climb, side by side: ratings of their generations over the hours.
+
+    python benchmarks/climb.py runs/expert runs/nothing --every 4 -o climb.png
+
+All chosen generations of all runs meet each other at equal visits. The hours are those that a run's own
+numbers say it has played, learned and judged. Results are kept beside the plot: a second call plays only what
+is missing.
+"""
+
+import json
+import os
+from itertools import combinations
+from pathlib import Path
+
+import click
+from matplotlib.figure import Figure
+
+from ckai.game.files import whole_file, write_whole
+from ckai.rl.contestants import load_contestant
+from ckai.rl.match import play_match
+from ckai.rl.openings import draw_openings
+from ckai.rl.run import Run
+from ckai.rl.tournament import Rating, ratings
+
+
+def chosen_generations(run: Run, every: int) -> list[int]:
+    """Every so many generations of a run, and the last."""
+    chosen = list(range(0, run.generations + 1, every))
+    return chosen if chosen[-1] == run.generations else [*chosen, run.generations]
+
+
+def hours(run: Run) -> list[float]:
+    """After each generation, 0 at first."""
+    total, found = 0.0, [0.0]
+    for measured in run.history():
+        total += sum(float(measured[stage].get("seconds", 0.0)) for stage in ("selfplay", "learn", "match"))
+        found.append(total / 3600)
+    return found
+
+
+def draw(path: Path, runs: list[Run], places: list[tuple[int, int]], found: list[Rating], title: str) -> None:
+    """A line for each run, with the intervals."""
+    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    axes = figure.subplots()
+    for number, run in enumerate(runs):
+        when = hours(run)
+        mine = [(g, r) for (n, g), r in zip(places, found, strict=True) if n == number]
+        x, y = [when[g] for g, _ in mine], [r.elo for _, r in mine]
+        errors = [[r.elo - r.low for _, r in mine], [r.high - r.elo for _, r in mine]]
+        axes.errorbar(x, y, errors, marker="o", capsize=3, label=run.folder.name)
+        for at, (generation, rating) in zip(x, mine, strict=True):
+            axes.annotate(
+                str(generation), (at, rating.elo), textcoords="offset points", xytext=(6, -12), fontsize=8
+            )
+    axes.set(xlabel="hours", ylabel="Elo, 95 %", title=title)
+    axes.grid(alpha=0.3)
+    axes.legend()
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=130)
+
+
+@click.command()
+@click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--every", default=4, show_default=True, help="Generations between two that are rated.")
+@click.option("--games", default=60, show_default=True, help="Of each match; even.")
+@click.option("--sims", default=100, show_default=True, help="Visits a move, without endgame tables.")
+@click.option("--evaluator", default="torch", show_default=True)
+@click.option("-o", "--output", default=Path("climb.png"), show_default=True, type=click.Path(path_type=Path))
+def main(folders: tuple[Path, ...], every: int, games: int, sims: int, evaluator: str, output: Path) -> None:
+    """Play what is missing, print the ratings and draw them."""
+    runs = [Run.open(folder) for folder in folders]
+    places = [(n, g) for n, run in enumerate(runs) for g in chosen_generations(run, every)]
+    names = [f"{runs[n].path(g, 'network.ckpt')}@{sims}" for n, g in places]
+    threads = os.cpu_count() or 1
+    players = [load_contestant(name, backend=evaluator, boards=games, threads=threads) for name in names]
+    kept = output.with_suffix(".json")
+    scores = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    pairs = {}
+    for i, j in combinations(range(len(players)), 2):
+        key = f"{names[i]} {names[j]} {games}"
+        if key not in scores:
+            result = play_match(players[i], players[j], draw_openings(games // 2, i), threads=threads)
+            scores[key] = result.pair_scores
+            write_whole(kept, json.dumps(scores))
+            click.echo(f"{names[i]} against {names[j]}: {result.score:.1%}", err=True)
+        pairs[i, j] = scores[key]
+    found = ratings(len(players), pairs)
+    for (n, g), rating in zip(places, found, strict=True):
+        click.echo(
+            f"{runs[n].folder.name} generation {g}: {rating.elo:+.0f} "
+            f"({rating.low:+.0f} to {rating.high:+.0f}), {hours(runs[n])[g]:.2f} h"
+        )
+    draw(output, runs, places, found, f"{sims} visits a move, {games} games a pair")
+
+
+if __name__ == "__main__":
+    main()
