@@ -171,7 +171,8 @@ def command(
         usual = replace(RunConfig.usual(network.encode.GAME), overlap=torch.cuda.is_available())
         config = apply_settings(usual, settings)
         if game and game != config.game:
-            raise RunError(f"{source}: expected a network for {game}, found one for {config.game}")
+            where = source if isinstance(source, Path) else "the new network"
+            raise RunError(f"{where}: expected a network for {game}, found one for {config.game}")
         run = Run.create(folder, source, config, expert_positions(experts, config))
     make_sure_of(run.config.selfplay.tables)
     tell_of_compiling()

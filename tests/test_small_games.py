@@ -255,6 +255,12 @@ def test_the_commands_play_small_games(tmp_path, ckai):
     code, _, err = ckai("selfplay", "--init", run / "best.ckpt", "--game", "connect4")
     assert code == 1
     assert "expected a network for connect4, found one for tictactoe" in err
+    new = ["--init", "none", "--model", "mlp", "--set", "encoding=planes"]
+    code, _, err = ckai("selfplay", "--game", "connect4", *new)
+    assert (code, err) == (
+        1,
+        "ckai: error: the new network: expected a network for connect4, found one for checkers\n",
+    )
 
 
 @pytest.mark.slow
