@@ -23,10 +23,12 @@ SHOWN = 12
 """Generations in the table, the last ones."""
 STAGES = {"selfplay": "playing", "learn": "learning", "judge": "judging"}
 
-PLIES, EVALUATIONS = 90, 0.85
-"""Of a game, and of each visit: what a run of a pretrained network had; for an estimate."""
-GAME_BYTES = 5_000
-"""Of a game's rows, headers and PDN."""
+PLIES = {"checkers": 90, "connect4": 30, "tictactoe": 7}
+"""Of a game, as runs had them; for an estimate, like what follows."""
+EVALUATIONS = 0.85
+"""Of each visit."""
+PLY_BYTES = 55
+"""Of rows, headers and PDN."""
 NETWORK_FILES = 2
 """Checkpoints that a generation leaves."""
 
@@ -41,12 +43,12 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
     """
     play = config.selfplay
     visits = play.full_share * play.sims + (1 - play.full_share) * min(play.fast_sims, play.sims)
-    games = config.games + config.gate.games
+    plies = (config.games + config.gate.games) * PLIES[config.game]
     time_of = ""
     if rate:
-        seconds = games * PLIES * visits * EVALUATIONS / rate
+        seconds = plies * visits * EVALUATIONS / rate
         time_of = f"about {time_text(seconds)} of play, "
-    disk = (games * GAME_BYTES + NETWORK_FILES * network_bytes) / 2**20
+    disk = (plies * PLY_BYTES + NETWORK_FILES * network_bytes) / 2**20
     return (
         f"a generation takes {time_of}{play.memory() / 2**20:.0f} MiB for the trees, {disk:.0f} MiB of disk"
     )
