@@ -46,7 +46,9 @@ class Group:
             share = config.cache_positions // config.group_count
             self.evaluator = self.cache = CachedEvaluator(evaluator, max(WAYS, share), kind.bare)
         trees = min(-(-config.in_flight // config.group_count), len(numbers))
-        self.game = kind.rules(tables, config.quiet_limit, config.repetition_limit)
+        self.game = kind.rules(
+            tables, quiet_limit=config.quiet_limit, repetition_limit=config.repetition_limit
+        )
         self.truth = tables if config.at_tables == "label" else None
         self.forest = plant(trees, config.tree_nodes, config.leaves, self.game.BYTES, config.quiet_limit + 2)
         self.records = make_records(trees, config.max_plies)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ckai.datasets.schema import CHECKERS as CHECKERS_NAME
 from ckai.datasets.schema import selfplay_schema
-from ckai.game import QUIET_LIMIT, REPETITION_LIMIT, Game, Position
+from ckai.game import Game, Position
 from ckai.game.tables import Tables
 from ckai.rl.checkers import Checkers, pack, quiet_of, unpack
 from ckai.rl.connect4 import Connect4
@@ -34,13 +34,8 @@ class Kind(ABC):
     name: str
     bare: Any
 
-    def rules(
-        self,
-        tables: Tables | None = None,
-        quiet_limit: int = QUIET_LIMIT,
-        repetition_limit: int = REPETITION_LIMIT,
-    ) -> Any:
-        """The rules for the search; the settings are those of checkers."""
+    def rules(self, tables: Tables | None = None, **limits: int) -> Any:
+        """The rules for the search; `limits` are `quiet_limit` and `repetition_limit` of checkers."""
         return self.bare
 
     @property
@@ -72,14 +67,9 @@ class CheckersKind(Kind):
     name = CHECKERS_NAME
     bare = Checkers()
 
-    def rules(
-        self,
-        tables: Tables | None = None,
-        quiet_limit: int = QUIET_LIMIT,
-        repetition_limit: int = REPETITION_LIMIT,
-    ) -> Any:
+    def rules(self, tables: Tables | None = None, **limits: int) -> Any:
         """See `Kind.rules`."""
-        return Checkers(quiet_limit, repetition_limit).knowing(tables)
+        return Checkers(**limits).knowing(tables)
 
     def position(self, state: State | None = None) -> Position:
         """See `Kind.position`."""
