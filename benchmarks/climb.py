@@ -9,7 +9,7 @@ is missing.
 
 import json
 import os
-from itertools import combinations
+from itertools import accumulate, combinations
 from pathlib import Path
 
 import click
@@ -20,22 +20,13 @@ from ckai.rl.contestants import load_contestant
 from ckai.rl.match import play_match
 from ckai.rl.openings import draw_openings
 from ckai.rl.run import Run
-from ckai.rl.tournament import Rating, ratings
-
-
-def chosen_generations(run: Run, every: int) -> list[int]:
-    """Every so many generations of a run, and the last."""
-    chosen = list(range(0, run.generations + 1, every))
-    return chosen if chosen[-1] == run.generations else [*chosen, run.generations]
+from ckai.rl.summary import seconds_of
+from ckai.rl.tournament import Rating, ratings, thinned
 
 
 def hours(run: Run) -> list[float]:
     """After each generation, 0 at first."""
-    total, found = 0.0, [0.0]
-    for measured in run.history():
-        total += sum(float(measured[stage].get("seconds", 0.0)) for stage in ("selfplay", "learn", "match"))
-        found.append(total / 3600)
-    return found
+    return [seconds / 3600 for seconds in accumulate(map(seconds_of, run.history()), initial=0.0)]
 
 
 def draw(path: Path, runs: list[Run], places: list[tuple[int, int]], found: list[Rating], title: str) -> None:
@@ -69,7 +60,7 @@ def draw(path: Path, runs: list[Run], places: list[tuple[int, int]], found: list
 def main(folders: tuple[Path, ...], every: int, games: int, sims: int, evaluator: str, output: Path) -> None:
     """Play what is missing, print the ratings and draw them."""
     runs = [Run.open(folder) for folder in folders]
-    places = [(n, g) for n, run in enumerate(runs) for g in chosen_generations(run, every)]
+    places = [(n, g) for n, run in enumerate(runs) for g in thinned(range(run.generations + 1), every)]
     names = [f"{runs[n].path(g, 'network.ckpt')}@{sims}" for n, g in places]
     threads = os.cpu_count() or 1
     players = [load_contestant(name, backend=evaluator, boards=games, threads=threads) for name in names]
@@ -85,10 +76,11 @@ def main(folders: tuple[Path, ...], every: int, games: int, sims: int, evaluator
             click.echo(f"{names[i]} against {names[j]}: {result.score:.1%}", err=True)
         pairs[i, j] = scores[key]
     found = ratings(len(players), pairs)
+    when = [hours(run) for run in runs]
     for (n, g), rating in zip(places, found, strict=True):
         click.echo(
             f"{runs[n].folder.name} generation {g}: {rating.elo:+.0f} "
-            f"({rating.low:+.0f} to {rating.high:+.0f}), {hours(runs[n])[g]:.2f} h"
+            f"({rating.low:+.0f} to {rating.high:+.0f}), {when[n][g]:.2f} h"
         )
     draw(output, runs, places, found, f"{sims} visits a move, {games} games a pair")
 

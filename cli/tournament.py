@@ -87,14 +87,13 @@ def command(
 
 def expand(players: tuple[str, ...], every: int, sims: int) -> list[str]:
     """Names of players; a run folder alone becomes the networks of its generations."""
+    from ckai.rl.tournament import thinned
+
     names = []
     for text in players:
         networks = sorted(Path(text).glob("gen_*/network.ckpt")) if Path(text).is_dir() else []
         if networks:
-            chosen = networks[::every]
-            if chosen[-1] != networks[-1]:
-                chosen.append(networks[-1])
-            names += [f"{path}@{sims}" for path in chosen]
+            names += [f"{path}@{sims}" for path in thinned(networks, every)]
         else:
             names.append(text)
     return list(dict.fromkeys(names))

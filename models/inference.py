@@ -153,7 +153,7 @@ class TorchEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`; without output arrays the result is torch's own memory."""
-        check_boards(boards, out_logits, out_values, self.network.encode)
+        check_boards(boards, out_logits, out_values, *sizes_of(self.network.encode))
         with torch.inference_mode():
             rows = torch.from_numpy(widen(boards, self.network.encode))
             logits, values = self._rows(rows.to(self.device, non_blocking=True))
@@ -163,18 +163,23 @@ class TorchEvaluator:
         """Nothing to give back."""
 
 
+def sizes_of(encoding: Encoding) -> tuple[int, int]:
+    """Bytes of a position and labels of the game that it encodes."""
+    return encoding.position_bytes, encoding.MOVES
+
+
 def check_boards(
     boards: Boards,
     out_logits: Floats | None = None,
     out_values: Floats | None = None,
-    encoding: Encoding | None = None,
+    width: int = POSITION_BYTES,
+    labels: int = LABELS,
 ) -> None:
-    """Refuse arrays that do not fit together, or the encoding; None: one of checkers.
+    """Refuse arrays that do not fit together, or the game: bytes of a position and labels.
 
     Raises:
         ValueError: wrong shape or type, with the expected and the found one.
     """
-    width, labels = (encoding.position_bytes, encoding.MOVES) if encoding else (POSITION_BYTES, LABELS)
     if boards.dtype != np.int8 or boards.ndim != 2 or boards.shape[1] != width:
         raise ValueError(f"expected boards int8 [B, {width}], found {boards.dtype} {list(boards.shape)}")
     size = len(boards)

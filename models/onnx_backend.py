@@ -15,6 +15,7 @@ from ckai.models.inference import (
     exact_copy,
     give_arrays,
     import_extra,
+    sizes_of,
     widen,
 )
 from ckai.models.registry import Network
@@ -52,7 +53,7 @@ class OnnxRuntimeEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`."""
-        check_boards(boards, out_logits, out_values, self._encoding)
+        check_boards(boards, out_logits, out_values, *sizes_of(self._encoding))
         logits, values = give_arrays(len(boards), out_logits, out_values, self._encoding.MOVES)
         if len(boards):
             rows = np.ascontiguousarray(widen(boards, self._encoding))

@@ -14,6 +14,7 @@ from ckai.models.inference import (
     exact_copy,
     give_arrays,
     import_extra,
+    sizes_of,
     widen,
 )
 from ckai.models.registry import Network
@@ -71,7 +72,7 @@ class OpenVINOEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`."""
-        check_boards(boards, out_logits, out_values, self._encoding)
+        check_boards(boards, out_logits, out_values, *sizes_of(self._encoding))
         size = len(boards)
         logits, values = give_arrays(size, out_logits, out_values, self._encoding.MOVES)
         if not size:

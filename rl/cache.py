@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from ckai.game.squares import LABELS
-from ckai.models.inference import POSITION_BYTES, Boards, Evaluator, Floats, give_arrays
+from ckai.models.inference import POSITION_BYTES, Boards, Evaluator, Floats, check_boards, give_arrays
 from ckai.rl.checkers import Checkers
 
 WAYS = 4
@@ -102,6 +102,7 @@ class CachedEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `ckai.models.inference.Evaluator.evaluate`."""
+        check_boards(boards, out_logits, out_values, self.bytes, self.labels)
         n = len(boards)
         logits, values = give_arrays(n, out_logits, out_values, self.labels)
         padded = np.zeros((n, 8 * self._keys.shape[1]), np.int8)

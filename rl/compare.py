@@ -7,7 +7,7 @@ from typing import Any
 from ckai.models.runs import flat_settings
 from ckai.rl.config import RunConfig
 from ckai.rl.run import Run, RunError
-from ckai.rl.summary import elo_curve
+from ckai.rl.summary import elo_curve, seconds_of
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,6 @@ def find_selfplay(folder: Path) -> list[RunSummary]:
 
 def _summary(run: Run) -> RunSummary:
     history = run.history()
-    stages = [measured[name] for measured in history for name in ("selfplay", "learn", "match")]
     matches = [measured["match"] for measured in history if measured["match"]["games"]]
     settings, defaults = (flat_settings(asdict(config)) for config in (run.config, RunConfig()))
     return RunSummary(
@@ -55,6 +54,6 @@ def _summary(run: Run) -> RunSummary:
         games=sum(measured["selfplay"]["games"] for measured in history),
         accepted=sum(bool(measured["accepted"]) for measured in history),
         elo=elo_curve(history)[-1] if matches else None,
-        seconds=sum(float(stage.get("seconds", 0.0)) for stage in stages),
+        seconds=sum(map(seconds_of, history)),
         last=history[-1] if history else {},
     )

@@ -150,7 +150,7 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
         generation: that played them.
     """
     games = sorted(games, key=lambda game: game.number)
-    kind = games[0].kind
+    kind, schema = games[0].kind, games[0].kind.schema
     rows = np.concatenate([game.rows for game in games])
     counts = np.concatenate([game.counts for game in games])
     lengths = [len(game.rows) for game in games]
@@ -192,8 +192,7 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
         "surprise": pa.array(np.ascontiguousarray(rows["surprise"])),
     }
     return pa.Table.from_arrays(
-        [columns[name].cast(kind.schema.field(name).type) for name in kind.schema.names],
-        schema=kind.schema,
+        [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
     )
 
 

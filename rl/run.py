@@ -47,6 +47,7 @@ from ckai.rl.selfplay import Progress, play_games
 from ckai.rl.shards import RunError, ShardWriter, merge, read_shards, write_table
 from ckai.rl.starts import Starts
 from ckai.rl.summary import describe, endings, first_scores
+from ckai.rl.threads import running
 from ckai.rl.unfinished import load_unfinished
 from ckai.rl.views import write_views
 
@@ -90,16 +91,8 @@ class Run(RunFolder):
             except BaseException as error:
                 errors.append(error)
 
-        thread = threading.Thread(target=work, name=f"generation {n}")
-        thread.start()
-        try:
+        with running([threading.Thread(target=work, name=f"generation {n}")], stop):
             yield
-            while thread.is_alive():
-                thread.join(0.2)  # wakes up for Ctrl-C
-        except BaseException:
-            stop.set()
-            thread.join()
-            raise
         if errors:
             raise errors[0]
 
@@ -167,7 +160,8 @@ class Run(RunFolder):
             progress = Progress(games=len(pdn), rows=sum(table.num_rows for table in tables))
             for line in damaged:
                 watch(Event(n, "selfplay", len(pdn), self.config.games, {"warning": line}))
-            seconds = self._play_missing(n, numbers, progress, watch, backend, stop)
+            pool = self._pool(n, watch, backend)
+            seconds = self._play_missing(n, numbers, pool, progress, watch, backend, stop)
             if stop is not None and stop.is_set():
                 return {}
             tables, pdn, damaged = read_shards(shards)
@@ -181,7 +175,6 @@ class Run(RunFolder):
             write_table(table, rows_path)
             evaluations = progress.evaluations
             told = describe(table, seconds, evaluations) | endings(table, pdn.values(), self.config.selfplay)
-            pool = self._pool(n)
             if pool.generations:
                 told["pool"] = pool.tally(first_scores(table))
             write_whole(summary, json.dumps(told) + "\n")
@@ -201,19 +194,18 @@ class Run(RunFolder):
                 raise RunError(f"{path}: expected positions of expert games, found {error}") from error
         return Starts(self.config.start, seed_stream(self.config.seed, n, 3), experts, self.kind)
 
-    def _pool(self, n: int, backend: str | None = None, watch: Watch | None = None) -> Pool:
-        """The rivals of generation `n`; without a backend only their seats."""
+    def _pool(self, n: int, watch: Watch, backend: str) -> Pool:
+        """The rivals of generation `n`."""
         config, seed = self.config.pool, seed_stream(self.config.seed, n, 4)
         rivals = draw_rivals(config, self.history()[: self._known(n)], seed)
-        judges = []
-        if backend is not None and watch is not None:
-            judges = [self._load(n, self.path(g, "network.ckpt"), watch, backend) for g in rivals]
+        judges = [self._load(n, self.path(g, "network.ckpt"), watch, backend) for g in rivals]
         return Pool(config, seed, rivals, judges)
 
     def _play_missing(
         self,
         n: int,
         numbers: list[int],
+        pool: Pool,
         progress: Progress,
         watch: Watch,
         backend: str,
@@ -221,7 +213,6 @@ class Run(RunFolder):
     ) -> float:
         self.path(n).mkdir(exist_ok=True)
         player = self._load(n, self.path(self._known(n), "network.ckpt"), watch, backend)
-        pool = self._pool(n, backend, watch)
         writer = ShardWriter(self.path(n, "shards"), n)
         unfinished, damaged = load_unfinished(sorted(self.path(n, "shards").glob("*.npz")))
         for line in damaged:

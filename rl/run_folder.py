@@ -51,23 +51,20 @@ class RunFolder:
             raise RunError(
                 f"{folder}: expected positions for {config.start.experts:.0%} of the games, found none"
             )
-        checkpoint = load_checkpoint(init) if isinstance(init, Path) else None
-        network = checkpoint.network() if checkpoint else init
-        if isinstance(network, Network) and config.game != network.encode.GAME:
+        metrics, info = {}, {"init": "none"}
+        if isinstance(init, Path):
+            checkpoint = load_checkpoint(init)
+            network, metrics = checkpoint.network(), checkpoint.metrics
+            info = {**checkpoint.info, "init": str(init)}
+        else:
+            network = init
+        if config.game != network.encode.GAME:
             raise RunError(
                 f"{folder}: expected a network for {config.game}, found one for {network.encode.GAME}"
             )
         first = folder / "gen_0000"
         first.mkdir(parents=True, exist_ok=True)
-        if checkpoint is not None:
-            save_checkpoint(
-                first / "network.ckpt",
-                checkpoint.network(),
-                metrics=checkpoint.metrics,
-                info={**checkpoint.info, "init": str(init)},
-            )
-        elif isinstance(init, Network):
-            save_checkpoint(first / "network.ckpt", init, info={"init": "none"})
+        save_checkpoint(first / "network.ckpt", network, metrics=metrics, info=info)
         if experts:
             write_whole(first / EXPERTS, "".join(f"{position.fen}\n" for position in experts))
         # The settings come last: a folder with them is a run.

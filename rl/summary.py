@@ -34,6 +34,11 @@ def describe(table: Any, seconds: float, evaluations: int) -> dict[str, Any]:
     }
 
 
+def seconds_of(measured: dict[str, Any]) -> float:
+    """Time that a generation took: play, learning and match."""
+    return sum(float(measured[stage].get("seconds", 0.0)) for stage in ("selfplay", "learn", "match"))
+
+
 def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:
     """Elo after each generation above the first network, as the matches of those taken add up.
 

@@ -9,13 +9,14 @@ games (Efron 1979).
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ckai.rl.ratings import MOST_ELO, Z95, PairStatistics
 
+T = TypeVar("T")
 Floats = NDArray[np.float64]
 PairScores = Mapping[tuple[int, int], Sequence[float]]
 """For players i < j the score of i in each pair of games, [0, 1]."""
@@ -87,6 +88,12 @@ def fit(players: int, pairs: PairScores) -> Floats:
         strength = new
     elo: Floats = np.clip(400 * np.log10(strength), -MOST_ELO, MOST_ELO)
     return elo
+
+
+def thinned(items: Sequence[T], every: int) -> list[T]:
+    """Every so many of the items, and the last."""
+    chosen = list(items[::every])
+    return chosen if (len(items) - 1) % every == 0 else [*chosen, items[-1]]
 
 
 def cross_table(players: int, pairs: PairScores) -> Floats:

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from ckai.cli.networks import GAMES
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError
@@ -236,7 +237,7 @@ def test_the_game_of_players_is_that_of_their_network(tmp_path):
     save_checkpoint(path, network("connect4"))
     assert game_of(["rollout@10", f"{path}@5"]) == "connect4"
     assert game_of(["rollout@10", "random"]) is None
-    assert set(KINDS) == {"checkers", "tictactoe", "connect4"}
+    assert set(KINDS) == {"checkers", "tictactoe", "connect4"} == set(GAMES)
 
 
 def test_the_commands_play_small_games(tmp_path, ckai):
