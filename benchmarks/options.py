@@ -2,9 +2,10 @@
 
     python benchmarks/options.py pretrained.ckpt -o folder --compare targets
 
-Runs that differ in one option alone: the target of the value, the search, or how is learned. The visits of
-the search variants are set so that all ask the network about as often. Each run's last network then plays the
-one they all began with. Runs are kept in the folder; a second call goes on where the first was stopped.
+Runs that differ in one option alone: the target of the value, the search, how is learned, or the gate. The
+visits of the search variants, and the games of those with matches, are set so that all ask the network about
+as often. Each run's last network then plays the one they all began with. Runs are kept in the folder; a
+second call goes on where the first was stopped.
 """
 
 import json
@@ -43,6 +44,8 @@ COMPARED: dict[str, dict[str, Options]] = {
         "gumbel": {"root_rule": "gumbel"},
         # A quarter of the searches has 2.3 times the visits, the others 0.56 times.
         "playout cap": {"full_share": 0.25, "sims": 2.32, "fast_sims": 0.56},
+        "gumbel, values a quarter": {"root_rule": "gumbel", "gumbel_scale": 0.25},
+        "gumbel, values a twentieth": {"root_rule": "gumbel", "gumbel_scale": 0.05},
     },
     "learning": {
         "as it is": {},
@@ -53,8 +56,13 @@ COMPARED: dict[str, dict[str, Options]] = {
         "label by the tables": {"at_tables": "label"},
         "play on at the tables": {"at_tables": "play"},
     },
+    "gate": {
+        "every network is taken": {},
+        "55 % of the points": {"games": 0.75, "gate_games": 0.25, "gate_score": 0.55},
+        "half of the points": {"games": 0.75, "gate_games": 0.25, "gate_score": 0.5},
+    },
 }
-"""What is compared -> options of `ckai selfplay` by name; visits are shares of `--sims`."""
+"""What is compared -> options of `ckai selfplay` by name; visits and games are shares of those given."""
 
 
 def one_run(folder: Path, init: Path, config: RunConfig, generations: int, backend: str) -> Path:
@@ -133,7 +141,11 @@ def main(
                 gate=GateConfig(games=0),
             )
             visits = {key: round(options[key] * sims) for key in ("sims", "fast_sims") if key in options}
-            config = apply_settings(usual, options | visits)
+            # A match has an even number of games.
+            counts = {
+                key: 2 * round(options[key] * games / 2) for key in ("games", "gate_games") if key in options
+            }
+            config = apply_settings(usual, options | visits | counts)
             folder = output / f"{number}-{seed}"
             network = one_run(folder, init, config, generations, evaluator)
             kept = folder / "judged.json"

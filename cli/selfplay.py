@@ -43,6 +43,7 @@ from ckai.datasets import POSITIONS
 @click.option(
     "--root-rule", type=click.Choice(["puct", "forced", "gumbel"]), help="Of the search.  [default: puct]"
 )
+@click.option("--gumbel-scale", type=float, help="Trust of gumbel in values against priors.  [default: 1.0]")
 @click.option("--full-share", type=float, help="Share of full searches (playout cap).  [default: 1.0]")
 @click.option("--fast-sims", type=click.IntRange(1), help="Visits of the other searches.  [default: 20]")
 @click.option("--cache-positions", type=click.IntRange(0), help="Evaluations remembered.  [default: 0]")

@@ -14,7 +14,7 @@ from ckai.rl import game_api
 from ckai.rl.batch import fetch_paths, gather, scatter
 from ckai.rl.forest import LOSS, NONE, TERMINAL, WIN
 from ckai.rl.rng import uniform
-from ckai.rl.select import GUMBEL, gumbel_choice, policy_target, surprise_of
+from ckai.rl.select import GUMBEL, gumbel_choice, improved_policy, policy_target, surprise_of
 from ckai.rl.tree import MOST_LEGAL, PROOF_VALUE, choose, keep_subtree, reset, tree_of
 
 IDLE, PLAYING, FINISHED = 0, 1, 2
@@ -189,10 +189,14 @@ def pick_edge(tree, puct, rules, ply):
 
 
 @njit(cache=True, nogil=True)
-def root_value(tree):
+def root_value(tree, puct):
     """What the search thinks of the root, [-1, 1] for the side to move."""
     root = tree.nodes[0]
-    return PROOF_VALUE[root.proof] if root.proof != NONE else root.total / max(1, root.visits)
+    if root.proof != NONE:
+        return PROOF_VALUE[root.proof]
+    if puct.root_rule == GUMBEL:
+        return improved_policy(tree, puct, np.empty(root.count))
+    return root.total / max(1, root.visits)
 
 
 @njit(cache=True, nogil=True)
@@ -206,7 +210,7 @@ def write_row(tree, r, t, puct, chosen):
     row = r.rows[t, here.rows]
     row.state[0] = root.state[0]
     row.state[1] = root.state[1]
-    row.q = root_value(tree)
+    row.q = root_value(tree, puct)
     row.ply = here.ply
     row.hop = here.hop
     row.first = here.counts
@@ -240,7 +244,7 @@ def play_move(game, f, r, t, puct, rules):
         rules.resign > 0.0
         and here.rows > 0
         and here.hop == 0
-        and np.float32(root_value(tree)) <= -rules.resign
+        and np.float32(root_value(tree, puct)) <= -rules.resign
     ):
         if not here.played_out:
             here.result = -1 if here.side == 0 else 1

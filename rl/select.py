@@ -15,7 +15,8 @@ away again from the policy target.
 
 GUMBEL plans at the root by sequential halving over the `considered` edges of the highest Gumbel score
 (Danihelka et al. 2022, "Policy improvement by planning with Gumbel"), with completed Q values; below the
-root PUCT goes on. It wants a fresh tree for every move.
+root PUCT goes on. It wants a fresh tree for every move. Halving looks at weak moves as often as at good ones,
+so the root's value is that of the improved policy, not the mean of all visits.
 """
 
 from typing import NamedTuple
@@ -143,10 +144,11 @@ def considered_visits(simulation, considered, simulations):
 
 @njit(cache=True, nogil=True)
 def completed_values(tree, puct, out):
-    """Fill `out` with sigma(completed Q) of the root's edges.
+    """Fill `out` with the completed Q of the root's edges, [-1, 1]; return the factor of sigma.
 
-    An edge without visits has the mixed value of the paper (appendix D): the network's value of the root and
-    the mean of the visited edges, weighted by their priors.
+    sigma(q) is the factor times q, but for a constant. An edge without visits has the mixed value of the
+    paper (appendix D): the network's value of the root and the mean of the visited edges, weighted by their
+    priors.
     """
     first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
     visits, most = 0, 0
@@ -174,7 +176,8 @@ def completed_values(tree, puct, out):
             q = 0.0
         elif edge.visits > 0:
             q = edge.total / edge.visits
-        out[i] = (puct.c_visit + most) * puct.c_scale * (q + 1.0) / 2.0
+        out[i] = q
+    return (puct.c_visit + most) * puct.c_scale / 2.0
 
 
 @njit(cache=True, nogil=True)
@@ -193,15 +196,15 @@ def halving_edge(tree, puct):
 def best_score(tree, puct, wanted):
     """The root edge with the best noise + log prior + sigma(Q), those with `wanted` visits before others."""
     first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
-    sigma = np.empty(count)
-    completed_values(tree, puct, sigma)
+    q = np.empty(count)
+    factor = completed_values(tree, puct, q)
     best, best_fits, top = -1, False, -np.inf
     for i in range(count):
         edge = tree.edges[first + i]
         if edge.proof == LOSS:
             continue
         fits = edge.visits + edge.in_flight == wanted
-        score = edge.noise + np.log(max(edge.prior, 1e-30)) + sigma[i]
+        score = edge.noise + np.log(max(edge.prior, 1e-30)) + factor * q[i]
         if best < 0 or (fits and not best_fits) or (fits == best_fits and score > top):
             best, best_fits, top = first + i, fits, score
     return best
@@ -215,6 +218,25 @@ def gumbel_choice(tree, puct):
         if tree.edges[e].proof != LOSS:
             most = max(most, tree.edges[e].visits)
     return best_score(tree, puct, most)
+
+
+@njit(cache=True, nogil=True)
+def improved_policy(tree, puct, out):
+    """Fill `out` with softmax(log prior + sigma(completed Q)) of the root's edges; return its value."""
+    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
+    q = np.empty(count)
+    factor = completed_values(tree, puct, q)
+    top, total, value = -np.inf, 0.0, 0.0
+    for i in range(count):
+        out[i] = np.log(max(tree.edges[first + i].prior, 1e-30)) + factor * q[i]
+        top = max(top, out[i])
+    for i in range(count):
+        out[i] = np.exp(out[i] - top)
+        total += out[i]
+    for i in range(count):
+        out[i] /= total
+        value += out[i] * q[i]
+    return value
 
 
 # --- before and after a search ---------------------------------------------------------------------
@@ -279,22 +301,15 @@ def surprise_of(tree, puct, target):
 def policy_target(tree, puct, out):
     """Fill `out` (int64, one entry a root edge) with the counts that the policy is to learn.
 
-    The visits; under FORCED without those that only the rule spent; under GUMBEL the improved policy
-    softmax(log prior + sigma(completed Q)), as counts that sum to about TARGET_UNIT.
+    The visits; under FORCED without those that only the rule spent; under GUMBEL the improved policy, as
+    counts that sum to about TARGET_UNIT.
     """
     first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
     if puct.root_rule == GUMBEL:
-        sigma = np.empty(count)
-        completed_values(tree, puct, sigma)
-        top, total = -np.inf, 0.0
+        share = np.empty(count)
+        improved_policy(tree, puct, share)
         for i in range(count):
-            sigma[i] += np.log(max(tree.edges[first + i].prior, 1e-30))
-            top = max(top, sigma[i])
-        for i in range(count):
-            sigma[i] = np.exp(sigma[i] - top)
-            total += sigma[i]
-        for i in range(count):
-            out[i] = np.int64(round(sigma[i] / total * TARGET_UNIT))
+            out[i] = np.int64(round(share[i] * TARGET_UNIT))
         return
     best, visits = 0, 0
     for i in range(count):

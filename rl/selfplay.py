@@ -53,6 +53,8 @@ class SelfPlayConfig:
     (sequential halving, completed Q values); see `ckai.rl.select`."""
     considered: int = 16
     """Moves that `gumbel` begins with."""
+    gumbel_scale: float = 1.0
+    """How much `gumbel` trusts the values against the priors: c_scale of Danihelka et al. 2022."""
     root_policy_temperature: float = 1.0
     """Exponent 1/T on the root's priors: above 1 the search looks wider."""
     c_puct: float = 4.0
@@ -89,7 +91,7 @@ class SelfPlayConfig:
             ("sims", 1), ("in_flight", 1), ("groups", 0), ("leaves", 1), ("cache_positions", 0),
             ("c_puct", 0), ("noise_epsilon", 0),
             ("temperature", 0), ("temperature_plies", 0), ("forced_sims", 1), ("max_plies", 1),
-            ("fast_sims", 1), ("considered", 1),
+            ("fast_sims", 1), ("considered", 1), ("gumbel_scale", 0),
             ("quiet_limit", 1), ("repetition_limit", 2),
         ):  # fmt: skip
             if getattr(self, name) < least:
@@ -124,6 +126,7 @@ class SelfPlayConfig:
             root_temperature=float(self.root_policy_temperature),
             root_rule=ROOT_RULES.index(self.root_rule),
             considered=self.considered,
+            c_scale=float(self.gumbel_scale),
         )
 
     @property

@@ -284,6 +284,15 @@ def test_games_by_every_root_rule(rule):
         assert all(abs(total - 65536) < 64 or total < 100 for total in sums)
 
 
+def test_gumbel_that_trusts_no_value_learns_the_priors():
+    shares = {}
+    for scale in (0.0, 1.0):
+        rows = to_table(play(4, root_rule="gumbel", sims=16, gumbel_scale=scale), 1)
+        shares[scale] = np.mean([surprise > 0.01 for surprise in rows["surprise"].to_pylist()])
+    assert shares[0.0] < 0.05  # proofs are learned all the same
+    assert shares[1.0] > 0.5
+
+
 def test_playout_cap_randomisation_teaches_only_full_searches():
     games = play(8, full_share=0.3, fast_sims=4, sims=32)
     rows = np.concatenate([g.rows for g in games])

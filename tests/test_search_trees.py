@@ -14,6 +14,7 @@ from ckai.game import Position
 from ckai.rl.checkers import Checkers, pack
 from ckai.rl.evaluators import UniformEvaluator
 from ckai.rl.forest import DRAW, LOSS, NONE, WIN
+from ckai.rl.games_played import root_value
 from ckai.rl.searcher import Searcher
 from ckai.rl.select import FORCED, GUMBEL, Puct, considered_visits, policy_target
 from ckai.rl.tree import tree_of
@@ -296,6 +297,18 @@ def test_gumbel_root_agrees_with_the_slow_twin(root: Any, sims: int, considered:
         scores = np.array(slow_search.gumbel_scores(twin, 8.0, 0.7))
         share = np.exp(scores - scores.max())
         assert np.array(target(found)) / 65536 == pytest.approx(share / share.sum(), abs=2e-4)
+
+
+def test_gumbel_root_value_is_that_of_its_policy_not_of_the_weak_moves_it_tried() -> None:
+    weak, good = -0.8, 0.4
+    root = Leaf(deep(-good), deep(-weak), deep(-weak), deep(-weak), prior=[0.25] * 4, guess=good)
+    puct = Puct(root_rule=GUMBEL, considered=4, gumbel_noise=0.0, c_scale=0.5)
+    found = search(root, 5, puct)
+    tree = tree_of(found.forest, 0)
+    assert root_value(tree, PUCT) < 0.0
+    assert root_value(tree, puct) == pytest.approx(good, abs=1e-3)
+    even = edges(found)["total"] / edges(found)["visits"]
+    assert root_value(tree, puct._replace(c_scale=0.0)) == pytest.approx(even.mean(), abs=1e-6)
 
 
 def test_gumbel_with_few_simulations_tries_the_likely_moves_once() -> None:
