@@ -41,11 +41,12 @@ COMPARED: dict[str, dict[str, Options]] = {
     "search": {
         "visits": {},
         "forced playouts": {"root_rule": "forced"},
-        "gumbel": {"root_rule": "gumbel"},
+        # Its trees begin anew with every move, so that half the visits cost as much.
+        "gumbel": {"root_rule": "gumbel", "sims": 0.5},
         # A quarter of the searches has 2.3 times the visits, the others 0.56 times.
         "playout cap": {"full_share": 0.25, "sims": 2.32, "fast_sims": 0.56},
-        "gumbel, values a quarter": {"root_rule": "gumbel", "gumbel_scale": 0.25},
-        "gumbel, values a twentieth": {"root_rule": "gumbel", "gumbel_scale": 0.05},
+        "gumbel, values a quarter": {"root_rule": "gumbel", "sims": 0.5, "gumbel_scale": 0.25},
+        "gumbel, values a twentieth": {"root_rule": "gumbel", "sims": 0.5, "gumbel_scale": 0.05},
     },
     "learning": {
         "as it is": {},
@@ -70,6 +71,12 @@ def one_run(folder: Path, init: Path, config: RunConfig, generations: int, backe
     run = Run.open(folder) if Run.exists(folder) else Run.create(folder, init, config)
     run.go(generations, lambda event: None, backend=backend)
     return run.network
+
+
+def evaluations(folder: Path) -> float:
+    """Positions that the network judged in all the self-play of a run; its matches do not count."""
+    stages = [measured["selfplay"] for measured in Run.open(folder).history()]
+    return sum(stage["evaluations_per_second"] * stage["seconds"] for stage in stages)
 
 
 def judged(path: Path, init: Path, games: int, sims: int, backend: str, tables: int) -> dict[str, Any]:
@@ -152,16 +159,18 @@ def main(
             if not kept.exists():
                 told = judged(network, init, match_games, sims, "torch", tables)
                 kept.write_text(json.dumps(told) + "\n", encoding="utf-8")
-            found[name].append(json.loads(kept.read_text(encoding="utf-8")))
+            told = json.loads(kept.read_text(encoding="utf-8"))
+            found[name].append(told | {"evaluations": evaluations(folder)})
             print(f"{name}, seed {seed}: {found[name][-1]['elo']:+.0f} Elo", file=sys.stderr, flush=True)
     draw(output / f"{compare}.png", found)
-    print(f"| {compare} | Elo, mean of the seeds ± its 95 % | each seed |")
-    print("|---|---|---|")
+    print(f"| {compare} | Elo, mean of the seeds ± its 95 % | each seed | evaluations in self-play |")
+    print("|---|---|---|---|")
     for name, runs in found.items():
         elos = [run["elo"] for run in runs]
         spread = Z95 * statistics.stdev(elos) / len(elos) ** 0.5 if len(elos) > 1 else 0.0
         each = ", ".join(f"{elo:+.0f}" for elo in elos)
-        print(f"| {name} | {statistics.mean(elos):+.0f} ± {spread:.0f} | {each} |")
+        asked = statistics.mean(run["evaluations"] for run in runs) / 1e6
+        print(f"| {name} | {statistics.mean(elos):+.0f} ± {spread:.0f} | {each} | {asked:.1f} million |")
 
 
 if __name__ == "__main__":

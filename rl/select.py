@@ -222,13 +222,20 @@ def gumbel_choice(tree, puct):
 
 @njit(cache=True, nogil=True)
 def improved_policy(tree, puct, out):
-    """Fill `out` with softmax(log prior + sigma(completed Q)) of the root's edges; return its value."""
+    """Fill `out` with softmax(log prior + sigma(completed Q)) of the root's edges; return its value.
+
+    A proven loss has no share while there is another move.
+    """
     first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
     q = np.empty(count)
     factor = completed_values(tree, puct, q)
     top, total, value = -np.inf, 0.0, 0.0
+    lost = tree.nodes[0].proof == LOSS
     for i in range(count):
-        out[i] = np.log(max(tree.edges[first + i].prior, 1e-30)) + factor * q[i]
+        edge = tree.edges[first + i]
+        out[i] = np.log(max(edge.prior, 1e-30)) + factor * q[i]
+        if edge.proof == LOSS and not lost:
+            out[i] = -np.inf
         top = max(top, out[i])
     for i in range(count):
         out[i] = np.exp(out[i] - top)
