@@ -12,6 +12,7 @@ import json
 import os
 import statistics
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,7 @@ def draw(path: Path, found: dict[str, list[dict[str, Any]]]) -> None:
             )
         mean = statistics.mean(run["elo"] for run in runs)
         axes.plot([place - 0.25, place + 0.25], [mean, mean], color="C3")
-    axes.set_xticks(range(len(found)), [name.replace(" ", "\n", 1) for name in found])
+    axes.set_xticks(range(len(found)), [textwrap.fill(name, 12) for name in found])
     axes.set_ylabel("Elo above the network at the beginning")
     axes.set_title("red: mean of the seeds")
     axes.grid(alpha=0.3, axis="y")

@@ -88,7 +88,7 @@ class PlayRules(NamedTuple):
     leaves: int = 1
     """Leaves a tree sends to the network at once."""
     temperature: float = 1.0
-    """Exponent 1/T on the visits when a move is drawn."""
+    """Exponent 1/T on the visits when a move is drawn; under GUMBEL the factor of the noise."""
     temperature_plies: int = 16
     """Plies at the full temperature; after them it halves every `temperature_halflife`."""
     temperature_halflife: float = 6.0
@@ -177,15 +177,17 @@ def draw_edge(tree, temperature):
 @njit(cache=True, nogil=True)
 def pick_edge(tree, puct, rules, ply):
     """The edge that self-play plays at this ply."""
-    if puct.root_rule == GUMBEL:
-        e = gumbel_choice(tree, puct) if tree.nodes[0].proof != WIN else -1
-        return e if e >= 0 else choose(tree)
     temperature = rules.temperature
     if ply >= rules.temperature_plies:
         temperature *= 0.5 ** ((ply - rules.temperature_plies + 1) / rules.temperature_halflife)
-    if tree.nodes[0].proof == WIN or temperature < rules.temperature_floor:
+    if temperature < rules.temperature_floor:
+        temperature = 0.0
+    if tree.nodes[0].proof == WIN:
         return choose(tree)
-    return draw_edge(tree, temperature)
+    if puct.root_rule == GUMBEL:
+        e = gumbel_choice(tree, puct, temperature)
+        return e if e >= 0 else choose(tree)
+    return draw_edge(tree, temperature) if temperature > 0.0 else choose(tree)
 
 
 @njit(cache=True, nogil=True)

@@ -189,12 +189,15 @@ def halving_edge(tree, puct):
         done += tree.edges[e].visits + tree.edges[e].in_flight
         alive += tree.edges[e].proof != LOSS
     wanted = considered_visits(done, min(puct.considered, alive), tree.info[0].wanted - 1)
-    return best_score(tree, puct, wanted)
+    return best_score(tree, puct, wanted, 1.0)
 
 
 @njit(cache=True, nogil=True)
-def best_score(tree, puct, wanted):
-    """The root edge with the best noise + log prior + sigma(Q), those with `wanted` visits before others."""
+def best_score(tree, puct, wanted, noise):
+    """The root edge with the best score, those with `wanted` visits before others.
+
+    The score is log prior + sigma(Q) + so much of the edge's Gumbel noise.
+    """
     first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
     q = np.empty(count)
     factor = completed_values(tree, puct, q)
@@ -204,20 +207,23 @@ def best_score(tree, puct, wanted):
         if edge.proof == LOSS:
             continue
         fits = edge.visits + edge.in_flight == wanted
-        score = edge.noise + np.log(max(edge.prior, 1e-30)) + factor * q[i]
+        score = noise * edge.noise + np.log(max(edge.prior, 1e-30)) + factor * q[i]
         if best < 0 or (fits and not best_fits) or (fits == best_fits and score > top):
             best, best_fits, top = first + i, fits, score
     return best
 
 
 @njit(cache=True, nogil=True)
-def gumbel_choice(tree, puct):
-    """The root edge that the search ends on: the best score among the most visited; -1 if all lose."""
+def gumbel_choice(tree, puct, temperature):
+    """The root edge that the search ends on: the best score among the most visited; -1 if all lose.
+
+    With the noise at `temperature` 1 this draws from the improved policy, with none it is the best move.
+    """
     most = 0
     for e in range(tree.nodes[0].first, tree.nodes[0].first + tree.nodes[0].count):
         if tree.edges[e].proof != LOSS:
             most = max(most, tree.edges[e].visits)
-    return best_score(tree, puct, most)
+    return best_score(tree, puct, most, temperature)
 
 
 @njit(cache=True, nogil=True)

@@ -16,15 +16,23 @@ from ckai.rl.evaluators import UniformEvaluator
 from ckai.rl.forest import DRAW, LOSS, NONE, WIN
 from ckai.rl.games_played import root_value
 from ckai.rl.searcher import Searcher
-from ckai.rl.select import FORCED, GUMBEL, Puct, considered_visits, policy_target
+from ckai.rl.select import (
+    FORCED,
+    GUMBEL,
+    Puct,
+    considered_visits,
+    gumbel_choice,
+    improved_policy,
+    policy_target,
+)
 from ckai.rl.tree import tree_of
 
 PUCT = Puct(c_init=1.5)
 
 
-def search(root: Any, sims: int, puct: Puct = PUCT, leaves: int = 1) -> Searcher:
+def search(root: Any, sims: int, puct: Puct = PUCT, leaves: int = 1, seed: int = 0) -> Searcher:
     game, oracle, _ = draw(root)
-    searcher = Searcher(oracle, nodes=2000, leaves=leaves, puct=puct, game=game)
+    searcher = Searcher(oracle, nodes=2000, leaves=leaves, puct=puct, game=game, seed=seed)
     searcher.set_root(0, (0, 0))
     searcher.run(np.array([sims], np.int32))
     return searcher
@@ -310,6 +318,24 @@ def test_gumbel_root_value_is_that_of_its_policy_not_of_the_weak_moves_it_tried(
     assert root_value(tree, puct) == pytest.approx(good, abs=1e-3)
     even = edges(found)["total"] / edges(found)["visits"]
     assert root_value(tree, puct._replace(c_scale=0.0)) == pytest.approx(even.mean(), abs=1e-6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawings(), st.integers(2, 60), st.integers(0, 2**32 - 1))
+def test_gumbel_without_temperature_plays_the_best_of_the_visited(root: Any, sims: int, seed: int) -> None:
+    puct = Puct(root_rule=GUMBEL, considered=4, c_scale=0.7)
+    found = search(root, sims, puct, seed=seed)
+    alive = [e for e in edges(found) if e["proof"] != LOSS]
+    if found.root(0)["proof"] != NONE or not alive:
+        return
+    tree = tree_of(found.forest, 0)
+    share = np.empty(len(edges(found)))
+    improved_policy(tree, puct, share)
+    most = max(e["visits"] for e in alive)
+    best = max(share[i] for i, e in enumerate(edges(found)) if e["visits"] == most and e["proof"] != LOSS)
+    chosen = gumbel_choice(tree, puct, 0.0) - found.forest.nodes[0, 0]["first"]
+    assert edges(found)[chosen]["visits"] == most
+    assert share[chosen] == pytest.approx(best)
 
 
 def test_gumbel_with_few_simulations_tries_the_likely_moves_once() -> None:
