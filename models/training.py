@@ -108,6 +108,14 @@ def train(
     return keeper.last
 
 
+def take_average(network: Network, state: State) -> None:
+    """Give a network the averaged weights of its training (`TrainConfig.ema`), if it has averaged any."""
+    if state["averaged"] is not None:
+        inside = "module."
+        weights = {k.removeprefix(inside): v for k, v in state["averaged"].items() if k.startswith(inside)}
+        network.load_state_dict(weights)
+
+
 def _trainer(device: torch.device, precision: Any, **settings: Any) -> pl.Trainer:
     """Lightning's trainer without its own files, bars and tips."""
     return pl.Trainer(

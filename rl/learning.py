@@ -7,7 +7,7 @@ from typing import Any
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
-from ckai.models.training import train
+from ckai.models.training import take_average, train
 from ckai.rl.config import LearnConfig
 from ckai.rl.events import Event, Watch
 
@@ -130,6 +130,7 @@ def learn(
             Event(generation, "learn", p.epoch * p.batches + p.batch, p.epochs * p.batches, dict(p.report))
         ),
     )
+    take_average(network, final)
     last = {k: float(v) for k, v in final["history"][-1].items()}
     measured = {"rows": data.train_rows, "heldout_rows": data.heldout_rows, **last}
     save_checkpoint(candidate, network, metrics=measured, info=info)

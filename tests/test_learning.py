@@ -4,16 +4,21 @@ import csv
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
+import torch
+from make_rows import random_games, with_search, write
+from torch.optim.swa_utils import AveragedModel
 
 from ckai.cli.watching import CURVE, describe, elo_line, estimate, generations_table
-from ckai.models.checkpoint import save_checkpoint
+from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
+from ckai.models.training import take_average
 from ckai.rl.compare import find_selfplay
 from ckai.rl.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.evaluators import UniformEvaluator
 from ckai.rl.judging import judge
-from ckai.rl.learning import window_of
+from ckai.rl.learning import learn, window_of
 from ckai.rl.players import Player
 from ckai.rl.run import Run
 from ckai.rl.selfplay import SelfPlayConfig
@@ -40,6 +45,50 @@ def test_no_row_is_learned_more_often_than_allowed(epochs, reuse):
             assert 0 < weight <= 1
             uses[g] += epochs * weight
     assert all(uses[g] == pytest.approx(reuse) for g in range(1, 20))
+
+
+def learned(folder, **settings):
+    """Weights after learning one generation of 8 random games."""
+    folder.mkdir()
+    torch.manual_seed(0)
+    save_checkpoint(folder / "old.ckpt", build("cnn2x2", {"channels": 2, "hidden": 4}))
+    rows = with_search(random_games(8))
+    surprises = np.random.default_rng(1).exponential(size=len(rows))
+    rows = [row | {"surprise": float(s)} for row, s in zip(rows, surprises, strict=True)]
+    learn(
+        folder / "old.ckpt", [write(folder / "rows.parquet", rows)], (1.0,), folder / "new.ckpt",
+        LearnConfig(**({"batch_size": 32, "lr": 0.01} | settings)),
+        generation=1, games=8, seed=1, split_seed=1, game="checkers", run="r", watch=lambda event: None,
+    )  # fmt: skip
+    return load_checkpoint(folder / "new.ckpt").network().state_dict()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ema": 0.9}, {"positions": "average"}, {"positions": "distinct"}, {"surprise": 0.9}, {"epochs": 1},
+        {"batch_size": 64}, {"lr": 0.001}, {"weight_decay": 0.9}, {"value_weight": 3.0}, {"q_weight": 0.1},
+        {"q_first": 0.1}, {"mask_illegal": False},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_every_setting_of_learning_changes_what_is_learned(tmp_path, settings):
+    usual, other = learned(tmp_path / "usual"), learned(tmp_path / "other", **settings)
+    assert any(not torch.equal(usual[name], other[name]) for name in usual)
+
+
+def test_learning_twice_is_the_same(tmp_path):
+    once, again = learned(tmp_path / "once"), learned(tmp_path / "again")
+    assert all(torch.equal(once[name], again[name]) for name in once)
+
+
+def test_the_average_of_a_training_is_taken_from_its_state():
+    network, other = (build("cnn2x2", {"channels": 2, "hidden": 4}) for _ in range(2))
+    averaged = AveragedModel(other, use_buffers=True).state_dict()
+    assert any(not torch.equal(a, b) for a, b in zip(network.parameters(), other.parameters(), strict=True))
+    take_average(network, {"averaged": None})
+    take_average(network, {"averaged": averaged})
+    assert all(torch.equal(a, b) for a, b in zip(network.parameters(), other.parameters(), strict=True))
 
 
 @pytest.mark.parametrize(
