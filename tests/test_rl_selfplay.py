@@ -284,6 +284,41 @@ def test_games_by_every_root_rule(rule):
         assert all(abs(total - 65536) < 64 or total < 100 for total in sums)
 
 
+@pytest.mark.parametrize(
+    ("usual", "settings"),
+    [
+        ({}, {"sims": 12}),
+        ({"full_share": 0.5}, {"full_share": 0.2}),
+        ({"full_share": 0.5}, {"fast_sims": 5}),
+        ({}, {"leaves": 4}),
+        ({}, {"root_rule": "forced"}),
+        ({"root_rule": "gumbel"}, {"considered": 3}),
+        ({"root_rule": "gumbel"}, {"gumbel_scale": 0.01}),
+        ({"root_rule": "gumbel"}, {"temperature_plies": 0}),
+        ({}, {"root_policy_temperature": 2.0}),
+        ({}, {"c_puct": 1.0}),
+        ({}, {"fpu_reduction": 0.5}),
+        ({}, {"noise_alpha": 0.1}),
+        ({}, {"noise_epsilon": 0.0}),
+        ({}, {"temperature": 0.5}),
+        ({}, {"temperature_plies": 0}),
+        ({}, {"temperature_halflife": 1.0}),
+        ({}, {"forced_sims": 10}),
+        ({}, {"max_plies": 20}),
+        ({}, {"resign": 0.2}),
+        ({"resign": 0.2}, {"resign_played_out": 1.0}),
+        ({}, {"quiet_limit": 8}),
+        ({"temperature": 0.0, "tables": 0}, {"repetition_limit": 2}),
+        ({}, {"tables": 0}),
+        ({}, {"at_tables": "play"}),
+        ({"at_tables": "play", "quiet_limit": 8}, {"at_tables": "label"}),
+    ],
+    ids=str,
+)
+def test_every_setting_of_play_changes_the_games(usual, settings):
+    assert not to_table(play(**usual), 1).equals(to_table(play(**usual | settings), 1))
+
+
 def test_gumbel_that_trusts_no_value_learns_the_priors():
     shares = {}
     for scale in (0.0, 1.0):
