@@ -122,6 +122,13 @@ from ckai.datasets import POSITIONS
     help="Play a generation while the one before is learned, or one after the other.  [default: overlap "
     "where there is a GPU]",
 )
+@click.option(
+    "--setting",
+    "others",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Any other setting by its name in the config.json of a run, such as learn.batch_size=256.",
+)
 @click.option("--seed", type=click.IntRange(0), help="Of everything random.  [default: 0]")
 @click.option(
     "--evaluator",
@@ -140,6 +147,7 @@ def command(
     model: str | None,
     pairs: tuple[str, ...],
     experts: Path | None,
+    others: tuple[str, ...],
     as_json: bool,
     **given: Any,
 ) -> None:
@@ -160,7 +168,7 @@ def command(
     folder = folder or fresh_folder()
     if Run.exists(folder):
         run = Run.open(folder)
-        wanted = apply_settings(run.config, settings | ({"game": game} if game else {}))
+        wanted = apply_settings(run.config, settings | ({"game": game} if game else {})).changed(others)
         if wanted != run.config:
             what = _first_difference(run.config.to_dict(), wanted.to_dict())
             raise RunError(
@@ -170,7 +178,7 @@ def command(
         source = first_network(init, game, model, pairs, given["seed"] or 0)
         network = load_checkpoint(source).network() if isinstance(source, Path) else source
         usual = replace(RunConfig.usual(network.encode.GAME), overlap=torch.cuda.is_available())
-        config = apply_settings(usual, settings)
+        config = apply_settings(usual, settings).changed(others)
         if game and game != config.game:
             where = source if isinstance(source, Path) else "the new network"
             raise RunError(f"{where}: expected a network for {game}, found one for {config.game}")

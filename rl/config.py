@@ -1,7 +1,9 @@
 """Settings of a run of self-play, small and typed; a run keeps them in its `config.json`."""
 
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from typing import Any, TypeVar
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from ckai.datasets import POSITIONS
 from ckai.rl.kinds import kind_of
@@ -174,19 +176,52 @@ class RunConfig:
         """The settings that `to_dict` gave.
 
         Raises:
-            ValueError: an unknown setting or a value out of range, named.
+            ValueError: an unknown setting, a value of another type or out of range, named.
         """
         return _build(cls, data, "")
+
+    def changed(self, pairs: Sequence[str]) -> "RunConfig":
+        """The same but for some settings, each given as a text such as `learn.batch_size=256`.
+
+        Raises:
+            ValueError: as `from_dict`, or no such text.
+        """
+        data = self.to_dict()
+        for pair in pairs:
+            name, equals, text = pair.partition("=")
+            *parts, last = name.split(".")
+            place: Any = data
+            for part in parts:
+                place = place.setdefault(part, {}) if isinstance(place, dict) else None
+            if not equals or not isinstance(place, dict):
+                raise ValueError(f"expected a setting such as learn.batch_size=256, found {pair!r}")
+            try:
+                place[last] = json.loads(text)
+            except json.JSONDecodeError:
+                place[last] = text
+        return RunConfig.from_dict(data)
 
 
 def _build(cls: type[T], data: Any, path: str) -> T:
     if not isinstance(data, dict):
         raise ValueError(f"expected settings{path and f' for {path}'}, found {type(data).__name__}")
-    parts: dict[str, Any] = {f.name: f.type for f in fields(cls)}  # type: ignore[arg-type]
+    parts = get_type_hints(cls)
     values = {}
     for name, value in data.items():
         if name not in parts:
             raise ValueError(f"unknown setting {path}{name}; expected one of {', '.join(sorted(parts))}")
         kind = parts[name]
-        values[name] = _build(kind, value, f"{name}.") if is_dataclass(kind) else value  # type: ignore[arg-type]
+        if is_dataclass(kind):
+            value = _build(kind, value, f"{path}{name}.")  # type: ignore[arg-type]
+        elif not _is_a(value, kind):
+            raise ValueError(f"expected {getattr(kind, '__name__', kind)} for {path}{name}, found {value!r}")
+        values[name] = value
     return cls(**values)
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    """Whether a setting read from JSON has a type such as `float` or `float | None`."""
+    kinds = get_args(kind) or (kind,)
+    if isinstance(value, bool):
+        return bool in kinds
+    return isinstance(value, kinds) or (isinstance(value, int) and float in kinds)

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -230,11 +231,50 @@ def test_a_run_needs_a_checkpoint(tmp_path):
         {"learn": {"q_weight": 2}},
         {"selfplay": {"sims": 0}},
         {"learn": 3},
+        {"learn": {"lr": "high"}},
+        {"selfplay": {"sims": 8.5}},
+        {"selfplay": {"sims": True}},
+        {"overlap": 1},
+        {"learn": {"lrate": 0.1}},
     ],
+    ids=str,
 )
 def test_wrong_settings_are_refused(wrong):
     with pytest.raises(ValueError, match="expected"):
         RunConfig.from_dict(wrong)
+
+
+def test_settings_given_as_texts():
+    pairs = ["learn.batch_size=64", "learn.q_first=0", "gate.rule=sprt", "games=7", "overlap=true"]
+    config = TINY.changed(pairs)
+    assert (config.learn.batch_size, config.learn.q_first, config.gate.rule) == (64, 0, "sprt")
+    assert (config.games, config.overlap, config.selfplay) == (7, True, TINY.selfplay)
+    assert TINY.changed([]) == TINY
+    for wrong, told in {
+        "learn.batch_size": "found 'learn.batch_size'",
+        "learn.size=3": "unknown setting learn.size",
+        "lern.size=3": "unknown setting lern",
+        "games.size=3": "found 'games.size=3'",
+        "learn.batch_size=many": "expected int for learn.batch_size, found 'many'",
+        "learn.batch_size=-1": "batch_size >= 1",
+        "learn=3": "expected settings for learn., found int",
+    }.items():
+        with pytest.raises(ValueError, match=re.escape(told)):
+            TINY.changed([wrong])
+
+
+def test_any_setting_from_the_command_line(tmp_path, network, ckai):
+    run = ("selfplay", "--init", network, "--run", tmp_path / "run", "--generations", 0)
+    status, _, err = ckai(*run, "--setting", "learn.batch_size=many")
+    assert status != 0
+    assert "expected int for learn.batch_size, found 'many'" in err
+    assert not (tmp_path / "run").exists()
+    assert ckai(*run, "--games", 5, "--setting", "learn.batch_size=64")[0] == 0
+    config = Run.open(tmp_path / "run").config
+    assert (config.learn.batch_size, config.games) == (64, 5)
+    status, _, err = ckai(*run, "--setting", "learn.batch_size=32")
+    assert status != 0
+    assert "batch_size = 64, not 32" in err
 
 
 def command(folder: Path, network: Path) -> list[str]:
