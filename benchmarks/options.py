@@ -43,7 +43,7 @@ COMPARED: dict[str, dict[str, Options]] = {
         "visits": {},
         "forced playouts": {"root_rule": "forced"},
         # Its trees begin anew with every move, so that half the visits cost as much.
-        "gumbel": {"root_rule": "gumbel", "sims": 0.5},
+        "gumbel": {"root_rule": "gumbel", "sims": 0.5, "gumbel_scale": 1.0},
         # A quarter of the searches has 2.3 times the visits, the others 0.56 times.
         "playout cap": {"full_share": 0.25, "sims": 2.32, "fast_sims": 0.56},
         "gumbel, values a quarter": {"root_rule": "gumbel", "sims": 0.5, "gumbel_scale": 0.25},
@@ -57,11 +57,13 @@ COMPARED: dict[str, dict[str, Options]] = {
         "pool": {"pool_share": 0.2},
         "label by the tables": {"at_tables": "label"},
         "play on at the tables": {"at_tables": "play"},
+        "no tables": {"tables": 0},
     },
     "gate": {
-        "every network is taken": {},
-        "55 % of the points": {"games": 0.75, "gate_games": 0.25, "gate_score": 0.55},
-        "half of the points": {"games": 0.75, "gate_games": 0.25, "gate_score": 0.5},
+        "no match": {},
+        "55 % of the points": {"games": 0.75, "gate_games": 0.25, "gate": "score", "gate_score": 0.55},
+        "half of the points": {"games": 0.75, "gate_games": 0.25, "gate": "score", "gate_score": 0.5},
+        "a match, every network is taken": {"games": 0.75, "gate_games": 0.25, "gate": "none"},
     },
 }
 """What is compared -> options of `ckai selfplay` by name; visits and games are shares of those given."""

@@ -43,7 +43,7 @@ from ckai.datasets import POSITIONS
 @click.option(
     "--root-rule", type=click.Choice(["puct", "forced", "gumbel"]), help="Of the search.  [default: puct]"
 )
-@click.option("--gumbel-scale", type=float, help="Trust of gumbel in values against priors.  [default: 1.0]")
+@click.option("--gumbel-scale", type=float, help="Trust of gumbel in values against priors.  [default: 0.05]")
 @click.option("--full-share", type=float, help="Share of full searches (playout cap).  [default: 1.0]")
 @click.option("--fast-sims", type=click.IntRange(1), help="Visits of the other searches.  [default: 20]")
 @click.option("--cache-positions", type=click.IntRange(0), help="Evaluations remembered.  [default: 0]")
@@ -113,7 +113,7 @@ from ckai.datasets import POSITIONS
     "--gate",
     type=click.Choice(["score", "sprt", "none"]),
     help="When a new network is taken: it reaches --gate-score; a sequential test finds it better, and ends "
-    "the match; or always, and the match is only shown.  [default: score]",
+    "the match; or always, and the match is only shown.  [default: none]",
 )
 @click.option("--gate-score", type=float, help="Share of the points that it must reach.  [default: 0.55]")
 @click.option(
@@ -153,9 +153,9 @@ def command(
 ) -> None:
     """Let a network learn from games against itself.
 
-    Each generation plays games with the best network, learns from the last ones, and keeps what it learned
-    if it wins the match against the network before it. The value learns (1 - w) z + w q: z the game's
-    result, q the search's value. Stop it at any time; the same command with --run continues.
+    Each generation plays games with the newest network, learns from the last ones, and shows in a match
+    against the network before it what that brought. The value learns (1 - w) z + w q: z the game's result, q
+    the search's value. Stop it at any time; the same command with --run continues.
     """
     import torch
 

@@ -81,7 +81,7 @@ GATE_RULES = ("score", "sprt", "none")
 
 @dataclass(frozen=True, kw_only=True)
 class GateConfig:
-    """The match that a new network must pass before it replaces the old one.
+    """The match of a new network against the old one, and whether it must pass it.
 
     Raises:
         ValueError: a value out of range, named.
@@ -91,9 +91,9 @@ class GateConfig:
     """Games of the match, an even number: every opening is played with both colours. 0: no match, no gate."""
     sims: int = 0
     """Visits a move for both; 0 = those of self-play."""
-    rule: str = "score"
-    """`score`, the new network must reach the threshold; `sprt`, a sequential test must find it better, and
-    ends the match as soon as it knows; `none`, it is taken whatever the match says."""
+    rule: str = "none"
+    """`none`, the new network is taken whatever the match says, which learned fastest; `score`, it must reach
+    the threshold; `sprt`, a sequential test must find it better, and ends the match as soon as it knows."""
     threshold: float = 0.55
     """Share of the points that `score` wants."""
     elo0: float = 0.0
@@ -152,8 +152,7 @@ class RunConfig:
         """The defaults for a game.
 
         Games of stones are short: there is less to learn from, and more steps go over it, over the few
-        positions of tic-tac-toe most. They know no endgames, and take every new network: between players that
-        play nearly perfectly no match can tell the better one.
+        positions of tic-tac-toe most. They know no endgames.
 
         Raises:
             ValueError: no such game.
@@ -164,7 +163,6 @@ class RunConfig:
             game=game,
             selfplay=SelfPlayConfig(tables=0, temperature_plies=8),
             learn=LearnConfig(batch_size=128, lr=2e-3, epochs=4 if game == "tictactoe" else 1),
-            gate=GateConfig(rule="none"),
         )
 
     def to_dict(self) -> dict[str, Any]:

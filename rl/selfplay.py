@@ -53,8 +53,8 @@ class SelfPlayConfig:
     (sequential halving, completed Q values); see `ckai.rl.select`."""
     considered: int = 16
     """Moves that `gumbel` begins with."""
-    gumbel_scale: float = 1.0
-    """How much `gumbel` trusts the values against the priors: c_scale of Danihelka et al. 2022."""
+    gumbel_scale: float = 0.05
+    """How much `gumbel` trusts the values against the priors: their c_scale, which is 1 in the paper."""
     root_policy_temperature: float = 1.0
     """Exponent 1/T on the root's priors: above 1 the search looks wider."""
     c_puct: float = 4.0
