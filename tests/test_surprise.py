@@ -44,7 +44,7 @@ def play(**settings):
         {},
         {"noise_epsilon": 0.0},
         {"noise_epsilon": 0.9, "noise_alpha": 0.3},
-        {"root_rule": "gumbel"},
+        {"root_rule": "gumbel", "gumbel_scale": 1.0},
         {"full_share": 0.5},
     ],
 )
