@@ -166,7 +166,7 @@ def main(
             found[name].append(told | {"evaluations": evaluations(folder)})
             print(f"{name}, seed {seed}: {found[name][-1]['elo']:+.0f} Elo", file=sys.stderr, flush=True)
     draw(output / f"{compare}.png", found)
-    print(f"| {compare} | Elo, mean of the seeds ± 1.96 standard errors | each seed | evaluations in self-play |")
+    print(f"| {compare} | Elo, mean of the seeds ± 1.96 standard errors | each seed | evaluations |")
     print("|---|---|---|---|")
     for name, runs in found.items():
         elos = [run["elo"] for run in runs]
