@@ -76,6 +76,13 @@ def one_run(folder: Path, init: Path, config: RunConfig, generations: int, backe
     return run.network
 
 
+def counted(options: Options, sims: int, games: int) -> dict[str, int]:
+    """The visits and games of a variant in numbers; those of a match are even."""
+    visits = {key: round(options[key] * sims) for key in ("sims", "fast_sims") if key in options}
+    halves = {key: round(options[key] * games / 2) for key in ("games", "gate_games") if key in options}
+    return visits | {key: 2 * half for key, half in halves.items()}
+
+
 def evaluations(folder: Path) -> float:
     """Positions that the network judged in all the self-play of a run; its matches do not count."""
     stages = [measured["selfplay"] for measured in Run.open(folder).history()]
@@ -150,18 +157,13 @@ def main(
                 learn=LearnConfig(epochs=1, q_ramp=max(1, generations - 1)),
                 gate=GateConfig(games=0),
             )
-            visits = {key: round(options[key] * sims) for key in ("sims", "fast_sims") if key in options}
-            # A match has an even number of games.
-            counts = {
-                key: 2 * round(options[key] * games / 2) for key in ("games", "gate_games") if key in options
-            }
-            config = apply_settings(usual, options | visits | counts)
+            config = apply_settings(usual, options | counted(options, sims, games))
             folder = output / f"{number}-{seed}"
             network = one_run(folder, init, config, generations, evaluator)
             kept = folder / "judged.json"
             if not kept.exists():
-                told = judged(network, init, match_games, sims, "torch", tables)
-                kept.write_text(json.dumps(told) + "\n", encoding="utf-8")
+                result = judged(network, init, match_games, sims, "torch", tables)
+                kept.write_text(json.dumps(result) + "\n", encoding="utf-8")
             told = json.loads(kept.read_text(encoding="utf-8"))
             found[name].append(told | {"evaluations": evaluations(folder)})
             print(f"{name}, seed {seed}: {found[name][-1]['elo']:+.0f} Elo", file=sys.stderr, flush=True)

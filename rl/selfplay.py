@@ -54,7 +54,7 @@ class SelfPlayConfig:
     considered: int = 16
     """Moves that `gumbel` begins with."""
     gumbel_scale: float = 0.05
-    """How much `gumbel` trusts the values against the priors: their c_scale, which is 1 in the paper."""
+    """How much `gumbel` trusts the values against the priors: c_scale, which is 1 in the paper."""
     root_policy_temperature: float = 1.0
     """Exponent 1/T on the root's priors: above 1 the search looks wider."""
     c_puct: float = 4.0
