@@ -19,8 +19,8 @@ from typing import Any
 import click
 import torch
 
-from ckai.models.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
-from ckai.models.pretrain import pretrain
+from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
+from ckai.models.training.pretrain import pretrain
 
 SHOWN = {
     "top1_legal": "first",

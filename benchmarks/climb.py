@@ -15,13 +15,13 @@ from pathlib import Path
 import click
 from matplotlib.figure import Figure
 
-from ckai.game.files import whole_file, write_whole
-from ckai.rl.contestants import load_contestant
-from ckai.rl.match import play_match
-from ckai.rl.openings import draw_openings
-from ckai.rl.run import Run
-from ckai.rl.summary import seconds_of
-from ckai.rl.tournament import Rating, ratings, thinned
+from ckai.datasets.files import whole_file, write_whole
+from ckai.rl.loop.report import seconds_of
+from ckai.rl.loop.run import Run
+from ckai.rl.matches.match import play_match
+from ckai.rl.matches.openings import draw_openings
+from ckai.rl.matches.ratings import Rating, ratings, thinned
+from ckai.rl.matches.specs import load_contestant
 
 
 def hours(run: Run) -> list[float]:

@@ -37,9 +37,9 @@ def ckai_works() -> Works:
 
     from ckai.datasets.convert import parse_files
     from ckai.game import Position, perft
-    from ckai.rl.checkers import Checkers, pack
-    from ckai.rl.playouts import playouts
-    from ckai.rl.rollouts import RolloutSearcher
+    from ckai.rl.games.checkers import Checkers, pack
+    from ckai.rl.games.playouts import playouts
+    from ckai.rl.search.playout_search import RolloutSearcher
 
     state = pack(Position.start())
     start = np.int64(state[0]), np.int64(state[1])

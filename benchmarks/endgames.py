@@ -17,17 +17,18 @@ import click
 import numpy as np
 from numba import njit
 
-from ckai.datasets.endgames import Endgames, draw_endgames
+from ckai.datasets.tables import Tables
+from ckai.datasets.tables.index import place
+from ckai.datasets.tables.layout import Class
+from ckai.datasets.tables.rows import Endgames, draw_endgames
+from ckai.datasets.tables.solve import DRAWN
 from ckai.game import Game, Position
-from ckai.game.tables import Tables
-from ckai.game.tables.index import place
-from ckai.game.tables.layout import Class
-from ckai.game.tables.solve import DRAWN
-from ckai.rl import Engine, game_api
-from ckai.rl.checkers import Checkers, pack
-from ckai.rl.evaluators import load_evaluator
-from ckai.rl.match import play_match, random_openings
-from ckai.rl.players import Player
+from ckai.rl import Engine
+from ckai.rl.evaluators.loading import load_evaluator
+from ckai.rl.games import contract as game_api
+from ckai.rl.games.checkers import Checkers, pack
+from ckai.rl.matches.match import play_match, random_openings
+from ckai.rl.matches.players import Player
 
 SIMS = 100
 

@@ -96,9 +96,11 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    spec = importlib.util.spec_from_file_location("test_convert", ROOT / "tests" / "test_convert.py")
+    spec = importlib.util.spec_from_file_location(
+        "test_convert", ROOT / "tests" / "datasets" / "test_convert.py"
+    )
     if spec is None or spec.loader is None:
-        sys.exit("expected tests/test_convert.py beside this script")
+        sys.exit("expected tests/datasets/test_convert.py beside this script")
     checks = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(checks)
 

@@ -19,10 +19,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from ckai.models.checkpoint import load_checkpoint
-from ckai.rl.config import MOST_GAMES
-from ckai.rl.run import Run
-from ckai.rl.shards import read_shards
-from ckai.rl.unfinished import load_unfinished
+from ckai.rl.loop.config import MOST_GAMES
+from ckai.rl.loop.run import Run
+from ckai.rl.selfplay.shards import read_shards
+from ckai.rl.selfplay.snapshots import load_unfinished
 
 
 def main() -> None:

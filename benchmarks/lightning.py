@@ -1,5 +1,4 @@
-"""What Lightning costs: epochs of `ckai.models.training.train` and of a bare loop over the same batches,
-in turn.
+"""What Lightning costs: epochs of `train` and of a bare loop over the same batches, in turn.
 
     python benchmarks/lightning.py rows.parquet
 
@@ -15,10 +14,11 @@ import click
 import torch
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.models.config import TrainConfig
-from ckai.models.lit import planes_of, policy_loss, value_loss
-from ckai.models.registry import Network, build
-from ckai.models.training import train
+from ckai.models.layers.network import Network
+from ckai.models.registry import build
+from ckai.models.training.config import TrainConfig
+from ckai.models.training.lightning_module import planes_of, policy_loss, value_loss
+from ckai.models.training.trainer import train
 
 
 def lightning_epoch(network: Network, data: RowsDataModule, precision: str) -> float:

@@ -20,16 +20,16 @@ import click
 from matplotlib.figure import Figure
 
 from ckai.cli.selfplay import apply_settings
-from ckai.game.files import whole_file
-from ckai.game.tables import Tables
-from ckai.rl.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.evaluators import load_evaluator
-from ckai.rl.match import play_match
-from ckai.rl.openings import draw_openings
-from ckai.rl.players import Player
-from ckai.rl.ratings import Z95
-from ckai.rl.run import Run
-from ckai.rl.selfplay import SelfPlayConfig
+from ckai.datasets.files import whole_file
+from ckai.datasets.tables import Tables
+from ckai.rl.evaluators.loading import load_evaluator
+from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.run import Run
+from ckai.rl.matches.elo import Z95
+from ckai.rl.matches.match import play_match
+from ckai.rl.matches.openings import draw_openings
+from ckai.rl.matches.players import Player
+from ckai.rl.selfplay.config import SelfPlayConfig
 
 Options = dict[str, Any]
 COMPARED: dict[str, dict[str, Options]] = {

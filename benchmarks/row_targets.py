@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.models import lit
 from ckai.models.checkpoint import load_network
-from ckai.models.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
-from ckai.models.training import train
+from ckai.models.training import lightning_module as lit
+from ckai.models.training.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
+from ckai.models.training.trainer import train
 
 Rule = Callable[[dict[str, Tensor]], Tensor | float]
 RULES: dict[str, Rule] = {

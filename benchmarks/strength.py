@@ -17,10 +17,10 @@ from typing import Any
 import click
 
 from ckai.models.checkpoint import load_checkpoint
-from ckai.models.evaluate import speeds
-from ckai.rl.evaluators import load_evaluator
-from ckai.rl.match import MatchResult, play_match, random_openings
-from ckai.rl.players import Player
+from ckai.models.evaluation.evaluate import speeds
+from ckai.rl.evaluators.loading import load_evaluator
+from ckai.rl.matches.match import MatchResult, play_match, random_openings
+from ckai.rl.matches.players import Player
 
 BARE = 2
 """Visits of a search that plays the first move of the policy: the root, and that move."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.common import json_option, print_json, talk, tell_of_compiling
+from ckai.cli.shared.output import json_option, print_json, talk, tell_of_compiling
 
 PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "search", "training")
 
@@ -48,9 +48,10 @@ def command(
 
     from ckai.models.checkpoint import load_network, save_checkpoint
     from ckai.models.registry import build, parse_settings
-    from ckai.rl import bench, bench_search
-    from ckai.rl.evaluators import load_evaluator
-    from ckai.rl.selfplay import SelfPlayConfig
+    from ckai.rl.bench import rules as bench
+    from ckai.rl.bench import search as bench_search
+    from ckai.rl.evaluators.loading import load_evaluator
+    from ckai.rl.selfplay.config import SelfPlayConfig
 
     tell_of_compiling()
     wanted = parts or PARTS

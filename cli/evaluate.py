@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import click
 
-from ckai.cli.endgames import chosen_tables
+from ckai.cli.shared.tables import chosen_tables
 
 
 @click.command("evaluate")
@@ -63,10 +63,10 @@ def command(
     The data are split by game as they were when the network was trained. Shares are from 0 to 1; "unseen"
     positions are those that the training side of the data does not hold.
     """
-    from ckai.cli.training import groups_table, metrics_table
+    from ckai.cli.shared.training import groups_table, metrics_table
     from ckai.datasets.reader import newest_dataset
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.models.evaluate import ARTICLE, evaluate_checkpoint, speeds
+    from ckai.models.evaluation.evaluate import ARTICLE, evaluate_checkpoint, speeds
 
     loaded = load_checkpoint(checkpoint)
     truth = _against_tables(loaded.network(), tables) if tables else None
@@ -125,7 +125,7 @@ def command(
 
 
 def _against_tables(network: Any, pieces: int) -> dict[str, Any]:
-    from ckai.models.endgames import measure_endgames
+    from ckai.models.evaluation.endgames import measure_endgames
 
     tables = chosen_tables(str(pieces))
     assert tables is not None
@@ -154,7 +154,7 @@ def truth_table(truth: dict[str, Any]) -> str:
 
 
 def _draw(folder: Path, loaded: Any, breakdown: dict[str, Any]) -> None:
-    from ckai.models.plots import plot_calibration, plot_filters
+    from ckai.models.evaluation.plots import plot_calibration, plot_filters
 
     folder.mkdir(parents=True, exist_ok=True)
     plot_calibration(folder / "calibration.png", breakdown, f"{loaded.architecture}, {loaded.path}")

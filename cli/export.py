@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ckai.cli.common import json_option, print_json
+from ckai.cli.shared.output import json_option, print_json
 
 FORMATS = ("onnx", "openvino", "torchscript")
 
@@ -28,7 +28,7 @@ def command(checkpoint: Path, to: str, output: Path | None, as_json: bool) -> No
     and -3 the other's, 0 empty), the index of the piece that must go on (-1: none), and the quiet count.
     """
     from ckai.models.checkpoint import load_network
-    from ckai.models.export import SUFFIXES, export_network
+    from ckai.models.inference.export import SUFFIXES, export_network
 
     path = output or checkpoint.with_suffix(SUFFIXES[to])
     found = export_network(load_network(checkpoint), path, to)

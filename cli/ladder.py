@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from ckai.cli.arena import EVEN, Arena, arena_options
-from ckai.cli.common import json_option, print_json, talk
+from ckai.cli.shared.arena import EVEN, Arena, arena_options
+from ckai.cli.shared.output import json_option, print_json, talk
 
 FIRST, LAST = 10, 20_480
 LEAST_SCORE = 0.05
@@ -46,8 +46,9 @@ def command(
     The number that comes out is the playouts a move at which both would score the same. PLAYERS are named as
     in `ckai match`.
     """
-    from ckai.rl.plots import plot_ladder
-    from ckai.rl.tournament import ladder_rating, plain
+    from ckai.rl.matches.ladder import ladder_rating
+    from ckai.rl.matches.plots import plot_ladder
+    from ckai.rl.matches.ratings import plain
 
     if first > last:
         raise click.BadParameter(f"expected at most --last {last}, found {first}", param_hint="--first")

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.arena import EVEN, Arena, arena_options
-from ckai.cli.common import json_option, print_json, talk
+from ckai.cli.shared.arena import EVEN, Arena, arena_options
+from ckai.cli.shared.output import json_option, print_json, talk
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ckai.rl.match import MatchResult
-    from ckai.rl.ratings import Sprt
+    from ckai.rl.matches.match import MatchResult
+    from ckai.rl.matches.sprt import Sprt
 
 
 @click.command("match")
@@ -57,7 +57,7 @@ def command(
       random            any legal move
       perfect           the true value, in tic-tac-toe
     """
-    from ckai.rl.ratings import Sprt
+    from ckai.rl.matches.sprt import Sprt
 
     test = Sprt(*sprt) if sprt else None
     if test is not None and test.elo0 >= test.elo1:
@@ -90,7 +90,7 @@ def result_table(result: "MatchResult", a: str, b: str) -> "Table":
     """The match so far as a table; `better`: the chance that the row is the better player."""
     from rich.table import Table
 
-    from ckai.rl.plots import short
+    from ckai.rl.matches.plots import short
 
     table = Table(box=None, pad_edge=False)
     for title in ("", "won", "drawn", "lost", "score", "Elo, 95 %", "better"):
@@ -111,7 +111,7 @@ class _Screen:
     def __init__(self, a: str, b: str, games: int, test: "Sprt | None") -> None:
         from rich.live import Live
 
-        from ckai.rl.match import MatchResult
+        from ckai.rl.matches.match import MatchResult
 
         self.names, self.games, self.test = (a, b), games, test
         self.result = MatchResult()
@@ -158,7 +158,7 @@ class _Games:
 
     def add(self, game: Any) -> None:
         """Write a game."""
-        from ckai.rl.as_pdn import match_game_pdn
+        from ckai.rl.matches.pdn import match_game_pdn
 
         if self._file is not None:
             self._file.write(match_game_pdn(game, *self.names))

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.common import json_option, tell_of_compiling
+from ckai.cli.shared.output import json_option, tell_of_compiling
 
 
 @click.command("parse")
@@ -97,7 +97,7 @@ class _Bar:
                 return
             from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-            from ckai.cli.common import talk
+            from ckai.cli.shared.output import talk
 
             self._bar = Progress(
                 TextColumn("reading"),

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.common import json_option, print_json, tell_of_compiling
+from ckai.cli.shared.output import json_option, print_json, tell_of_compiling
 
 
 @click.command("perft")

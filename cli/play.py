@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ckai.cli.common import tell_of_compiling
-from ckai.cli.endgames import chosen_tables, tables_option
-from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS, NO_NETWORK
+from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, NO_NETWORK
+from ckai.cli.shared.output import tell_of_compiling
+from ckai.cli.shared.tables import chosen_tables, tables_option
 
 if TYPE_CHECKING:
     from ckai.rl import Engine
@@ -77,11 +77,11 @@ def command(
     resigning. The game is saved after every move, so it can be broken off at any time. Values are from -1,
     lost, to +1, won, for the side that is named.
     """
-    from ckai.cli.networks import network_file, newest_network
-    from ckai.cli.opponent import Opponent
-    from ckai.cli.record import Record
-    from ckai.cli.session import SIDES, Session
-    from ckai.cli.table import Table, make_console
+    from ckai.cli.shared.networks import network_file, newest_network
+    from ckai.cli.terminal.opponent import Opponent
+    from ckai.cli.terminal.record import Record
+    from ckai.cli.terminal.session import SIDES, Session
+    from ckai.cli.terminal.table import Table, make_console
     from ckai.game import Game, Position
 
     tell_of_compiling()

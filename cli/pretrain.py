@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from ckai.datasets import POSITIONS
-from ckai.models.config import (
+from ckai.models.networks import shipped
+from ckai.models.training.config import (
     OPTIMIZERS,
     PRECISIONS,
     SCHEDULES,
@@ -16,8 +17,7 @@ from ckai.models.config import (
     PretrainConfig,
     TrainConfig,
 )
-from ckai.models.networks import shipped
-from ckai.models.presets import PRESETS
+from ckai.models.training.presets import PRESETS
 
 _TRAIN = TrainConfig()
 _PRE = PretrainConfig()
@@ -167,10 +167,10 @@ def command(
     """
     import torch
 
-    from ckai.cli.training import TrainingBar, metrics_table
+    from ckai.cli.shared.training import TrainingBar, metrics_table
     from ckai.datasets.reader import newest_dataset
-    from ckai.models.pretrain import pretrain, run_folder, trial_run
     from ckai.models.registry import ModelError, parse_settings
+    from ckai.models.training.pretrain import pretrain, run_folder, trial_run
 
     if threads:
         torch.set_num_threads(threads)
@@ -245,8 +245,8 @@ def _config(model: str, settings: dict[str, Any], o: dict[str, Any]) -> Pretrain
 
 
 def _find_lr(files: list[Path], output: Path, config: PretrainConfig, memory_mb: int, as_json: bool) -> None:
-    from ckai.cli.common import talk
-    from ckai.models.find_lr import find_lr, plot_search
+    from ckai.cli.shared.output import talk
+    from ckai.models.training.find_lr import find_lr, plot_search
 
     talk().print(f"{config.model} on {', '.join(map(str, files))}: trying learning rates ...")
     found = find_lr(files, config, memory_mb=memory_mb)

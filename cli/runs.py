@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.common import json_option, print_json
+from ckai.cli.shared.output import json_option, print_json
 
 _SORTS = {
     "name": None,
@@ -34,8 +34,8 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
     Trainings are shown at their best epoch on held-out games. Elo of a run is the sum of its matches, new
     network against old.
     """
-    from ckai.models.runs import find_runs, plot_runs
-    from ckai.rl.compare import find_selfplay
+    from ckai.models.training.runs import find_runs, plot_runs
+    from ckai.rl.loop.runs import find_selfplay
 
     runs, selfplay = find_runs(folder), find_selfplay(folder)
     key = _SORTS[sort]

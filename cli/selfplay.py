@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from ckai.cli.common import tell_of_compiling
-from ckai.cli.endgames import make_sure_of
-from ckai.cli.networks import EVALUATOR_HELP, EVALUATORS, GAMES
+from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, GAMES
+from ckai.cli.shared.output import tell_of_compiling
+from ckai.cli.shared.tables import make_sure_of
 from ckai.datasets import POSITIONS
 
 
@@ -159,10 +159,11 @@ def command(
     """
     import torch
 
-    from ckai.cli.watching import go
+    from ckai.cli.shared.watching import go
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.rl.config import RunConfig
-    from ckai.rl.run import Run, RunError, fresh_folder
+    from ckai.rl.loop.config import RunConfig
+    from ckai.rl.loop.folder import RunError, fresh_folder
+    from ckai.rl.loop.run import Run
 
     settings = {name: value for name, value in given.items() if value is not None}
     folder = folder or fresh_folder()
@@ -199,7 +200,7 @@ def first_network(
     import torch
 
     from ckai.models.registry import build, parse_settings
-    from ckai.rl.run import RunError
+    from ckai.rl.loop.folder import RunError
 
     if init == Path("none"):
         torch.manual_seed(seed)
@@ -222,8 +223,8 @@ def expert_positions(path: Path | None, config: Any) -> list[Any]:
     Raises:
         RunError: a share of such games and no data, or data and no share.
     """
-    from ckai.rl.run import RunError
-    from ckai.rl.starts import draw_expert_positions
+    from ckai.rl.loop.folder import RunError
+    from ckai.rl.selfplay.starts import draw_expert_positions
 
     if bool(config.start.experts) != (path is not None):
         raise RunError("expected --experts ROWS and --expert-share together, found one of them")

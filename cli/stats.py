@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.common import json_option, print_json, progress_bar
+from ckai.cli.shared.output import json_option, print_json, progress_bar
 
 if TYPE_CHECKING:
     from ckai.datasets.statistics import Headers, Statistics

@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from ckai.cli.common import json_option, print_json
-from ckai.cli.endgames import build_shown, chosen_tables
+from ckai.cli.shared.output import json_option, print_json
+from ckai.cli.shared.tables import build_shown, chosen_tables
 
 _folder = click.option(
     "--folder",
@@ -31,8 +31,8 @@ def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as
 
     A build that was stopped goes on where it was.
     """
-    from ckai.game.tables import TableError, cache_folder, table_path
-    from ckai.game.tables.file import read_header
+    from ckai.datasets.tables import TableError, cache_folder, table_path
+    from ckai.datasets.tables.file import read_header
 
     path = table_path(pieces, folder or cache_folder())
     header: dict[str, Any] | None = None
@@ -81,7 +81,7 @@ def rows(pieces: int, positions: int, seed: int, output: Path, as_json: bool) ->
     Use them beside games: `ckai pretrain --data games.parquet --data endgames.parquet --data-weight 1
     --data-weight 0.5`. One position of ten is never drawn; `ckai evaluate --tables` measures on those.
     """
-    from ckai.datasets.endgames import endgame_rows
+    from ckai.datasets.tables.rows import endgame_rows
     from ckai.datasets.writer import TableWriter
 
     tables = chosen_tables(str(pieces))
@@ -103,8 +103,8 @@ def rows(pieces: int, positions: int, seed: int, output: Path, as_json: bool) ->
 @json_option
 def probe(fen: str, folder: Path | None, jumper: int | None, as_json: bool) -> None:
     """Say what FEN is worth to the side to move, its best moves, and best play to the end."""
+    from ckai.datasets.tables import Tables
     from ckai.game import Position
-    from ckai.game.tables import Tables
 
     position = Position.from_fen(fen, jumper=jumper)
     tables = Tables.open(folder=folder)

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from ckai.cli.arena import EVEN, Arena, arena_options
-from ckai.cli.common import json_option, print_json, progress_bar
+from ckai.cli.shared.arena import EVEN, Arena, arena_options
+from ckai.cli.shared.output import json_option, print_json, progress_bar
 
 
 @click.command("tournament")
@@ -39,10 +39,10 @@ def command(
     PLAYERS are named as in `ckai match`. A run folder that is named alone stands for the networks of all its
     generations.
     """
-    from ckai.game.files import write_whole
-    from ckai.rl.as_pdn import match_pdn
-    from ckai.rl.plots import plot_tournament
-    from ckai.rl.tournament import cross_table, ratings
+    from ckai.datasets.files import write_whole
+    from ckai.rl.matches.pdn import match_pdn
+    from ckai.rl.matches.plots import plot_tournament
+    from ckai.rl.matches.ratings import cross_table, ratings
 
     names = expand(players, every, sims)
     if len(names) < 2:
@@ -87,7 +87,7 @@ def command(
 
 def expand(players: tuple[str, ...], every: int, sims: int) -> list[str]:
     """Names of players; a run folder alone becomes the networks of its generations."""
-    from ckai.rl.tournament import thinned
+    from ckai.rl.matches.ratings import thinned
 
     names = []
     for text in players:
@@ -103,7 +103,7 @@ def _show(names: list[str], found: list[Any], table: Any) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ckai.rl.plots import short
+    from ckai.rl.matches.plots import short
 
     shown = Table(box=None, pad_edge=False)
     for title in ("", "player", "Elo", "95 %", "points", "games"):

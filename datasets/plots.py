@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
+from ckai.datasets.files import whole_file
 from ckai.datasets.statistics import Statistics
-from ckai.game.files import whole_file
 from ckai.game.squares import SQUARES, file_of
 
 _MAP = colormaps["YlGnBu"]

@@ -4,24 +4,18 @@ A game is held out by a hash of its number and the seed, so the same game of the
 the same side, whatever else is in the data set, and rows of one game never on both.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ckai.datasets.splitmix import GOLDEN, mix
+
 Split: TypeAlias = Literal["train", "heldout", "all"]
 Hashes: TypeAlias = NDArray[np.uint64]
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-
-
-def _mix(x: Hashes) -> Hashes:
-    """The finisher of SplitMix64: every input bit reaches every output bit."""
-    x = (x ^ (x >> np.uint64(30))) * _MIX_1
-    x = (x ^ (x >> np.uint64(27))) * _MIX_2
-    return x ^ (x >> np.uint64(31))
+_mix: Callable[[Hashes], Hashes] = mix.py_func
 
 
 def held_out(game: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
@@ -37,7 +31,7 @@ def held_out(game: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
     """
     start = np.uint64(seed % 2**64)
     with np.errstate(over="ignore"):
-        mixed = _mix(game.astype(np.int64).view(np.uint64) + _mix(np.atleast_1d(start) + _GOLDEN) + _GOLDEN)
+        mixed = _mix(game.astype(np.int64).view(np.uint64) + _mix(np.atleast_1d(start) + GOLDEN) + GOLDEN)
     result: NDArray[np.bool_] = (mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53 < share
     return result
 
@@ -53,7 +47,7 @@ def position_keys(board: NDArray[np.int8], jumper: NDArray[np.int8]) -> Hashes:
         board = np.pad(board, ((0, 0), (0, -board.shape[1] % 8)))
     words = np.ascontiguousarray(board).view(np.uint64).reshape(-1, board.shape[1] // 8)
     with np.errstate(over="ignore"):
-        key = _mix(jumper.astype(np.int64).view(np.uint64) + _GOLDEN)
+        key = _mix(jumper.astype(np.int64).view(np.uint64) + GOLDEN)
         for column in range(words.shape[1]):
-            key = _mix((key ^ words[:, column]) + _GOLDEN)
+            key = _mix((key ^ words[:, column]) + GOLDEN)
     return key

@@ -25,8 +25,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ckai.game.files import write_whole
-from ckai.models.registry import ModelError, Network, build
+from ckai.datasets.files import write_whole
+from ckai.models.layers.network import Network
+from ckai.models.registry import ModelError, build
 
 FORMAT = 1
 _KINDS: dict[str, type] = {

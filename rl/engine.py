@@ -1,23 +1,24 @@
 """The engine: a network and a search behind one call."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ckai.datasets.tables import Tables
 from ckai.game import Move, Position
-from ckai.game.tables import Tables
-from ckai.models.inference import Evaluator
-from ckai.rl.checkers import Checkers, pack
-from ckai.rl.evaluators import load_evaluator
-from ckai.rl.forest import DRAW, LOSS, NEW, NONE, TERMINAL, WIN
-from ckai.rl.players import make_searcher
-from ckai.rl.select import Puct
-from ckai.rl.tree import PROOF_VALUE
+from ckai.models.inference.devices import one_torch_thread
+from ckai.models.inference.evaluator import Evaluator
+from ckai.rl.evaluators.loading import load_evaluator
+from ckai.rl.games.checkers import Checkers, pack
+from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
+from ckai.rl.search.arrays import NEW, TERMINAL
+from ckai.rl.search.factory import make_searcher
+from ckai.rl.search.mcts import PROOF_VALUE
+from ckai.rl.search.selection import Puct
 
 LEAVES = 96
 """Positions in one call of the network, at most."""
@@ -175,7 +176,7 @@ class Engine:
         chains = {m.labels[:n] for m in moves for n in range(len(m.labels))}
         prefixes = sorted(chains, key=lambda labels: (len(labels), labels))
         boards = np.stack([encode(_after(here, labels)) for labels in prefixes])
-        with _one_thread():
+        with one_torch_thread():
             logits, values = self.evaluator.evaluate(boards)
         priors: dict[tuple[int, ...], float] = {}
         for labels, row in zip(prefixes, logits, strict=True):
@@ -225,7 +226,7 @@ class Engine:
         searcher = self._searcher
         visits = np.array([np.iinfo(np.int32).max if sims is None else sims], np.int32)
         least = np.ones(1, np.int32)
-        with _one_thread():
+        with one_torch_thread():
             searcher.step(least)  # however short the time, the root is judged
             while seconds is None or time.perf_counter() - begun < seconds:
                 if searcher.step(visits) == 0:
@@ -372,21 +373,8 @@ class Engine:
         )
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Keep PyTorch to one thread: batches of a few positions lose far more to threads than they gain."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def encode(position: Position) -> np.ndarray[Any, np.dtype[np.int8]]:
-    """`[34]` int8, what a network sees of a position (see `ckai.models.inference`)."""
+    """`[34]` int8, what a network sees of a position (see `ckai.models.inference.evaluator`)."""
     out = np.empty(34, np.int8)
     out[:32] = position.board
     out[32] = position.jumper

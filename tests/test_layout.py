@@ -72,7 +72,7 @@ def test_imports_run_one_way(path):
     ("text", "package", "reason"),
     [
         ("import ckai.rl", "ckai.game", "game comes before rl"),
-        ("from ckai.models.config import X", "ckai.datasets", "datasets comes before models"),
+        ("from ckai.models.training.config import X", "ckai.datasets", "datasets comes before models"),
         ("def f():\n    from ckai import cli", "ckai.rl", "rl comes before cli"),
         ("import datasets", "ckai.rl", "bare"),
         ("from pdn.reader import read", "ckai.rl", "bare"),

@@ -7,12 +7,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.models.dense import DenseNetwork, DenseSettings
+from ckai.models.layers.dense import DenseNetwork, DenseSettings
+from ckai.models.layers.network import Network, NetworkSettings, at_least, register
 from ckai.models.networks.cnn2x2 import Cnn2x2
 from ckai.models.networks.cnn3x3 import Cnn3x3
 from ckai.models.networks.mlp import Mlp
 from ckai.models.networks.mlp import Settings as MlpSettings
-from ckai.models.registry import Network, NetworkSettings, at_least, register
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,8 +3,8 @@
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.models.dense import DenseNetwork, DenseSettings
-from ckai.models.registry import register
+from ckai.models.layers.dense import DenseNetwork, DenseSettings
+from ckai.models.layers.network import register
 
 
 @register("cnn3x3", settings=DenseSettings)

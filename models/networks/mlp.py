@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.models.dense import DenseNetwork
-from ckai.models.registry import NetworkSettings, at_least, register
+from ckai.models.layers.dense import DenseNetwork
+from ckai.models.layers.network import NetworkSettings, at_least, register
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.models.encodings import StonesEncoding
-from ckai.models.heads import PlanesPolicy, PlanesValue, StepPolicy
-from ckai.models.registry import Network, NetworkSettings, at_least, register
+from ckai.models.inputs.encodings import StonesEncoding
+from ckai.models.layers.heads import PlanesPolicy, PlanesValue, StepPolicy
+from ckai.models.layers.network import Network, NetworkSettings, at_least, register
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ckai.models.layers.network import at_least, register
 from ckai.models.networks.resnet import Block, ResNet
 from ckai.models.networks.resnet import Settings as ResNetSettings
-from ckai.models.registry import at_least, register
 
 
 @dataclass(frozen=True, kw_only=True)

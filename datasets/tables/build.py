@@ -1,0 +1,146 @@
+"""Building tables: class after class on all cores, kept on the way, so that a kill costs one class."""
+
+import os
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ckai.datasets.files import write_whole
+from ckai.datasets.tables.file import TableError, read_tables, write_tables
+from ckai.datasets.tables.layout import Class, Layout, levels, make_layout
+from ckai.datasets.tables.solve import DRAWN, LONGEST, UNKNOWN, solve_pair
+
+RATE = 1_000_000
+"""Positions/s that a core solves, about: for what is said before a build."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a build takes."""
+
+    positions: int
+    memory: int
+    """Bytes."""
+    seconds: float
+    """About, on so many cores."""
+
+
+def cost_of(pieces: int, threads: int) -> Cost:
+    """What building tables of `pieces` pieces or fewer takes."""
+    layout = make_layout(pieces)
+    # All values, and while a pair is solved two bytes more a position, for as many pairs as there are
+    # threads.
+    largest = max(layout.sizes)
+    return Cost(
+        layout.positions,
+        layout.positions + 4 * largest * threads,
+        layout.positions / RATE / threads,
+    )
+
+
+def build_tables(
+    pieces: int,
+    path: Path,
+    *,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> dict[str, Any]:
+    """Solve all positions of `pieces` pieces or fewer and write them.
+
+    Solved classes are kept in a folder beside the file until it is whole; a build that was killed goes on
+    there.
+
+    Args:
+        pieces: 2 to 6.
+        path: the file to write.
+        threads: None: all cores.
+        progress: is told of positions solved, and of how many there are.
+
+    Returns:
+        The header: `counts` (won, lost, drawn by number of pieces), `longest` (plies, by class) and more.
+
+    Raises:
+        ValueError: `pieces` out of range.
+        TableError: a distance that a byte cannot hold.
+    """
+    layout = make_layout(pieces)
+    threads = threads or os.cpu_count() or 1
+    values = np.full(layout.positions, UNKNOWN, np.uint8)
+    kept = path.with_suffix(".building")
+    kept.mkdir(parents=True, exist_ok=True)
+    solved = 0
+
+    def solve(of: Class) -> int:
+        file = kept / f"{of}.values"
+        parts = [layout.part(values, side) for side in dict.fromkeys((of, of.turned))]
+        size = sum(map(len, parts))
+        before = _kept(file, size)
+        if before is None:
+            if solve_pair(*of, values, layout.lookup) < 0:
+                raise TableError(f"{of}: expected distances of at most {LONGEST} plies, found a longer one")
+            write_whole(file, b"".join(part.tobytes() for part in parts))
+        else:
+            at = 0
+            for part in parts:
+                part[:] = before[at : at + len(part)]
+                at += len(part)
+        return size
+
+    with ThreadPoolExecutor(threads) as pool:
+        for level in levels(pieces):
+            # The largest first, so that no core waits long at the end of a level.
+            running = [pool.submit(solve, of) for of in sorted(level, key=lambda of: -_size(layout, of))]
+            try:
+                for future in as_completed(running):
+                    solved += future.result()
+                    progress(solved, layout.positions)
+            except BaseException:
+                for future in running:
+                    future.cancel()
+                raise
+    header = {"counts": _counts(layout, values), "longest": _longest(layout, values)}
+    write_tables(path, layout, values, header)
+    shutil.rmtree(kept)
+    return read_tables(path)[2]
+
+
+def _size(layout: Layout, of: Class) -> int:
+    return layout.sizes[layout.classes.index(of)]
+
+
+def _kept(file: Path, size: int) -> NDArray[np.uint8] | None:
+    """Values that an earlier build kept; files are renamed when whole, so the size says enough."""
+    try:
+        found = np.fromfile(file, np.uint8)
+    except FileNotFoundError:
+        return None
+    return found if len(found) == size and not (found == UNKNOWN).any() else None
+
+
+def _counts(layout: Layout, values: NDArray[np.uint8]) -> dict[str, list[int]]:
+    """Won, lost and drawn for the side to move, by number of pieces."""
+    counts: dict[str, list[int]] = {}
+    for of in layout.classes:
+        numbers = np.bincount(layout.part(values, of), minlength=256)
+        drawn = int(numbers[DRAWN])
+        won = int(numbers[1::2].sum()) - drawn
+        lost = int(numbers[0::2].sum())
+        total = counts.setdefault(str(of.pieces), [0, 0, 0])
+        counts[str(of.pieces)] = [a + b for a, b in zip(total, (won, lost, drawn), strict=True)]
+    return counts
+
+
+def _longest(layout: Layout, values: NDArray[np.uint8]) -> dict[str, int]:
+    """The longest distance of each class."""
+    found = {}
+    for of in layout.classes:
+        part = layout.part(values, of)
+        decided = part[part != DRAWN]
+        found[str(of)] = int(decided.max()) if len(decided) else 0
+    return found

@@ -1,0 +1,124 @@
+"""Table files: compressed, checked, and written as a whole.
+
+    b"ckai tables 1\n"          the format
+    64 hexadecimal digits, \n   SHA-256 of all that follows
+    8 bytes                     length of the header, little-endian
+    header                      JSON: pieces, crc (of all values), longest, counts by pieces, bytes of each
+    block blocks                      one LZMA stream a class, in the order of `Layout`
+
+To be read, the values are unpacked once beside the file and mapped into memory, so that every process
+shares them and loads only what it looks at. Both files are checked each time they are opened.
+"""
+
+import hashlib
+import json
+import lzma
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ckai.datasets.files import write_whole
+from ckai.datasets.tables.layout import Layout, make_layout
+
+FORMAT = b"ckai tables 1\n"
+_FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "pb": 0}]
+SMALL = 2**23
+"""Bytes of values that are kept in memory rather than in a file of their own."""
+
+
+class TableError(ValueError):
+    """A table file that cannot be used; names the file, what was expected and what was found."""
+
+
+def write_tables(path: Path, layout: Layout, values: NDArray[np.uint8], facts: dict[str, Any]) -> None:
+    """Write tables; a file of that name is replaced once the new one is whole.
+
+    Args:
+        path: the file.
+        layout: of the values.
+        values: `[positions]` uint8, see `ckai.datasets.tables.solve`.
+        facts: more for the header.
+    """
+    blocks = [
+        lzma.compress(layout.part(values, of).tobytes(), lzma.FORMAT_RAW, filters=_FILTERS)
+        for of in layout.classes
+    ]
+    header = {
+        **facts,
+        "pieces": layout.pieces,
+        "crc": zlib.crc32(values.data),
+        "blocks": [len(block) for block in blocks],
+    }
+    text = json.dumps(header).encode()
+    body = b"".join([len(text).to_bytes(8, "little"), text, *blocks])
+    write_whole(path, FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+
+
+def read_header(path: Path) -> tuple[dict[str, Any], bytes]:
+    """The header of a table file and its blocks, checked.
+
+    Raises:
+        TableError: no table file, of another format, cut short or damaged.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise TableError(f"{path}: no such file; `ckai tables build` makes it") from None
+    except OSError as error:
+        raise TableError(f"{path}: cannot be read ({error.strerror or error})") from error
+    if not data.startswith(FORMAT):
+        found = data[: len(FORMAT)].decode("ascii", "replace").split("\n")[0]
+        raise TableError(f"{path}: expected {FORMAT.decode().strip()!r}, found {found!r}; {_AGAIN}")
+    digest, _, body = data[len(FORMAT) :].partition(b"\n")
+    if hashlib.sha256(body).hexdigest().encode() != digest:
+        raise TableError(
+            f"{path}: expected the checksum {digest[:12].decode('ascii', 'replace')}..., found another: "
+            f"the file is damaged or cut short; {_AGAIN}"
+        )
+    length = int.from_bytes(body[:8], "little")
+    header: dict[str, Any] = json.loads(body[8 : 8 + length])
+    return header, body[8 + length :]
+
+
+def read_tables(path: Path) -> tuple[Layout, NDArray[np.uint8], dict[str, Any]]:
+    """The layout, values and header of a table file; larger ones are mapped into memory.
+
+    Raises:
+        TableError: see `read_header`.
+        OSError: the unpacked values cannot be written beside the file.
+    """
+    header, blocks = read_header(path)
+    layout = make_layout(header["pieces"])
+    if layout.positions <= SMALL:
+        return layout, _unpack(layout, header, blocks), header
+    raw = path.with_suffix(".values")
+    if not _is(raw, layout, header):
+        write_whole(raw, _unpack(layout, header, blocks).data)
+    # Copy-on-write rather than read-only: to Numba it is then an array like any other.
+    return layout, np.asarray(np.memmap(raw, np.uint8, "c")), header
+
+
+_AGAIN = "build it again with `ckai tables build --fresh`"
+
+
+def _unpack(layout: Layout, header: dict[str, Any], blocks: bytes) -> NDArray[np.uint8]:
+    values = np.empty(layout.positions, np.uint8)
+    at = 0
+    for of, length in zip(layout.classes, header["blocks"], strict=True):
+        block = lzma.decompress(blocks[at : at + length], lzma.FORMAT_RAW, filters=_FILTERS)
+        layout.part(values, of)[:] = np.frombuffer(block, np.uint8)
+        at += length
+    return values
+
+
+def _is(raw: Path, layout: Layout, header: dict[str, Any]) -> bool:
+    """Whether a file of values is there and right."""
+    try:
+        if raw.stat().st_size != layout.positions:
+            return False
+        return bool(zlib.crc32(np.memmap(raw, np.uint8, "r").data) == header["crc"])
+    except OSError:
+        return False

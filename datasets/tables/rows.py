@@ -1,0 +1,198 @@
+"""Positions drawn from endgame tables: to learn from, and, apart from these, to measure with."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+from numpy.typing import NDArray
+
+from ckai.datasets.schema import EXPERT_SCHEMA
+from ckai.datasets.splitmix import GOLDEN, MIX_1, MIX_2
+from ckai.datasets.tables import Tables
+from ckai.datasets.tables.index import place
+from ckai.datasets.tables.layout import Class
+from ckai.datasets.tables.probe import MOST_LABELS, best_hops, value_of
+from ckai.datasets.tables.solve import DRAWN, ROOM
+from ckai.datasets.writer import row_arrays
+from ckai.game import QUIET_LIMIT, kernels
+
+HELD = 10
+"""One position of so many is kept for measuring; the others are there to learn from."""
+MOST_QUIET = 40
+"""The quiet count of a drawn position is random, up to this."""
+
+
+@dataclass(frozen=True)
+class Endgames:
+    """Positions with a legal move, no hop under way, for the side to move."""
+
+    places: NDArray[np.int64]
+    """[N, 3]: own, opp, kings, see `ckai.game.Position`."""
+    values: NDArray[np.uint8]
+    """[N], see `ckai.datasets.tables.solve`."""
+    of: NDArray[np.int64]
+    """[N], the class of each, as its number in `classes`."""
+    classes: tuple[Class, ...]
+
+    @property
+    def truth(self) -> NDArray[np.int8]:
+        """[N]: 1 won, 0 drawn, -1 lost."""
+        return np.where(self.values == DRAWN, 0, np.where(self.values & 1, 1, -1)).astype(np.int8)
+
+    def boards(self) -> NDArray[np.int8]:
+        """[N, 32] int8, mover's view."""
+        out = np.empty((len(self.places), 32), np.int8)
+        _boards(self.places, out)
+        return out
+
+
+def draw_endgames(
+    tables: Tables,
+    number: int,
+    *,
+    seed: int,
+    pieces: int | None = None,
+    held: bool,
+    even: bool = False,
+) -> Endgames:
+    """Draw positions at random, with repetition.
+
+    Args:
+        tables: of at least `pieces` pieces.
+        number: how many.
+        seed: of the choice.
+        pieces: exactly so many on the board; None: any number that the tables have.
+        held: those kept for measuring, or the others; which is which is in the position, not in the seed.
+        even: a class of few positions gets more than its share: the root of its size.
+    """
+    layout = tables.layout
+    chosen = [
+        (of, size)
+        for of, size in zip(layout.classes, layout.sizes, strict=True)
+        if pieces in (None, of.pieces)
+    ]
+    classes = tuple(of for of, _ in chosen)
+    weights = np.array([size for _, size in chosen], np.float64) ** (0.5 if even else 1.0)
+    rng = np.random.default_rng(seed)
+    of = np.sort(rng.choice(len(classes), number, p=weights / weights.sum()))
+    places, values = np.empty((number, 3), np.int64), np.empty(number, np.uint8)
+    _draw(
+        np.array([tuple(of) for of in classes], np.int64),
+        np.array([size for _, size in chosen], np.int64),
+        of,
+        seed,
+        held,
+        tables.values,
+        layout.lookup,
+        places,
+        values,
+    )
+    return Endgames(places, values, of, classes)
+
+
+def endgame_rows(tables: Tables, number: int, *, seed: int) -> pa.Table:
+    """Rows to learn from: a best move's first hop and the true result. Each is a game of its own.
+
+    Where several moves are best, one is drawn. No row is of a position kept for measuring.
+
+    Args:
+        tables: where they are drawn from, any number of pieces, small classes more than their share.
+        number: of rows.
+        seed: of what is drawn.
+    """
+    drawn = draw_endgames(tables, number, seed=seed, held=False, even=True)
+    rng = np.random.default_rng((seed, 1))
+    order = rng.permutation(number)
+    values, places = drawn.values[order], drawn.places[order]
+    labels, legal = np.empty(number, np.uint8), np.zeros((number, 16), np.uint8)
+    _best(places, tables.pieces, tables.values, tables.layout.lookup, rng.random(number), labels, legal)
+    # The count may not spoil what the row says.
+    most = np.where(
+        values == DRAWN, MOST_QUIET, np.clip(QUIET_LIMIT - values.astype(np.int64), 0, MOST_QUIET)
+    )
+    columns = row_arrays(
+        game=np.arange(number, dtype=np.int32),
+        ply=np.zeros(number, np.int16),
+        hop=np.zeros(number, np.int8),
+        black=np.ones(number, np.bool_),
+        board=drawn.boards()[order],
+        jumper=np.full(number, -1, np.int8),
+        quiet=rng.integers(0, most + 1).astype(np.int16),
+        legal=legal,
+        label=labels,
+        z=drawn.truth[order],
+        unknown=2,
+    )
+    return pa.Table.from_arrays(
+        [columns[name].cast(EXPERT_SCHEMA.field(name).type) for name in EXPERT_SCHEMA.names],
+        schema=EXPERT_SCHEMA,
+    )
+
+
+def hops_that_keep(drawn: Endgames, tables: Tables) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which hops leave a position as won, drawn or lost as it was.
+
+    Returns:
+        (legal, keeping), both [N, 128].
+    """
+    legal, keeping = (np.zeros((len(drawn.places), 128), np.bool_) for _ in range(2))
+    _keep(drawn.places, drawn.values, tables.pieces, tables.values, tables.layout.lookup, legal, keeping)
+    return legal, keeping
+
+
+@njit(cache=True)
+def _is_held(own, opp, kings):  # type: ignore[no-untyped-def]
+    """A mixing of the position with the constants of SplitMix64."""
+    z = np.uint64(own) ^ np.uint64(opp) * GOLDEN
+    z = (z ^ (np.uint64(kings) << np.uint64(17))) * MIX_1
+    z = (z ^ (z >> np.uint64(27))) * MIX_2
+    z = z ^ (z >> np.uint64(31))
+    return z % np.uint64(HELD) == np.uint64(0)
+
+
+@njit(cache=True)
+def _draw(classes, sizes, of, seed, held, values, lookup, out, found):  # type: ignore[no-untyped-def]
+    np.random.seed(seed)
+    between = np.empty((ROOM, 4), np.int64)
+    for i in range(len(of)):
+        m1, k1, m2, k2 = classes[of[i]]
+        while True:
+            own, opp, kings = place(np.random.randint(sizes[of[i]]), m1, k1, m2, k2, lookup)
+            value = value_of(own, opp, kings, -1, m1 + k1 + m2 + k2, values, lookup, between)
+            if value != 0 and _is_held(own, opp, kings) == held:
+                break
+        out[i, 0], out[i, 1], out[i, 2] = own, opp, kings
+        found[i] = value
+
+
+@njit(cache=True)
+def _boards(places, out):  # type: ignore[no-untyped-def]
+    for i in range(len(places)):
+        kernels.write_board(places[i, 0], places[i, 1], places[i, 2], out[i])
+
+
+@njit(cache=True)
+def _best(places, pieces, values, lookup, luck, labels, legal):  # type: ignore[no-untyped-def]
+    row = np.empty(4, np.int64)
+    out = np.empty(MOST_LABELS, np.uint8)
+    for i in range(len(places)):
+        row[:3], row[3] = places[i], -1
+        labels[i] = out[np.int64(luck[i] * best_hops(row, pieces, values, lookup, out))]
+        kernels.write_legal(row[0], row[1], row[2], row[3], legal[i])
+
+
+@njit(cache=True)
+def _keep(places, before, pieces, values, lookup, legal, keeping):  # type: ignore[no-untyped-def]
+    between = np.empty((ROOM, 4), np.int64)
+    labels = np.empty(MOST_LABELS, np.uint8)
+    for i in range(len(places)):
+        own, opp, kings = places[i]
+        for n in range(kernels.legal_labels(own, opp, kings, -1, labels)):
+            o, p, k, jumper, _, passed = kernels.apply_hop(own, opp, kings, 0, np.int64(labels[n]))
+            after = value_of(o, p, k, jumper, pieces, values, lookup, between)
+            legal[i, labels[n]] = True
+            if before[i] == DRAWN or after == DRAWN:
+                keeping[i, labels[n]] = before[i] == after
+            else:
+                keeping[i, labels[n]] = ((before[i] & 1) != (after & 1)) == passed

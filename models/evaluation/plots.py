@@ -1,0 +1,146 @@
+"""Pictures of a network: the filters of its first layer, and how far its probabilities and values can be
+trusted."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from ckai.datasets.files import whole_file
+from ckai.models.inputs.encodings import COLUMNS, ROWS
+from ckai.models.layers.network import Network
+
+MOST_FILTERS = 32
+"""Filters drawn of each layer."""
+_ROW = 16
+
+
+def first_layers(network: Network) -> list[tuple[str, NDArray[np.float32]]]:
+    """The weights that meet the board, by the part of the network they belong to.
+
+    Returns:
+        A name and `[filters, PLANES, height, width]` for each part that is trained on its own; dense
+        layers have a whole board of 8x4 as their window.
+    """
+    stages = network.stages()
+    found = []
+    for name, part in stages[:-1] or stages:
+        layer = part.first_layer()
+        assert isinstance(layer, nn.Conv2d | nn.Linear)
+        weight = layer.weight.detach().float().cpu().numpy()
+        if isinstance(layer, nn.Linear):
+            weight = weight.reshape(len(weight), -1, ROWS, COLUMNS)
+        found.append((name, weight))
+    return found
+
+
+def plot_filters(path: Path, network: Network) -> None:
+    """Draw the first layer's filters as a PNG: a picture a filter and plane, blue below 0, red above.
+
+    With several planes each filter is a line, with one they stand side by side. Row 0 is the mover's own
+    back row.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    layers = first_layers(network)
+    sheets = [_sheet(weights[:MOST_FILTERS]) for _, weights in layers]
+    height = sum(sheet.shape[0] for sheet in sheets)
+    width = max((sheet.shape[1] for sheet in sheets), default=1)
+    cell = 0.12 if height < 100 else 0.06
+    figure = Figure(
+        figsize=(max(4.0, width * cell + 1), height * cell + 0.6 * len(sheets) + 0.3), layout="constrained"
+    )
+    FigureCanvasAgg(figure)
+    ratios = [sheet.shape[0] for sheet in sheets] or [1]
+    axes = figure.subplots(max(1, len(sheets)), 1, squeeze=False, gridspec_kw={"height_ratios": ratios})[:, 0]
+    for ax, (name, weights), sheet in zip(axes, layers, sheets, strict=False):
+        largest = float(np.nanmax(np.abs(sheet))) or 1.0
+        ax.imshow(sheet, cmap="RdBu_r", vmin=-largest, vmax=largest, interpolation="nearest")
+        shown = min(len(weights), MOST_FILTERS)
+        of = f"{shown} of {len(weights)} filters" if shown < len(weights) else f"{shown} filters"
+        lines = ", a line each, a column a plane" if weights.shape[1] > 1 else ""
+        ax.set_title(f"{name}: {of} of {weights.shape[2]}x{weights.shape[3]}{lines}", fontsize=8)
+        ax.axis("off")
+    _save(figure, path)
+
+
+def plot_calibration(path: Path, breakdown: Mapping[str, Any], title: str) -> None:
+    """Draw reliability (what came against what was said) and accuracy by phase and by pieces, as a PNG.
+
+    Args:
+        path: the file to write; replaced as a whole.
+        breakdown: of `ckai.models.evaluation.metrics.Metrics.breakdown`.
+        title: above the plots.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(13, 8), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(2, 2)
+    _reliability(
+        axes[0, 0], breakdown["policy_calibration"], "confidence", "right", 0.0,
+        ("probability of the first legal move", "how often it was played"),
+    )  # fmt: skip
+    _reliability(
+        axes[0, 1], breakdown["value_calibration"], "value", "z", -1.0,
+        ("value", "mean result"),
+    )  # fmt: skip
+    for ax, key, label in ((axes[1, 0], "by_ply", "ply"), (axes[1, 1], "by_pieces", "pieces on the board")):
+        groups = breakdown[key]
+        names = [f"{g['from']}-{g['to']}" for g in groups]
+        for metric, told in (
+            ("top1_legal", "first legal move"),
+            ("top1_unforced", "the same where there is a choice"),
+            ("random_legal", "a random legal move"),
+        ):
+            ax.plot(names, [g.get(metric, np.nan) for g in groups], marker="o", markersize=3, label=told)
+        ax.set_xlabel(label)
+        ax.set_ylabel("share right")
+        ax.set_ylim(0, 1)
+        ax.tick_params(axis="x", labelrotation=60)
+        ax.grid(alpha=0.3)
+        ax.legend()
+    figure.suptitle(title)
+    _save(figure, path)
+
+
+def _reliability(
+    ax: Any, bins: Sequence[Mapping[str, float]], said: str, came: str, low: float, labels: tuple[str, str]
+) -> None:
+    ax.plot([low, 1], [low, 1], color="grey", linestyle="--", linewidth=1, label="as said")
+    ax.plot([b[said] for b in bins], [b[came] for b in bins], marker="o")
+    total = sum(b["rows"] for b in bins) or 1
+    width = (1 - low) / 12
+    heights = [b["rows"] / total * (1 - low) / 2 for b in bins]
+    ax.bar([b[said] for b in bins], heights, width, bottom=low, alpha=0.25, label="share of rows")
+    ax.set_xlabel(labels[0])
+    ax.set_ylabel(labels[1])
+    ax.grid(alpha=0.3)
+    ax.legend()
+
+
+def _sheet(weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """All filters in one picture with gaps of NaN: lines of filters by columns of planes, or rows of one
+    plane."""
+    filters, planes, height, width = weights.shape
+    if planes == 1:
+        lines = -(-filters // _ROW)
+        cells = np.full((lines * _ROW, height, width), np.nan, np.float32)
+        cells[:filters] = weights[:, 0]
+        grid = cells.reshape(lines, _ROW, height, width)
+    else:
+        grid = weights
+    out = np.full((grid.shape[0], height + 1, grid.shape[1], width + 1), np.nan, np.float32)
+    out[:, :height, :, :width] = grid.transpose(0, 2, 1, 3)
+    sheet: NDArray[np.float32] = out.reshape(grid.shape[0] * (height + 1), -1)
+    return sheet
+
+
+def _save(figure: Any, path: Path) -> None:
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=110)

@@ -1,0 +1,340 @@
+"""Which backend a network runs on: by name, or the fastest correct one by a short trial."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ckai.game.position import Position
+from ckai.game.squares import LABELS
+from ckai.models.checkpoint import Checkpoint, load_network
+from ckai.models.inference.devices import one_torch_thread, use_one_torch_thread
+from ckai.models.inference.evaluator import POSITION_BYTES, BackendError, Boards, Evaluator, TorchEvaluator
+from ckai.models.inputs.encodings import Encoding, StonesEncoding
+from ckai.models.layers.network import Network
+
+AUTO = "auto"
+BACKENDS = ("torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda")
+NAMES = (AUTO, *BACKENDS, "cpu")
+"""What `--evaluator` takes; cpu is another name of torch."""
+EXACT = 1e-4
+"""Bound of a float32 backend against torch in float32, on probabilities of legal moves and on values."""
+ROUGH = 0.05
+"""Bound of a bfloat16 backend: trained networks come to 0.02, with a mean of 0.001 to 0.008."""
+SECONDS = 0.1
+"""Least time that a candidate is measured."""
+
+SLOW = 0.3
+"""Seconds: a first call as long as this is all that is measured."""
+
+Maker = Callable[[Network, int, Evaluator | None], Evaluator]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a trial found of one backend."""
+
+    backend: str
+    rate: float = 0.0
+    """Evaluations/s of all threads together; 0 if it was not measured."""
+    policy_error: float = 0.0
+    """Largest difference of a legal move's probability from torch in float32."""
+    value_error: float = 0.0
+    problem: str = ""
+    """Why it was dropped."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Why a backend was chosen; as a string, one line for people."""
+
+    chosen: str
+    name: str
+    """The evaluator's own name."""
+    batch: int
+    threads: int
+    trials: list[Trial] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        if not self.trials:
+            return f"evaluator {self.chosen} ({self.name})"
+        rates = {trial.backend: trial.rate for trial in self.trials if not trial.problem}
+        others = [f"{b} {rates[b]:,.0f}" for b in sorted(rates, key=lambda b: -rates[b]) if b != self.chosen]
+        dropped = [f"{t.backend} dropped: {t.problem}" for t in self.trials if t.problem]
+        threads = f"{self.threads} threads" if self.threads > 1 else "1 thread"
+        text = (
+            f"evaluator {self.chosen}: {rates[self.chosen]:,.0f} evaluations/s in batches of {self.batch} "
+            f"from {threads}"
+        )
+        if others:
+            text += f" ({', '.join(others)})"
+        return "; ".join([text, *dropped]) + f"; tried in {self.seconds:.1f} s"
+
+
+def make_evaluator(
+    network: Network, backend: str, threads: int = 1, like: Evaluator | None = None
+) -> Evaluator:
+    """A network on a backend.
+
+    Args:
+        network: judged as it is now.
+        backend: one of `BACKENDS`, or cpu.
+        threads: how many threads are going to call at once.
+        like: an evaluator of the same network, whose conversion is used again if it has one of use.
+
+    Raises:
+        BackendError: the backend cannot be had here; says why.
+        ValueError: there is none of that name.
+    """
+    makers = {**_MAKERS, "cpu": _MAKERS["torch"]}
+    if backend not in makers:
+        raise ValueError(f"expected evaluator {', '.join(NAMES)}, found {backend!r}")
+    return makers[backend](network, threads, like)
+
+
+def choose_evaluator(
+    source: str | Path | Checkpoint | Network,
+    *,
+    batch: int = 256,
+    threads: int = 1,
+    tolerance: float | None = None,
+    prefer: str | None = None,
+    candidates: Sequence[str] = BACKENDS,
+) -> tuple[Evaluator, Report]:
+    """The fastest correct backend on this machine, by a trial of a second or two.
+
+    Every candidate that can be had here judges positions of random games; one that differs from torch in
+    float32 by more than its bound, in a legal move's probability or in a value, is dropped. The others are
+    timed as they are going to be used.
+
+    Args:
+        source: a checkpoint, its file, or a network.
+        batch: positions in one call.
+        threads: threads that call at once.
+        tolerance: bound on differences; `EXACT` for float32 and `ROUGH` for bfloat16 if None.
+        prefer: take this one without a race if it can be had and is correct, as after an earlier trial.
+        candidates: the backends to try.
+
+    Returns:
+        The evaluator and why it was chosen. Torch in float32 is always right, so there always is one.
+
+    Raises:
+        CheckpointError: the file is no checkpoint that fits.
+        ValueError: `batch` or `threads` is below 1.
+    """
+    if batch < 1 or threads < 1:
+        raise ValueError(f"expected batch >= 1 and threads >= 1, found {batch} and {threads}")
+    begun = time.perf_counter()
+    network = as_network(source)
+    boards = sample_positions(256, encoding=network.encode)
+    exact = TorchEvaluator(network)
+    with one_torch_thread():
+        wanted = judged(exact, boards)
+    made: dict[str, Evaluator] = {}
+    trials: dict[str, Trial] = {}
+
+    def attempt(backend: str) -> None:
+        try:
+            with one_torch_thread():
+                like = made.get(backend.removesuffix("-bf16"))
+                made[backend] = (
+                    exact if backend == "torch" else make_evaluator(network, backend, threads, like)
+                )
+                found = judged(made[backend], boards)
+        except BackendError:
+            return
+        except Exception as error:  # a library that fails on this machine loses the race
+            text = (str(error).splitlines() or [""])[0]
+            trials[backend] = Trial(backend, problem=f"{type(error).__name__} {text}".strip())
+            return
+        dp, dv = (float(np.abs(a - b).max()) for a, b in zip(found, wanted, strict=True))
+        bound = tolerance if tolerance is not None else _bound(backend)
+        problem = "" if max(dp, dv) <= bound else f"differs by {max(dp, dv):.2g}, more than {bound:g}"
+        trials[backend] = Trial(backend, 0.0, dp, dv, problem)
+
+    def finish(chosen: str, shown: list[Trial]) -> tuple[Evaluator, Report]:
+        for backend, evaluator in made.items():
+            if backend != chosen:
+                evaluator.close()
+        seconds = time.perf_counter() - begun
+        return made[chosen], Report(chosen, made[chosen].name, batch, threads, shown, seconds)
+
+    if prefer is not None and prefer in candidates:
+        attempt(prefer)
+        if prefer in trials and not trials[prefer].problem:
+            return finish(prefer, [])
+    for backend in dict.fromkeys(["torch", *candidates]):
+        if backend not in trials:
+            attempt(backend)
+    racers = [backend for backend, trial in trials.items() if not trial.problem]
+    rates = race({backend: made[backend] for backend in racers}, batch, threads, boards)
+    for backend, rate in rates.items():
+        old = trials[backend]
+        trials[backend] = Trial(backend, rate, old.policy_error, old.value_error)
+    return finish(max(rates, key=lambda backend: rates[backend]), list(trials.values()))
+
+
+def race(evaluators: dict[str, Evaluator], batch: int, threads: int, boards: Boards) -> dict[str, float]:
+    """Evaluations/s of each: the better of two rounds, so that a disturbance does not decide.
+
+    One thread is the calling one, as it is; of several, each has torch's arithmetic to itself.
+    """
+    rows = np.resize(boards, (batch, boards.shape[1]))
+    rates = dict.fromkeys(evaluators, 0.0)
+    for turn in range(2):
+        for name, evaluator in evaluators.items():
+            if turn == 0 or rates[name] > 0.6 * max(rates.values()):
+                rates[name] = max(rates[name], evaluations_per_second(evaluator, rows, threads))
+    return rates
+
+
+def evaluations_per_second(
+    evaluator: Evaluator, rows: Boards, threads: int, seconds: float = SECONDS
+) -> float:
+    """How fast an evaluator judges `rows` (`[batch, bytes]`), over and over, in so many threads at once."""
+    counts, ends = [0] * threads, [0.0] * threads
+    errors: list[BaseException] = []
+    gate = threading.Barrier(threads)
+    begun = [0.0] * threads
+
+    def work(i: int) -> None:
+        try:
+            if threads > 1:
+                use_one_torch_thread()
+            begun[i] = time.perf_counter()
+            logits, values = (np.array(out) for out in evaluator.evaluate(rows))
+            if time.perf_counter() - begun[i] > max(SLOW, seconds):  # no need to look twice
+                counts[i] = len(rows)
+            gate.wait()
+            if not counts[i]:
+                begun[i] = time.perf_counter()
+            while time.perf_counter() - begun[i] < seconds:
+                evaluator.evaluate(rows, logits, values)
+                counts[i] += len(rows)
+            ends[i] = time.perf_counter()
+        except BaseException as error:
+            errors.append(error)
+            gate.abort()
+
+    if threads == 1:
+        work(0)
+    else:
+        callers = [threading.Thread(target=work, args=(i,)) for i in range(threads)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+    if errors:
+        raise next((e for e in errors if not isinstance(e, threading.BrokenBarrierError)), errors[0])
+    return sum(counts) / (max(ends) - min(begun))
+
+
+def as_network(source: str | Path | Checkpoint | Network) -> Network:
+    """The network that is meant.
+
+    Raises:
+        CheckpointError: the file is no checkpoint that fits.
+    """
+    if isinstance(source, Network):
+        return source
+    return source.network() if isinstance(source, Checkpoint) else load_network(source)
+
+
+def sample_positions(number: int, seed: int = 0, encoding: Encoding | None = None) -> Boards:
+    """Positions to try a network on, as bytes.
+
+    Args:
+        number: of positions.
+        seed: other positions.
+        encoding: of the network; None: one of checkers.
+
+    Returns:
+        `[number, 34]`: positions of random games of checkers, the side to move not lost, those within a jump
+        included. For another game stones anywhere.
+    """
+    rng = np.random.default_rng(seed)
+    if isinstance(encoding, StonesEncoding):
+        stones = rng.integers(-1, 2, (number, encoding.board_size))
+        return np.concatenate([stones, np.tile([-1, 0], (number, 1))], 1).astype(np.int8)
+    out = np.zeros((number, POSITION_BYTES), np.int8)
+    position = Position.start()
+    for row in out:
+        labels = position.legal_labels()
+        if not labels or position.quiet > 60:
+            position = Position.start()
+            labels = position.legal_labels()
+        row[:32], row[32], row[33] = position.board, position.jumper, min(position.quiet, 127)
+        position = position.push_label(labels[int(rng.integers(len(labels)))])
+    return out
+
+
+def judged(evaluator: Evaluator, boards: Boards) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Probabilities of the labels and values, as a search uses them: what no rule of checkers allows does not
+    count."""
+    logits, values = evaluator.evaluate(boards)
+    scores = logits.astype(np.float64)
+    if boards.shape[1] == POSITION_BYTES:
+        scores[~_possible(boards)] = -np.inf
+    weights = np.exp(scores - scores.max(1, keepdims=True))
+    return weights / weights.sum(1, keepdims=True), values.astype(np.float64)
+
+
+def _possible(boards: Boards) -> NDArray[np.bool_]:
+    mask = np.zeros((len(boards), LABELS), np.bool_)
+    for row, allowed in zip(boards, mask, strict=True):
+        own = np.flatnonzero(row[:32] > 0)
+        opp = np.flatnonzero(row[:32] < 0)
+        kings = np.flatnonzero(np.abs(row[:32]) == 3)
+        a, b, k = (sum(1 << int(i) for i in squares) for squares in (own, opp, kings))
+        allowed[Position(a, b, k, True, int(row[32]), int(row[33])).legal_labels()] = True
+    return mask
+
+
+def _bound(backend: str) -> float:
+    return ROUGH if backend in ("torch-bf16", "openvino-bf16", "cuda") else EXACT
+
+
+def _torch(network: Network, threads: int, like: Evaluator | None) -> Evaluator:
+    return TorchEvaluator(network)
+
+
+def _torch_bf16(network: Network, threads: int, like: Evaluator | None) -> Evaluator:
+    if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
+        raise BackendError("evaluator torch-bf16: this CPU has no bfloat16; use torch")
+    return TorchEvaluator(network, dtype=torch.bfloat16)
+
+
+def _openvino(network: Network, threads: int, like: Evaluator | None, *, bf16: bool) -> Evaluator:
+    from ckai.models.inference.openvino_backend import OpenVINOEvaluator
+
+    other = like if isinstance(like, OpenVINOEvaluator) else None
+    return OpenVINOEvaluator(network, bf16=bf16, threads=threads, like=other)
+
+
+def _onnx(network: Network, threads: int, like: Evaluator | None) -> Evaluator:
+    from ckai.models.inference.onnx_backend import OnnxRuntimeEvaluator
+
+    return OnnxRuntimeEvaluator(network, threads=threads)
+
+
+def _cuda(network: Network, threads: int, like: Evaluator | None) -> Evaluator:
+    if not torch.cuda.is_available():
+        raise BackendError("evaluator cuda: PyTorch finds no GPU here; use auto or torch")
+    return TorchEvaluator(network, device="cuda")
+
+
+_MAKERS: dict[str, Maker] = {
+    "torch": _torch,
+    "torch-bf16": _torch_bf16,
+    "openvino": partial(_openvino, bf16=False),
+    "openvino-bf16": partial(_openvino, bf16=True),
+    "onnx": _onnx,
+    "cuda": _cuda,
+}

@@ -1,0 +1,220 @@
+"""Networks as a search sees them: bytes of positions in, scores and values out.
+
+A position of checkers is 34 bytes in mover's view: 32 board values (1 own man, 3 own king, -1 / -3 the
+other's, 0 empty), the jumper's index (-1: none) and the quiet count (cut at 127). Other games have as many
+board values as squares, and the same two bytes behind them (see `ckai.models.inputs.encodings`). Backends
+differ, the interface does not.
+"""
+
+import copy
+import importlib
+import os
+import shutil
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from ckai.game.squares import LABELS
+from ckai.models.inputs.encodings import Encoding
+from ckai.models.layers.network import Network
+
+POSITION_BYTES = 34
+"""Of checkers."""
+
+Boards: TypeAlias = NDArray[np.int8]
+Floats: TypeAlias = NDArray[np.float32]
+
+
+class BackendError(ValueError):
+    """A backend that cannot be had on this machine; says what is missing, in one line."""
+
+
+class Evaluator(Protocol):
+    """Whatever judges positions for a search. May be called from several threads at once."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for people: architecture, backend, number type."""
+        ...
+
+    def evaluate(
+        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """Judge positions.
+
+        Args:
+            boards: `[B, 34]` int8, mover's view, see the module's page; any B >= 0. Not changed.
+            out_logits: `[B, 128]` float32 to write to; a new array if None.
+            out_values: `[B]` float32 to write to; a new array if None.
+
+        Returns:
+            `[B, 128]` raw scores of the move labels (legal or not) and `[B]` values in [-1, 1] for the side
+            to move; the arrays given, if any were.
+
+        Raises:
+            ValueError: wrong shape or type.
+        """
+        ...
+
+    def close(self) -> None:
+        """Give back what it holds; not used again afterwards."""
+        ...
+
+
+class Rows(nn.Module):
+    """A network with one input, bytes, as backends convert it: positions and what its encoding computes of
+    them."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+        self.squares, self.bytes = network.encode.board_size, network.encode.position_bytes
+        self.width = self.bytes + network.encode.EXTRA
+        """Bytes of a row."""
+
+    def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """`[B, width]` int8, see `widen`, to scores of the labels `[B, 128]` and values `[B]`."""
+        logits, values = self.network(
+            rows[:, : self.squares],
+            rows[:, self.squares],
+            rows[:, self.squares + 1].to(torch.int16),
+            rows[:, self.bytes :] if self.network.encode.EXTRA else None,
+        )
+        return logits, values
+
+
+def exact_copy(network: Network) -> Rows:
+    """A copy in float32 on the CPU, in evaluation mode and without gradients, as backends convert it."""
+    mine = copy.deepcopy(network).to(device="cpu", dtype=torch.float32).eval().requires_grad_(False)
+    return Rows(mine).eval()
+
+
+def widen(boards: Boards, encoding: Encoding) -> Boards:
+    """Positions `[B, 34]` with the bytes that an encoding computes of them, `[B, 34 + EXTRA]` int8."""
+    if not encoding.EXTRA:
+        return boards
+    rows = torch.from_numpy(boards)
+    extra = encoding.extra(rows[:, : encoding.board_size], rows[:, encoding.board_size])
+    assert extra is not None
+    return np.concatenate([boards, extra.numpy()], 1)
+
+
+class TorchEvaluator:
+    """A network in PyTorch.
+
+    Threads are the caller's: on a CPU, several Python threads that each called `torch.set_num_threads(1)`
+    share one evaluator and use a core each.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        device: str | torch.device = "cpu",
+        dtype: torch.dtype | None = None,
+        *,
+        compiled: bool = False,
+    ) -> None:
+        """Take a copy of a network.
+
+        Args:
+            network: judged as it is now; later training does not reach the copy.
+            device: "cpu", "cuda" or a torch device.
+            dtype: of weights and arithmetic; None is bfloat16 on a GPU and float32 elsewhere.
+            compiled: use `torch.compile`, which takes half a minute and a C++ compiler.
+
+        Raises:
+            BackendError: `compiled`, and there is no C++ compiler.
+        """
+        self.device = torch.device(device)
+        if dtype is None:
+            dtype = torch.bfloat16 if self.device.type == "cuda" else torch.float32
+        self.dtype = dtype
+        self.network = copy.deepcopy(network).to(device=self.device, dtype=dtype).eval().requires_grad_(False)
+        self.compiled = compiled
+        self._rows: nn.Module = Rows(self.network).eval()
+        if compiled:
+            if not any(shutil.which(c) for c in (os.environ.get("CXX"), "c++", "g++", "clang++", "cl") if c):
+                raise BackendError("torch.compile needs a C++ compiler, and there is none on the path")
+            self._rows.compile(dynamic=True)
+            for size in (64, 48):  # now, and not in several threads at once
+                self.evaluate(np.zeros((size, network.encode.position_bytes), np.int8))
+
+    @property
+    def name(self) -> str:
+        """Such as `cnn2x2, torch float32, cpu`."""
+        number = str(self.dtype).removeprefix("torch.")
+        how = " compiled" if self.compiled else ""
+        return f"{self.network.architecture}, torch {number}{how}, {self.device}"
+
+    def evaluate(
+        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """See `Evaluator.evaluate`; without output arrays the result is torch's own memory."""
+        check_boards(boards, out_logits, out_values, *sizes_of(self.network.encode))
+        with torch.inference_mode():
+            rows = torch.from_numpy(widen(boards, self.network.encode))
+            logits, values = self._rows(rows.to(self.device, non_blocking=True))
+            return _deliver(logits, out_logits), _deliver(values, out_values)
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+def sizes_of(encoding: Encoding) -> tuple[int, int]:
+    """Bytes of a position and labels of the game that it encodes."""
+    return encoding.position_bytes, encoding.MOVES
+
+
+def check_boards(
+    boards: Boards,
+    out_logits: Floats | None = None,
+    out_values: Floats | None = None,
+    width: int = POSITION_BYTES,
+    labels: int = LABELS,
+) -> None:
+    """Refuse arrays that do not fit together, or the game: bytes of a position and labels.
+
+    Raises:
+        ValueError: wrong shape or type, with the expected and the found one.
+    """
+    if boards.dtype != np.int8 or boards.ndim != 2 or boards.shape[1] != width:
+        raise ValueError(f"expected boards int8 [B, {width}], found {boards.dtype} {list(boards.shape)}")
+    size = len(boards)
+    for name, out, shape in (("out_logits", out_logits, (size, labels)), ("out_values", out_values, (size,))):
+        if out is not None and (out.dtype != np.float32 or out.shape != shape):
+            raise ValueError(f"expected {name} float32 {list(shape)}, found {out.dtype} {list(out.shape)}")
+
+
+def give_arrays(
+    size: int, out_logits: Floats | None, out_values: Floats | None, labels: int = LABELS
+) -> tuple[Floats, Floats]:
+    """The arrays given, or new ones."""
+    logits = np.empty((size, labels), np.float32) if out_logits is None else out_logits
+    values = np.empty(size, np.float32) if out_values is None else out_values
+    return logits, values
+
+
+def import_extra(module: str, extra: str) -> Any:
+    """Import a package that is optional.
+
+    Raises:
+        BackendError: it is not installed; says how to install it.
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        reason = "" if isinstance(error, ModuleNotFoundError) else f" ({str(error).splitlines()[0]})"
+        raise BackendError(
+            f"this evaluator needs the package {module}{reason}: pip install 'ckai[{extra}]'"
+        ) from error
+
+
+def _deliver(result: torch.Tensor, out: Floats | None) -> Floats:
+    if out is None:
+        array: Floats = result.to(device="cpu", dtype=torch.float32).numpy()
+        return array
+    torch.from_numpy(out).copy_(result)
+    return out

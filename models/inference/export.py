@@ -1,0 +1,164 @@
+"""A network for other programs: ONNX, OpenVINO or TorchScript, checked before it is kept.
+
+All take one input, `boards` int8 `[B, width]`, and give `logits` float32 `[B, 128]`, the raw scores of the
+move labels, and `values` float32 `[B]`, in [-1, 1] for the side to move. The first 34 bytes of a row are
+the position in mover's view: 32 board values (1 own man, 3 own king, -1 / -3 the other's, 0 empty), the
+jumper's index (-1: none) and the quiet count (cut at 127). Networks whose encoding computes more, such as
+`tactics`, want it after that: `ckai.models.inference.evaluator.widen` appends it.
+"""
+
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ckai.models.inference.choose import EXACT, judged, sample_positions
+from ckai.models.inference.evaluator import (
+    Boards,
+    Evaluator,
+    Floats,
+    TorchEvaluator,
+    give_arrays,
+    import_extra,
+    widen,
+)
+from ckai.models.layers.network import Network
+
+SUFFIXES = {"onnx": ".onnx", "openvino": ".xml", "torchscript": ".pt"}
+"""What can be written, and how its files end; OpenVINO's weights lie beside it in a `.bin`."""
+
+_Run = Callable[[Boards], tuple[Any, Any]]
+
+
+class ExportError(RuntimeError):
+    """An exported network that does not answer as the original."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written and how near it is."""
+
+    path: Path
+    width: int
+    """Bytes of an input row."""
+    positions: int
+    """On how many it was compared."""
+    policy_error: float
+    """Largest difference of a legal move's probability from PyTorch in float32."""
+    value_error: float
+
+
+def export_network(network: Network, path: Path, to: str) -> Exported:
+    """Write a network in another format; kept only if the file, read again, answers the same.
+
+    Args:
+        network: as it is now.
+        path: the file to write; replaced as a whole.
+        to: one of `SUFFIXES`.
+
+    Raises:
+        BackendError: a package that is optional is missing.
+        ExportError: the exported network differs by more than `ckai.models.inference.choose.EXACT`.
+        ValueError: another `to`.
+    """
+    if to not in SUFFIXES:
+        raise ValueError(f"expected {', '.join(SUFFIXES)}, found {to!r}")
+    write, read = {"onnx": _onnx, "openvino": _openvino, "torchscript": _torchscript}[to]
+    boards = sample_positions(256, encoding=network.encode)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".export-", dir=path.parent) as folder:
+        written = Path(folder) / path.name
+        write(network, written)
+        found = judged(_File(read(written), network), boards)
+        wanted = judged(TorchEvaluator(network), boards)
+        policy, value = (float(np.abs(a - b).max()) for a, b in zip(found, wanted, strict=True))
+        if not max(policy, value) <= EXACT:
+            raise ExportError(
+                f"{path}: expected the answers of the network within {EXACT:g}, found a difference of "
+                f"{max(policy, value):.2g}; nothing was kept"
+            )
+        for file in sorted(Path(folder).iterdir()):  # OpenVINO's weights before their description
+            os.replace(file, path.parent / file.name)
+    return Exported(path, network.encode.position_bytes + network.encode.EXTRA, len(boards), policy, value)
+
+
+class _File(Evaluator):
+    """An exported file as an evaluator."""
+
+    name = "exported"
+
+    def __init__(self, run: _Run, network: Network) -> None:
+        self._run, self._encoding = run, network.encode
+
+    def evaluate(
+        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        logits, values = give_arrays(len(boards), out_logits, out_values, self._encoding.MOVES)
+        logits[:], values[:] = self._run(widen(boards, self._encoding))
+        return logits, values
+
+    def close(self) -> None:
+        pass
+
+
+def _write_onnx(network: Network, path: Path) -> None:
+    from ckai.models.inference.onnx_backend import export_onnx
+
+    import_extra("onnx", "onnx")
+    path.write_bytes(export_onnx(network))
+
+
+def _read_onnx(path: Path) -> _Run:
+    runtime = import_extra("onnxruntime", "onnx")
+    session = runtime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
+    return lambda boards: session.run(["logits", "values"], {"boards": np.ascontiguousarray(boards)})
+
+
+def _write_openvino(network: Network, path: Path) -> None:
+    from ckai.models.inference.openvino_backend import convert
+
+    openvino = import_extra("openvino", "openvino")
+    copy, model = convert(openvino, network)
+    model.inputs[0].get_tensor().set_names({"boards"})
+    for output, name in zip(model.outputs, ("logits", "values"), strict=True):
+        output.get_tensor().set_names({name})
+    openvino.save_model(model, path, compress_to_fp16=False)
+    del copy  # its memory is the model's
+
+
+def _read_openvino(path: Path) -> _Run:
+    openvino = import_extra("openvino", "openvino")
+    compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+
+    def run(boards: Boards) -> tuple[Any, Any]:
+        found = compiled({"boards": boards})
+        return found["logits"], found["values"]
+
+    return run
+
+
+def _write_torchscript(network: Network, path: Path) -> None:
+    from ckai.models.inference.openvino_backend import trace
+
+    trace(network)[1].save(str(path))
+
+
+def _read_torchscript(path: Path) -> _Run:
+    module: Any = torch.jit.load(str(path))  # type: ignore[no-untyped-call]
+
+    def run(boards: Boards) -> tuple[Any, Any]:
+        with torch.inference_mode():
+            logits, values = module(torch.from_numpy(boards))
+            return logits.numpy(), values.numpy()
+
+    return run
+
+
+_onnx = (_write_onnx, _read_onnx)
+_openvino = (_write_openvino, _read_openvino)
+_torchscript = (_write_torchscript, _read_torchscript)

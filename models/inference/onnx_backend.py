@@ -1,0 +1,87 @@
+"""Networks in ONNX Runtime: the extra `onnx`."""
+
+import io
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+
+from ckai.models.inference.evaluator import (
+    Boards,
+    Floats,
+    check_boards,
+    exact_copy,
+    give_arrays,
+    import_extra,
+    sizes_of,
+    widen,
+)
+from ckai.models.layers.network import Network
+
+
+class OnnxRuntimeEvaluator:
+    """A network exported to ONNX, in memory, and run by ONNX Runtime on the CPU in float32."""
+
+    def __init__(self, network: Network, *, threads: int = 1) -> None:
+        """Export and load.
+
+        Args:
+            network: judged as it is now; later training does not reach it.
+            threads: how many threads are going to call at once. Several use a core each; one alone uses all.
+
+        Raises:
+            BackendError: ONNX or ONNX Runtime is not installed.
+            ValueError: `threads` is below 1.
+        """
+        if threads < 1:
+            raise ValueError(f"expected threads >= 1, found {threads}")
+        import_extra("onnx", "onnx")
+        runtime = import_extra("onnxruntime", "onnx")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = 1 if threads > 1 else os.cpu_count() or 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        self._session: Any = runtime.InferenceSession(
+            export_onnx(network), options, providers=["CPUExecutionProvider"]
+        )
+        self._encoding = network.encode
+        self.name = f"{network.architecture}, onnxruntime float32, cpu"
+
+    def evaluate(
+        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """See `Evaluator.evaluate`."""
+        check_boards(boards, out_logits, out_values, *sizes_of(self._encoding))
+        logits, values = give_arrays(len(boards), out_logits, out_values, self._encoding.MOVES)
+        if len(boards):
+            rows = np.ascontiguousarray(widen(boards, self._encoding))
+            found = self._session.run(["logits", "values"], {"boards": rows})
+            logits[:], values[:] = found
+        return logits, values
+
+    def close(self) -> None:
+        """Forget the session."""
+        self._session = None
+
+
+def export_onnx(network: Network) -> bytes:
+    """A network as an ONNX file: `boards` int8 `[B, width]` in, `logits` and `values` out; needs `onnx`.
+
+    The width is that of `ckai.models.inference.evaluator.Rows`.
+    """
+    rows = exact_copy(network)
+    file = io.BytesIO()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.onnx.export(
+            rows,
+            (torch.zeros(4, rows.width, dtype=torch.int8),),
+            file,  # type: ignore[arg-type]
+            input_names=["boards"],
+            output_names=["logits", "values"],
+            dynamic_axes={"boards": {0: "batch"}, "logits": {0: "batch"}, "values": {0: "batch"}},
+            dynamo=False,  # the other exporter needs one more package, and ten times the time
+        )
+    return file.getvalue()

@@ -1,0 +1,129 @@
+"""Networks in OpenVINO, Intel's inference library for CPUs: the extra `openvino`."""
+
+import warnings
+from typing import Any
+
+import torch
+
+from ckai.models.inference.evaluator import (
+    BackendError,
+    Boards,
+    Floats,
+    Rows,
+    check_boards,
+    exact_copy,
+    give_arrays,
+    import_extra,
+    sizes_of,
+    widen,
+)
+from ckai.models.layers.network import Network
+
+
+class OpenVINOEvaluator:
+    """A network compiled by OpenVINO for this CPU.
+
+    Every call has a request of its own, and there is one stream of one core for each of `threads`: so many
+    callers use so many cores, and one caller one.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        bf16: bool = False,
+        threads: int = 1,
+        like: "OpenVINOEvaluator | None" = None,
+    ) -> None:
+        """Convert and compile.
+
+        Args:
+            network: judged as it is now; later training does not reach it.
+            bf16: compute in bfloat16.
+            threads: how many threads are going to call at once; more may, and wait for each other.
+            like: an evaluator of the same network and weights, whose conversion is used again.
+
+        Raises:
+            BackendError: OpenVINO is not installed, or this CPU has no bfloat16.
+            ValueError: `threads` is below 1.
+        """
+        if threads < 1:
+            raise ValueError(f"expected threads >= 1, found {threads}")
+        openvino = import_extra("openvino", "openvino")
+        core = openvino.Core()
+        if bf16 and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
+            raise BackendError("evaluator openvino-bf16: this CPU has no bfloat16; use openvino")
+        # The converted model may share the weights' memory: the copy lives as long as it does.
+        self._rows, self._model = convert(openvino, network) if like is None else like.converted
+        self._encoding = self._rows.network.encode
+        precision = "bf16" if bf16 else "f32"
+        settings = {
+            "INFERENCE_PRECISION_HINT": precision,
+            "NUM_STREAMS": threads,
+            "INFERENCE_NUM_THREADS": threads,
+            "ENABLE_CPU_PINNING": False,  # other programs use these cores too
+        }
+        self._compiled: Any = core.compile_model(self._model, "CPU", settings)
+        # A request has prepared itself for the sizes it met: threads hand theirs on.
+        self._idle: list[Any] = []
+        self.name = f"{network.architecture}, openvino {precision}, cpu"
+
+    def evaluate(
+        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """See `Evaluator.evaluate`."""
+        check_boards(boards, out_logits, out_values, *sizes_of(self._encoding))
+        size = len(boards)
+        logits, values = give_arrays(size, out_logits, out_values, self._encoding.MOVES)
+        if not size:
+            return logits, values
+        try:
+            request = self._idle.pop()
+        except IndexError:
+            request = self._compiled.create_infer_request()
+        # Into the request's own memory: OpenVINO corrupts the heap at times where it is lent ours.
+        tensor = request.get_input_tensor(0)
+        rows = widen(boards, self._encoding)
+        tensor.shape = [padded(size), rows.shape[1]]
+        tensor.data[:size] = rows
+        tensor.data[size:] = 0
+        request.infer()
+        logits[:] = request.get_output_tensor(0).data[:size]
+        values[:] = request.get_output_tensor(1).data[:size]
+        self._idle.append(request)
+        return logits, values
+
+    @property
+    def converted(self) -> tuple[Rows, Any]:
+        """The copy of the network and OpenVINO's model of it."""
+        return self._rows, self._model
+
+    def close(self) -> None:
+        """Forget the compiled network."""
+        self._idle.clear()
+        self._compiled = None
+
+
+def trace(network: Network) -> tuple[Rows, Any]:
+    """An exact copy of a network, and TorchScript's trace of it: bytes in, see `Rows`."""
+    mine = exact_copy(network)
+    traced: Any = torch.jit.trace
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows = torch.zeros(4, mine.width, dtype=torch.int8)
+        return mine, traced(mine, (rows,), check_trace=False)
+
+
+def convert(openvino: Any, network: Network) -> tuple[Rows, Any]:
+    """A copy of a network and OpenVINO's model of it, which may share the copy's memory."""
+    mine, traced = trace(network)  # traced here, as OpenVINO would trace twice, to compare
+    shape = openvino.PartialShape([-1, mine.width])
+    rows = torch.zeros(4, mine.width, dtype=torch.int8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return mine, openvino.convert_model(traced, example_input=rows, input=[shape])
+
+
+def padded(size: int) -> int:
+    """The batch that is computed for one of `size`: each size is prepared once, so there should be few."""
+    return size if size <= 8 else -(-size // 8) * 8

@@ -1,0 +1,250 @@
+"""What a network sees of a position: small modules that turn row tensors into planes on the 8x4 grid.
+
+Every encoding takes the same three tensors, always in mover's view (whoever moves plays towards higher rows):
+
+- `board` `[B, 32]` int8: 1 own man, 3 own king, -1 / -3 the other's, 0 empty;
+- `jumper` `[B]` int8: index of the piece that must go on capturing, -1 if none;
+- `quiet` `[B]` int16: plies since the last capture or man's move.
+
+The small games of `ckai.rl` have encodings too: 1 is an own stone and -1 the other's, and nobody jumps.
+
+It gives floats `[B, planes, 8, 4]`, in the type of the network's weights. `VERSION` names the planes; it is
+stored in checkpoints, and changes when a plane does.
+
+Version history:
+    grid-1: one plane of -3, -1, 0, 1, 3.
+    planes-1: own men, own kings, the other's men, the other's kings, empty, odd rows, jumper, quiet / 80.
+    moves-1: planes-1, and for each direction whether the piece may hop there.
+    tactics-1: moves-1, and for each direction what that hop changes in material by force, and whether it
+    loses:
+        by the captures that follow it, and by the best two plies and the captures after those.
+    tactics4-1: the same, and by the best four plies.
+    tictactoe-1, connect4-1: own stones, the other's stones, and one plane of ones, which shows the edge.
+"""
+
+from typing import ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ckai.game.squares import LABELS, SQUARES, neighbour
+
+ROWS, COLUMNS = 8, 4
+QUIET_SCALE = 80.0
+"""The quiet count at which the game is drawn by default; the plane is 1 there."""
+
+
+class Encoding(nn.Module):
+    """Rows to planes; knows its number of planes and its version.
+
+    Attributes:
+        GAME: name of the game, see `ckai.rl.games.registry`.
+        SHAPE: rows and columns of its board.
+        MOVES: its move labels.
+        EXTRA: bytes of a position that tensors cannot compute, see `extra`.
+    """
+
+    VERSION: ClassVar[str]
+    PLANES: ClassVar[int]
+    GAME: ClassVar[str] = "checkers"
+    SHAPE: ClassVar[tuple[int, int]] = (ROWS, COLUMNS)
+    MOVES: ClassVar[int] = LABELS
+    EXTRA: ClassVar[int] = 0
+
+    @property
+    def board_size(self) -> int:
+        """Squares of the board."""
+        return self.SHAPE[0] * self.SHAPE[1]
+
+    @property
+    def position_bytes(self) -> int:
+        """Length of a position as a search encodes it: the squares, the jumper, the quiet count."""
+        return self.board_size + 2
+
+    def extra(self, board: Tensor, jumper: Tensor) -> Tensor | None:
+        """`[B, EXTRA]` int8, computed on the CPU and brought to the device of `board`; None if there is
+        nothing."""
+        return None
+
+    def forward(
+        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+    ) -> Tensor:
+        """`[B, PLANES, 8, 4]` of `dtype`; see the module's page for the inputs, `extra` is computed if
+        missing."""
+        raise NotImplementedError
+
+
+class GridEncoding(Encoding):
+    """The seed article's single plane: -3, -1, 0, 1, 3. The jumper and the quiet count are not seen."""
+
+    VERSION = "grid-1"
+    PLANES = 1
+
+    def forward(
+        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+    ) -> Tensor:
+        """`[B, 1, 8, 4]`."""
+        return board.to(dtype).view(-1, 1, ROWS, COLUMNS)
+
+
+class PlanesEncoding(Encoding):
+    """One plane per kind of piece, and what the pieces alone do not say.
+
+    Row parity is a plane because in the 8x4 grid a diagonal step leads to another column from an odd row
+    than from an even one.
+    """
+
+    VERSION = "planes-1"
+    PLANES = 8
+
+    values: Tensor
+    parity: Tensor
+    squares: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer(
+            "values", torch.tensor([1, 3, -1, -3, 0], dtype=torch.int8).view(1, 5, 1), persistent=False
+        )
+        self.register_buffer("parity", (torch.arange(32) // COLUMNS % 2).view(1, 1, 32), persistent=False)
+        self.register_buffer("squares", torch.arange(32, dtype=torch.int8).view(1, 32), persistent=False)
+
+    def forward(
+        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+    ) -> Tensor:
+        """`[B, 8, 8, 4]`, everything in [0, 1]; quiet is cut at 80."""
+        size = board.shape[0]
+        pieces = (board.unsqueeze(1) == self.values).to(dtype)
+        parity = self.parity.to(dtype).expand(size, 1, 32)
+        going_on = (jumper.view(-1, 1) == self.squares).to(dtype).unsqueeze(1)
+        count = (quiet.to(dtype) / QUIET_SCALE).clamp(max=1.0).view(-1, 1, 1).expand(size, 1, 32)
+        return torch.cat([pieces, parity, going_on, count], 1).view(
+            size, PlanesEncoding.PLANES, ROWS, COLUMNS
+        )
+
+
+class MovesEncoding(PlanesEncoding):
+    """The planes, and four more: whether the piece on a square may hop in each direction.
+
+    Captures are compulsory, and between hops only the jumper may move: rules that the other encodings
+    leave to be learned.
+    """
+
+    VERSION = "moves-1"
+    PLANES = PlanesEncoding.PLANES + 4
+
+    near: Tensor
+    far: Tensor
+    up: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name, distance in (("near", 1), ("far", 2)):
+            # Off the board is index 32, a square of its own.
+            to = [[neighbour(i, d, distance) % (SQUARES + 1) for i in range(SQUARES)] for d in range(4)]
+            self.register_buffer(name, torch.tensor(to).view(-1), persistent=False)
+        up = torch.tensor([True, False, False, True]).view(1, 4, 1)
+        self.register_buffer("up", up, persistent=False)
+
+    def legal(self, board: Tensor, jumper: Tensor) -> Tensor:
+        """`[B, 4, 32]` bool, whether the piece on a square may hop in each direction."""
+        padded = torch.nn.functional.pad(board, (0, 1), value=9)  # off the board is neither empty nor a piece
+        near = padded.index_select(1, self.near).view(-1, 4, SQUARES)
+        far = padded.index_select(1, self.far).view(-1, 4, SQUARES)
+        mine = board.unsqueeze(1)
+        goes = (mine == 3) | ((mine == 1) & ~self.up)
+        step = goes & (near == 0)
+        going_on = jumper.view(-1, 1)
+        may_jump = ((going_on < 0) | (going_on == self.squares)).unsqueeze(1)
+        jump = goes & (near < 0) & (far == 0) & may_jump
+        must = jump.flatten(1).any(1).view(-1, 1, 1)
+        return jump | (step & ~must)
+
+    def forward(
+        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+    ) -> Tensor:
+        """`[B, 12, 8, 4]`, everything in [0, 1]."""
+        planes = super().forward(board, jumper, quiet, dtype)
+        return torch.cat([planes, self.legal(board, jumper).to(dtype).view(-1, 4, ROWS, COLUMNS)], 1)
+
+
+class TacticsEncoding(MovesEncoding):
+    """The moves, and what each wins or loses by force, see `ckai.models.inputs.tactics`."""
+
+    VERSION = "tactics-1"
+    DEPTHS: ClassVar[tuple[int, ...]] = (0, 2)
+    """Plies searched after the hop; each depth has planes of its own."""
+    PLANES = MovesEncoding.PLANES + 8 * 2
+    EXTRA = LABELS * 2
+
+    SCALE = 6.0
+    """Half men that fill a plane: three men."""
+
+    def extra(self, board: Tensor, jumper: Tensor) -> Tensor:
+        """`[B, 128 * depths]` int8: the change of material that each hop brings, in half men."""
+        from ckai.models.inputs.tactics import material_changes
+
+        boards = np.ascontiguousarray(board.cpu().numpy())
+        jumpers = np.ascontiguousarray(jumper.cpu().numpy())
+        found = [material_changes(boards, jumpers, depth) for depth in self.DEPTHS]
+        return torch.from_numpy(np.concatenate(found, 1)).to(board.device)
+
+    def forward(
+        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+    ) -> Tensor:
+        """`[B, PLANES, 8, 4]`, everything in [-1, 1]."""
+        if extra is None:
+            extra = self.extra(board, jumper)
+        changes = extra.view(-1, len(self.DEPTHS), SQUARES, 4).transpose(2, 3)
+        changes = changes.reshape(-1, len(self.DEPTHS) * 4, ROWS, COLUMNS)
+        amount = (changes.to(dtype) / self.SCALE).clamp(-1.0, 1.0)
+        return torch.cat([super().forward(board, jumper, quiet, dtype), amount, (changes < 0).to(dtype)], 1)
+
+
+class DeepTacticsEncoding(TacticsEncoding):
+    """A longer glance ahead: some 35 us a position instead of 4, for networks that take longer than that."""
+
+    VERSION = "tactics4-1"
+    DEPTHS = (0, 2, 4)
+    PLANES = MovesEncoding.PLANES + 8 * 3
+    EXTRA = LABELS * 3
+
+
+class StonesEncoding(Encoding):
+    """Stones of two players on a grid. The ones tell a convolution, which pads with zeros, where it ends."""
+
+    PLANES = 3
+
+    def forward(
+        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+    ) -> Tensor:
+        """`[B, 3, rows, columns]`, 0 or 1."""
+        planes = torch.stack([board > 0, board < 0, torch.ones_like(board, dtype=torch.bool)], 1)
+        return planes.to(dtype).view(-1, self.PLANES, *self.SHAPE)
+
+
+class TicTacToeEncoding(StonesEncoding):
+    """Three rows of three, row by row."""
+
+    VERSION, GAME = "tictactoe-1", "tictactoe"
+    SHAPE, MOVES = (3, 3), 9
+
+
+class Connect4Encoding(StonesEncoding):
+    """Six rows of seven, from the bottom row up."""
+
+    VERSION, GAME = "connect4-1", "connect4"
+    SHAPE, MOVES = (6, 7), 7
+
+
+ENCODINGS: dict[str, type[Encoding]] = {
+    "grid": GridEncoding,
+    "planes": PlanesEncoding,
+    "moves": MovesEncoding,
+    "tactics": TacticsEncoding,
+    "tactics4": DeepTacticsEncoding,
+    "tictactoe": TicTacToeEncoding,
+    "connect4": Connect4Encoding,
+}
+"""By the name that a network's settings have."""

@@ -1,0 +1,4 @@
+"""What networks are built of: the base class, value and policy heads, shared layers.
+
+May import `ckai.models.inputs`.
+"""

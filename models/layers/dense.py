@@ -1,0 +1,42 @@
+"""What the articles' networks share: hidden units of a last dense layer, and both outputs read from them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor, nn
+
+from ckai.models.layers.heads import OUTPUTS
+from ckai.models.layers.network import Network, NetworkSettings, at_least
+
+
+@dataclass(frozen=True, kw_only=True)
+class DenseSettings(NetworkSettings):
+    """Sizes; the defaults are the seed article's."""
+
+    encoding: str = "grid"
+    channels: int = 32
+    """Filters of each convolution."""
+    hidden: int = 1024
+    """Units of the last dense layer."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        at_least(self, channels=1, hidden=1)
+
+
+class DenseNetwork(Network):
+    """A network whose outputs are one dense layer each on its `features`."""
+
+    def __init__(self, settings: Any) -> None:
+        super().__init__(settings)
+        self.policy = nn.Linear(settings.hidden, self.encode.MOVES)
+        self.value = nn.Linear(settings.hidden, OUTPUTS[settings.value])
+
+    def features(self, x: Tensor) -> Tensor:
+        """The last hidden units, `[B, hidden]`, of planes `[B, PLANES, rows, columns]`."""
+        raise NotImplementedError
+
+    def judge(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Network.judge`."""
+        hidden = self.features(x)
+        return self.policy(hidden), self.value(hidden)

@@ -1,0 +1,126 @@
+"""The learning-rate range test: a short training whose rate grows at every step.
+
+L. N. Smith, "Cyclical Learning Rates for Training Neural Networks" (2017). The loss falls, then diverges;
+the rate where it fell fastest is a good highest rate for a one-cycle schedule.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.files import whole_file
+from ckai.models.inference.devices import pick_device
+from ckai.models.registry import build
+from ckai.models.training.config import PretrainConfig
+from ckai.models.training.lightning_module import PolicyValueModule
+from ckai.models.training.trainer import TrainingError
+
+LOWEST, HIGHEST = 1e-5, 1.0
+DIVERGED = 3.0
+"""The search ends where the smoothed loss is so many times its least."""
+SMOOTHING = 0.9
+
+
+@dataclass(frozen=True)
+class LrSearch:
+    """What was tried."""
+
+    lr: list[float]
+    loss: list[float]
+    """Smoothed, at each rate."""
+    suggestion: float
+
+
+def find_lr(
+    paths: Sequence[Path], config: PretrainConfig, *, steps: int = 200, memory_mb: int = 1024
+) -> LrSearch:
+    """Train a fresh network for some steps with a growing learning rate.
+
+    Args:
+        paths: row files.
+        config: the training that the rate is for.
+        steps: most steps.
+        memory_mb: see `RowsDataModule`.
+
+    Raises:
+        DatasetError: data that cannot be used.
+        ModelError: unknown model or settings.
+        TrainingError: the loss never fell.
+    """
+    torch.manual_seed(config.train.seed)
+    network = build(config.model, config.settings)
+    data = RowsDataModule(
+        paths,
+        batch_size=config.train.batch_size,
+        heldout=config.heldout,
+        split_seed=config.split_seed,
+        seed=config.train.seed,
+        memory_mb=memory_mb,
+        positions=config.positions,
+        weights=config.weights,
+    )
+    flat = replace(config.train.optimizer, schedule="constant", warmup=0.0, lr=LOWEST)
+    module = PolicyValueModule(
+        copy.deepcopy(network), replace(config.train, optimizer=flat, ema=0.0), epoch_steps=steps
+    ).to(pick_device())
+    optimizer = module.configure_optimizers()["optimizer"]
+    rates = np.geomspace(LOWEST, HIGHEST, steps)
+    tried: list[float] = []
+    losses: list[float] = []
+    average, least = 0.0, np.inf
+    for step, batch in zip(range(steps), _endless(data), strict=False):
+        for group in optimizer.param_groups:
+            group["lr"] = float(rates[step])
+        ready = {k: v.to(module.device) for k, v in module.on_before_batch_transfer(batch, 0).items()}
+        loss = module.training_step(ready, step)
+        optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        module.on_before_optimizer_step(optimizer)
+        optimizer.step()
+        average = SMOOTHING * average + (1 - SMOOTHING) * float(loss.detach())
+        smooth = average / (1 - SMOOTHING ** (step + 1))
+        least = min(least, smooth)
+        if not np.isfinite(smooth) or smooth > DIVERGED * least:
+            break
+        tried.append(float(rates[step]))
+        losses.append(smooth)
+    return LrSearch(tried, losses, _steepest(tried, losses))
+
+
+def plot_search(path: Path, found: LrSearch) -> None:
+    """Draw the loss over the rates as a PNG."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots()
+    axes.semilogx(found.lr, found.loss)
+    axes.axvline(found.suggestion, linestyle="--", color="grey", label=f"suggested: {found.suggestion:.2g}")
+    axes.set_xlabel("learning rate")
+    axes.set_ylabel("loss, smoothed")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=110)
+
+
+def _steepest(rates: list[float], losses: list[float]) -> float:
+    """The rate where the loss falls fastest over the logarithm of the rate, before its least."""
+    end = int(np.argmin(losses)) + 1 if losses else 0
+    if end < 10:
+        raise TrainingError("the loss did not fall at any learning rate: check the data with `ckai stats`")
+    slope = np.gradient(np.array(losses[:end]), np.log(rates[:end]))
+    return rates[int(np.argmin(slope))]
+
+
+def _endless(data: RowsDataModule):  # type: ignore[no-untyped-def]
+    epoch = 0
+    while True:
+        yield from data.epoch(epoch)
+        epoch += 1

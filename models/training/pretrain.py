@@ -1,0 +1,367 @@
+"""Pretraining on the rows of games: from a data set to a checkpoint, continued after a kill.
+
+A run folder beside the output (`pretrained.ckpt` -> `pretrained.run/`) holds
+
+    config.json   the settings and the data sets' fingerprints
+    last.ckpt     the newest state, written at each epoch's end and every minute
+    metrics.csv   one line an epoch; curves.png the same as a plot; tensorboard/ for TensorBoard
+    filters.png   the first layer's filters, at the end
+"""
+
+import json
+import platform
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.files import write_whole
+from ckai.models.checkpoint import Checkpoint, CheckpointError, load_checkpoint, save_checkpoint
+from ckai.models.evaluation import plots
+from ckai.models.evaluation.metrics import measure
+from ckai.models.inference.devices import pick_device
+from ckai.models.layers.network import Network
+from ckai.models.registry import build
+from ckai.models.training import logs
+from ckai.models.training.config import PretrainConfig
+from ckai.models.training.trainer import Progress, State, TrainingError, train
+
+PLOT_SECONDS = 30.0
+"""Between two drawings of the curves."""
+
+
+@dataclass(frozen=True)
+class PretrainResult:
+    """What came out."""
+
+    output: Path
+    run: Path
+    config: PretrainConfig
+    metrics: dict[str, Any]
+    """On the held-out games, see `ckai.models.evaluation.metrics`."""
+    info: dict[str, Any]
+    """What the checkpoint says of itself."""
+    continued: str
+    """"" for a new training, "continued", or "finished before"."""
+
+
+def run_folder(output: Path) -> Path:
+    """Where a training that ends in `output` keeps its state."""
+    return output.with_suffix(".run")
+
+
+def pretrain(
+    paths: Sequence[Path],
+    output: Path,
+    config: PretrainConfig,
+    *,
+    fresh: bool = False,
+    memory_mb: int = 1024,
+    save_seconds: float = 60.0,
+    progress: Callable[[Progress], None] | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> PretrainResult:
+    """Train a network on rows, measure it on the held-out games and write its checkpoint.
+
+    The weights of the epoch with the lowest held-out policy loss (among legal moves, where the loss leaves
+    out the others) are kept. Called again after a kill it
+    continues; called again after it finished, with the same settings and data, it reports what is there.
+
+    Args:
+        paths: row files.
+        output: the checkpoint to write.
+        config: settings.
+        fresh: forget an earlier training with this output.
+        memory_mb: see `RowsDataModule`.
+        save_seconds: between two saved states within an epoch.
+        progress: called a few times a second.
+        say: called with lines for people.
+
+    Raises:
+        DatasetError: data that cannot be used.
+        ModelError: unknown model or settings.
+        TrainingError: an unfinished training with other settings is in the way, or the loss is not finite.
+        CheckpointError: the saved state is damaged.
+    """
+    torch.manual_seed(config.train.seed)
+    network = build(config.model, config.settings)
+    data = RowsDataModule(
+        paths,
+        batch_size=config.train.batch_size,
+        heldout=config.heldout,
+        split_seed=config.split_seed,
+        seed=config.train.seed,
+        memory_mb=memory_mb,
+        positions=config.positions,
+        weights=config.weights,
+    )
+    run = run_folder(output)
+    settings = _describe(config, network, data)
+    saved = None if fresh else _earlier(run, output, settings, say)
+    if saved and saved.training and saved.training["finished"] and output.exists():
+        done = load_checkpoint(output)
+        if done.info.get("run") == saved.info.get("run"):
+            say(f"{output} was trained with these settings before; --fresh trains it again")
+            return PretrainResult(output, run, config, done.metrics, done.info, "finished before")
+    state = None
+    run_id = f"{time.time_ns():x}"
+    if saved:
+        network.load_state_dict(saved.network().state_dict())
+        state, run_id = saved.training, saved.info["run"]
+        assert state is not None
+        say(f"continuing {run} at epoch {state['epoch'] + 1}, step {state['step']}")
+    else:
+        shutil.rmtree(run, ignore_errors=True)
+        run.mkdir(parents=True)
+        write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
+    info = _info(config, data, run_id)
+    state = _train(network, data, config, state, run, info, save_seconds, progress, say)
+    metrics = _final_metrics(network, data)
+    plots.plot_filters(run / "filters.png", network)
+    info |= {
+        "epochs": state["epoch"],
+        "best_epoch": state["best_epoch"] + 1,
+        "steps": state["step"],
+        "seconds": round(sum(_seconds(s) for s in [*state["stages"], state["history"]]), 1),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    save_checkpoint(output, network, metrics=metrics, info=info)
+    return PretrainResult(output, run, config, metrics, info, "continued" if saved else "")
+
+
+def _train(
+    network: Network,
+    data: RowsDataModule,
+    config: PretrainConfig,
+    state: State | None,
+    run: Path,
+    info: Mapping[str, Any],
+    save_seconds: float,
+    progress: Callable[[Progress], None] | None,
+    say: Callable[[str], None],
+) -> State:
+    """All stages of a network, from where `state` says; each ends with its best weights in the network."""
+    stages = network.stages()
+    log = _Log(run, config, stages, data.train_rows, say)
+    done: list[list[dict[str, float]]] = list(state["stages"]) if state else []
+
+    def save(now: State) -> None:
+        now["stages"] = done
+        save_checkpoint(run / "last.ckpt", network, info=info, training=now)
+        log.update([*done, now["history"]])
+
+    try:
+        log.begin([*done, *([state["history"]] if state else [])])
+        for name, part in stages[len(done) :]:
+            if len(stages) > 1 and not (state and state["epoch"]):
+                say(f"stage {len(done) + 1} of {len(stages)}: {name}")
+            state = train(
+                part, data, config.train, state=state, save=save, save_seconds=save_seconds, progress=progress
+            )
+            if state["best_weights"] is not None:
+                part.load_state_dict(state["best_weights"])
+            if part is not network:
+                done = [*done, state["history"]]
+                state = None
+        assert state is not None
+        state["stages"] = done
+        log.draw([*done, state["history"]])
+        return state
+    finally:
+        log.close()
+
+
+class _Log:
+    """What a run folder tells people while it grows."""
+
+    def __init__(
+        self,
+        run: Path,
+        config: PretrainConfig,
+        stages: Sequence[tuple[str, Network]],
+        rows: int,
+        say: Callable[[str], None],
+    ) -> None:
+        self.run, self.epochs, self.say = run, config.train.epochs, say
+        self.legal = config.train.loss.mask_illegal
+        self.names = [name for name, _ in stages]
+        self.title = f"{config.model}, {rows:,} rows"
+        self.writer: Any = None
+        self.written, self.drawn = 0, time.monotonic()
+
+    def rows(self, histories: Sequence[Sequence[dict[str, float]]]) -> list[dict[str, Any]]:
+        """The epochs of all stages in one list; with several stages each says its own, and epochs count
+        on."""
+        if len(self.names) == 1:
+            return [dict(row) for history in histories for row in history]
+        told: list[dict[str, Any]] = []
+        for name, history in zip(self.names, histories, strict=False):
+            before = len(told)
+            told += [{"stage": name, **row, "epoch": before + row["epoch"]} for row in history]
+        return told
+
+    def begin(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
+        """Write what a continued training brings with it."""
+        rows = self.rows(histories)
+        self.writer = logs.tensorboard_writer(self.run / "tensorboard", rows)
+        if self.writer is None:
+            self.say("TensorBoard is not installed and its log left out; metrics.csv holds the same numbers")
+        if rows:
+            logs.write_csv(self.run / "metrics.csv", rows)
+        self.written = len(rows)
+
+    def update(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
+        """Write a new epoch, if there is one."""
+        rows = self.rows(histories)
+        if len(rows) > self.written:
+            self.written = len(rows)
+            logs.write_csv(self.run / "metrics.csv", rows)
+            if self.writer is not None:
+                logs.write_tensorboard(self.writer, rows[-1])
+            self.say(describe_epoch(histories[-1][-1], self.epochs, legal=self.legal))
+        if rows and time.monotonic() - self.drawn > PLOT_SECONDS:
+            self.draw(histories)
+
+    def draw(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
+        """Draw the curves."""
+        logs.plot_curves(self.run / "curves.png", self.rows(histories), self.title)
+        self.drawn = time.monotonic()
+
+    def close(self) -> None:
+        """End TensorBoard's log."""
+        if self.writer is not None:
+            self.writer.close()
+
+
+def _seconds(history: Sequence[Mapping[str, float]]) -> float:
+    return history[-1]["seconds"] if history else 0.0
+
+
+def trial_run(
+    paths: Sequence[Path],
+    config: PretrainConfig,
+    *,
+    memory_mb: int = 1024,
+    progress: Callable[[Progress], None] | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> PretrainResult:
+    """`pretrain` with one epoch of one batch in a folder that is gone afterwards: does all of it run?"""
+    one = replace(config, train=replace(config.train, epochs=1, overfit=1, patience=0))
+    with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
+        output = Path(folder) / "trial.ckpt"
+        result = pretrain(paths, output, one, memory_mb=memory_mb, progress=progress, say=say)
+        load_checkpoint(output).network()
+    return result
+
+
+def describe_epoch(row: Mapping[str, float], epochs: int, *, legal: bool = False) -> str:
+    """One line about an epoch of a history; `legal`: among legal moves, for a loss that leaves out the
+    others."""
+    which = "_legal" if legal else ""
+    text = f"epoch {int(row['epoch'])}/{epochs}: policy loss {row['train_policy_loss']:.3f}"
+    if "heldout_policy_loss" in row:
+        text += f", held out {row['heldout_policy_loss' + which]:.3f}, "
+        text += f"top-1 {row['heldout_top1' + which]:.1%}, top-5 {row['heldout_top5' + which]:.1%}"
+        if "heldout_value_mse" in row:
+            text += f", value error {row['heldout_value_mse']:.3f}"
+    return f"{text} ({row['seconds']:.0f} s)"
+
+
+def _final_metrics(network: Network, data: RowsDataModule) -> dict[str, Any]:
+    if not data.measures:
+        return {}
+    device = pick_device()
+    network.to(device)
+    metrics = measure(network, data.val_dataloader(), seen=data.train_positions(), device=device)
+    network.cpu()
+    return metrics.report()
+
+
+def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) -> dict[str, Any]:
+    """All that must be equal for a training to be continued, as JSON gives it back."""
+    told = {
+        **asdict(config),
+        "settings": asdict(network.settings),
+        "encoding": network.encode.VERSION,
+        "data": [
+            {"path": str(file.path), "rows": file.rows, "fingerprint": file.fingerprint()}
+            for file in data.files.files
+        ],
+        "in_memory": data.in_memory,
+    }
+    found: dict[str, Any] = json.loads(json.dumps(told))
+    return found
+
+
+def _earlier(
+    run: Path, output: Path, settings: dict[str, Any], say: Callable[[str], None]
+) -> Checkpoint | None:
+    """The saved state of an earlier training with these settings, if there is one."""
+    try:
+        before = json.loads((run / "config.json").read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise TrainingError(
+            f"{run / 'config.json'}: cannot be read ({error}); --fresh starts anew"
+        ) from error
+    last = run / "last.ckpt"
+    if not last.exists():
+        return None
+    try:
+        saved = load_checkpoint(last)
+        saved.network()
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}; --fresh starts anew") from error
+    if saved.training is None:
+        raise CheckpointError(f"{last}: expected a training state, found none; --fresh starts anew")
+    differences = _differences(before, settings)
+    if not differences:
+        return saved
+    named = "; ".join(differences)
+    if saved.training["finished"] and output.exists():
+        say(f"{run} holds a finished training with other settings ({named}); starting anew")
+        return None
+    raise TrainingError(
+        f"{run} holds an unfinished training with other settings ({named}); "
+        "repeat it with those, give another --output, or --fresh to start anew"
+    )
+
+
+def _differences(before: Any, now: Any, name: str = "") -> list[str]:
+    """Settings that differ, as `train.epochs: 8, now 3`; of data sets only the content counts."""
+    if isinstance(before, dict) and isinstance(now, dict) and name != "data":
+        found = []
+        for key in [*before, *(k for k in now if k not in before)]:
+            inner = f"{name}.{key}" if name else key
+            found += _differences(before.get(key), now.get(key), inner)
+        return found
+    if name == "data":
+        known = [[file["fingerprint"] for file in files] for files in (before or [], now)]
+        if known[0] == known[1]:
+            return []
+        told = [
+            ", ".join(f"{f['path']} with {f['rows']} rows" for f in files) for files in (before or [], now)
+        ]
+        return [f"data: {told[0]}, now {told[1]}"]
+    return [] if before == now else [f"{name}: {before}, now {now}"]
+
+
+def _info(config: PretrainConfig, data: RowsDataModule, run_id: str) -> dict[str, Any]:
+    return {
+        "kind": "pretrained",
+        "run": run_id,
+        "config": asdict(config),
+        "split": {"seed": config.split_seed, "heldout": config.heldout},
+        "data": [{"name": file.path.name, "rows": file.rows} for file in data.files.files],
+        "train_rows": data.train_rows,
+        "heldout_rows": data.heldout_rows,
+        "versions": {"torch": str(torch.__version__), "python": platform.python_version()},
+    }

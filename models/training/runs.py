@@ -1,0 +1,138 @@
+"""The trainings under a folder side by side: what each was told, and what came out."""
+
+import csv
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ckai.datasets.files import whole_file
+from ckai.models.training.config import PretrainConfig
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training, whether it ended or not."""
+
+    path: Path
+    """Its run folder."""
+    model: str
+    told: dict[str, Any]
+    """Settings that differ from the defaults, by their dotted names."""
+    epochs: int
+    """Done; of all stages."""
+    finished: bool
+    seconds: float
+    history: list[dict[str, float]]
+
+    @property
+    def best(self) -> dict[str, float]:
+        """The epoch with the lowest held-out policy loss of the last stage, as training has it, or the
+        last."""
+        key = "heldout_policy_loss_legal" if self.told.get("mask_illegal") else "heldout_policy_loss"
+        stage = self.history[-1].get("stage") if self.history else None
+        rows = [row for row in self.history if row.get("stage") == stage]
+        measured = [row for row in rows if key in row]
+        if measured:
+            return min(measured, key=lambda row: row[key])
+        return rows[-1] if rows else {}
+
+
+def find_runs(folder: Path) -> list[Run]:
+    """All trainings under a folder, by name; folders that hold something else are passed over."""
+    found = []
+    for config in sorted(folder.rglob("*.run/config.json")):
+        run = _read(config.parent)
+        if run is not None:
+            found.append(run)
+    return found
+
+
+def plot_runs(path: Path, runs: Sequence[Run]) -> None:
+    """Draw held-out loss and accuracy of all runs over the epochs as a PNG."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    figure = Figure(figsize=(13, 5), layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = {
+        "heldout_policy_loss_legal": "loss among legal moves",
+        "heldout_top1_legal": "first legal move right",
+    }
+    for axes, (key, title) in zip(figure.subplots(1, 2), panels.items(), strict=True):
+        for run in runs:
+            points = [(row["epoch"], row[key]) for row in run.history if key in row]
+            if points:
+                axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=run.path.stem)
+        axes.set_title(f"held out: {title}")
+        axes.set_xlabel("epoch")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.grid(alpha=0.3)
+        if axes.lines:
+            axes.legend(fontsize=8)
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=110)
+
+
+def _read(folder: Path) -> Run | None:
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        model = config["model"]
+        with (folder / "metrics.csv").open(encoding="utf-8", newline="") as file:
+            history = [_numbers(row) for row in csv.DictReader(file)]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    epochs = int(config.get("train", {}).get("epochs", 0))
+    last = history[-1] if history else {}
+    ends: dict[Any, float] = {row.get("stage"): row.get("seconds", 0.0) for row in history}
+    return Run(
+        path=folder,
+        model=str(model),
+        told=_differences(config),
+        epochs=len(history),
+        finished=folder.with_suffix(".ckpt").exists() and bool(last) and bool(epochs),
+        seconds=sum(ends.values()),
+        history=history,
+    )
+
+
+def _numbers(row: dict[str, str]) -> dict[str, Any]:
+    return {name: text if name == "stage" else float(text) for name, text in row.items() if text}
+
+
+def _differences(config: dict[str, Any]) -> dict[str, Any]:
+    """Settings that are not the default, the network's own by their plain names."""
+    default = flat_settings(json.loads(json.dumps(asdict(PretrainConfig()))))
+    told = {
+        name.rsplit(".", 1)[-1]: value
+        for name, value in flat_settings({k: v for k, v in config.items() if k not in _LEFT_OUT}).items()
+        if default.get(name) != value
+    }
+    return {**told, **_given(config)}
+
+
+_LEFT_OUT = {"model", "settings", "data", "in_memory", "encoding"}
+
+
+def _given(config: dict[str, Any]) -> dict[str, Any]:
+    """The network's settings that are not its defaults."""
+    from ckai.models.registry import ModelError, build
+
+    try:
+        own = asdict(build(config["model"]).settings)
+    except ModelError:
+        return dict(config.get("settings", {}))
+    return {k: v for k, v in config.get("settings", {}).items() if own.get(k) != v}
+
+
+def flat_settings(tree: dict[str, Any], name: str = "") -> dict[str, Any]:
+    """Settings within settings by their dotted names."""
+    found: dict[str, Any] = {}
+    for key, value in tree.items():
+        inner = f"{name}.{key}" if name else key
+        found |= flat_settings(value, inner) if isinstance(value, dict) else {inner: value}
+    return found

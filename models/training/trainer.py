@@ -1,0 +1,317 @@
+"""The training loop: Lightning's trainer, kept quiet, that can be killed at any moment and continued.
+
+Lightning runs the steps; what continues a training is kept here as plain data, so that checkpoints hold
+nothing else and no private part of Lightning is relied on. The order of rows is a function of the seed and
+the epoch, the learning rate one of the step: with weights, optimizer and random states a continued training
+is the uninterrupted one.
+"""
+
+import logging
+import math
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.plugins.environments import LightningEnvironment  # type: ignore[attr-defined]
+
+from ckai.datasets.data_module import RowsDataModule
+from ckai.models.inference.devices import pick_device
+from ckai.models.layers.network import Network
+from ckai.models.training.config import TrainConfig
+from ckai.models.training.lightning_module import PolicyValueModule
+
+State = dict[str, Any]
+
+
+class TrainingError(RuntimeError):
+    """A training that cannot go on, or a state that does not belong to it."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a training is."""
+
+    epoch: int
+    """From 0."""
+    epochs: int
+    batch: int
+    """Batches of this epoch done."""
+    batches: int
+    rows_per_second: float
+    """Since the last report, held-out passes left out."""
+    report: dict[str, float] = field(default_factory=dict)
+    """Means over the epoch so far: `train_policy_loss`, `train_value_loss`, `train_top1`."""
+
+
+def train(
+    network: Network,
+    data: RowsDataModule,
+    config: TrainConfig,
+    *,
+    state: State | None = None,
+    save: Callable[[State], None] | None = None,
+    save_seconds: float = 60.0,
+    progress: Callable[[Progress], None] | None = None,
+    device: torch.device | None = None,
+) -> State:
+    """Train a network in place, on the GPU if there is one.
+
+    Args:
+        network: the weights to start from; with `state`, those of that moment. Ends with the last weights.
+        data: its batch size is the training's.
+        config: the settings.
+        state: what `save` was given or an earlier call returned: continue from there.
+        save: called at the end of each epoch and every `save_seconds` between steps, with the network as it
+            is then; a kill loses what came after.
+        save_seconds: between two calls of `save` within an epoch.
+        progress: called a few times a second.
+        device: instead of the GPU if there is one, else the CPU.
+
+    Returns:
+        The last state: plain data and tensors. Keys: `epoch`, `batch`, `step` (done so far), `optimizer`,
+        `schedule`, `averaged`, `random`, `sums`, `history` (one dict an epoch), `best_epoch`, `best_weights`,
+        `finished`.
+
+    Raises:
+        TrainingError: a loss that is not finite.
+        KeyboardInterrupt: on Ctrl-C; the state saved last is good.
+    """
+    if state and state["finished"]:
+        return state
+    device = device or pick_device()
+    if network.CHANNELS_LAST:
+        network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    data.overfit(config.overfit)
+    module = PolicyValueModule(network, config, epoch_steps=data.steps_per_epoch)
+    keeper = _Keeper(module, data, config, state, save, save_seconds, progress)
+    with _quiet():
+        trainer = _trainer(
+            device,
+            _precision(config.precision, device),
+            max_epochs=config.epochs - keeper.epoch,
+            callbacks=[keeper],
+            limit_val_batches=None if data.measures else 0,
+        )
+        _fit(trainer, module, data)
+    network.cpu()
+    return keeper.last
+
+
+def take_average(network: Network, state: State) -> None:
+    """Give a network the averaged weights of its training (`TrainConfig.ema`), if it has averaged any."""
+    if state["averaged"] is not None:
+        inside = "module."
+        weights = {k.removeprefix(inside): v for k, v in state["averaged"].items() if k.startswith(inside)}
+        network.load_state_dict(weights)
+
+
+def _trainer(device: torch.device, precision: Any, **settings: Any) -> pl.Trainer:
+    """Lightning's trainer without its own files, bars and tips."""
+    return pl.Trainer(
+        accelerator="gpu" if device.type == "cuda" else "cpu",
+        devices=[device.index or 0] if device.type == "cuda" else 1,
+        precision=precision,
+        plugins=[LightningEnvironment()],
+        num_sanity_val_steps=0,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+        enable_model_summary=False,
+        **settings,
+    )
+
+
+def _fit(trainer: pl.Trainer, module: PolicyValueModule, data: RowsDataModule) -> None:
+    """Run the trainer; Ctrl-C stays a KeyboardInterrupt, which Lightning turns into an exit."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        trainer.fit(module, datamodule=data)
+    except SystemExit as error:
+        raise KeyboardInterrupt from error
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
+    if trainer.interrupted:  # Lightning 2.4 returns instead
+        raise KeyboardInterrupt
+
+
+class _Keeper(pl.Callback):
+    """Counts, measures, saves and stops; everything that a continued training needs to know."""
+
+    def __init__(
+        self,
+        module: PolicyValueModule,
+        data: RowsDataModule,
+        config: TrainConfig,
+        state: State | None,
+        save: Callable[[State], None] | None,
+        save_seconds: float,
+        progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.module, self.data, self.config = module, data, config
+        self.save, self.save_seconds, self.progress = save, save_seconds, progress
+        self.epoch, self.batch, self.step = 0, 0, 0
+        self.history: list[dict[str, float]] = []
+        self.best_epoch, self.best_loss = -1, math.inf
+        self.best_weights: dict[str, torch.Tensor] | None = None
+        self.finished = False
+        self.seconds = 0.0
+        self.last: State = {}
+        self._resumed = state
+        if state:
+            self.epoch, self.batch, self.step = state["epoch"], state["batch"], state["step"]
+            self.history = list(state["history"])
+            self.best_epoch, self.best_weights = state["best_epoch"], state["best_weights"]
+            self.best_loss = state["best_loss"]
+            self.seconds = state["seconds"]
+            module.resumed = {"optimizer": state["optimizer"], "schedule": state["schedule"]}
+        data.resume_at(self.epoch, self.batch)
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Random states and sums as they were."""
+        if self._resumed:
+            self.module.sums.copy_(self._resumed["sums"])
+            if self.module.averaged is not None:
+                self.module.averaged.load_state_dict(self._resumed["averaged"])
+            torch.set_rng_state(self._resumed["random"]["torch"])
+            if torch.cuda.is_available() and self._resumed["random"]["cuda"]:
+                torch.cuda.set_rng_state_all(self._resumed["random"]["cuda"])
+        self._started = self._saved = time.monotonic()
+        self._shown, self._shown_batch = self._started, self.batch
+        self._show(self._started)
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Count the step; show and save now and then."""
+        self.module.average()
+        self.batch += 1
+        self.step += 1
+        now = time.monotonic()
+        if self.progress and now - self._shown > 0.25:
+            self._show(now)
+        if self.save and now - self._saved > self.save_seconds and self.batch < self.data.steps_per_epoch:
+            self._pause(now)
+            self._save(trainer)
+
+    def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        """Held-out metrics are in; write the epoch down, keep the best weights, decide whether to go on."""
+        now = time.monotonic()
+        self._show(now)
+        self._pause(now)
+        row: dict[str, float] = {
+            "epoch": self.epoch + 1,
+            "step": self.step,
+            "lr": float(trainer.optimizers[0].param_groups[0]["lr"]),
+            "seconds": round(self.seconds, 3),
+            **self.module.training_report(),
+        }
+        if not math.isfinite(row["train_policy_loss"] + row["train_value_loss"]):
+            raise TrainingError(
+                f"the loss is not finite in epoch {self.epoch + 1}; try a lower learning rate"
+            )
+        if self.data.measures:
+            row |= {f"heldout_{name}": value for name, value in self.module.heldout.report().items()}
+        self.history.append(row)
+        masked = "_legal" if self.config.loss.mask_illegal else ""
+        loss = row.get(f"heldout_policy_loss{masked}", -math.inf)
+        if loss < self.best_loss or not self.data.measures:
+            self.best_loss, self.best_epoch = loss, self.epoch
+            weights = self.module.kept.state_dict()
+            self.best_weights = _plain(weights)
+        self.module.sums.zero_()
+        self.epoch, self.batch = self.epoch + 1, 0
+        stale = self.epoch - 1 - self.best_epoch
+        stop = bool(self.config.patience and stale >= self.config.patience)
+        self.finished = stop or self.epoch >= self.config.epochs
+        trainer.should_stop = stop
+        self._save(trainer)
+        self._shown, self._shown_batch = time.monotonic(), 0
+
+    def _pause(self, now: float) -> None:
+        self.seconds += now - self._started
+
+    def _save(self, trainer: pl.Trainer) -> None:
+        averaged = self.module.averaged
+        self.last = {
+            "epoch": self.epoch,
+            "batch": self.batch,
+            "step": self.step,
+            "finished": self.finished,
+            "seconds": self.seconds,
+            "history": [dict(row) for row in self.history],
+            "best_epoch": self.best_epoch,
+            "best_loss": self.best_loss,
+            "best_weights": self.best_weights,
+            "averaged": None if averaged is None else _plain(averaged.state_dict()),
+            "sums": self.module.sums.detach().cpu().clone(),
+            "optimizer": trainer.optimizers[0].state_dict(),
+            "schedule": trainer.lr_scheduler_configs[0].scheduler.state_dict(),
+            "random": {
+                "torch": torch.get_rng_state(),
+                "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+            },
+        }
+        if self.save:
+            self.save(self.last)
+        self._started = self._saved = time.monotonic()
+
+    def _show(self, now: float) -> None:
+        if not self.progress:
+            return
+        rows = (self.batch - self._shown_batch) * self.data.batch_size
+        speed = rows / (now - self._shown) if now > self._shown else 0.0
+        self._shown, self._shown_batch = now, self.batch
+        where = Progress(
+            self.epoch,
+            self.config.epochs,
+            self.batch,
+            self.data.steps_per_epoch,
+            speed,
+            self.module.training_report(),
+        )
+        self.progress(where)
+
+
+def _plain(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """A copy on the CPU."""
+    return {name: t.detach().cpu().clone() for name, t in weights.items()}
+
+
+def _precision(name: str, device: torch.device) -> Any:
+    if name == "auto":
+        rough = torch.cuda.is_bf16_supported() if device.type == "cuda" else _cpu_has_bf16()
+        name = "bf16" if rough else "32"
+    return {"32": "32-true", "bf16": "bf16-mixed"}[name]
+
+
+def _cpu_has_bf16() -> bool:
+    """Whether this CPU multiplies in bfloat16; elsewhere it is slower than float32."""
+    checks = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile"))
+    return any(check is not None and check() for check in checks)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Lightning's banners, tips and advice on workers are not for the users of this program."""
+    names = ("pytorch_lightning", "lightning", "lightning.pytorch", "lightning.fabric", "lightning_fabric")
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            for module in (r"pytorch_lightning\..*", r"lightning_fabric\..*", r"lightning\..*"):
+                warnings.filterwarnings("ignore", module=module)
+            warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)

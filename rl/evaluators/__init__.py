@@ -1,0 +1,4 @@
+"""Evaluators for a search: loading a checkpoint's, random playouts, a cache.
+
+May import `games`.
+"""

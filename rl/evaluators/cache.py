@@ -1,0 +1,134 @@
+"""A cache of network evaluations: the same position, however it was reached, is judged once.
+
+The key is all that a network sees of a position, byte for byte, so a hit is never wrong. A fixed number of
+entries in sets of four; a new entry takes the place of one of its set in turn.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from ckai.datasets.splitmix import GOLDEN
+from ckai.game.squares import LABELS
+from ckai.models.inference.evaluator import (
+    POSITION_BYTES,
+    Boards,
+    Evaluator,
+    Floats,
+    check_boards,
+    give_arrays,
+)
+from ckai.rl.games.checkers import Checkers
+
+WAYS = 4
+_SHIFT = np.uint64(29)
+ENTRY_BYTES = 8 * -(-POSITION_BYTES // 8) + 4 * LABELS + 4 + 1
+"""Memory of an entry of checkers."""
+
+
+@njit(cache=True, nogil=True)
+def set_of(words, row, sets):
+    """The set of a position."""
+    h = np.uint64(0)
+    for i in range(words.shape[1]):
+        h = (h ^ words[row, i]) * GOLDEN
+        h ^= h >> _SHIFT
+    return np.int64(h % np.uint64(sets))
+
+
+@njit(cache=True, nogil=True)
+def look_up(words, keys, used, logits, values, out_logits, out_values, missing):
+    """Copy what is known of a batch; fill `missing` with the rows that are not and return their number."""
+    sets = len(used) // WAYS
+    count = 0
+    for row in range(len(words)):
+        first = set_of(words, row, sets) * WAYS
+        found = -1
+        for entry in range(first, first + WAYS):
+            if used[entry]:
+                same = True
+                for i in range(words.shape[1]):
+                    if keys[entry, i] != words[row, i]:
+                        same = False
+                        break
+                if same:
+                    found = entry
+                    break
+        if found >= 0:
+            out_logits[row] = logits[found]
+            out_values[row] = values[found]
+        else:
+            missing[count] = row
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def store(words, keys, used, turns, logits, values, new_logits, new_values, missing, out_logits, out_values):
+    """Put new evaluations of the missing rows into the cache and into the answer."""
+    sets = len(used) // WAYS
+    for n in range(len(missing)):
+        row = missing[n]
+        chosen = set_of(words, row, sets)
+        entry = chosen * WAYS + turns[chosen]
+        turns[chosen] = (turns[chosen] + 1) % WAYS
+        used[entry] = 1
+        keys[entry] = words[row]
+        logits[entry] = new_logits[n]
+        values[entry] = new_values[n]
+        out_logits[row] = new_logits[n]
+        out_values[row] = new_values[n]
+
+
+class CachedEvaluator:
+    """An evaluator that remembers. For one thread; give each its own."""
+
+    def __init__(self, inner: Evaluator, positions: int, game: Any = Checkers) -> None:
+        """Remember up to `positions` evaluations of `inner` (ENTRY_BYTES each), which judges this game.
+
+        Raises:
+            ValueError: fewer than WAYS positions.
+        """
+        if positions < WAYS:
+            raise ValueError(f"expected a cache of {WAYS} positions or more, found {positions}")
+        sets = positions // WAYS
+        size = sets * WAYS
+        self.inner = inner
+        self.name = f"{inner.name}, {size:,} positions cached"
+        self.asked = 0
+        """Positions asked for."""
+        self.hits = 0
+        """Of them, those that were known."""
+        self.bytes, self.labels = int(game.BYTES), int(game.LABELS)
+        self._keys = np.zeros((size, -(-self.bytes // 8)), np.uint64)
+        self._used, self._turns = np.zeros(size, np.uint8), np.zeros(sets, np.uint8)
+        self._logits, self._values = np.zeros((size, self.labels), np.float32), np.zeros(size, np.float32)
+
+    def evaluate(
+        self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
+    ) -> tuple[Floats, Floats]:
+        """See `ckai.models.inference.evaluator.Evaluator.evaluate`."""
+        check_boards(boards, out_logits, out_values, self.bytes, self.labels)
+        n = len(boards)
+        logits, values = give_arrays(n, out_logits, out_values, self.labels)
+        padded = np.zeros((n, 8 * self._keys.shape[1]), np.int8)
+        padded[:, : self.bytes] = boards
+        words = padded.view(np.uint64)
+        missing = np.empty(n, np.int64)
+        table = (self._keys, self._used)
+        count = look_up(words, *table, self._logits, self._values, logits, values, missing)
+        self.asked += n
+        self.hits += n - count
+        if count:
+            missing = missing[:count]
+            new_logits, new_values = self.inner.evaluate(np.ascontiguousarray(boards[missing]))
+            store(
+                words, *table, self._turns, self._logits, self._values, new_logits, new_values, missing,
+                logits, values,
+            )  # fmt: skip
+        return logits, values
+
+    def close(self) -> None:
+        """Close what it stands before."""
+        self.inner.close()

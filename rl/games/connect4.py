@@ -1,0 +1,101 @@
+"""Connect-4 as a game of the search: seven columns of six, four in a row win.
+
+A state is (stones of the side to move, stones of the other); bit column * 7 + row, row 0 at the bottom. The
+seventh bit of a column stays empty, so that no line of four leaps from one column to the next. A label is
+a column.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ckai.rl.games import contract as game_api
+from ckai.rl.games.contract import game, implements
+
+_TOPS = sum(1 << column * 7 + 5 for column in range(7))
+_FULL = sum(0o77 << column * 7 for column in range(7))
+
+
+@game(labels=7, size=44)
+class Connect4(NamedTuple):
+    """No settings."""
+
+
+@njit(cache=True)
+def four(stones):
+    """Whether a set of stones holds four in a row."""
+    for shift in (1, 6, 7, 8):
+        pairs = stones & stones >> shift
+        if pairs & pairs >> 2 * shift:
+            return True
+    return False
+
+
+@implements(game_api.start, Connect4)
+@njit(cache=True)
+def _start(game):
+    return np.int64(0), np.int64(0)
+
+
+@implements(game_api.legal, Connect4)
+@njit(cache=True)
+def _legal(game, state, out):
+    tops = (state[0] | state[1]) & _TOPS
+    n = 0
+    for label in range(7):
+        if not tops >> label * 7 & 0o77:
+            out[n] = label
+            n += 1
+    return n
+
+
+@implements(game_api.play, Connect4)
+@njit(cache=True)
+def _play(game, state, label):
+    taken = state[0] | state[1]
+    bottom = np.int64(1) << np.int64(label) * 7
+    # Adding a stone at the bottom carries through the full squares to the first empty one.
+    return (state[1], state[0] | (taken + bottom) & ~taken & bottom * 0o77), True
+
+
+@implements(game_api.outcome, Connect4)
+@njit(cache=True)
+def _outcome(game, state, count):
+    if four(state[1]):
+        return True, -1.0
+    return state[0] | state[1] == _FULL, 0.0
+
+
+@implements(game_api.key, Connect4)
+@njit(cache=True)
+def _key(game, state):
+    return state
+
+
+@implements(game_api.lookback, Connect4)
+@njit(cache=True)
+def _lookback(game, state):
+    return np.int64(0)
+
+
+@implements(game_api.repetitions, Connect4)
+@njit(cache=True)
+def _repetitions(game):
+    return 0
+
+
+@implements(game_api.lookahead, Connect4)
+@njit(cache=True)
+def _lookahead(game):
+    return True
+
+
+@implements(game_api.encode, Connect4)
+@njit(cache=True)
+def _encode(game, state, out):
+    for column in range(7):
+        for row in range(6):
+            at = column * 7 + row
+            out[row * 7 + column] = (state[0] >> at & 1) - (state[1] >> at & 1)
+    out[42], out[43] = -1, 0

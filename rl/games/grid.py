@@ -1,0 +1,161 @@
+"""Games of stones on a grid, tic-tac-toe and Connect-4, as people and matches see them.
+
+A move is one label; its text is the label counted from 1, a square or a column. The first player is called
+Black, as in English draughts, and "1-0" means that it won.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ckai.game import MoveError, Outcome
+from ckai.rl.games import contract as game_api
+from ckai.rl.games.contract import State
+from ckai.rl.games.contract import MOST_LEGAL
+
+
+class StonesReason(StrEnum):
+    """Why a game is over."""
+
+    LINE = "a line of stones"
+    FULL = "the board is full"
+
+
+class StoneMove(NamedTuple):
+    """A stone set."""
+
+    label: int
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """The hops of the move: one."""
+        return (self.label,)
+
+    def __str__(self) -> str:
+        return str(self.label + 1)
+
+
+@njit(cache=True)
+def _look(game, first, second, labels):  # type: ignore[no-untyped-def]
+    """Fill `labels`; return (their number, whether the game is over, value for the side to move)."""
+    state = (first, second)
+    count = game_api.legal(game, state, labels)  # type: ignore[no-untyped-call]
+    over, value = game_api.outcome(game, state, count)  # type: ignore[no-untyped-call]
+    return count, over, value
+
+
+@njit(cache=True)
+def _step(game, first, second, label):  # type: ignore[no-untyped-def]
+    after, _ = game_api.play(game, (first, second), label)  # type: ignore[no-untyped-call]
+    return after
+
+
+@dataclass(frozen=True)
+class StonesPosition:
+    """A position; `rules` are the game as the search knows it."""
+
+    rules: Any
+    state: State = (0, 0)
+    """Stones of the side to move and of the other, see `ckai.rl.games.tictactoe` and `ckai.rl.games.connect4`."""
+
+    @property
+    def black(self) -> bool:
+        """Whether the first player is to move."""
+        return (self.state[0] | self.state[1]).bit_count() % 2 == 0
+
+    @property
+    def key(self) -> State:
+        """What tells positions apart."""
+        return self.state
+
+    def legal_moves(self) -> list[StoneMove]:
+        """The moves, none if the game is over."""
+        labels, over, _ = self._look()
+        return [] if over else [StoneMove(label) for label in labels]
+
+    def push(self, move: StoneMove) -> "StonesPosition":
+        """The position after a legal move."""
+        after = _step(self.rules, *map(np.int64, self.state), np.int64(move.label))
+        return StonesPosition(self.rules, (int(after[0]), int(after[1])))
+
+    def move_of(self, hops: Sequence[int]) -> StoneMove | None:
+        """The move of these labels; see `ckai.game.Position.move_of`."""
+        return StoneMove(hops[0]) if hops else None
+
+    def find_move(self, text: str) -> StoneMove:
+        """The legal move of a text.
+
+        Raises:
+            MoveError: there is none.
+        """
+        moves = self.legal_moves()
+        for move in moves:
+            if str(move) == text.strip():
+                return move
+        raise MoveError(f"expected a move of {', '.join(map(str, moves)) or 'none'}, found {text!r}")
+
+    def outcome(self) -> Outcome | None:
+        """The end of the game, or None while it goes on."""
+        _, over, value = self._look()
+        if not over:
+            return None
+        if value == 0:
+            return Outcome(None, StonesReason.FULL)
+        return Outcome("white" if self.black else "black", StonesReason.LINE)
+
+    def _look(self) -> tuple[list[int], bool, float]:
+        labels = np.empty(MOST_LEGAL, np.uint8)
+        count, over, value = _look(self.rules, *map(np.int64, self.state), labels)
+        return labels[:count].tolist(), bool(over), float(value)
+
+
+class StonesGame:
+    """A line of moves from a first position."""
+
+    def __init__(self, start: StonesPosition) -> None:
+        self.positions = [start]
+        self.moves: list[StoneMove] = []
+
+    @property
+    def position(self) -> StonesPosition:
+        """The position now."""
+        return self.positions[-1]
+
+    def push(self, move: StoneMove | str) -> StoneMove:
+        """Play a move.
+
+        Raises:
+            MoveError: a text that is no legal move; the game is unchanged.
+        """
+        found = self.position.find_move(move) if isinstance(move, str) else move
+        self.positions.append(self.position.push(found))
+        self.moves.append(found)
+        return found
+
+    def outcome(self) -> Outcome | None:
+        """See `StonesPosition.outcome`."""
+        return self.position.outcome()
+
+    def text(self, headers: dict[str, str], result: str) -> str:
+        """The game in the form of PDN: tags, numbered moves, result."""
+        first = self.positions[0]
+        tags = {**headers, "Result": result}
+        if any(first.state):
+            tags["Setup"] = " ".join(map(str, first.state))
+        words = [f"{i // 2 + 1}. {move}" if i % 2 == 0 else str(move) for i, move in enumerate(self.moves)]
+        lines = [f'[{name} "{value}"]' for name, value in tags.items()]
+        return "\n".join([*lines, "", " ".join([*words, result]), "", ""])
+
+
+@cache
+def solve(position: StonesPosition) -> int:
+    """The true value for the side to move, 1, 0 or -1, by trying everything: for small games."""
+    _, over, value = position._look()
+    if over:
+        return int(value)
+    return max(-solve(position.push(move)) for move in position.legal_moves())

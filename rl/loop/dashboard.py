@@ -1,0 +1,135 @@
+"""A run's numbers for people: CSV, PNG, TensorBoard. Made anew from what each generation left."""
+
+import csv
+import io
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from ckai.datasets.files import whole_file, write_whole
+from ckai.rl.loop.report import elo_curve
+
+COLUMNS = {
+    "generation": ("generation",),
+    "games": ("selfplay", "games"),
+    "rows": ("selfplay", "rows"),
+    "plies_mean": ("selfplay", "plies_mean"),
+    "black_won": ("selfplay", "black_won"),
+    "drawn": ("selfplay", "drawn"),
+    "white_won": ("selfplay", "white_won"),
+    "unknown": ("selfplay", "unknown"),
+    "adjudicated": ("selfplay", "adjudicated"),
+    "q_z_mse": ("selfplay", "q_z_mse"),
+    "selfplay_seconds": ("selfplay", "seconds"),
+    "evaluations_per_second": ("selfplay", "evaluations_per_second"),
+    "train_policy_loss": ("learn", "train_policy_loss"),
+    "train_value_loss": ("learn", "train_value_loss"),
+    "heldout_policy_loss": ("learn", "heldout_policy_loss_legal"),
+    "heldout_value_mse": ("learn", "heldout_value_mse"),
+    "value_calibration_error": ("learn", "heldout_value_calibration_error"),
+    "learn_seconds": ("learn", "seconds"),
+    "match_games": ("match", "games"),
+    "match_wins": ("match", "wins"),
+    "match_draws": ("match", "draws"),
+    "match_losses": ("match", "losses"),
+    "match_score": ("match", "score"),
+    "match_elo": ("match", "elo"),
+    "elo": ("elo",),
+    "accepted": ("accepted",),
+}
+"""Column of the CSV -> where it stands in a generation's `done.json`; elo: see `elo_curve`."""
+
+
+def flatten(measured: dict[str, Any]) -> dict[str, Any]:
+    """One generation as a row of the CSV; what was not measured is left empty."""
+    row = {}
+    for column, way in COLUMNS.items():
+        value: Any = measured
+        for part in way:
+            value = value.get(part) if isinstance(value, dict) else None
+        row[column] = value
+    return row
+
+
+def write_views(folder: Path, history: list[dict[str, Any]]) -> None:
+    """Write metrics.csv, metrics.png and the TensorBoard log of a run."""
+    rows = [
+        flatten(measured | {"elo": round(elo, 1)})
+        for measured, elo in zip(history, elo_curve(history), strict=True)
+    ]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(folder / "metrics.csv", text.getvalue())
+    _plot(folder / "metrics.png", rows)
+    _tensorboard(folder / "tensorboard", rows)
+
+
+def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
+    from matplotlib.figure import Figure  # no pyplot: no screen is needed and nothing is kept
+
+    x = [row["generation"] for row in rows]
+    figure = Figure(figsize=(15, 7), layout="constrained")
+    axes = figure.subplots(2, 3)
+
+    def line(axis: Any, column: str, label: str, **style: Any) -> None:
+        points = [(g, row[column]) for g, row in zip(x, rows, strict=True) if row[column] is not None]
+        if points:
+            axis.plot(*zip(*points, strict=True), marker="o", label=label, **style)
+
+    match, curve, losses, results, length, calibration = axes.flat
+    line(match, "match_score", "new against old")
+    match.axhline(0.5, color="grey", linewidth=0.8)
+    match.set(title="Match of each new network", ylabel="share of the points", ylim=(0, 1))
+    for g, row in zip(x, rows, strict=True):
+        if not row["accepted"] and row["match_score"] is not None:
+            match.annotate(
+                "refused", (g, row["match_score"]), textcoords="offset points", xytext=(0, -14), ha="center"
+            )
+    line(curve, "elo", "sum of the matches")
+    curve.axhline(0, color="grey", linewidth=0.8)
+    curve.set(title="Elo above the first network", ylabel="Elo")
+    line(losses, "train_policy_loss", "policy, training")
+    line(losses, "heldout_policy_loss", "policy, held out", linestyle="--")
+    line(losses, "train_value_loss", "value, training")
+    line(losses, "heldout_value_mse", "value, held out", linestyle="--")
+    losses.set(title="Losses", ylabel="cross-entropy; squared error")
+    bottom = [0.0] * len(rows)
+    for column, label, colour in (
+        ("black_won", "Black won", "#333333"), ("drawn", "drawn", "#9a9a9a"),
+        ("white_won", "White won", "#e8dcc4"), ("unknown", "stopped", "#c44e52"),
+    ):  # fmt: skip
+        share = [(row[column] or 0) / row["games"] for row in rows]
+        results.bar(x, share, bottom=bottom, label=label, color=colour, edgecolor="black", linewidth=0.4)
+        bottom = [a + b for a, b in zip(bottom, share, strict=True)]
+    results.set(title="Results of self-play", ylabel="share of the games", ylim=(0, 1))
+    line(length, "plies_mean", "plies")
+    length.set(title="Length of a game", ylabel="plies, mean")
+    line(calibration, "value_calibration_error", "held-out rows")
+    calibration.set(title="Calibration of the value", ylabel="distance from the mean result", ylim=(0, None))
+    for axis in axes.flat:
+        axis.set_xlabel("generation")
+        axis.xaxis.get_major_locator().set_params(integer=True)
+        if axis.get_legend_handles_labels()[0]:
+            axis.legend(fontsize="small")
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=110)
+
+
+def _tensorboard(folder: Path, rows: list[dict[str, Any]]) -> None:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError:  # an optional extra
+        return
+    fresh = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
+    shutil.rmtree(fresh, ignore_errors=True)
+    writer = SummaryWriter(str(fresh))  # type: ignore[no-untyped-call]
+    for row in rows:
+        for column, value in row.items():
+            if column != "generation" and value is not None:
+                writer.add_scalar(column, float(value), row["generation"])  # type: ignore[no-untyped-call]
+    writer.close()  # type: ignore[no-untyped-call]
+    shutil.rmtree(folder, ignore_errors=True)
+    fresh.replace(folder)

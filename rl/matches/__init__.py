@@ -1,0 +1,4 @@
+"""Matches: players and their specs, openings, Elo, ratings, SPRT, plots.
+
+May import `games`, `evaluators` and `search`.
+"""

@@ -1,0 +1,203 @@
+"""Who plays matches: something that sits down at several boards and says which hop to play at each."""
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ckai.datasets.tables import Tables
+from ckai.models.inference.evaluator import Evaluator
+from ckai.rl.games.grid import solve
+from ckai.rl.games.registry import CHECKERS, Kind
+from ckai.rl.search.factory import make_searcher
+from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.selection import Puct
+
+POLICY_SIMS = 2
+"""Visits of a search that plays the first move of the bare policy: the root, and that move."""
+
+
+class Side(Protocol):
+    """A player at its boards. Every hop of both sides is told to it by `play`."""
+
+    def start(self, board: int, position: Any, stream: int) -> None:
+        """Begin a game; `stream` is for what is random in it."""
+
+    def labels(self, boards: Sequence[int]) -> list[int]:
+        """The hop that it plays at each of these boards, where it is to move."""
+
+    def play(self, board: int, label: int) -> None:
+        """A hop was played, its own or the other's."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+class Contestant(Protocol):
+    """A player of matches."""
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether its moves take time of the clock, so that boards are played one after the other."""
+
+    def sit(self, boards: int) -> Side:
+        """Sit down at so many boards; each thread of a match does so once."""
+
+
+@dataclass(frozen=True)
+class Player:
+    """A search; moves are chosen by visits, without noise or chance."""
+
+    evaluator: Evaluator
+    sims: int
+    """Visits a move."""
+    puct: Puct | None = None
+    """Constants of the search; None: those that suit the evaluator."""
+    tables: Tables | None = None
+    """Endgames that it knows."""
+    seconds: float | None = None
+    """Time of a move instead of visits."""
+    kind: Kind = CHECKERS
+    """The game."""
+
+    @property
+    def in_turn(self) -> bool:
+        """See `Contestant`."""
+        return self.seconds is not None
+
+    def searcher(self, trees: int) -> Searcher:
+        """A search for so many games at once."""
+        rules = self.kind.rules(self.tables)
+        if self.seconds is not None:
+            return make_searcher(
+                self.evaluator,
+                trees=trees,
+                nodes=TIMED_NODES,
+                leaves=TIMED_LEAVES,
+                growth=GROWTH,
+                puct=self.puct,
+                game=rules,
+            )
+        return make_searcher(self.evaluator, trees=trees, nodes=self.sims + 3, puct=self.puct, game=rules)
+
+    def sit(self, boards: int) -> Side:
+        """See `Contestant`."""
+        return _SearchSide(self, self.searcher(boards), boards)
+
+
+TIMED_NODES, TIMED_LEAVES, GROWTH = 300_000, 64, 32
+"""Room for the tree of a search by time; positions in a call; visits for each of them (see `Searcher`)."""
+
+
+class _SearchSide:
+    def __init__(self, player: Player, searcher: Searcher, boards: int) -> None:
+        self.player, self.searcher = player, searcher
+        self.visits = np.zeros(boards, np.int32)
+
+    def start(self, board: int, position: Any, stream: int) -> None:
+        self.searcher.forest.info[board]["rng"] = np.uint64(stream)
+        self.searcher.set_root(board, self.player.kind.state(position))
+
+    def labels(self, boards: Sequence[int]) -> list[int]:
+        self.visits[:] = 0
+        for board in boards:
+            forced = int(self.searcher.root(board)["count"]) == 1
+            self.visits[board] = 1 if forced else self.player.sims
+        if self.player.seconds is None:
+            self.searcher.run(self.visits)
+        else:
+            until = time.perf_counter() + self.player.seconds
+            self.visits[self.visits > 1] = np.iinfo(np.int32).max
+            while self.searcher.step(self.visits) and time.perf_counter() < until:
+                pass
+            self.searcher.land()
+        return [self.searcher.best(board) for board in boards]
+
+    def play(self, board: int, label: int) -> None:
+        self.searcher.play(board, label)
+
+    def close(self) -> None:
+        pass
+
+
+class MoveSide(ABC):
+    """A side that thinks in whole moves, a board at a time: `choose` is what it has to know."""
+
+    def __init__(self, boards: int, kind: Kind = CHECKERS) -> None:
+        self.kind = kind
+        self.games = [kind.game(kind.position()) for _ in range(boards)]
+        self.hops: list[list[int]] = [[] for _ in range(boards)]
+        self.plans: list[list[int]] = [[] for _ in range(boards)]
+        self.random = [np.random.default_rng(0) for _ in range(boards)]
+
+    @abstractmethod
+    def choose(self, game: Any, random: np.random.Generator) -> Any:
+        """The move to play."""
+
+    def start(self, board: int, position: Any, stream: int) -> None:
+        """See `Side`."""
+        self.games[board] = self.kind.game(position)
+        self.hops[board], self.plans[board] = [], []
+        self.random[board] = np.random.default_rng(stream)
+
+    def labels(self, boards: Sequence[int]) -> list[int]:
+        """See `Side`."""
+        for board in boards:
+            if not self.plans[board]:
+                self.plans[board] = list(self.choose(self.games[board], self.random[board]).labels)
+        return [self.plans[board][0] for board in boards]
+
+    def play(self, board: int, label: int) -> None:
+        """See `Side`."""
+        self.plans[board] = self.plans[board][1:]
+        self.hops[board].append(label)
+        game = self.games[board]
+        whole = game.position.move_of(self.hops[board])
+        if whole is not None:
+            game.push(whole)
+            self.hops[board] = []
+
+    def close(self) -> None:
+        """See `Side`."""
+        self.games.clear()
+
+
+class _RandomSide(MoveSide):
+    def choose(self, game: Any, random: np.random.Generator) -> Any:
+        moves = game.position.legal_moves()
+        return moves[random.integers(len(moves))]
+
+
+@dataclass(frozen=True)
+class RandomPlayer:
+    """Any legal move, each as likely as the others."""
+
+    kind: Kind = CHECKERS
+    in_turn = False
+
+    def sit(self, boards: int) -> Side:
+        """See `Contestant`."""
+        return _RandomSide(boards, self.kind)
+
+
+class _PerfectSide(MoveSide):
+    def choose(self, game: Any, random: np.random.Generator) -> Any:
+        moves = game.position.legal_moves()
+        values = [solve(game.position.push(move)) for move in moves]
+        best = [move for move, value in zip(moves, values, strict=True) if value == min(values)]
+        return best[random.integers(len(best))]
+
+
+@dataclass(frozen=True)
+class PerfectPlayer:
+    """Any move that keeps the true value of a game of stones; for games as small as tic-tac-toe."""
+
+    kind: Kind
+    in_turn = False
+
+    def sit(self, boards: int) -> Side:
+        """See `Contestant`."""
+        return _PerfectSide(boards, self.kind)

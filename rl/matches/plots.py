@@ -1,0 +1,76 @@
+"""Plots of strength: tournaments and ladders."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ckai.datasets.files import whole_file
+from ckai.rl.matches.elo import Z95, PairStatistics
+from ckai.rl.matches.ratings import Floats, Rating
+
+
+def short(name: str) -> str:
+    """A player's name without the folders before a generation or a run."""
+    parts = name.split("/")
+    return "/".join(parts[-2:]).replace("/network.ckpt", "").replace("/best.ckpt", "")
+
+
+def plot_tournament(path: Path, names: Sequence[str], found: Sequence[Rating], table: Floats) -> None:
+    """Ratings with their intervals in the order of the players, and a heat map of all scores."""
+    figure, (left, right) = _figure(2, (6 + 0.3 * len(names), 4 + 0.12 * len(names)))
+    x = np.arange(len(names))
+    elo = np.array([r.elo for r in found])
+    left.errorbar(x, elo, [r.high - r.elo for r in found], fmt="o-", capsize=3)
+    left.set_xticks(x, [short(name) for name in names], rotation=90, fontsize=7)
+    left.set_ylabel("Elo, mean of all 0")
+    left.set_title("ratings, 95 % intervals")
+    left.grid(alpha=0.3)
+    image = right.imshow(table, vmin=0, vmax=1, cmap="RdYlGn")
+    right.set_xticks(x, [short(name) for name in names], rotation=90, fontsize=7)
+    right.set_yticks(x, [short(name) for name in names], fontsize=7)
+    right.set_title("score of the row")
+    if len(names) <= 12:
+        for i in range(len(names)):
+            for j in range(len(names)):
+                if not np.isnan(table[i, j]):
+                    right.text(j, i, f"{100 * table[i, j]:.0f}", ha="center", va="center", fontsize=7)
+    figure.colorbar(image, ax=right, fraction=0.046)
+    _save(figure, path)
+
+
+def plot_ladder(
+    path: Path, climbed: Mapping[str, Mapping[int, PairStatistics]], levels: Mapping[str, float]
+) -> None:
+    """Scores over the playouts of the opponent."""
+    figure, (axes,) = _figure(1, (7, 4.5))
+    for name, found in climbed.items():
+        errors = [Z95 * each.error for each in found.values()]
+        label = f"{short(name)}: {levels[name]:,.0f}"
+        axes.errorbar(
+            list(found), [each.score for each in found.values()], errors, fmt="o-", capsize=3, label=label
+        )
+    axes.axhline(0.5, color="grey", linewidth=1)
+    axes.set_xscale("log")
+    rungs = sorted({playouts for found in climbed.values() for playouts in found})
+    axes.set_xticks(rungs, [f"{playouts:,}" for playouts in rungs], rotation=45)
+    axes.minorticks_off()
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_xlabel("playouts a move of vanilla MCTS")
+    axes.set_ylabel("score against it, 95 %")
+    axes.legend(title="player: as good as", fontsize=8)
+    axes.grid(alpha=0.3)
+    _save(figure, path)
+
+
+def _figure(columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(size[0] * (1.4 if columns > 1 else 1), size[1]), layout="constrained")
+    return figure, np.atleast_1d(figure.subplots(1, columns))
+
+
+def _save(figure: Any, path: Path) -> None:
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=130)

@@ -1,0 +1,39 @@
+"""The search that suits an evaluator."""
+
+from typing import Any
+
+from ckai.models.inference.evaluator import Evaluator
+from ckai.rl.evaluators.rollout import RolloutEvaluator
+from ckai.rl.search.playout_search import ROLLOUT_PUCT, RolloutSearcher
+from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.selection import Puct
+
+
+def make_searcher(
+    evaluator: Evaluator,
+    *,
+    trees: int = 1,
+    nodes: int = 1024,
+    leaves: int = 1,
+    growth: int = 0,
+    batches: int = 1,
+    puct: Puct | None = None,
+    game: Any = None,
+    seed: int = 0,
+) -> Searcher:
+    """The search that suits an evaluator (see `Searcher`): playouts need no batches, and none are made."""
+    if isinstance(evaluator, RolloutEvaluator) and evaluator.playouts == 1:
+        return RolloutSearcher(
+            trees=trees, nodes=nodes, puct=puct or ROLLOUT_PUCT, game=game, seed=int(evaluator.seed)
+        )
+    return Searcher(
+        evaluator,
+        trees=trees,
+        nodes=nodes,
+        leaves=leaves,
+        growth=growth,
+        batches=batches,
+        puct=puct,
+        game=game,
+        seed=seed,
+    )

@@ -1,0 +1,137 @@
+"""Searches over many positions at once, from Python: a forest, a game and an evaluator."""
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ckai.models.inference.devices import use_one_torch_thread
+from ckai.models.inference.evaluator import Evaluator
+from ckai.rl.games.checkers import Checkers
+from ckai.rl.search.arrays import Forest, plant
+from ckai.rl.search.batch import best_label, follow, gather_all, plant_root, scatter
+from ckai.rl.search.selection import Puct
+
+
+class _Batch:
+    """Leaves on their way to the network: a part of the forest's slots, and the answers."""
+
+    def __init__(self, forest: Forest, first: int, size: int, labels: int) -> None:
+        part = slice(first, first + size)
+        self.forest = forest._replace(slots=forest.slots[part], boards=forest.boards[part])
+        self.logits, self.values = np.zeros((size, labels), np.float32), np.zeros(size, np.float32)
+        self.slots = 0
+        """Leaves in flight."""
+        self.answer: Future[None] | None = None
+        """None if they were judged in this thread."""
+
+
+class Searcher:
+    """T searches side by side, each in its own tree, one network call for all their leaves."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        *,
+        trees: int = 1,
+        nodes: int = 1024,
+        leaves: int = 1,
+        growth: int = 0,
+        batches: int = 1,
+        puct: Puct | None = None,
+        game: Any = None,
+        seed: int = 0,
+    ) -> None:
+        """Plant the trees.
+
+        Args:
+            evaluator: judges the leaves.
+            trees: T.
+            nodes: most nodes of a tree; a search that needs more stops there.
+            leaves: most leaves of one tree in a batch (above 1, virtual loss spreads them).
+            growth: visits at the root for each leaf of a batch, so that few visits go in small batches; 0:
+                `leaves` at once from the beginning.
+            batches: batches in flight. Above 1 each is judged in a thread of its own while the next ones are
+                filled. They land in the order they left: what is found does not depend on the threads.
+            puct: constants of the search.
+            game: its rules (see `ckai.rl.games.contract`); checkers if None.
+            seed: of the noise at the roots.
+        """
+        self.evaluator = evaluator
+        rules: Any = Checkers() if game is None else game
+        self.game = rules
+        self.puct = puct or Puct()
+        self.leaves = leaves
+        self.growth = growth
+        past = getattr(rules, "quiet_limit", 0) + 2
+        self.forest: Forest = plant(trees, nodes, leaves * batches, rules.BYTES, past)
+        self.forest.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
+        size = trees * leaves
+        self._batches = deque(_Batch(self.forest, n * size, size, rules.LABELS) for n in range(batches))
+        self._threads = ThreadPoolExecutor(batches, initializer=use_one_torch_thread) if batches > 1 else None
+
+    def set_root(self, t: int, state: tuple[int, int], past: NDArray[np.int64] | None = None) -> None:
+        """Set tree `t` to a state, after the states whose keys are `past` (`[n, 2]`, oldest first)."""
+        self.land()
+        keys = np.zeros((0, 2), np.int64) if past is None else past
+        plant_root(self.game, self.forest, t, (np.int64(state[0]), np.int64(state[1])), keys)
+
+    def step(self, visits: NDArray[np.int32]) -> int:
+        """Back the oldest batch up and send the next. `visits` `[T]`: what each root wants.
+
+        Returns:
+            The leaves in flight, those in batches sent before too; 0 once there is nothing more to do.
+        """
+        batch = self._batches.popleft()
+        self._batches.append(batch)
+        self._land(batch)
+        batch.slots = int(gather_all(self.game, batch.forest, self.puct, visits, self.leaves, self.growth))
+        if batch.slots and self._threads:
+            batch.answer = self._threads.submit(self._judge, batch)
+        elif batch.slots:
+            self._judge(batch)
+        return sum(each.slots for each in self._batches)
+
+    def land(self) -> None:
+        """Back up all that is in flight."""
+        for batch in self._batches:
+            self._land(batch)
+
+    def _judge(self, batch: _Batch) -> None:
+        n = batch.slots
+        self.evaluator.evaluate(batch.forest.boards[:n], batch.logits[:n], batch.values[:n])
+
+    def _land(self, batch: _Batch) -> None:
+        if not batch.slots:
+            return
+        if batch.answer is not None:
+            batch.answer.result()
+            batch.answer = None
+        scatter(batch.forest, batch.slots, batch.logits, batch.values)
+        batch.slots = 0
+
+    def run(self, visits: NDArray[np.int32]) -> None:
+        """Search until every root has its visits, is proven, or its tree is full."""
+        while self.step(visits):
+            pass
+
+    def play(self, t: int, label: int) -> None:
+        """Play a label in tree `t`, keeping what was searched below it.
+
+        Raises:
+            ValueError: if it is not legal there.
+        """
+        self.land()
+        if not follow(self.game, self.forest, t, label):
+            raise ValueError(f"label {label} is not legal at the root of tree {t}")
+
+    def best(self, t: int) -> int:
+        """The label to play in tree `t`."""
+        label: int = best_label(self.forest, t)
+        return label
+
+    def root(self, t: int) -> Any:
+        """The root's NODE record of tree `t`."""
+        return self.forest.nodes[t, 0]

@@ -1,0 +1,223 @@
+"""Games of self-play as rows and as PDN games."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numba import njit
+from numpy.typing import NDArray
+
+from ckai.datasets.schema import HEADERS_SCHEMA, SELFPLAY_SCHEMA
+from ckai.datasets.tables import Tables
+from ckai.datasets.tables.solve import DRAWN, UNKNOWN
+from ckai.datasets.writer import row_arrays
+from ckai.game import kernels
+from ckai.rl.games import contract as game_api
+from ckai.rl.games.contract import MOST_LEGAL
+from ckai.rl.games.registry import CHECKERS, Kind
+from ckai.rl.selfplay.recording import UNDECIDED, Records
+
+RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1", UNDECIDED: "*"}
+"""PDN results by Black's score; in English draughts "1-0" means that Black won."""
+
+
+@dataclass(frozen=True)
+class FinishedGame:
+    """One game of self-play, in order."""
+
+    number: int
+    rows: NDArray[Any]
+    """[n] `games_played.ROW`."""
+    counts: NDArray[Any]
+    """[v] `games_played.COUNT`; a row's are `counts[first : first + count]`."""
+    result: int
+    """1 Black won, 0 drawn, -1 White won, `UNDECIDED`."""
+    adjudicated: bool = False
+    """Whether it was ended where its result is known."""
+    resigned: bool = False
+    """Whether it was given up."""
+    resigner: str | None = None
+    """In a game that was played out, the side that would have given up first, `Black` or `White`."""
+    scores: NDArray[np.int8] | None = None
+    """[n], as `result`, what each row is to learn where that is not the result."""
+    kind: Kind = CHECKERS
+    black: str = "ckai"
+    white: str = "ckai"
+    """Names of the players."""
+
+    @property
+    def plies(self) -> int:
+        """Half-moves played."""
+        return int(self.rows["ply"][-1]) + 1 if len(self.rows) else 0
+
+    @property
+    def result_text(self) -> str:
+        """PDN result."""
+        return RESULTS[self.result]
+
+    def replay(self) -> Any:
+        """The game as positions and moves, as `Kind.game` has it."""
+        game = self.kind.game(self.kind.position(_state(self.rows[0]) if len(self.rows) else None))
+        labels: list[int] = []
+        for i, row in enumerate(self.rows):
+            labels.append(int(row["label"]))
+            if i + 1 == len(self.rows) or self.rows[i + 1]["hop"] == 0:
+                move = game.position.move_of(labels)
+                assert move is not None, "the hops of a game are those of legal moves"
+                game.push(move)
+                labels = []
+        return game
+
+
+def take(records: Records, t: int, kind: Kind = CHECKERS) -> FinishedGame:
+    """Copy the finished game of tree `t`, of this kind, out of the records."""
+    game = records.games[t]
+    n, v = int(game["rows"]), int(game["counts"])
+    rows, result = records.rows[t, :n].copy(), int(game["result"])
+    # The record knows the first player; a game may start with White to move.
+    black_first = not n or kind.position(_state(rows[0])).black
+    if result != UNDECIDED and not black_first:
+        result = -result
+    counts = records.counts[t, :v].copy()
+    resigner = None
+    if game["resigner"]:
+        resigner = "Black" if (int(game["resigner"]) == 1) == black_first else "White"
+    return FinishedGame(
+        int(game["game"]),
+        rows,
+        counts,
+        result,
+        bool(game["adjudicated"]),
+        bool(game["resigned"]),
+        resigner,
+        kind=kind,
+    )
+
+
+def with_truth(game: FinishedGame, tables: Tables) -> FinishedGame:
+    """A game whose rows in the tables are to learn what is true, and those before the first of them with it.
+
+    The tables know no draw by count.
+    """
+    states = np.ascontiguousarray(game.rows["state"])
+    n = len(states)
+    first, second = states[:, 0], states[:, 1]
+    boards = np.stack(
+        [
+            first & kernels.FULL,
+            first >> 32 & kernels.FULL,
+            second & kernels.FULL,
+            (second >> 32 & 0xFF) - 1,
+        ],
+        axis=1,
+    )
+    values = tables.probe_many(boards)
+    known = np.flatnonzero(values != UNKNOWN)
+    if not len(known):
+        return game
+    of_mover = np.where(values == DRAWN, 0, np.where(values & 1, 1, -1))
+    truth = np.where(second >> 62 & 1, of_mover, -of_mover)
+    scores = np.full(n, game.result, np.int8)
+    scores[known] = truth[known]
+    scores[: known[0]] = truth[known[0]]
+    return replace(game, scores=scores)
+
+
+def _state(row: Any) -> tuple[int, int]:
+    return int(row["state"][0]), int(row["state"][1])
+
+
+@njit(cache=True)
+def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
+    """Write what a network sees of states, and their legal labels as bits."""
+    labels = np.empty(MOST_LEGAL, np.uint8)
+    for i in range(len(states)):
+        state = (states[i, 0], states[i, 1])
+        game_api.encode(game, state, encoded[i])  # type: ignore[no-untyped-call]
+        legal[i] = 0
+        count = game_api.legal(game, state, labels)  # type: ignore[no-untyped-call]
+        for n in range(count):
+            legal[i, labels[n] >> 3] |= np.uint8(1) << (labels[n] & 7)
+
+
+def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
+    """Rows of the self-play schema, sorted by (game, ply, hop); z is null where a game has no result.
+
+    Args:
+        games: one or more, of one kind.
+        generation: that played them.
+    """
+    games = sorted(games, key=lambda game: game.number)
+    kind, schema = games[0].kind, games[0].kind.schema
+    rows = np.concatenate([game.rows for game in games])
+    counts = np.concatenate([game.counts for game in games])
+    lengths = [len(game.rows) for game in games]
+    n = len(rows)
+    states = np.ascontiguousarray(rows["state"])
+    encoded, legal = np.empty((n, kind.bare.BYTES), np.int8), np.empty((n, 16), np.uint8)
+    _fill(kind.bare, states, encoded, legal)
+    first = np.repeat([kind.position(_state(game.rows[0])).black for game in games], lengths)
+    black = (rows["side"] == 0) == first
+    result = np.concatenate(
+        [
+            np.full(len(game.rows), game.result, np.int8) if game.scores is None else game.scores
+            for game in games
+        ]
+    )
+    unknown = result == UNDECIDED
+    z = np.where(black, result, -result).astype(np.int8)
+    offsets = np.concatenate([[0], np.cumsum(rows["count"], dtype=np.int64)]).astype(np.int32)
+    visits = pa.StructArray.from_arrays(
+        [pa.array(counts["label"]), pa.array(counts["visits"])], fields=list(_visit_type())
+    )
+    columns = row_arrays(
+        game=np.repeat(np.array([game.number for game in games], np.int32), lengths),
+        ply=rows["ply"].astype(np.int16),
+        hop=rows["hop"].astype(np.int8),
+        black=black,
+        board=np.ascontiguousarray(encoded[:, :-2]),
+        jumper=np.ascontiguousarray(encoded[:, -2]),
+        quiet=kind.quiet(states),
+        legal=legal,
+        label=np.ascontiguousarray(rows["label"]),
+        z=np.where(unknown, result, z),
+        unknown=UNDECIDED,
+    )
+    columns |= {
+        "q": pa.array(np.ascontiguousarray(rows["q"])),
+        "visits": pa.ListArray.from_arrays(pa.array(offsets), visits),
+        "generation": pa.array(np.full(n, generation, np.int32)),
+        "surprise": pa.array(np.ascontiguousarray(rows["surprise"])),
+    }
+    return pa.Table.from_arrays(
+        [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema
+    )
+
+
+def _visit_type() -> pa.StructType:
+    return SELFPLAY_SCHEMA.field("visits").type.value_type
+
+
+def headers_of_rows(table: pa.Table, source: str) -> pa.Table:
+    """The headers of the games in self-play rows that are sorted by (game, ply, hop)."""
+    game = table["game"].to_numpy()
+    last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
+    z = table["z"].fill_null(UNDECIDED).to_numpy()[last]
+    black = table["black"].to_numpy()[last]
+    n = len(last)
+    results = [RESULTS[int(v) if b or v == UNDECIDED else -int(v)] for v, b in zip(z, black, strict=True)]
+    columns: dict[str, Any] = {
+        "game": game[last],
+        "event": [source] * n,
+        "date": [None] * n,
+        "black": ["ckai"] * n,
+        "white": ["ckai"] * n,
+        "result": results,
+        "opening": [None] * n,
+        "plies": table["ply"].to_numpy()[last].astype(np.int32) + 1,
+        "line": np.zeros(n, np.int64),
+        "source": [source] * n,
+    }
+    return pa.table(columns, schema=HEADERS_SCHEMA)

@@ -1,0 +1,47 @@
+"""`ckai bench` measures what it says, in a table and as JSON."""
+
+import json
+
+from click.testing import CliRunner
+
+from ckai.cli.bench import command
+from ckai.rl.bench.rules import measured
+from ckai.rl.bench.search import ceiling, selfplay_rates
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.selfplay.config import SelfPlayConfig
+
+
+def run(*arguments):
+    result = CliRunner().invoke(command, [*arguments, "--evaluator", "cpu"], catch_exceptions=False)
+    assert result.exit_code == 0
+    return result.stdout
+
+
+def test_json_says_name_unit_and_figures():
+    found = json.loads(run("rules", "--rounds", "2", "--json"))["measures"]
+    assert [m["unit"] for m in found if "perft" in m["name"]] == ["nodes/s"]
+    for measure in found:
+        assert measure["least"] <= measure["median"] <= measure["most"]
+        assert measure["least"] > 0
+        assert measure["rounds"] >= 1
+
+
+def test_the_table_has_a_line_for_each_measure():
+    small = ["--rounds", "1", "--seconds", "0.2", "--in-flight", "8", "--sims", "8", "--games", "4"]
+    text = run("parse", "selfplay", "games", "training", *small)
+    for unit in ("games/s", "rows/s", "evaluations/s", "ratio", "simulations/s", "games/minute"):
+        assert unit in text
+
+
+def test_the_median_is_of_all_rounds():
+    assert measured("x", "y", [3.0, 1.0, 2.0, 10.0, 2.5]).median == 2.5
+
+
+def test_rates_of_self_play_are_counted():
+    rates = selfplay_rates(UniformEvaluator(), SelfPlayConfig(sims=20, in_flight=16, groups=2), 0.3)
+    assert rates["evaluations"] > 0
+    assert rates["simulations"] >= rates["evaluations"] * 0.9
+
+
+def test_the_ceiling_counts_every_thread():
+    assert ceiling(UniformEvaluator(), 16, 2, 0.1) > 0

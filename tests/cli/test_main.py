@@ -1,0 +1,176 @@
+"""The front door: help that is quick, errors that are one line, exit statuses."""
+
+import importlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from ckai.cli import main as front
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {"numba", "numpy", "torch", "rich", "pyarrow", "pandas", "matplotlib", "pytorch_lightning"}
+RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
+
+
+def ckai(*words, **options):
+    return subprocess.run(
+        [sys.executable, "-c", RUN, *map(str, words)], capture_output=True, text=True, timeout=120, **options
+    )
+
+
+def test_help_imports_nothing_heavy():
+    code = (
+        "import sys; from ckai.cli.main import main; sys.argv = ['ckai', '--help']\n"
+        "try: main()\nexcept SystemExit: print(*sys.modules, file=sys.stderr)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.startswith("Usage: ckai")
+    assert HEAVY.isdisjoint(out.stderr.split())
+    assert "click" in out.stderr.split()
+
+
+def test_help_answers_in_under_0_3_s():
+    def once():
+        begun = time.perf_counter()
+        ckai("--help", check=True)
+        return time.perf_counter() - begun
+
+    # The quickest of several: other work on the machine is not the command's fault.
+    assert min(once() for _ in range(5)) < 0.3
+
+
+def test_every_command_module_is_in_the_help_and_the_other_way_round():
+    modules = {
+        path.stem
+        for path in (ROOT / "cli").glob("*.py")
+        if re.search(r"^@click\.(command|group)\(", path.read_text(), re.M)
+    }
+    assert modules - {"main"} == set(front.COMMANDS)
+    text = CliRunner().invoke(front.cli, ["--help"]).output
+    for name, words in front.COMMANDS.items():
+        assert f"  {name} " in text
+        assert words in text
+
+
+def test_commands_stand_in_the_order_of_the_pipeline():
+    names = list(front.COMMANDS)
+    order = [name for name in names if name in ("parse", "pretrain", "evaluate", "selfplay", "play")]
+    assert order == ["parse", "pretrain", "evaluate", "selfplay", "play"]
+
+
+@pytest.mark.parametrize("name", list(front.COMMANDS))
+def test_every_command_explains_itself(name):
+    command = importlib.import_module(f"ckai.cli.{name}").command
+    assert isinstance(command, click.Command)
+    assert command.name == name
+    result = CliRunner().invoke(front.cli, [name, "--help"])
+    assert result.exit_code == 0
+    assert result.output.startswith(f"Usage: cli {name}")
+    assert "--help" in result.output
+
+
+def test_version():
+    result = CliRunner().invoke(front.cli, ["--version"])
+    assert result.exit_code == 0
+    assert result.output.startswith("ckai, version ")
+
+
+def test_a_typo_names_the_nearest_command():
+    result = ckai("prft")
+    assert result.returncode == 2
+    assert "No such command 'prft'. Did you mean 'perft'?" in result.stderr
+    far = ckai("xyzzy")
+    assert far.returncode == 2
+    assert "Commands: parse, stats, " in far.stderr
+
+
+def test_wrong_usage_is_2():
+    for words in (["--nope"], ["perft"], ["perft", "--depth", "x"], ["perft", "--depth", "1", "more"]):
+        result = ckai(*words)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert "Usage: ckai" in result.stderr
+        assert "Traceback" not in result.stderr
+
+
+def test_an_error_is_one_line_and_1():
+    result = ckai("perft", "--depth", 1, "--fen", "B:W1:B2")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == ("ckai: error: FEN 'B:W1:B2': a man of White on its crowning row, square 1\n")
+
+
+@pytest.mark.parametrize("words", [["--debug", "perft"], ["perft", "--debug"]])
+def test_debug_shows_the_traceback(words):
+    result = ckai(*words, "--depth", 1, "--fen", "B:W1:B2")
+    assert result.returncode == 1
+    assert "Traceback" in result.stderr
+    assert "PositionError" in result.stderr
+
+
+def failing(monkeypatch, error):
+    @click.command()
+    def command():
+        raise error
+
+    monkeypatch.setitem(sys.modules, "ckai.cli.perft", type("M", (), {"command": command}))
+    monkeypatch.setattr(sys, "argv", ["ckai", "perft"])
+    with pytest.raises(SystemExit) as caught:
+        front.main()
+    return caught.value.code
+
+
+def test_an_error_nobody_expected_says_its_type(monkeypatch, capsys):
+    assert failing(monkeypatch, KeyError("x")) == 1
+    assert capsys.readouterr().err == "ckai: error: KeyError: 'x' (run with --debug for the traceback)\n"
+
+
+def test_errors_of_the_system_and_of_values_are_plain(monkeypatch, capsys):
+    assert failing(monkeypatch, FileNotFoundError(2, "No such file or directory", "a.pdn")) == 1
+    assert capsys.readouterr().err == "ckai: error: [Errno 2] No such file or directory: 'a.pdn'\n"
+    assert failing(monkeypatch, ValueError("two\nlines")) == 1
+    assert capsys.readouterr().err == "ckai: error: two lines\n"
+
+
+def test_stopped_by_hand_is_130(monkeypatch, capsys):
+    assert failing(monkeypatch, KeyboardInterrupt()) == 130
+    assert capsys.readouterr().err.strip() == "ckai: stopped"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_ctrl_c_in_the_middle_of_work():
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN, "perft", "--depth", "15"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err.strip().endswith("ckai: stopped")
+    assert "Traceback" not in err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX shell")
+def test_a_reader_that_leaves_is_no_error():
+    line = f'"{sys.executable}" -c "{RUN}" perft --depth 2 --divide | true'
+    result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=120)
+    assert result.stderr.replace("compiling for this machine, this time only ...\n", "") == ""
+
+
+def test_kernels_compiled_for_the_first_time_are_told_of(tmp_path):
+    def perft() -> str:
+        env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        line = [sys.executable, "-m", "ckai.cli.main", "perft", "--depth", "2"]
+        return subprocess.run(line, capture_output=True, text=True, check=True, env=env).stderr
+
+    assert perft().count("compiling for this machine") == 1
+    assert perft() == ""

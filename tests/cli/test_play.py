@@ -1,0 +1,490 @@
+"""A whole game at the terminal: through a pipe, in a real terminal, with a real search and a scripted one."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from ckai.cli import play
+from ckai.cli.shared.networks import NoNetworkError, network_file, newest_network
+from ckai.cli.terminal.opponent import Opponent
+from ckai.cli.terminal.record import Record
+from ckai.cli.terminal.session import SIDES, Session
+from ckai.cli.terminal.table import Table
+from ckai.game import Game, Position
+from ckai.pdn import read_games
+from ckai.rl import Engine, Found
+
+RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
+
+
+class FirstMove:
+    """An engine that plays the first legal move and gives away what it was asked."""
+
+    def __init__(self, value=0.0):
+        self.value = value
+        self.asked = []
+
+    def search(self, position, *, sims=None, seconds=None, history=()):
+        self.asked.append((position, sims, seconds, list(history)))
+        moves = [str(move) for move in position.legal_moves()]
+        visits = {move: 60 // (i + 1) for i, move in enumerate(moves)}
+        priors = {move: 1 / len(moves) for move in moves}
+        return Found(moves[0], self.value, moves[:1], visits, priors, 100, 0.1)
+
+
+def table(lines, tmp_path, *, side="black", fen=None, engine=None, width=80, vary=0, **screen):
+    """A table with a script on it, and what its screen shows."""
+    engine = engine or FirstMove()
+    shown = io.StringIO()
+    console = Console(
+        file=shown, width=width, highlight=False, markup=False, _environ={"TERM": "xterm-256color"}, **screen
+    )
+    game = Game(None if fen is None else Position.from_fen(fen))
+    opponent = Opponent(lambda: engine, "ckai test", vary=vary, seed=1)
+    record = Record(folder=tmp_path / "games")
+    return Table(Session(game, SIDES[side]), opponent, record, console, io.StringIO(lines)), shown
+
+
+def only_game(path):
+    (game,) = read_games(path)
+    assert game.problem is None
+    return game
+
+
+# --- a game --------------------------------------------------------------------------------------------
+
+
+def test_the_end_of_input_leaves_the_game_in_its_file(tmp_path):
+    script, shown = table("10 17\n", tmp_path, fen="B:W14,32:B10,1")
+    assert script.play() is None
+    game = only_game(tmp_path / "games" / "game-001.pdn")
+    assert [str(m.move) for m in game.moves] == ["10x17", "32-27"]
+    assert game.start == Position.from_fen("B:W14,32:B10,1")
+    assert game.result == "*"
+    assert "end of input" in shown.getvalue()
+
+
+def test_the_end_of_the_game_is_announced_with_its_reason(tmp_path):
+    script, shown = table("10x17\n", tmp_path, fen="B:W14:B10")
+    assert script.play().winner == "black"
+    assert "Black won: White has no pieces left (1-0)" in shown.getvalue()
+    assert only_game(script.record.path).token == "1-0"
+
+
+def test_a_draw_by_repetition_is_announced(tmp_path):
+    shuffle = "1-5\n32-27\n5-1\n27-32\n" * 3
+    script, shown = table(shuffle, tmp_path, fen="B:WK32,20:BK1,12", side="both")
+    assert script.play().result == "1/2-1/2"
+    assert len(script.session.game.moves) == 8
+    assert "drawn: the position stands for the third time (1/2-1/2)" in shown.getvalue()
+    assert "this position has stood before" in shown.getvalue()
+
+
+def test_a_draw_by_quiet_moves_is_announced(tmp_path):
+    script, shown = table("1-5\n", tmp_path, fen="B:WK32:BK1:H79:F1", side="both")
+    assert script.play().result == "1/2-1/2"
+    assert "drawn: 80 plies without a capture or a man's move (1/2-1/2)" in shown.getvalue()
+
+
+def test_a_game_that_is_over_before_it_begins(tmp_path):
+    script, shown = table("", tmp_path, fen="B:W18:B")
+    assert script.play().winner == "white"
+    assert "White won: Black has no pieces left" in shown.getvalue()
+    assert not (tmp_path / "games").exists()
+
+
+def test_the_engine_says_its_value_and_its_top_five(tmp_path):
+    script, shown = table("11-15\n", tmp_path, engine=FirstMove(0.123))
+    script.play()
+    text = shown.getvalue()
+    assert "ckai plays 21-17" in text
+    assert "value +0.12 for White" in text
+    assert "100 visits" in text
+    rows = [line.split() for line in text.splitlines() if line.count("%")]
+    assert rows[0] == ["21-17", "14.3%", "60"]
+    assert len(rows) == 5
+
+
+def test_the_engine_sees_the_game_so_far(tmp_path):
+    engine = FirstMove()
+    script, _ = table("11-15\n8-11\n", tmp_path, engine=engine)
+    script.play()
+    _, (position, sims, seconds, history) = engine.asked[1:]
+    assert (sims, seconds) == (400, None)
+    assert [*history, position] == script.session.game.positions[:4]
+
+
+def test_the_engine_begins_where_people_play_white(tmp_path):
+    script, shown = table("", tmp_path, side="white")
+    script.play()
+    assert "ckai plays 9-13" in shown.getvalue()
+    assert only_game(script.record.path).header("Black") == "ckai test"
+    assert only_game(script.record.path).header("White") == "human"
+
+
+def test_the_engine_against_itself(tmp_path):
+    script, _ = table("", tmp_path, side="none", fen="B:W32,31:B10,1")
+    outcome = script.play()
+    assert outcome is not None
+    game = only_game(script.record.path)
+    assert game.result == outcome.result
+    assert len(game.moves) > 10
+
+
+def test_the_engine_against_itself_is_broken_off(here, monkeypatch):
+    monkeypatch.setattr(Engine, "load", lambda *_, **__: FirstMove())
+    result = invoke(["--engine", "uniform", "--side", "none", "--max-plies", "5", "--pdn", "a.pdn"], "")
+    assert result.exit_code == 0, result.output
+    assert "broken off after 5 plies (*)" in result.output
+    assert (len(only_game("a.pdn").moves), only_game("a.pdn").token) == (5, "*")
+
+
+def test_a_game_that_ends_at_its_limit_of_plies_has_its_result(here, monkeypatch):
+    monkeypatch.setattr(Engine, "load", lambda *_, **__: FirstMove())
+    words = ["--engine", "uniform", "--side", "none", "--fen", "B:W14:B10", "--max-plies", "1"]
+    result = invoke(words, "")
+    assert "Black won: White has no pieces left (1-0)" in result.output
+    assert "broken off" not in result.output
+
+
+def test_openings_vary_with_the_seed_and_are_the_same_with_it(tmp_path):
+    class Even(FirstMove):
+        def search(self, position, **limits):
+            found = super().search(position, **limits)
+            return Found(found.move, 0.0, found.pv, dict.fromkeys(found.visits, 10), found.priors, 70)
+
+    def first_moves(seed, vary=8):
+        opponent = Opponent(Even, "x", vary=vary, seed=seed)
+        return [str(opponent.think(Game()).move) for _ in range(6)]
+
+    assert first_moves(1) == first_moves(1)
+    assert len({tuple(first_moves(seed)) for seed in range(5)}) > 1
+    assert set(first_moves(1, vary=0)) == {"9-13"}
+    assert first_moves(None, vary=0) == first_moves(7, vary=0)
+
+
+def test_a_move_searched_little_is_never_played_for_variety():
+    engine = FirstMove()  # visits 60, 30, 20, ...
+    opponent = Opponent(lambda: engine, "x", vary=8, seed=3)
+    assert {str(opponent.think(Game()).move) for _ in range(60)} == {"9-13", "9-14"}
+
+
+# --- commands ------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_played_is_said_and_the_game_goes_on(tmp_path):
+    script, shown = table("11-18\n11\nmvoes\n11-15\n", tmp_path)
+    script.play()
+    text = shown.getvalue()
+    assert "'11-18' is illegal here (legal: 9-13" in text
+    assert "'11' is not a move" in text
+    assert "did you mean 'moves'?" in text
+    assert [str(m) for m in script.session.game.moves] == ["11-15", "21-17"]
+
+
+def test_moves_lists_all(tmp_path):
+    script, shown = table("moves\n", tmp_path)
+    script.play()
+    assert "9-13, 9-14, 10-14, 10-15, 11-15, 11-16, 12-16" in shown.getvalue()
+
+
+def test_undo_is_in_the_file_too(tmp_path):
+    script, shown = table("11-15\n8-11\nundo\n", tmp_path)
+    script.play()
+    assert re.search(r"taken back: 8-11, \d+", shown.getvalue())
+    assert [str(m.move) for m in only_game(script.record.path).moves] == ["11-15", "21-17"]
+
+
+def test_nothing_to_undo(tmp_path):
+    script, shown = table("undo\n", tmp_path)
+    script.play()
+    assert "there is no move of yours to take back" in shown.getvalue()
+    assert not (tmp_path / "games").exists()
+
+
+def test_resign(tmp_path):
+    script, shown = table("11-15\nresign\n", tmp_path)
+    assert script.play().winner == "white"
+    assert "White won: Black resigned (0-1)" in shown.getvalue()
+    assert only_game(script.record.path).token == "0-1"
+
+
+@pytest.mark.parametrize(("value", "agreed"), [(0.0, True), (0.3, True), (-0.1, False)])
+def test_the_engine_takes_a_draw_unless_it_is_better(tmp_path, value, agreed):
+    script, shown = table("draw\n", tmp_path, engine=FirstMove(value))  # value: for Black, who offers
+    script.play()
+    assert ("drawn: agreed (1/2-1/2)" in shown.getvalue()) == agreed
+    assert ("the engine plays on" in shown.getvalue()) != agreed
+
+
+def test_hint_does_not_play(tmp_path):
+    script, shown = table("hint\n", tmp_path)
+    script.play()
+    assert "ckai would play 9-13" in shown.getvalue()
+    assert not script.session.game.moves
+
+
+def test_go_lets_the_engine_move_for_you(tmp_path):
+    script, _ = table("go\n", tmp_path)
+    script.play()
+    assert [str(m) for m in script.session.game.moves] == ["9-13", "21-17"]
+
+
+def test_a_hint_without_a_network_is_a_message(tmp_path):
+    script, shown = table("hint\n11-15\n", tmp_path, side="both")
+
+    def load():
+        raise NoNetworkError("no network here")
+
+    script.opponent = Opponent(load, "ckai")
+    script.play()
+    assert "no network here" in shown.getvalue()
+    assert [str(m) for m in script.session.game.moves] == ["11-15"]
+
+
+def test_flip_help_fen_board(tmp_path):
+    script, shown = table("flip\nhelp\nfen\nboard\nquit\n", tmp_path, width=50)
+    assert script.play() is None
+    text = shown.getvalue()
+    assert text.index("    32w     31w") < text.index("     1b      2b")
+    assert "let the engine make this move" in text
+    assert Position.start().fen in text.splitlines()  # in one piece, however narrow
+
+
+def test_save_to_another_file(tmp_path):
+    script, shown = table(f"11-15\nsave {tmp_path}/other.pdn\nsave\n8-11\n", tmp_path)
+    script.play()
+    assert len(only_game(tmp_path / "other.pdn").moves) == 2
+    assert len(only_game(script.record.path).moves) == 4
+    assert f"saved in {tmp_path}/other.pdn" in shown.getvalue().splitlines()
+
+
+def test_saving_never_destroys_what_a_file_holds(tmp_path):
+    older = tmp_path / "older.pdn"
+    older.write_text("1. 9-13 *\n")
+    network = tmp_path / "net.ckpt"
+    network.write_bytes(b"PK\0\1weights")
+    script, shown = table(f"11-15\nsave {older}\n8-11\nsave {older}\nsave {network}\n", tmp_path)
+    script.play()
+    assert [len(game.moves) for game in read_games(older)] == [1, 4]
+    assert network.read_bytes() == b"PK\0\1weights"
+    assert "expected PDN text to add the game to" in " ".join(shown.getvalue().split())
+    with pytest.raises(OSError, match="found another kind of file"):
+        Record(network)
+
+
+def test_saving_to_the_games_own_file_by_name(tmp_path):
+    path = tmp_path / "mine.pdn"
+    script, _ = table(f"11-15\nsave {path}\n", tmp_path)
+    script.record = Record(path)
+    script.play()
+    assert len(only_game(path).moves) == 2
+
+
+def test_a_disk_that_is_full_does_not_end_the_game(tmp_path, monkeypatch):
+    script, shown = table("11-15\n8-11\n", tmp_path)
+
+    def full(text):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(script.record, "write", full)
+    script.play()
+    assert "the game could not be saved: [Errno 28] No space left" in shown.getvalue()
+    assert len(script.session.game.moves) == 4
+
+
+# --- screens -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", [32, 36, 50, 80, 120])
+@pytest.mark.parametrize("colors", [{}, {"force_terminal": True, "color_system": "256"}])
+def test_no_line_is_wider_than_the_screen(tmp_path, width, colors):
+    script, shown = table("11-15\nhint\nmoves\nhelp\nmvoes\n9-13\n", tmp_path, width=width, **colors)
+    script.play()
+    for line in map(_without_escapes, shown.getvalue().splitlines()):
+        assert len(line) <= width or "game-001.pdn" in line or "thinking" in line, line
+
+
+def test_a_wide_screen_has_the_news_beside_the_board(tmp_path):
+    script, shown = table("11-15\n", tmp_path, width=80, force_terminal=True, color_system="256")
+    script.play()
+    lines = [_without_escapes(line) for line in shown.getvalue().splitlines()]
+    assert any(line.startswith("     32 ") and "ckai plays 21-17" in line for line in lines)
+
+
+def _without_escapes(text):
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text).replace("\r", "")
+
+
+# --- files ---------------------------------------------------------------------------------------------
+
+
+def test_every_game_gets_a_fresh_name(tmp_path):
+    names = []
+    for _ in range(3):
+        record = Record(folder=tmp_path / "games")
+        names.append(record.write("1. 11-15 *\n").name)
+        assert record.write("1. 11-15 22-18 *\n").name == names[-1]
+    assert names == ["game-001.pdn", "game-002.pdn", "game-003.pdn"]
+    assert (tmp_path / "games" / "game-002.pdn").read_text() == "1. 11-15 22-18 *\n"
+    assert len(list((tmp_path / "games").iterdir())) == 3
+
+
+def test_a_file_that_exists_keeps_its_games(tmp_path):
+    path = tmp_path / "new" / "all.pdn"
+    for moves in ("1. 11-15 *", "1. 9-13 *"):
+        record = Record(path)
+        record.write("1. 10-15 *\n")
+        record.write(moves + "\n")
+    assert [str(game.moves[0].move) for game in read_games(path)] == ["11-15", "9-13"]
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(OSError, match="expected a file for the game"):
+        Record(tmp_path)
+
+
+def test_a_failed_write_leaves_the_file_as_it_was(tmp_path, monkeypatch):
+    record = Record(tmp_path / "a.pdn")
+    record.write("1. 11-15 *\n")
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        record.write("1. 11-15 22-18 *\n")
+    assert [p.name for p in tmp_path.iterdir()] == ["a.pdn"]
+    assert (tmp_path / "a.pdn").read_text() == "1. 11-15 *\n"
+
+
+# --- networks ------------------------------------------------------------------------------------------
+
+
+def test_the_newest_network_is_taken(tmp_path):
+    with pytest.raises(NoNetworkError, match=r"pretrained.ckpt or runs/\*/best.ckpt.*ckai pretrain"):
+        newest_network(tmp_path)
+    paths = [tmp_path / name for name in ("pretrained.ckpt", "runs/run-001/best.ckpt", "runs/b/best.ckpt")]
+    for age, path in zip((30, 10, 20), paths, strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        os.utime(path, (1e9 - age, 1e9 - age))
+    assert newest_network(tmp_path) == paths[1]
+    os.utime(paths[0])
+    assert newest_network(tmp_path) == paths[0]
+
+
+def test_a_run_folder_means_its_best_network(tmp_path):
+    (tmp_path / "best.ckpt").touch()
+    assert network_file(tmp_path) == tmp_path / "best.ckpt"
+    assert network_file(tmp_path / "best.ckpt") == tmp_path / "best.ckpt"
+    with pytest.raises(NoNetworkError, match=r"x.ckpt: no such checkpoint"):
+        network_file(tmp_path / "x.ckpt")
+
+
+# --- the command ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def invoke(words, lines):
+    return CliRunner().invoke(play.command, words, input=lines)
+
+
+def test_the_newest_network_plays_when_none_is_named(here, monkeypatch):
+    loaded = []
+    monkeypatch.setattr(Engine, "load", lambda source, **_: loaded.append(str(source)) or FirstMove())
+    (here / "pretrained.ckpt").touch()
+    result = invoke([], "11-15\nquit\n")
+    assert result.exit_code == 0, result.output
+    assert loaded == ["pretrained.ckpt"]
+    assert only_game("games/game-001.pdn").header("White") == "ckai pretrained.ckpt"
+
+
+def test_two_people_need_no_network(here):
+    result = invoke(["--side", "both", "--pdn", "us.pdn"], "11-15\n22-18\n15x22\n25x18\n")
+    assert result.exit_code == 0, result.output
+    assert [str(m.move) for m in only_game("us.pdn").moves] == ["11-15", "22-18", "15x22", "25x18"]
+
+
+def test_no_network_is_one_clear_error(here):
+    error = invoke([], "").exception
+    assert isinstance(error, NoNetworkError)
+    assert isinstance(invoke(["--engine", "x.ckpt"], "").exception, NoNetworkError)
+
+
+def test_sides_of_the_option_are_those_of_the_session():
+    (side,) = (p for p in play.command.params if p.name == "side")
+    assert list(side.type.choices) == list(SIDES)
+
+
+@pytest.mark.parametrize(
+    "words", [["--sims", "0"], ["--seconds", "0"], ["--side", "red"], ["--vary", "-1"], ["--max-plies", "5"]]
+)
+def test_wrong_usage(words):
+    assert invoke(words, "").exit_code == 2
+
+
+def ckai(words, lines, cwd, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", RUN, *words],
+        input=lines,
+        capture_output=True,
+        cwd=cwd,
+        timeout=240,
+        env={**os.environ, **environment},
+    )
+
+
+def test_a_game_through_a_pipe_is_parsed_back_to_the_same_game(here):
+    done = ckai(
+        ["play", "--engine", "uniform", "--sims", "20", "--seed", "1", "--pdn", "a.pdn"],
+        "11-15\n\xff\nmoves\ngo\ngo\n".encode("latin-1"),
+        here,
+    )
+    said = done.stderr.replace(b"compiling for this machine, this time only ...\n", b"")
+    assert (done.returncode, said) == (0, b"")
+    assert b"\x1b" not in done.stdout
+    game = only_game("a.pdn")
+    assert len(game.moves) == 6
+    parsed = ckai(["parse", "a.pdn", "--json"], b"", here)
+    assert parsed.returncode == 0, parsed.stderr
+    tally = json.loads(parsed.stdout)
+    assert (tally["games_kept"], tally["plies"]) == (1, 6)
+    assert str(game.moves[0].move) == "11-15"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_saves_and_is_130(here):
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN, "play", "--side", "both", "--pdn", "a.pdn"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    process.stdin.write(b"11-15\n")
+    process.stdin.flush()
+    begun = time.monotonic()
+    while not (here / "a.pdn").exists():
+        assert time.monotonic() - begun < 60
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.decode().strip() == "ckai: stopped"
+    assert b"saved in a.pdn" in out
+    assert [str(m.move) for m in only_game("a.pdn").moves] == ["11-15"]

@@ -1,0 +1,132 @@
+"""What typed lines mean and do, without a terminal."""
+
+import pytest
+
+from ckai.cli.terminal.session import SIDES, WORDS, CommandError, Session, read_command
+from ckai.game import AmbiguousMoveError, Game, IllegalMoveError, MoveTextError, Position, Reason
+
+START = Position.start()
+
+
+@pytest.mark.parametrize("line", ["11-15", "11x15", "11 15", " 11  15\n", "11 - 15", "11:15"])
+def test_moves_as_people_type_them(line):
+    command = read_command(line, START)
+    assert (command.name, str(command.move)) == ("move", "11-15")
+
+
+@pytest.mark.parametrize("line", ["26x1", "26 1", "26x17x10x1", "26 17 10 1", "26x10x1"])
+def test_captures_short_and_long(line):
+    position = Position.from_fen("W:W26:B22,14,6")
+    assert str(read_command(line, position).move) == "26x17x10x1"
+
+
+def test_moves_that_cannot_be_played_say_which_can():
+    with pytest.raises(IllegalMoveError, match=r"'11-18' is illegal here \(legal: 9-13"):
+        read_command("11 18", START)
+    with pytest.raises(MoveTextError, match="'11' is not a move"):
+        read_command("11", START)
+    with pytest.raises(AmbiguousMoveError, match="'2-2' is ambiguous here"):
+        read_command("2 2", Position.from_fen("B:W6,7,14,15:BK2"))
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "argument"),
+    [
+        ("help", "help", ""),
+        ("?", "help", ""),
+        ("H", "help", ""),
+        ("Moves", "moves", ""),
+        ("save my game.pdn", "save", "my game.pdn"),
+        ("u", "undo", ""),
+        ("exit", "quit", ""),
+        ("", "board", ""),
+        ("  \n", "board", ""),
+    ],
+)
+def test_commands_and_their_short_forms(line, name, argument):
+    command = read_command(line, START)
+    assert (command.name, command.argument, command.move) == (name, argument, None)
+
+
+def test_no_two_commands_share_a_short_form():
+    names = [word for name, (shorts, _) in WORDS.items() for word in [name, *shorts.split()]]
+    assert len(names) == len(set(names))
+
+
+def test_a_typo_names_the_nearest_command():
+    with pytest.raises(
+        CommandError, match=r"'mvoes' is neither a move nor a command; did you mean 'moves'\?"
+    ):
+        read_command("mvoes", START)
+    with pytest.raises(CommandError, match="type a move such as 11-15, or help"):
+        read_command("e2e4", START)
+
+
+def played(humans, moves, start=None):
+    session = Session(Game(start), SIDES[humans])
+    for move in moves.split():
+        session.play(move)
+    return session
+
+
+def texts(moves):
+    return [str(move) for move in moves]
+
+
+def test_undo_takes_the_engines_answer_back_too():
+    session = played("black", "11-15 22-18 15x22 25x18")
+    assert texts(session.undo()) == ["15x22", "25x18"]
+    assert texts(session.undo()) == ["11-15", "22-18"]
+    assert session.undo() == []
+    assert session.position == START
+
+
+def test_undo_with_two_people_takes_one_move():
+    session = played("both", "11-15 22-18")
+    assert texts(session.undo()) == ["22-18"]
+    assert session.side == "white"
+
+
+def test_undo_does_not_take_back_what_only_the_engine_played():
+    session = played("white", "11-15")
+    assert session.undo() == []
+    assert texts(session.game.moves) == ["11-15"]
+    assert played("none", "11-15 22-18").undo() == []
+
+
+def test_undo_in_a_game_that_white_begins():
+    session = played("white", "22-17 13x22", Position.from_fen("W:W22,32:B13,1"))
+    assert texts(session.undo()) == ["22-17", "13x22"]
+
+
+@pytest.mark.parametrize(("moves", "result", "text"), [
+    ("", "0-1", "White won: Black resigned"),
+    ("11-15", "1-0", "Black won: White resigned"),
+])  # fmt: skip
+def test_the_side_to_move_resigns(moves, result, text):
+    session = played("both", moves)
+    assert session.resign().reason is Reason.RESIGNED
+    assert (session.result, str(session.outcome())) == (result, text)
+    session.undo()
+
+
+def test_an_agreed_draw():
+    session = played("both", "11-15")
+    session.agree_draw()
+    assert (session.result, str(session.outcome())) == ("1/2-1/2", "drawn: agreed")
+    session.undo()
+    assert session.outcome() is None
+
+
+def test_the_end_by_rule_and_a_game_that_goes_on():
+    assert played("both", "11-15").result == "*"
+    lost = played("both", "10x17", Position.from_fen("B:W14:B10"))
+    assert (lost.result, str(lost.outcome())) == ("1-0", "Black won: White has no pieces left")
+
+
+def test_the_score_has_numbers():
+    assert played("both", "11-15 22-18 15x22").numbered() == ["1. 11-15 22-18", "2. 15x22"]
+    assert played("both", "11-15 22-18 15x22").numbered(1) == ["2. 15x22"]
+    white = played("both", "22-17 13x22", Position.from_fen("W:W22,32:B13,1"))
+    assert white.numbered() == ["1. ... 22-17", "2. 13x22"]
+    assert Session().numbered(4) == []

@@ -1,0 +1,364 @@
+"""PDN to rows: every game accounted for, the fast reader like the complete one, files whole or not at all."""
+
+import io
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ckai.datasets.convert import parse_files
+from ckai.datasets.schema import EXPERT_SCHEMA, headers_path
+from ckai.game import Game, Position
+from ckai.pdn import PdnError, from_game, read_games, write_game
+from ckai.pdn.kernels import MOST_PLIES
+
+ODD = r"""Some words before
+[Event "whole"]
+[Black "b"]
+[White "w"]
+[Date "2001"]
+[Result "1-0"]
+1. 11-15 22-18 2. 15x22 25x18 1-0
+
+[Event "illegal"]
+1. 11-15 22-18 2. 8-11 0-1
+
+[Event "nothing legal"]
+1. 11-18 *
+
+[Event "international"]
+[GameType "20"]
+1. 32-28 *
+
+[Event "impossible"]
+[FEN "W:W1:B1"]
+1. 1-5 *
+
+[Event "short and from a FEN"]
+[FEN "W:W26:B6,14,22"]
+1. 26x1 0-1
+
+[Event "no moves"]
+[Result "0-1"]
+
+[Event "contradiction"]
+[Result "0-1"]
+1. 9-13 1-0
+[Event "unclosed"]
+1. 9-13 {what
+[Event "unknown result"]
+1. 9-14 22-18 *
+"""
+
+
+def convert(text, tmp_path, **options):
+    source = tmp_path / "games.pdn"
+    source.write_bytes(text.encode() if isinstance(text, str) else text)
+    tally = parse_files([source], tmp_path / "out" / "games.parquet", **options)
+    rows = pq.read_table(tally.output)
+    refused = [json.loads(line) for line in tally.refused.read_text().splitlines()]
+    return tally, rows, refused
+
+
+def test_every_game_is_accounted_for(tmp_path):
+    tally, rows, refused = convert(ODD, tmp_path)
+    assert tally.games_read == 10
+    assert (tally.games_kept, tally.games_truncated, tally.games_rejected) == (5, 2, 3)
+    assert (tally.plies, tally.rows) == (11, 13) == (11, rows.num_rows)
+    assert tally.result_conflicts == 1
+    assert tally.stray_words == 3
+    assert dict(tally.reasons) == {
+        "illegal move": 2,
+        "another kind of draughts": 1,
+        "impossible first position": 1,
+        "unclosed comment": 1,
+    }
+    assert [(r["game"], r["status"], r["ply"]) for r in refused] == [
+        (1, "truncated", 2),
+        (2, "rejected", 0),
+        (3, "rejected", None),
+        (4, "rejected", None),
+        (8, "truncated", 1),
+    ]
+    assert refused[0]["legal"] == ["15x22"]
+    assert refused[0]["text"] == "8-11"
+    assert refused[0]["line"] == 10
+    assert refused[0]["file"].endswith("games.pdn")
+
+
+def test_rows_say_what_the_games_say(tmp_path):
+    _, table, _ = convert(ODD, tmp_path)
+    assert table.schema.metadata == EXPERT_SCHEMA.metadata
+    for name in EXPERT_SCHEMA.names:
+        assert table.schema.field(name).type == EXPERT_SCHEMA.field(name).type or name == "board"
+    assert table.schema.field("board").type.list_size == 32
+    rows = table.to_pylist()
+    assert [r["game"] for r in rows] == [0, 0, 0, 0, 1, 1, 5, 5, 5, 7, 8, 9, 9]
+    assert [r["z"] for r in rows] == [1, -1, 1, -1, -1, 1, 1, 1, 1, 1, None, None, None]
+    capture = rows[6:9]
+    assert [(r["ply"], r["hop"], r["black"]) for r in capture] == [
+        (0, 0, False),
+        (0, 1, False),
+        (0, 2, False),
+    ]
+    position = Position.from_fen("W:W26:B6,14,22")
+    for row in capture:
+        assert row["board"] == position.board.tolist()
+        assert row["jumper"] == position.jumper
+        legal = np.flatnonzero(np.unpackbits(np.frombuffer(row["legal"], np.uint8), bitorder="little"))
+        assert legal.tolist() == position.legal_labels()
+        position = position.push_label(row["label"])
+
+
+def test_headers_say_what_the_tags_say(tmp_path):
+    tally, _, _ = convert(ODD, tmp_path)
+    headers = pq.read_table(headers_path(tally.output)).to_pylist()
+    assert [h["game"] for h in headers] == [0, 1, 5, 6, 7, 8, 9]
+    assert (headers[0]["event"], headers[0]["black"], headers[0]["date"]) == ("whole", "b", "2001")
+    assert [h["result"] for h in headers] == ["1-0", "0-1", "0-1", "0-1", "1-0", "*", "*"]
+    assert [h["plies"] for h in headers] == [4, 2, 1, 0, 1, 1, 2]
+    assert headers[0]["line"] == 2
+
+
+def test_games_of_several_files_are_numbered_through(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.pdn").write_text("1. 11-15 *\n1. 9-13 *\n1. 9-99 *\n")
+    tally = parse_files([tmp_path / "a.pdn", tmp_path / "b.pdn"], tmp_path / "rows.parquet")
+    assert pq.read_table(tally.output)["game"].to_pylist() == [0, 1, 3, 4]
+    refused = [json.loads(line) for line in tally.refused.read_text().splitlines()]
+    assert [(r["game"], Path(r["file"]).name, r["line"]) for r in refused] == [
+        (2, "a.pdn", 3),
+        (5, "b.pdn", 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"   \n\n", b"hello world\n", b"\x00\xff\xfe\x80" * 300, b"{only a comment}"]
+)
+def test_a_file_without_games_is_an_error(tmp_path, text):
+    with pytest.raises(PdnError, match="expected games of PDN"):
+        convert(text, tmp_path)
+    assert not list(tmp_path.rglob("*.parquet*"))
+
+
+def test_a_file_with_nothing_to_use_is_an_error_that_is_explained(tmp_path):
+    with pytest.raises(PdnError, match="none of 2 games can be used"):
+        convert('[GameType "25"]\n1. 11-15 *\n1. 1-32 *', tmp_path)
+    assert len((tmp_path / "out" / "games.refused.jsonl").read_text().splitlines()) == 2
+    assert not (tmp_path / "out" / "games.parquet").exists()
+
+
+def test_strict_stops_at_the_first_bad_game(tmp_path):
+    with pytest.raises(PdnError, match=r"games\.pdn:10: game 1: ply 2: '8-11' is illegal here"):
+        convert(ODD, tmp_path, strict=True)
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_what_stood_there_stays_when_reading_fails(tmp_path):
+    convert("1. 11-15 *", tmp_path)
+    before = (tmp_path / "out" / "games.parquet").read_bytes()
+    with pytest.raises(PdnError):
+        convert("nothing", tmp_path)
+    assert (tmp_path / "out" / "games.parquet").read_bytes() == before
+    assert not list((tmp_path / "out").glob(".*"))
+
+
+def test_utf16_is_refused_by_name(tmp_path):
+    with pytest.raises(PdnError, match=r"games\.pdn: expected UTF-8 or cp1252, found UTF-16"):
+        convert('[Event "a"]\n1. 11-15 *'.encode("utf-16"), tmp_path)
+
+
+def test_the_file_to_read_is_not_written_over(tmp_path):
+    source = tmp_path / "games.pdn"
+    source.write_text("1. 11-15 *")
+    with pytest.raises(PdnError, match="found the one to read"):
+        parse_files([source], source)
+    assert source.read_text() == "1. 11-15 *"
+
+
+def test_a_game_without_moves_is_kept_and_counted(tmp_path):
+    tally, rows, *_ = convert('[Event "a"]\n[Result "1-0"]\n\n[Event "b"]\n1. 11-15 *', tmp_path)
+    assert (tally.games_kept, tally.games_without_moves, rows.num_rows) == (2, 1, 1)
+
+
+def test_a_game_is_cut_where_its_numbers_would_not_fit_a_row(tmp_path):
+    rounds = "32-28 1-5 28-32 5-1 " * (MOST_PLIES // 4 + 1)
+    tally, rows, *_ = convert(f'[FEN "W:WK32:BK1"]\n{rounds}*', tmp_path)
+    assert (tally.games_kept, tally.games_truncated, rows.num_rows) == (0, 1, MOST_PLIES)
+    assert rows["ply"].to_pylist()[-1] == MOST_PLIES - 1
+    assert list(tally.reasons) == ["too many plies"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b" \n", b"{\n", b"{", b"(", b"( ", b"()", b'[a "', b'[a "\n', b"1 - ", b"\n \t", b"22-18 ", b"22-18 {"],
+)
+def test_a_megabyte_of_one_thing_ends(tmp_path, text):
+    # A reader that looks to the end from every sign would not come back here at all.
+    tally, *_ = convert(b"1. 9-13 " + text * (1_000_000 // len(text)), tmp_path)
+    assert tally.games_read >= 1
+    assert tally.rows >= 1
+
+
+def test_a_folder_is_no_pdn(tmp_path):
+    with pytest.raises(PdnError, match="found a folder"):
+        parse_files([tmp_path], tmp_path / "rows.parquet")
+
+
+def random_game(rng, plies):
+    game = Game()
+    while len(game.moves) < plies and game.position.legal_moves():
+        game.push(rng.choice(game.position.legal_moves()))
+    return game
+
+
+@pytest.fixture(scope="module")
+def book():
+    """A hundred games of random moves, with remarks here and there."""
+    rng = random.Random(1)
+    texts = []
+    for n in range(100):
+        game = random_game(rng, rng.randrange(0, 90))
+        comments = [rng.choice(["", "", "", "good", "{22-18"]).replace("{", "") for _ in game.moves]
+        texts.append(
+            write_game(
+                from_game(game, {"Event": f"g {n}"}, rng.choice(["1-0", "0-1", "1/2-1/2", "*"]), comments)
+            )
+        )
+    return texts
+
+
+def test_many_games_come_back_as_they_were_played(tmp_path, book):
+    tally, rows, refused = convert("".join(book), tmp_path)
+    assert (tally.games_kept, refused) == (100, [])
+    assert rows.num_rows == tally.rows
+    games = list(read_games(tmp_path / "games.pdn"))
+    labels = [label for game in games for each in game.moves for label in each.move.labels]
+    assert rows["label"].to_pylist() == labels
+
+
+def check_readers_agree(data: bytes, folder: Path) -> int:
+    """The complete reader and the fast one say the same of any bytes. Returns the games."""
+    source = folder / "x.pdn"
+    source.write_bytes(data)
+    try:
+        games = list(read_games(io.BytesIO(data), "x"))
+    except PdnError:  # the file as a whole is refused, by both
+        with pytest.raises(PdnError, match="UTF-16"):
+            parse_files([source], folder / "x.parquet")
+        return 0
+    expected = {
+        "kept": sum(g.problem is None for g in games),
+        "truncated": sum(g.problem is not None and not g.rejected for g in games),
+        "rejected": sum(g.rejected for g in games),
+    }
+    try:
+        tally = parse_files([source], folder / "x.parquet")
+    except PdnError as error:
+        assert expected["kept"] + expected["truncated"] == 0, error  # noqa: PT017
+        return len(games)
+    found = {"kept": tally.games_kept, "truncated": tally.games_truncated, "rejected": tally.games_rejected}
+    assert found == expected
+    assert tally.games_read == len(games) == sum(found.values())
+    table = pq.read_table(tally.output)
+    labels = [
+        (g.number, label) for g in games for each in g.moves for label in each.move.labels if not g.rejected
+    ]
+    assert list(zip(table["game"].to_pylist(), table["label"].to_pylist(), strict=True)) == labels
+    headers = pq.read_table(headers_path(tally.output)).to_pylist()
+    assert [h["result"] for h in headers] == [g.result or "*" for g in games if not g.rejected]
+    # What was read is written, and what was written is read.
+    for game in games:
+        if not game.rejected:
+            written = write_game(game)
+            again = [[str(m.move) for m in g.moves] for g in read_games(io.BytesIO(written.encode()), "x")]
+            assert again == [[str(m.move) for m in game.moves]], written
+    return len(games)
+
+
+PIECES = st.sampled_from(
+    [
+        "1. ",
+        "11-15 ",
+        "22-18 ",
+        "15x22 ",
+        "9-13 ",
+        "26x1 ",
+        "\n",
+        "\r\n",
+        "{",
+        "}",
+        "(",
+        ")",
+        "[",
+        "]",
+        '"',
+        "*",
+        "1-0 ",
+        "0-1\n",
+        "1/2",
+        "1/2-1/2 ",
+        ";",
+        "%",
+        "$3",
+        "!",
+        "?",
+        "x",
+        "-",
+        ":",
+        ".",
+        "...",
+        " ",
+        "\x00",
+        "\u2013",
+        '[Event "a"]\n',
+        '[Result "1-0"]\n',
+        '[FEN "W:W22,K30:B1,2"]\n',
+        '[GameType "20"]\n',
+        '[FEN "rubbish"]',
+        "hello ",
+        "{a comment} ",
+        "(1. 9-14) ",
+        "99",
+        "\\",
+        "\u00e9",
+        "\ufeff",
+        "[Ev",
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(PIECES, max_size=60))
+def test_any_words_are_read_alike_by_both_readers(tmp_path, pieces):
+    check_readers_agree("".join(pieces).encode(), tmp_path)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_alike_by_both_readers(tmp_path, data):
+    check_readers_agree(data, tmp_path)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_damaged_games_are_read_alike_by_both_readers(tmp_path, book, data):
+    text = bytearray("".join(book[:3]).encode())
+    for _ in range(data.draw(st.integers(1, 6))):
+        at = data.draw(st.integers(0, len(text)))
+        text[at : at + data.draw(st.integers(0, 5))] = data.draw(PIECES).encode()
+    check_readers_agree(bytes(text), tmp_path)
+
+
+ARCHIVE = Path(__file__).parents[3] / "shared" / "data" / "acf-expert.pdn"
+
+
+@pytest.mark.skipif(not ARCHIVE.exists(), reason="needs the expert games")
+def test_the_archive_is_read_whole(tmp_path):
+    tally = parse_files([ARCHIVE], tmp_path / "rows.parquet")
+    assert (tally.games_read, tally.games_kept, tally.plies, tally.rows) == (8000, 8000, 392_743, 402_404)

@@ -1,0 +1,242 @@
+"""Rows to batches: the split, streaming, what a batch holds, and files that cannot be used."""
+
+import make_rows
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.reader import RowFile, newest_dataset
+from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, DatasetError
+from ckai.datasets.split import held_out, position_keys
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_rows.random_games(30)
+
+
+@pytest.fixture
+def expert(tmp_path, rows):
+    return make_rows.write(tmp_path / "games.parquet", rows)
+
+
+def bytes_of(batch, i):
+    return b"".join(batch[name][i].numpy().tobytes() for name in sorted(batch))
+
+
+def all_rows(batches):
+    return sorted(bytes_of(batch, i) for batch in batches for i in range(len(batch["label"])))
+
+
+# --- the split -------------------------------------------------------------------------------------
+
+
+def test_a_game_is_never_on_both_sides_and_the_seed_decides_which():
+    games = np.repeat(np.arange(5000), 3)
+    out = held_out(games, seed=7, share=0.1)
+    assert np.all(out.reshape(-1, 3).min(1) == out.reshape(-1, 3).max(1))
+    assert 0.085 < out.mean() < 0.115
+    np.testing.assert_array_equal(out, held_out(games, seed=7, share=0.1))
+    other = held_out(games, seed=8, share=0.1)
+    assert (out & other).mean() < 0.03
+    assert not held_out(games, 7, 0).any()
+    assert held_out(games, 7, 0.3)[out].all(), "a larger share holds out more games, and those too"
+
+
+def test_the_split_does_not_change_between_versions():
+    assert np.flatnonzero(held_out(np.arange(60), 0, 0.1)).tolist() == [5, 7, 14, 33, 34, 53, 55]
+
+
+def test_the_data_module_never_mixes_games(expert, rows):
+    data = RowsDataModule([expert], heldout=0.3)
+    sides = [{int(g) for block in data.blocks(side) for g in block.game} for side in ("train", "heldout")]
+    assert sides[0] & sides[1] == set()
+    assert sides[0] | sides[1] == set(range(30))
+    assert data.train_rows + data.heldout_rows == len(rows)
+
+
+# --- batches ---------------------------------------------------------------------------------------
+
+
+def test_a_batch_holds_what_was_written(expert, rows):
+    data = RowsDataModule([expert])
+    batches = list(data.batches("all", 64))
+    assert max(len(batch["label"]) for batch in batches) == 64
+    whole = {name: torch.cat([batch[name] for batch in batches]) for name in batches[0]}
+    types = {name: tensor.dtype for name, tensor in whole.items()}
+    assert types == {
+        "board": torch.int8,
+        "jumper": torch.int8,
+        "ply": torch.int16,
+        "quiet": torch.int16,
+        "legal": torch.uint8,
+        "label": torch.int64,
+        "z": torch.float32,
+        "z_known": torch.bool,
+    }
+    order = np.argsort(held_out(np.array([r["game"] for r in rows]), 0, 0.1), kind="stable")
+    for i, at in enumerate(order):
+        row = rows[at]
+        assert whole["board"][i].tolist() == row["board"]
+        assert whole["legal"][i].numpy().tobytes() == row["legal"]
+        assert [whole[name][i].item() for name in ("jumper", "quiet", "label")] == [
+            row["jumper"],
+            row["quiet"],
+            row["label"],
+        ]
+        assert whole["z_known"][i].item() == (row["z"] is not None)
+        assert whole["z"][i].item() == (row["z"] or 0)
+
+
+def test_every_epoch_is_the_whole_training_side_in_another_order(expert):
+    data = RowsDataModule([expert], batch_size=50)
+    want = all_rows(data.batches("train"))
+    first, again, second = list(data.epoch(0)), list(data.epoch(0)), list(data.epoch(1))
+    assert len(first) == data.steps_per_epoch
+    assert all_rows(first) == all_rows(second) == want
+    assert torch.equal(first[0]["board"], again[0]["board"])
+    assert not torch.equal(first[0]["board"], second[0]["board"])
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_streaming_gives_the_same_rows_as_memory(tmp_path, rows, searched):
+    path = make_rows.write(tmp_path / "r.parquet", make_rows.with_search(rows) if searched else rows)
+    memory = RowsDataModule([path], batch_size=40, heldout=0.2)
+    stream = RowsDataModule([path], batch_size=40, heldout=0.2, memory_mb=0)
+    assert memory.in_memory
+    assert not stream.in_memory
+    assert (memory.train_rows, memory.heldout_rows) == (stream.train_rows, stream.heldout_rows)
+    assert all_rows(memory.batches("heldout")) == all_rows(stream.batches("heldout"))
+    for epoch in range(2):
+        batches = list(stream.epoch(epoch))
+        assert all_rows(batches) == all_rows(memory.epoch(epoch))
+        assert [len(batch["label"]) for batch in batches[:-1]] == [40] * (stream.steps_per_epoch - 1)
+    assert not torch.equal(next(stream.epoch(0))["board"], next(stream.epoch(1))["board"])
+    np.testing.assert_array_equal(memory.train_positions(), stream.train_positions())
+
+
+@pytest.mark.parametrize("memory_mb", [0, 64])
+def test_an_epoch_can_begin_in_its_middle(expert, memory_mb):
+    data = RowsDataModule([expert], batch_size=50, memory_mb=memory_mb)
+    whole, rest = list(data.epoch(3)), list(data.epoch(3, skip=5))
+    assert len(rest) == len(whole) - 5
+    for a, b in zip(whole[5:], rest, strict=True):
+        assert all(torch.equal(a[name], b[name]) for name in a)
+
+
+def test_visits_become_a_distribution_and_expert_rows_point_at_their_move(tmp_path, rows):
+    searched = make_rows.with_search(rows[:50])
+    searched[7]["visits"] = []
+    paths = [
+        make_rows.write(tmp_path / "s.parquet", searched, group=20),
+        make_rows.write(tmp_path / "e.parquet", rows[50:80], group=20),
+    ]
+    data = RowsDataModule(paths, heldout=0)
+    batches = list(data.batches("train", 1000))
+    policy, q, label, z = (torch.cat([b[name] for b in batches]) for name in ("policy", "q", "label", "z"))
+    assert policy.shape == (80, 128)
+    np.testing.assert_allclose(policy.sum(1), 1, rtol=1e-6)
+    for i, row in enumerate(searched):
+        total = sum(v["count"] for v in row["visits"])
+        for visit in row["visits"]:
+            assert policy[i, visit["label"]] == pytest.approx(visit["count"] / total)
+        assert q[i].item() == pytest.approx(row["q"])
+    for i in [7, *range(50, 80)]:
+        assert policy[i, label[i]] == 1
+    assert torch.equal(q[50:], z[50:])
+    data.epoch(0)
+    assert all_rows(data.epoch(0)) == all_rows(data.batches("train"))
+
+
+def test_keys_of_positions_differ_where_board_or_jumper_do():
+    board = np.zeros((33, 32), np.int8)
+    board[np.arange(32), np.arange(32)] = 1
+    jumper = np.full(33, -1, np.int8)
+    both = np.concatenate([position_keys(board, jumper), position_keys(board, np.full(33, 4, np.int8))])
+    assert len(np.unique(both)) == 66
+    np.testing.assert_array_equal(position_keys(board, jumper), both[:33])
+
+
+# --- files that cannot be used ---------------------------------------------------------------------
+
+
+def refuse(path, message):
+    with pytest.raises(DatasetError, match=message) as error:
+        RowsDataModule([path])
+    assert str(path) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_missing_folder_and_foreign_files_are_refused(tmp_path, expert):
+    refuse(tmp_path / "none.parquet", "no such file")
+    refuse(tmp_path, "found a folder")
+    (tmp_path / "text.parquet").write_text("1. 11-15")
+    refuse(tmp_path / "text.parquet", "another kind of file or one cut short")
+    (tmp_path / "short.parquet").write_bytes(expert.read_bytes()[:-500])
+    refuse(tmp_path / "short.parquet", "another kind of file or one cut short")
+    with pytest.raises(DatasetError, match="at least one data set"):
+        RowsDataModule([])
+
+
+def test_damaged_pages_are_refused(tmp_path, expert):
+    data = bytearray(expert.read_bytes())
+    data[40:4000] = bytes(3960)
+    (tmp_path / "bad.parquet").write_bytes(data)
+    refuse(tmp_path / "bad.parquet", "damaged data in row group 0")
+
+
+def test_other_schemas_are_refused(tmp_path, expert):
+    table = pq.read_table(expert)
+    path = tmp_path / "other.parquet"
+    pq.write_table(table.drop_columns(["legal"]), path)
+    refuse(path, "expected the column legal, found game, ply")
+    pq.write_table(table.replace_schema_metadata({b"ckai.rows": b"9"}), path)
+    refuse(path, "expected row format version 1, found 9")
+    pq.write_table(table.replace_schema_metadata(None), path)
+    refuse(path, "expected row format version 1, found none")
+    at = table.schema.get_field_index("label")
+    wrong = table.set_column(at, "label", table["label"].cast(pa.int32()))
+    pq.write_table(wrong.replace_schema_metadata(table.schema.metadata), path)
+    refuse(path, "expected column label of type uint8, found int32")
+    pq.write_table(HEADERS_SCHEMA.empty_table(), tmp_path / "games.headers.parquet")
+    refuse(tmp_path / "games.headers.parquet", "found game headers; the rows are in games.parquet")
+
+
+def test_empty_data_and_labels_that_are_not_legal_are_refused(tmp_path, rows):
+    refuse(make_rows.write(tmp_path / "empty.parquet", []), "expected rows, found none")
+    for label in (0, 200):
+        bad = [dict(row) for row in rows[:150]]
+        bad[120]["label"] = label
+        path = make_rows.write(tmp_path / "bad.parquet", bad)
+        refuse(path, rf"row 120 \(game {bad[120]['game']}, ply {bad[120]['ply']}\): expected a legal label")
+
+
+def test_a_side_without_games_is_refused(tmp_path, rows):
+    path = make_rows.write(tmp_path / "one.parquet", [row for row in rows if row["game"] == 0])
+    with pytest.raises(DatasetError, match="expected held-out games, found none"):
+        RowsDataModule([path], heldout=0.01)
+    assert RowsDataModule([path], heldout=0).train_rows > 0
+
+
+def test_the_newest_data_set_is_never_a_headers_file(tmp_path, expert):
+    with pytest.raises(DatasetError, match="found none; `ckai parse` writes one"):
+        newest_dataset(tmp_path / "nowhere")
+    pq.write_table(HEADERS_SCHEMA.empty_table(), tmp_path / "games.headers.parquet")
+    assert newest_dataset(tmp_path) == expert
+    later = make_rows.write(tmp_path / "b.parquet", make_rows.random_games(2))
+    assert newest_dataset(tmp_path) == later
+
+
+def test_the_fingerprint_follows_the_content(tmp_path, expert, rows):
+    first = RowFile(expert).fingerprint()
+    moved = tmp_path / "moved.parquet"
+    moved.write_bytes(expert.read_bytes())
+    assert RowFile(moved).fingerprint() == first
+    assert RowFile(make_rows.write(tmp_path / "c.parquet", rows[:-1])).fingerprint() != first
+
+
+def test_the_schema_here_is_that_of_the_writers(expert):
+    assert pq.read_schema(expert).names == EXPERT_SCHEMA.names

@@ -1,0 +1,252 @@
+"""Endgame tables: known counts, values that follow from their successors, files that are whole or refused."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from numba import njit
+
+from ckai.cli.tables import command
+from ckai.datasets.tables import DRAW, LOSS, WIN, Found, TableError, Tables, build_tables, table_path
+from ckai.datasets.tables.file import read_tables
+from ckai.datasets.tables.index import STARTS, class_key, index_of, place
+from ckai.datasets.tables.layout import levels, make_layout
+from ckai.datasets.tables.solve import DRAWN, look
+from ckai.game import Position
+from ckai.game.kernels import apply_hop, legal_labels
+
+COUNTS = {"2": [716, 402, 2370], "3": [100_250, 87_305, 8_477], "4": [2_574_304, 1_917_090, 1_717_922]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("tables")
+
+
+@pytest.fixture(scope="module")
+def three(folder):
+    build_tables(3, table_path(3, folder))
+    return Tables.open(3, folder=folder)
+
+
+@njit
+def follows(own, opp, kings, values, lookup):
+    """The value of a position from those after its whole moves, by the definition and nothing else."""
+    todo = np.empty((200, 4), np.int64)
+    labels = np.empty(128, np.int16)
+    todo[0, 0], todo[0, 1], todo[0, 2], todo[0, 3] = own, opp, kings, -1
+    waiting = 1
+    win, loss, draw = 1000, -1, False
+    while waiting:
+        waiting -= 1
+        a, b, c, j = todo[waiting]
+        for i in range(legal_labels(a, b, c, j, labels)):
+            o, p, k, jumper, _, passed = apply_hop(a, b, c, 0, np.int64(labels[i]))
+            if not passed:
+                todo[waiting, 0], todo[waiting, 1], todo[waiting, 2], todo[waiting, 3] = o, p, k, jumper
+                waiting += 1
+                continue
+            value = 0 if o == 0 else np.int64(look(o, p, k, values, lookup))
+            if value == DRAWN:
+                draw = True
+            elif value % 2 == 0:
+                win = min(win, value + 1)
+            else:
+                loss = max(loss, value + 1)
+    if win < 1000:
+        return win
+    return DRAWN if draw else max(loss, 0)
+
+
+@njit
+def wrong(numbers, m1, k1, m2, k2, values, lookup, start):
+    """How many positions of a class have another value than follows, and the first of them."""
+    count, first = 0, -1
+    for number in numbers:
+        own, opp, kings = place(number, m1, k1, m2, k2, lookup)
+        if follows(own, opp, kings, values, lookup) != values[start + number]:
+            count += 1
+            if first < 0:
+                first = number
+    return count, first
+
+
+def check(tables, sample=None):
+    layout = tables.layout
+    rng = np.random.default_rng(0)
+    for of, size in zip(layout.classes, layout.sizes, strict=True):
+        numbers = np.arange(size) if sample is None else rng.integers(size, size=min(size, sample))
+        start = int(layout.lookup[STARTS + class_key(*of)])
+        found = wrong(numbers, *of, tables.values, layout.lookup, start)
+        assert found[0] == 0, f"{of}: {place(found[1], *of, layout.lookup)}"
+
+
+def test_every_placement_has_a_number_of_its_own():
+    layout = make_layout(4)
+    rng = random.Random(0)
+    for of, size in zip(layout.classes, layout.sizes, strict=True):
+        for number in range(size) if size < 1000 else rng.sample(range(size), 300):
+            own, opp, kings = place(number, *of, layout.lookup)
+            assert index_of(own, opp, kings, layout.lookup) == number
+            assert [bits.bit_count() for bits in (own & ~kings, own & kings, opp & ~kings, opp & kings)] == [
+                *of
+            ]
+            Position(own, opp, kings)  # refuses what cannot be
+    assert sum(layout.sizes) == layout.positions
+
+
+def test_classes_come_after_those_they_lead_to():
+    seen = set()
+    classes = make_layout(5).classes
+    for level in levels(5):
+        now = {of for each in level for of in (each, each.turned)}
+        for of in now:
+            fewer = [o for o in classes if o.pieces < of.pieces]
+            assert all(o in seen for o in fewer)
+            if of.men:
+                assert of._replace(men=of.men - 1, kings=of.kings + 1).turned in seen
+        seen |= now
+    assert seen == set(classes)
+
+
+def test_counts_are_those_that_are_known(three):
+    assert three.header["counts"] == {n: COUNTS[n] for n in "23"}
+    layout = three.layout
+    two_kings = next(of for of in layout.classes if of == (0, 2, 0, 1))
+    values = layout.part(three.values, two_kings)
+    assert ((values & 1 == 1) & (values != DRAWN)).sum() == 14_846
+    assert (values == DRAWN).sum() == 34
+    assert values[values != DRAWN].max() == 33
+
+
+def test_every_value_of_three_pieces_follows_from_its_successors(three):
+    check(three)
+
+
+@pytest.mark.slow
+def test_four_pieces(folder):
+    header = build_tables(4, table_path(4, folder))
+    assert header["counts"] == COUNTS
+    assert header["longest"]["mm-mm"] == 109
+    assert table_path(4, folder).stat().st_size < 4_000_000
+    check(Tables.open(4, folder=folder), 20_000)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_five_pieces(folder):
+    header = build_tables(5, table_path(5, folder))
+    assert header["counts"] == {**COUNTS, "5": [71_334_772, 56_993_144, 11_122_892]}
+    check(Tables.open(5, folder=folder), 5_000)
+
+
+def test_a_position_is_answered_with_its_best_play(three):
+    position = Position.from_fen("W:WK1,K5:BK30")
+    found = three.probe(position)
+    assert found == Found(WIN, 31)
+    line = three.line(position)
+    assert len(line) == 31
+    for left, move in zip(range(31, 0, -1), line, strict=True):
+        assert three.probe(position) == Found(WIN if left % 2 else LOSS, left)
+        assert move in three.best_moves(position)
+        position = position.push(move)
+    assert position.legal_moves() == []
+    assert three.probe(Position.from_fen("B:WK1:BK32")) == Found(DRAW, None)
+    assert three.line(Position.from_fen("B:WK1:BK32")) == []
+    assert len(three.best_moves(Position.from_fen("B:WK1:BK32"))) == 2
+
+
+def test_captures_and_hops_are_searched(three):
+    position = Position.from_fen("B:W14,23:BK9")
+    hop = position.push_label(position.legal_labels()[0])
+    assert hop.jumper >= 0
+    assert three.probe(position) == three.probe(hop) == Found(WIN, 1)
+
+
+def test_many_positions_are_answered_in_one_call(three):
+    layout = three.layout
+    boards = [(*place(i, 1, 0, 0, 1, layout.lookup), -1) for i in range(500)]
+    boards.append((0xFFF, 0xFFF00000, 0, -1))
+    values = three.probe_many(np.array(boards, np.int64))
+    assert values[-1] == 254
+    assert (values[:-1] == layout.part(three.values, layout.classes[0]._replace(men=1, kings=0))[:500]).all()
+
+
+def test_what_is_not_in_the_tables_is_said(three, folder):
+    with pytest.raises(TableError, match=r"expected 2 to 3 pieces .*, found 24"):
+        three.probe(Position.start())
+    with pytest.raises(TableError, match=r"tables-4\.ckt: no such file; `ckai tables build`"):
+        Tables.open(4, folder=folder / "none")
+
+
+@pytest.mark.parametrize("at", [3, 40, 90, 2000, -5])
+def test_a_damaged_file_is_refused_by_name(three, folder, tmp_path, at):
+    data = bytearray(table_path(3, folder).read_bytes())
+    data[at] ^= 4
+    path = table_path(3, tmp_path)
+    path.write_bytes(data)
+    with pytest.raises(TableError, match=r"tables-3\.ckt: expected .*--fresh"):
+        read_tables(path)
+    path.write_bytes(table_path(3, folder).read_bytes()[:-100])
+    with pytest.raises(TableError, match="damaged or cut short"):
+        read_tables(path)
+    path.write_bytes(b"")
+    with pytest.raises(TableError, match="expected 'ckai tables 1', found ''"):
+        read_tables(path)
+
+
+def test_larger_tables_are_mapped_and_checked(three, folder, monkeypatch):
+    from ckai.datasets.tables import file
+
+    monkeypatch.setattr(file, "SMALL", 0)
+    tables = Tables.open(3, folder=folder)
+    raw = table_path(3, folder).with_suffix(".values")
+    assert isinstance(tables.values.base, np.memmap)
+    assert (tables.values == three.values).all()
+    assert three.probe(Position.from_fen("W:WK1,K5:BK30")) == tables.probe(Position.from_fen("W:WK1,K5:BK30"))
+    del tables
+    spoiled = bytearray(raw.read_bytes())
+    spoiled[100] ^= 1
+    raw.write_bytes(spoiled)
+    assert (Tables.open(3, folder=folder).values == three.values).all()
+
+
+def test_a_build_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
+    from ckai.datasets.tables import build
+
+    path = table_path(3, tmp_path)
+    solved = []
+    real = build.solve_pair
+
+    def some(*arguments):
+        if len(solved) == 5:
+            raise KeyboardInterrupt
+        solved.append(arguments[:4])
+        return real(*arguments)
+
+    monkeypatch.setattr(build, "solve_pair", some)
+    with pytest.raises(KeyboardInterrupt):
+        build_tables(3, path, threads=1)
+    assert not path.exists()
+    monkeypatch.setattr(build, "solve_pair", lambda *a: solved.append(a[:4]) or real(*a))
+    header = build_tables(3, path, threads=1)
+    assert header["counts"]["3"] == COUNTS["3"]
+    assert len(solved) == len(set(solved)) == sum(map(len, levels(3)))
+    assert [p.name for p in tmp_path.iterdir()] == ["tables-3.ckt"]
+
+
+def test_the_commands(tmp_path, monkeypatch):
+    monkeypatch.setenv("CKAI_CACHE", str(tmp_path))
+
+    def run(*arguments):
+        found = CliRunner().invoke(command, [*arguments, "--json"])
+        assert found.exit_code == 0, found.output
+        return json.loads(found.stdout)
+
+    first = run("build", "--pieces", "2")
+    assert first["counts"] == {"2": {"win": 716, "loss": 402, "draw": 2370}}
+    assert (first["built"], run("build", "--pieces", "2")["built"]) == (True, False)
+    assert run("build", "--pieces", "2", "--fresh")["built"]
+    assert run("probe", "B:W10:B6") == {"value": "win", "plies": 1, "best": ["6x15"], "line": ["6x15"]}

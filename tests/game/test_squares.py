@@ -1,0 +1,74 @@
+"""The numbers of the board, and the page that prints them."""
+
+import numbers_table
+import numpy as np
+import pytest
+
+from ckai.game import Position, kernels, squares
+
+
+def test_the_page_is_what_the_code_computes():
+    page = numbers_table.PAGE.read_text()
+    assert page == numbers_table.render(page), "run `python tests/support/numbers_table.py`"
+
+
+def test_the_page_needs_its_places():
+    with pytest.raises(ValueError, match="expected one place for board-black, found 0"):
+        numbers_table.render("no places")
+
+
+def test_squares_and_indices_turn_with_the_side_to_move():
+    for index in range(32):
+        for black in (True, False):
+            assert squares.index_of(squares.square_of(index, black), black) == index
+        assert squares.square_of(index, True) + squares.square_of(index, False) == 33
+
+
+def test_the_examples_of_the_directions():
+    ends = [[squares.neighbour(index, direction) for direction in range(4)] for index in (4, 5)]
+    assert ends == [[0, 8, -1, -1], [1, 9, 8, 0]]
+
+
+def test_98_labels_stay_on_the_board_and_each_is_legal_somewhere():
+    assert len(squares.POSSIBLE_LABELS) == 98
+    for label in squares.POSSIBLE_LABELS:
+        index, direction = squares.split_label(label)
+        assert squares.make_label(index, direction) == label
+        king = Position(1 << index, 0, 1 << index)
+        assert label in king.legal_labels()
+
+
+def test_back_and_forth_ends_where_it_began():
+    for label in squares.POSSIBLE_LABELS:
+        index, direction = squares.split_label(label)
+        assert squares.neighbour(squares.neighbour(index, direction), (direction + 2) % 4) == index
+
+
+def test_a_step_changes_row_and_file_by_one_a_jump_by_two():
+    for label in range(128):
+        index, direction = squares.split_label(label)
+        row, file = squares.row_column(index)[0], squares.file_of(index)
+        down = 1 if direction in (squares.DOWN_RIGHT, squares.DOWN_LEFT) else -1
+        right = 1 if direction in (squares.UP_RIGHT, squares.DOWN_RIGHT) else -1
+        for distance, ends in ((1, kernels.STEP_TO), (2, kernels.JUMP_TO)):
+            there = (row + down * distance, file + right * distance)
+            if all(0 <= x <= 7 for x in there):
+                assert (ends[label] // 4, squares.file_of(int(ends[label]))) == there
+            else:
+                assert ends[label] == -1
+
+
+def test_men_go_down_in_mover_s_view():
+    for black in (True, False):
+        position = Position(1 << 13, 0, 0, black)
+        assert [squares.split_label(label)[1] for label in position.legal_labels()] == [
+            squares.DOWN_RIGHT,
+            squares.DOWN_LEFT,
+        ]
+
+
+def test_bits_of_legal():
+    position = Position(1 << 13, 0, 1 << 13)
+    out = np.zeros(16, np.uint8)
+    kernels.write_legal(position.own, position.opp, position.kings, position.jumper, out)
+    assert out.tolist() == [0] * 6 + [0xF0] + [0] * 9

@@ -1,0 +1,221 @@
+"""Backends agree within stated bounds, several threads may share one, and `auto` takes a right one."""
+
+import importlib
+import importlib.util
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+from ckai.cli.shared.networks import EVALUATORS
+from ckai.models.checkpoint import save_checkpoint
+from ckai.models.inference import choose
+from ckai.models.inference.choose import (
+    BACKENDS,
+    EXACT,
+    NAMES,
+    ROUGH,
+    choose_evaluator,
+    judged,
+    make_evaluator,
+)
+from ckai.models.inference.evaluator import BackendError, TorchEvaluator
+from ckai.models.registry import build
+from ckai.rl.evaluators.loading import load_evaluator
+
+SIZES = {"cnn2x2": {"channels": 8, "hidden": 64}, "resnet": {"channels": 8, "blocks": 2}}
+PACKAGES = {"openvino": ["openvino"], "openvino-bf16": ["openvino"], "onnx": ["onnx", "onnxruntime"]}
+
+
+def made(network, backend, threads=2):
+    for package in PACKAGES.get(backend, []):
+        if importlib.util.find_spec(package) is None:
+            pytest.skip(f"{package} is not installed")
+    try:
+        return make_evaluator(network, backend, threads)
+    except BackendError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def positions():
+    return choose.sample_positions(300, seed=1)
+
+
+@pytest.fixture(scope="module")
+def networks(positions):
+    """Both architectures after some steps towards a rule, so that the outputs are far from flat."""
+    usual = torch.get_num_threads()
+    torch.set_num_threads(1)
+    found = {}
+    rows = torch.from_numpy(positions)
+    legal = torch.from_numpy(choose._possible(positions))
+    label, value = legal.int().argmax(1), torch.tanh(rows[:, :32].sum(1) / 4.0)
+    for name, settings in SIZES.items():
+        torch.manual_seed(0)
+        network = build(name, settings).train()
+        optimizer = torch.optim.AdamW(network.parameters(), 3e-3)
+        for _ in range(40):
+            logits, v = network(rows[:, :32], rows[:, 32], rows[:, 33].to(torch.int16))
+            loss = torch.nn.functional.cross_entropy(logits, label) + ((v - value) ** 2).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        found[name] = network.eval()
+    torch.set_num_threads(usual)
+    return found
+
+
+def test_the_names_on_the_command_line_are_those_that_exist():
+    assert sorted(EVALUATORS) == sorted(NAMES)
+
+
+def test_positions_of_the_trial_are_real_and_of_all_kinds(positions):
+    assert (positions[:, 32] >= 0).any()
+    assert (np.abs(positions[:, :32]) == 3).any()
+    assert len(np.unique(positions, axis=0)) > 200
+    assert choose._possible(positions).any(1).all()
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_backends_agree_at_every_batch_size(networks, positions, name, backend):
+    evaluator, exact = made(networks[name], backend), TorchEvaluator(networks[name])
+    bound = EXACT if backend in ("torch", "openvino", "onnx") else ROUGH
+    for size in (300, 1, 7, 16, 17, 2, 255):
+        for found, wanted in zip(
+            judged(evaluator, positions[:size]), judged(exact, positions[:size]), strict=True
+        ):
+            assert np.abs(found - wanted).max() <= bound
+    logits, values = np.empty((9, 128), np.float32), np.empty(9, np.float32)
+    out = evaluator.evaluate(positions[:18:2], logits, values)  # not contiguous
+    assert out[0] is logits
+    assert out[1] is values
+    assert np.abs(values - exact.evaluate(positions[:18:2].copy())[1]).max() <= bound
+    assert evaluator.evaluate(positions[:0])[0].shape == (0, 128)
+    with pytest.raises(ValueError, match="expected boards int8"):
+        evaluator.evaluate(np.zeros((2, 32), np.int8))
+    assert evaluator.name.startswith(name)
+    evaluator.close()
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_threads_may_share_one(networks, positions, backend):
+    evaluator = made(networks["resnet"], backend)
+    wanted = TorchEvaluator(networks["resnet"]).evaluate(positions)
+    worst = []
+
+    def work(seed):
+        torch.set_num_threads(1)
+        rng = np.random.default_rng(seed)
+        for _ in range(12):
+            picked = rng.choice(300, int(rng.integers(1, 300)), replace=False)
+            logits, values = evaluator.evaluate(positions[picked])
+            worst.append(
+                max(np.abs(values - wanted[1][picked]).max(), np.abs(logits - wanted[0][picked]).max() / 20)
+            )
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(3)]  # one more than announced
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(worst) == 36
+    assert max(worst) <= ROUGH
+    evaluator.close()
+
+
+@pytest.mark.parametrize(
+    ("backend", "package", "extra"),
+    [
+        ("openvino", "openvino", "openvino"),
+        ("openvino-bf16", "openvino", "openvino"),
+        ("onnx", "onnx", "onnx"),
+    ],
+)
+def test_a_missing_package_is_one_clear_line(networks, monkeypatch, backend, package, extra):
+    real = importlib.import_module
+
+    def missing(name, *args):
+        if name == package:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return real(name, *args)
+
+    monkeypatch.setattr("ckai.models.inference.evaluator.importlib.import_module", missing)
+    with pytest.raises(BackendError) as caught:
+        make_evaluator(networks["cnn2x2"], backend)
+    assert str(caught.value) == f"this evaluator needs the package {package}: pip install 'ckai[{extra}]'"
+
+
+def test_compiling_without_a_compiler_is_refused(networks, monkeypatch):
+    monkeypatch.setattr("ckai.models.inference.evaluator.shutil.which", lambda name: None)
+    with pytest.raises(BackendError, match=r"needs a C\+\+ compiler"):
+        TorchEvaluator(networks["cnn2x2"], compiled=True)
+
+
+class Wrong(TorchEvaluator):
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits, values = super().evaluate(boards, out_logits, out_values)
+        values += 0.05
+        return logits, values
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_auto_drops_what_is_wrong_or_breaks_and_says_so(networks, monkeypatch, threads):
+    def breaks(network, threads, like):
+        raise RuntimeError("no such kernel\nat line 7")
+
+    def absent(network, threads, like):
+        raise BackendError("not here")
+
+    monkeypatch.setitem(choose._MAKERS, "onnx", lambda network, threads, like: Wrong(network))
+    monkeypatch.setitem(choose._MAKERS, "openvino", breaks)
+    monkeypatch.setitem(choose._MAKERS, "cuda", absent)
+    usual = torch.get_num_threads()
+    evaluator, report = choose_evaluator(
+        networks["cnn2x2"], batch=32, threads=threads, candidates=["onnx", "openvino", "cuda"]
+    )
+    assert torch.get_num_threads() == usual
+    assert report.chosen == "torch"
+    assert evaluator.name == "cnn2x2, torch float32, cpu"
+    assert {trial.backend: bool(trial.problem) for trial in report.trials} == {
+        "torch": False, "onnx": True, "openvino": True,
+    }  # fmt: skip
+    text = str(report)
+    assert text.startswith("evaluator torch: ")
+    assert "onnx dropped: differs by 0.05, more than 0.0001" in text
+    assert "openvino dropped: RuntimeError no such kernel;" in text
+    loose = choose_evaluator(
+        networks["cnn2x2"], batch=32, threads=threads, tolerance=0.1, candidates=["onnx"]
+    )[1]
+    assert not any(trial.problem for trial in loose.trials)
+
+
+def test_auto_takes_the_fastest_and_a_preferred_one_without_a_race(networks, monkeypatch):
+    speeds = {"torch": 5.0, "torch-bf16": 9.0}
+    speed = lambda evaluator, rows, threads: speeds[fakes[evaluator.name]]  # noqa: E731
+    monkeypatch.setattr(choose, "evaluations_per_second", speed)
+    monkeypatch.setitem(choose._MAKERS, "torch-bf16", choose._MAKERS["torch"])
+    fakes = {"cnn2x2, torch float32, cpu": "torch"}
+    both = ["torch", "torch-bf16"]
+    assert choose_evaluator(networks["cnn2x2"], candidates=both)[1].chosen == "torch"
+    report = choose_evaluator(networks["cnn2x2"], candidates=both, prefer="torch-bf16")[1]
+    assert report.chosen == "torch-bf16"
+    assert not report.trials
+    monkeypatch.setitem(choose._MAKERS, "torch-bf16", lambda network, threads, like: Wrong(network))
+    assert choose_evaluator(networks["cnn2x2"], candidates=both, prefer="torch-bf16")[1].chosen == "torch"
+    with pytest.raises(ValueError, match="expected batch >= 1"):
+        choose_evaluator(networks["cnn2x2"], batch=0)
+
+
+def test_evaluators_are_loaded_by_name(networks, tmp_path):
+    path = tmp_path / "network.ckpt"
+    save_checkpoint(path, networks["cnn2x2"])
+    assert load_evaluator(path, "cpu").name == load_evaluator(path, "torch").name
+    with pytest.raises(ValueError, match=r"expected evaluator auto, torch, .*, found 'tpu'"):
+        load_evaluator(path, "tpu")
+    told = []
+    evaluator = load_evaluator(path, batch=16, threads=1, tell=told.append)
+    assert told[0].name == evaluator.name
+    assert load_evaluator("uniform", "openvino").name == "uniform"

@@ -1,0 +1,101 @@
+"""What networks see: the legal moves against the rules, the tactics against a plain search."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from positions import games, setups
+
+from ckai.models.inputs.encodings import ENCODINGS, MovesEncoding, TacticsEncoding
+from ckai.models.inputs.tactics import MOST, material_changes
+
+
+@st.composite
+def positions(draw, setup=True):
+    """A board set up at random or of a game, at times between two hops of a move."""
+    if setup and draw(st.booleans()):
+        position = draw(setups())
+    else:
+        position = draw(st.sampled_from(draw(games(max_plies=60))))
+    hops = [label for label in position.legal_labels() if position.push_label(label).jumper >= 0]
+    if hops and draw(st.booleans()):
+        position = position.push_label(draw(st.sampled_from(hops)))
+    return position
+
+
+def tensors(position):
+    board = torch.from_numpy(position.board)[None]
+    return board, torch.tensor([position.jumper], dtype=torch.int8), torch.tensor([position.quiet])
+
+
+def material(position):
+    worth = {1: 2, 3: 3, -1: -2, -3: -3, 0: 0}
+    return sum(worth[int(piece)] for piece in position.board)
+
+
+def slow_search(position, depth):
+    """Half men for the mover: all hops to the depth, then captures only; no window, no order."""
+    labels = position.legal_labels()
+    if not labels:
+        return -60
+    jumps = abs(material(position) - material_after(position, labels[0])) >= 2
+    if depth <= 0 and not jumps:
+        return material(position)
+    values = []
+    for label in labels:
+        after = position.push_label(label)
+        same = after.black == position.black
+        values.append(slow_search(after, depth) if same else -slow_search(after, depth - 1))
+    return max(values)
+
+
+def material_after(position, label):
+    after = position.push_label(label)
+    return material(after) if after.black == position.black else -material(after)
+
+
+@given(positions())
+def test_the_planes_of_moves_are_the_rules(position):
+    legal = MovesEncoding().legal(*tensors(position)[:2])[0]
+    assert sorted(int(i) * 4 + int(d) for d, i in legal.nonzero()) == sorted(position.legal_labels())
+
+
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@settings(max_examples=25, deadline=None)
+@given(position=positions(setup=False))
+def test_tactics_are_what_a_plain_search_finds(depth, position):
+    board, jumper, _ = (tensor.numpy() for tensor in tensors(position))
+    found = material_changes(board, jumper, depth)[0]
+    legal = position.legal_labels()
+    assert set(np.flatnonzero(found)) <= set(legal)
+    for label in legal:
+        after = position.push_label(label)
+        value = slow_search(after, depth)
+        value = (value if after.black == position.black else -value) - material(position)
+        assert found[label] == min(MOST, max(-MOST, value))
+
+
+@given(positions())
+def test_every_encoding_keeps_its_promises(position):
+    for encoding in ENCODINGS.values():
+        encode = encoding()
+        if encode.GAME != "checkers":
+            continue
+        planes = encode(*tensors(position), torch.float32)
+        assert planes.shape == (1, encode.PLANES, 8, 4)
+        extra = encode.extra(*tensors(position)[:2])
+        assert (0 if extra is None else extra.shape[1]) == encode.EXTRA
+        assert torch.equal(planes, encode(*tensors(position), torch.float32, extra))
+
+
+def test_a_hop_into_a_capture_is_seen_to_lose():
+    from ckai.game import Position
+
+    position = Position.from_fen("B:W22,26:B13,3")
+    planes = TacticsEncoding()(*tensors(position), torch.float32)
+    assert planes[0, :, 3, 0].any()
+    # 13-17 gives a man for nothing (22x13), 3-7 and 3-8 do not.
+    amount = planes[0, MovesEncoding.PLANES : MovesEncoding.PLANES + 4]
+    assert amount.min() == pytest.approx(-2 / 6)
+    assert amount[:, 0].min() == 0

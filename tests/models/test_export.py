@@ -1,0 +1,68 @@
+"""Networks for other programs: they answer as the original, or are not kept."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from ckai.cli.main import main
+from ckai.models.checkpoint import save_checkpoint
+from ckai.models.inference.evaluator import widen
+from ckai.models.inference.export import SUFFIXES, ExportError, export_network
+from ckai.models.registry import build
+
+NEEDS = {"onnx": ["onnx", "onnxruntime"], "openvino": ["openvino"], "torchscript": []}
+
+
+@pytest.mark.parametrize("to", SUFFIXES)
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [
+        ("cnn2x2", {"channels": 4, "hidden": 8}),
+        ("senet", {"channels": 4, "blocks": 1, "encoding": "tactics", "value": "wdl"}),
+        ("branches", {"channels": 4, "branch_hidden": 8, "hidden": 8, "encoding": "moves"}),
+    ],
+)
+def test_the_command_writes_what_answers_the_same(tmp_path, monkeypatch, capsys, to, model, settings):
+    for module in NEEDS[to]:
+        pytest.importorskip(module)
+    torch.manual_seed(1)
+    save_checkpoint(tmp_path / "net.ckpt", build(model, settings))
+    monkeypatch.setattr(sys, "argv", ["ckai", "export", str(tmp_path / "net.ckpt"), "--to", to, "--json"])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out, err = capsys.readouterr()
+    assert not end.value.code, err
+    found = json.loads(out)
+    assert found["path"] == str(tmp_path / f"net{SUFFIXES[to]}")
+    assert max(found["policy_error"], found["value_error"]) < 1e-4
+    assert found["width"] == 34 + (256 if settings.get("encoding") == "tactics" else 0)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_torchscript_takes_rows_of_any_number(tmp_path):
+    network = build("resnet", {"channels": 4, "blocks": 1, "encoding": "tactics"}).eval()
+    export_network(network, tmp_path / "net.pt", "torchscript")
+    module = torch.jit.load(str(tmp_path / "net.pt"))
+    for size in (1, 7):
+        boards = np.zeros((size, 34), np.int8)
+        boards[:, 3], boards[:, 30], boards[:, 32] = 1, -3, -1
+        logits, values = module(torch.from_numpy(widen(boards, network.encode)))
+        assert (logits.shape, values.shape) == ((size, 128), (size,))
+
+
+def test_an_export_that_differs_is_not_kept(tmp_path, monkeypatch):
+    from ckai.models.inference import export
+
+    wrong = (lambda network, path: path.write_bytes(b"x"), lambda path: lambda boards: (0.0, 0.5))
+    monkeypatch.setattr(export, "_torchscript", wrong)
+    with pytest.raises(ExportError, match=r"expected the answers of the network within 0\.0001"):
+        export_network(build("cnn2x2", {"channels": 1, "hidden": 1}), tmp_path / "net.pt", "torchscript")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_formats_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="expected onnx, openvino, torchscript, found 'tflite'"):
+        export_network(build("cnn2x2"), tmp_path / "x", "tflite")

@@ -1,0 +1,380 @@
+"""Pretraining on random games: learns, leaves what it promises, and continues as if nothing had happened."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import make_rows
+import pytest
+import torch
+
+from ckai.models.checkpoint import load_checkpoint
+from ckai.models.networks import shipped
+from ckai.models.registry import build
+from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
+from ckai.models.training.presets import PRESETS
+from ckai.models.training.pretrain import pretrain, run_folder
+from ckai.models.training.trainer import TrainingError
+
+SMALL = {"channels": 4, "hidden": 16}
+
+
+def config(epochs=3, **train):
+    train = {"batch_size": 64, "patience": 0} | train
+    return PretrainConfig(settings=SMALL, train=TrainConfig(epochs=epochs, **train))
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    return make_rows.write(tmp_path_factory.mktemp("rows") / "g.parquet", make_rows.random_games(20, seed=3))
+
+
+class Killed(BaseException):
+    """As sudden as a kill for all that follows."""
+
+
+def killed_after(step):
+    """A progress callback that ends the training at a step; `Progress` comes a few times a second."""
+    seen = []
+
+    def progress(where):
+        seen.append(where)
+        if where.epoch * where.batches + where.batch >= step:
+            raise Killed
+
+    return progress
+
+
+@pytest.fixture
+def every_step(monkeypatch):
+    """Progress is told at each step."""
+    from ckai.models.training import trainer as training
+
+    clock = iter(range(10**9))
+    monkeypatch.setattr(training.time, "monotonic", lambda: float(next(clock)))
+
+
+VARIANTS = {
+    "cnn2x2": {"settings": SMALL},
+    "cnn3x3": {"settings": SMALL},
+    "mlp": {"settings": {"hidden": 16}},
+    "resnet": {"settings": {"channels": 4, "blocks": 1, "encoding": "tactics", "value": "wdl"}},
+    "senet": {"settings": {"channels": 4, "blocks": 1, "squeeze": 2}, "ema": 0.9, "precision": "bf16"},
+    "cnn2x2 as in its article": {
+        "settings": SMALL,
+        "optimizer": OptimizerConfig(name="momentum", schedule="decay", warmup=0, weight_decay=0, clip=0),
+        "loss": LossConfig(label_smoothing=0.1, mask_illegal=True),
+        "positions": "average",
+    },
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("step", [2, 9, 11])
+def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, name, step):
+    options = dict(VARIANTS[name])
+    setup = PretrainConfig(
+        model=name.split()[0],
+        settings=options.pop("settings"),
+        positions=options.pop("positions", "all"),
+        train=TrainConfig(epochs=2, batch_size=64, patience=0, **options),
+    )
+    whole = pretrain([data], tmp_path / "whole.ckpt", setup, save_seconds=0)
+    with pytest.raises(Killed):
+        pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0, progress=killed_after(step))
+    assert not (tmp_path / "cut.ckpt").exists()
+    told = []
+    cut = pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0, say=told.append)
+    assert cut.continued == "continued"
+    assert any(f"step {step - 1}" in text for text in told)
+    assert cut.metrics == whole.metrics
+    assert cut.info["steps"] == whole.info["steps"]
+    states = [
+        load_checkpoint(run_folder(tmp_path / name) / "last.ckpt") for name in ("whole.ckpt", "cut.ckpt")
+    ]
+    for name, tensor in states[0].weights.items():
+        assert torch.equal(tensor, states[1].weights[name]), name
+    moments = [state.training["optimizer"]["state"] for state in states]
+    for key, values in moments[0].items():
+        assert all(torch.equal(values[name], moments[1][key][name]) for name in values)
+    histories = [
+        [{k: v for k, v in row.items() if k != "seconds"} for row in state.training["history"]]
+        for state in states
+    ]
+    assert histories[0] == histories[1]
+    for name in ("whole", "cut"):
+        with (tmp_path / f"{name}.run" / "metrics.csv").open() as file:
+            assert [line["epoch"] for line in csv.DictReader(file)] == ["1", "2"]
+
+
+def test_every_family_is_tried():
+    assert {name.split()[0] for name in VARIANTS} | {"branches"} == set(shipped())
+
+
+@pytest.mark.parametrize("step", [2, 13, 25, 40, 44])
+def test_a_network_of_stages_continues_in_the_stage_it_was_in(tmp_path, data, every_step, step):
+    settings = {"channels": 4, "branch_hidden": 8, "hidden": 16}
+    setup = PretrainConfig(
+        model="branches", settings=settings, train=TrainConfig(epochs=1, batch_size=64, patience=0)
+    )
+    told = []
+    whole = pretrain([data], tmp_path / "whole.ckpt", setup, save_seconds=0, say=told.append)
+    stages = ["cnn2x2", "cnn3x3", "mlp", "joined"]
+    assert [line for line in told if line.startswith("stage")] == [
+        f"stage {i} of 4: {name}" for i, name in enumerate(stages, 1)
+    ]
+    steps = whole.info["steps"]
+    seen = 0
+
+    def progress(where):
+        nonlocal seen
+        seen += where.batch > 0
+        if seen >= step:
+            raise Killed
+
+    with pytest.raises(Killed):
+        pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0, progress=progress)
+    cut = pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0)
+    assert (cut.continued, cut.info["steps"]) == ("continued", steps)
+    networks = [load_checkpoint(tmp_path / name).weights for name in ("whole.ckpt", "cut.ckpt")]
+    assert all(torch.equal(tensor, networks[1][name]) for name, tensor in networks[0].items())
+    for name in ("whole", "cut"):
+        with (tmp_path / f"{name}.run" / "metrics.csv").open() as file:
+            assert [(row["stage"], row["epoch"]) for row in csv.DictReader(file)] == [
+                (stage, str(i)) for i, stage in enumerate(stages, 1)
+            ]
+
+
+def test_the_average_of_the_weights_is_kept(tmp_path, data):
+    """The average, kept by hand after every step of one thread, is what the checkpoint holds."""
+    result = pretrain([data], tmp_path / "net.ckpt", config(1, ema=0.5, precision="32"))
+    plain = pretrain([data], tmp_path / "plain.ckpt", config(1, precision="32"))
+    averaged, last = load_checkpoint(result.output).weights, load_checkpoint(plain.output).weights
+    raw = load_checkpoint(result.run / "last.ckpt")
+    assert all(torch.equal(last[name], raw.weights[name]) for name in last)  # training itself is the same
+    assert not torch.equal(averaged["dense.weight"], last["dense.weight"])
+    kept = raw.training["averaged"]
+    assert torch.equal(kept["module.dense.weight"], averaged["dense.weight"])
+
+
+@pytest.mark.parametrize("encoding", ["planes", "tactics"])
+def test_what_is_measured_while_training_is_what_the_kept_network_reaches(tmp_path, data, encoding):
+    setup = PretrainConfig(
+        model="senet",
+        settings={"channels": 4, "blocks": 1, "encoding": encoding},
+        train=TrainConfig(epochs=2, batch_size=64, patience=0, ema=0.9, precision="32"),
+    )
+    result = pretrain([data], tmp_path / "net.ckpt", setup)
+    best = load_checkpoint(result.run / "last.ckpt").training["history"][result.info["best_epoch"] - 1]
+    for name in ("policy_loss", "policy_loss_legal", "value_mse"):
+        assert result.metrics[name] == pytest.approx(best[f"heldout_{name}"], rel=1e-5), name
+
+
+def test_a_few_batches_are_learned_by_heart(tmp_path, data):
+    setup = config(60, overfit=1, batch_size=16, optimizer=OptimizerConfig(lr=0.03, weight_decay=0))
+    result = pretrain([data], tmp_path / "net.ckpt", setup)
+    assert result.info["steps"] == 60
+    assert result.metrics["rows"] == 16
+    assert result.metrics["top1"] > 0.9
+
+
+def test_a_trial_run_leaves_nothing(tmp_path, data, ckai):
+    output = tmp_path / "net.ckpt"
+    status, out, err = ckai("pretrain", "--data", data, "-o", output, "--model", "branches", "--fast-dev-run")
+    assert status == 0, err
+    assert "nothing kept" in out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_learning_rate_is_suggested_and_drawn(tmp_path, data, ckai):
+    output = tmp_path / "net.ckpt"
+    status, out, _ = ckai("pretrain", "--data", data, "-o", output, "--find-lr", "--json")
+    found = json.loads(out)
+    assert status == 0
+    assert found["lr"] == sorted(found["lr"])
+    assert len(found["lr"]) == len(found["loss"])
+    assert found["lr"][0] < found["suggestion"] < found["lr"][-1]
+    assert Path(found["plot"]).read_bytes().startswith(b"\x89PNG")
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_gives_defaults_and_options_win(tmp_path, data, ckai, monkeypatch, name):
+    from ckai.models.training import pretrain as module
+
+    seen = []
+    monkeypatch.setattr(module, "pretrain", lambda files, output, setup, **_: seen.append(setup) or 1 / 0)
+    ckai("pretrain", "--data", data, "--preset", name, "--epochs", "3", "--set", "value=wdl")
+    preset = PRESETS[name]
+    assert seen[0].model == preset.get("model", "cnn2x2")
+    assert seen[0].train.epochs == 3
+    assert seen[0].settings == {**preset.get("set", {}), "value": "wdl"}
+    assert seen[0].train.loss.mask_illegal == preset.get("mask_illegal", False)
+    assert seen[0].train.ema == preset.get("ema", 0)
+    build(seen[0].model, seen[0].settings)
+
+
+def test_runs_are_compared(tmp_path, data, ckai):
+    pretrain([data], tmp_path / "a.ckpt", config(2))
+    other = PretrainConfig(model="mlp", settings={"hidden": 8}, train=TrainConfig(epochs=1, ema=0.9))
+    pretrain([data], tmp_path / "deep" / "b.ckpt", other)
+    (tmp_path / "c.run").mkdir()
+    (tmp_path / "c.run" / "config.json").write_text("{")
+    status, out, _ = ckai("runs", tmp_path, "--sort", "loss", "--plot", tmp_path / "all.png", "--json")
+    assert status == 0
+    found = {Path(run["run"]).stem: run for run in json.loads(out)["runs"]}
+    assert set(found) == {"a", "b"}
+    assert found["a"]["settings"] == {"epochs": 2, "batch_size": 64, "patience": 0, **SMALL}
+    assert found["b"]["settings"] == {"epochs": 1, "ema": 0.9, "hidden": 8}
+    assert found["a"]["epochs"] == 2
+    assert found["b"]["finished"]
+    losses = [run["best"]["heldout_policy_loss_legal"] for run in json.loads(out)["runs"]]
+    assert losses == sorted(losses)
+    assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
+    status, out, _ = ckai("runs", tmp_path)
+    assert status == 0
+    assert "ema=0.9" in out
+    assert "no trainings under" in ckai("runs", tmp_path / "c.run")[1]
+
+
+def test_it_leaves_a_checkpoint_and_a_folder_that_a_person_can_open(tmp_path, data):
+    result = pretrain([data], tmp_path / "out" / "net.ckpt", config())
+    checkpoint = load_checkpoint(result.output)
+    assert checkpoint.training is None
+    assert checkpoint.metrics == result.metrics
+    assert checkpoint.info["split"] == {"seed": 0, "heldout": 0.1}
+    assert checkpoint.info["epochs"] == 3
+    assert result.metrics["rows"] == checkpoint.info["heldout_rows"]
+    names = {path.name for path in result.run.iterdir()}
+    assert {"config.json", "last.ckpt", "metrics.csv", "curves.png", "filters.png"} <= names
+    assert (result.run / "curves.png").read_bytes().startswith(b"\x89PNG")
+    assert json.loads((result.run / "config.json").read_text())["train"]["epochs"] == 3
+    assert not [name for name in names if name.endswith(".tmp")]
+    history = load_checkpoint(result.run / "last.ckpt").training["history"]
+    assert history[-1]["train_policy_loss"] < history[0]["train_policy_loss"]
+
+
+def test_it_runs_again_only_when_something_is_new(tmp_path, data):
+    output = tmp_path / "net.ckpt"
+    first = pretrain([data], output, config(1))
+    again = pretrain([data], output, config(1))
+    assert (first.continued, again.continued) == ("", "finished before")
+    assert again.metrics == first.metrics
+    told = []
+    longer = pretrain([data], output, config(2), say=told.append)
+    assert longer.continued == ""
+    assert any("train.epochs: 1, now 2" in text for text in told)
+    fresh = pretrain([data], output, config(2), fresh=True)
+    assert fresh.continued == ""
+    assert fresh.info["run"] != longer.info["run"]
+    output.unlink()
+    assert pretrain([data], output, config(2)).metrics == fresh.metrics
+
+
+def test_an_unfinished_training_is_not_mixed_with_other_settings(tmp_path, data, every_step):
+    output = tmp_path / "net.ckpt"
+    with pytest.raises(Killed):
+        pretrain([data], output, config(), save_seconds=0, progress=killed_after(4))
+    with pytest.raises(TrainingError, match=r"unfinished .*train.optimizer.lr: 0.00\d+, now 0.5"):
+        pretrain([data], output, config(optimizer=OptimizerConfig(lr=0.5)))
+    other = make_rows.write(tmp_path / "o.parquet", make_rows.random_games(12))
+    with pytest.raises(TrainingError, match=r"data: .*g.parquet with \d+ rows, now .*o.parquet with"):
+        pretrain([other], output, config())
+    assert pretrain([other], output, config(1), fresh=True).continued == ""
+
+
+def test_it_stops_when_held_out_games_get_no_better(tmp_path, data):
+    setup = config(40, patience=2, optimizer=OptimizerConfig(lr=0.05, schedule="constant"))
+    result = pretrain([data], tmp_path / "net.ckpt", setup)
+    assert result.info["epochs"] < 40
+    assert result.info["epochs"] == result.info["best_epoch"] + 2
+    best = load_checkpoint(result.run / "last.ckpt").training["history"][result.info["best_epoch"] - 1]
+    assert result.metrics["policy_loss"] == pytest.approx(best["heldout_policy_loss"], rel=1e-5)
+
+
+def test_streamed_rows_and_self_play_rows_train_too(tmp_path):
+    rows = make_rows.with_search(make_rows.random_games(12))
+    path = make_rows.write(tmp_path / "s.parquet", rows)
+    result = pretrain([path], tmp_path / "net.ckpt", config(1), memory_mb=0)
+    assert result.metrics["rows"] > 0
+
+
+def test_the_command_needs_no_option(tmp_path, data, monkeypatch, ckai):
+    monkeypatch.chdir(tmp_path)
+    status, _, err = ckai("pretrain")
+    assert status == 1
+    assert "found none; `ckai parse` writes one" in err
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "g.parquet").write_bytes(data.read_bytes())
+    small = ["--epochs", 1, "--set", "channels=4", "--set", "hidden=16"]
+    status, out, err = ckai("pretrain", *small, "--json")
+    assert status == 0, err
+    found = json.loads(out)
+    assert found["output"] == "pretrained.ckpt"
+    assert 0 <= found["metrics"]["top1"] <= 1
+    assert "epoch 1/1: policy loss" in err
+    for noise in ("lightning", "Lightning", "num_workers", "GPU available", "Warning"):
+        assert noise not in err
+    status, out, err = ckai("pretrain", *small)
+    assert status == 0
+    assert "trained with these settings before" in err
+    assert "move played is first" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--data", "none.parquet"], 1, "none.parquet: no such file"),
+        (
+            ["--model", "cnn9"],
+            1,
+            "expected one of the networks branches, cnn2x2, cnn3x3, mlp, resnet, senet, found 'cnn9'",
+        ),
+        (["--set", "channels"], 1, "expected key=value"),
+        (["--set", "depth=3"], 1, "cnn2x2 has the settings encoding, value, channels, hidden, found 'depth'"),
+        (["--lr", "-1"], 2, "expected lr > 0, found -1"),
+        (["--heldout", "1"], 2, "expected heldout in [0, 1), found 1"),
+    ],
+)
+def test_bad_input_is_one_line(data, tmp_path, ckai, arguments, code, message):
+    status, out, err = ckai("pretrain", "--data", data, "-o", tmp_path / "x.ckpt", *arguments)
+    assert status == code
+    assert message in err
+    assert "Traceback" not in err
+    assert out == ""
+
+
+@pytest.mark.slow
+def test_kill_minus_nine_at_any_moment_loses_and_doubles_nothing(tmp_path, data):
+    code = (
+        "import sys; from pathlib import Path; from ckai.models.training.config import *\n"
+        "from ckai.models.training.pretrain import pretrain\n"
+        f"setup = PretrainConfig(settings={SMALL}, train=TrainConfig(epochs=60, batch_size=32, patience=0))\n"
+        "pretrain([Path(sys.argv[1])], Path(sys.argv[2]), setup, save_seconds=0.05, say=print)\n"
+    )
+    start = [sys.executable, "-c", code, str(data)]
+    subprocess.run([*start, str(tmp_path / "whole.ckpt")], check=True, capture_output=True)
+    kills = 0
+    while not (tmp_path / "cut.ckpt").exists():
+        process = subprocess.Popen(
+            [*start, str(tmp_path / "cut.ckpt")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
+        try:
+            _, errors = process.communicate(timeout=4 + 0.37 * kills)
+        except subprocess.TimeoutExpired:
+            os.kill(process.pid, signal.SIGKILL)
+            process.communicate()
+            kills += 1
+        else:
+            assert process.returncode == 0, errors.decode()
+        time.sleep(0.05)
+    states = [load_checkpoint(tmp_path / f"{name}.run" / "last.ckpt") for name in ("whole", "cut")]
+    for name, tensor in states[0].weights.items():
+        assert torch.equal(tensor, states[1].weights[name]), name
+    assert kills >= 3
+    assert [row["epoch"] for row in states[1].training["history"]] == list(range(1, 61))

@@ -1,0 +1,259 @@
+"""Losses by hand, metrics by hand, and learning at the smallest scale."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from ckai.models.evaluation.metrics import Metrics, rank_of, sorted_share, unpack_legal
+from ckai.models.layers.heads import OUTPUTS, value_of
+from ckai.models.registry import build, names
+from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TargetConfig, TrainConfig
+from ckai.models.training.lightning_module import (
+    PolicyValueModule,
+    outcome_shares,
+    policy_loss,
+    value_loss,
+    value_target,
+)
+
+TINY = {
+    "branches": {"channels": 8, "branch_hidden": 128, "hidden": 128},
+    "cnn2x2": {"channels": 8, "hidden": 256},
+    "cnn3x3": {"channels": 8, "hidden": 256},
+    "mlp": {"hidden": 256},
+    "resnet": {"channels": 24, "blocks": 2},
+    "senet": {"channels": 24, "blocks": 2},
+}
+
+
+def bits(*labels):
+    return torch.tensor(list(sum(1 << i for i in labels).to_bytes(16, "little")), dtype=torch.uint8)
+
+
+def hand_batch(**changes):
+    batch = {
+        "board": torch.zeros(2, 32, dtype=torch.int8),
+        "jumper": torch.tensor([-1, -1], dtype=torch.int8),
+        "quiet": torch.zeros(2, dtype=torch.int16),
+        "legal": torch.stack([bits(3, 5), bits(127)]),
+        "label": torch.tensor([5, 127]),
+        "ply": torch.tensor([0, 11], dtype=torch.int16),
+        "z": torch.tensor([1.0, 0.0]),
+        "z_known": torch.tensor([True, False]),
+    }
+    return batch | changes
+
+
+# --- losses ----------------------------------------------------------------------------------------
+
+
+def test_bits_of_legal_moves_are_little_endian():
+    mask = unpack_legal(torch.stack([bits(0, 9, 127), bits(64)]))
+    assert [row.nonzero().flatten().tolist() for row in mask] == [[0, 9, 127], [64]]
+
+
+def test_policy_loss_of_equal_scores_is_the_log_of_the_choices():
+    scores = torch.zeros(2, 128)
+    assert policy_loss(scores, hand_batch()).item() == pytest.approx(math.log(128))
+    assert policy_loss(scores, hand_batch(), mask_illegal=True).item() == pytest.approx(math.log(2) / 2)
+    policy = torch.zeros(2, 128)
+    policy[0, 3], policy[0, 5], policy[1, 127] = 0.25, 0.75, 1
+    batch = hand_batch(policy=policy)
+    scores[0, 5] = math.log(3)
+    wanted = (0.25 * math.log(4) + 0.75 * math.log(4 / 3)) / 2
+    assert policy_loss(scores, batch, mask_illegal=True).item() == pytest.approx(wanted, rel=1e-5)
+
+
+def test_the_value_learns_a_blend_and_only_from_known_results():
+    batch = hand_batch(q=torch.tensor([-0.5, 0.9]))
+    assert value_target(batch, TargetConfig(q_weight=0.25)).tolist() == pytest.approx([0.625, 0.225])
+    assert value_target(hand_batch(), TargetConfig(q_weight=1)).tolist() == [1, 0]
+    value = torch.atanh(torch.tensor([[0.5], [0.7]]))
+    assert value_loss(value, batch, TargetConfig(q_weight=0)).item() == pytest.approx(0.25)
+    assert value_loss(value, batch, TargetConfig(q_weight=1)).item() == pytest.approx(1.0)
+    nothing = hand_batch(z_known=torch.tensor([False, False]))
+    assert value_loss(value, nothing, TargetConfig()).item() == 0
+
+
+def test_win_draw_and_loss_are_learned_as_chances():
+    assert outcome_shares(torch.tensor([1.0, 0, -1, 0.25, -0.5])).tolist() == [
+        [1, 0, 0],
+        [0, 1, 0],
+        [0, 0, 1],
+        [0.25, 0.75, 0],
+        [0, 0.5, 0.5],
+    ]
+    raw = torch.tensor([[math.log(2), 0.0, 0.0], [9.0, 9.0, 9.0]])
+    assert value_of(raw).tolist() == pytest.approx([0.25, 0])
+    assert value_loss(raw, hand_batch(), TargetConfig()).item() == pytest.approx(math.log(2))
+
+
+def test_smoothing_spreads_a_share_over_the_legal_labels():
+    scores = torch.zeros(2, 128)
+    scores[0, 3] = math.log(3)
+    sharp = (math.log(4) + 0) / 2
+    spread = ((math.log(4) + math.log(4 / 3)) / 2 + 0) / 2
+    found = policy_loss(scores, hand_batch(), mask_illegal=True, smoothing=0.2).item()
+    assert found == pytest.approx(0.8 * sharp + 0.2 * spread, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: TargetConfig(q_weight=1.5), r"q_weight in \[0, 1\], found 1.5"),
+        (lambda: TargetConfig(q_weight=float("nan")), "found nan"),
+        (lambda: LossConfig(value_weight=-1), "value_weight >= 0, found -1"),
+        (lambda: OptimizerConfig(lr=0), "lr > 0, found 0"),
+        (lambda: OptimizerConfig(warmup=2), r"warmup in \[0, 1\], found 2"),
+        (lambda: OptimizerConfig(schedule="steps"), "schedule one-cycle or constant or decay, found 'steps'"),
+        (lambda: OptimizerConfig(name="adam"), "optimizer adamw or momentum, found 'adam'"),
+        (lambda: OptimizerConfig(momentum=1), r"momentum in \[0, 1\), found 1"),
+        (lambda: LossConfig(label_smoothing=1), r"label_smoothing in \[0, 1\), found 1"),
+        (lambda: TrainConfig(ema=1), r"ema in \[0, 1\), found 1"),
+        (lambda: PretrainConfig(positions="some"), "all, distinct, average, found 'some'"),
+        (lambda: PretrainConfig(weights=(1, -1)), "above 0, found -1"),
+        (lambda: TrainConfig(epochs=0), "epochs >= 1, found 0"),
+        (lambda: TrainConfig(precision="16"), "auto, 32, bf16, found '16'"),
+    ],
+)
+def test_wrong_settings_fail_at_birth(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_the_schedule_warms_up_and_comes_down():
+    factors = [OptimizerConfig(warmup=0.25).factor(step, 100) for step in range(101)]
+    assert factors[0] == pytest.approx(0.04)
+    assert factors[25] == max(factors) == pytest.approx(1)
+    assert factors[:26] == sorted(factors[:26])
+    assert factors[25:] == sorted(factors[25:], reverse=True)
+    assert factors[100] == pytest.approx(0.001)
+    assert OptimizerConfig(schedule="constant").factor(90, 100) == 1
+    article = OptimizerConfig(schedule="decay", warmup=0)
+    assert [article.factor(step, 40, 10) for step in (0, 9, 10, 39)] == pytest.approx([1, 1, 0.95, 0.95**3])
+
+
+# --- metrics ---------------------------------------------------------------------------------------
+
+
+def test_rank_counts_what_stands_before_and_equal_scores_go_by_label():
+    scores = torch.tensor([[0.0, 2, 1, 2], [1, 1, 1, 1]])
+    assert rank_of(scores, torch.tensor([2, 2])).tolist() == [2, 2]
+    assert rank_of(scores, torch.tensor([1, 0])).tolist() == [0, 0]
+    assert rank_of(scores, torch.tensor([3, 3])).tolist() == [1, 3]
+
+
+def test_metrics_of_four_rows_by_hand():
+    scores = torch.full((4, 128), -20.0)
+    # 0: the move is first. 1: behind an illegal label. 2: forced, behind six illegal ones. 3: second of 3.
+    scores[0, 5] = 20
+    scores[1, 7], scores[1, 3] = 20, 19
+    scores[2, 10:16] = 20
+    scores[3, 3], scores[3, 5], scores[3, 9] = 20, 19.5, 19
+    board = torch.zeros(4, 32, dtype=torch.int8)
+    board[:, 0] = torch.tensor([1, 2, 3, 4])
+    batch = {
+        "board": board,
+        "jumper": torch.full((4,), -1, dtype=torch.int8),
+        "quiet": torch.zeros(4, dtype=torch.int16),
+        "legal": torch.stack([bits(3, 5), bits(3, 5), bits(127), bits(3, 5, 9)]),
+        "label": torch.tensor([5, 3, 127, 5]),
+        "ply": torch.tensor([0, 9, 10, 35], dtype=torch.int16),
+        "z": torch.tensor([1.0, -1.0, 0.0, 0.0]),
+        "z_known": torch.tensor([True, True, True, False]),
+    }
+    from ckai.datasets.split import position_keys
+
+    seen = np.sort(position_keys(board[:2].numpy(), batch["jumper"][:2].numpy()))
+    value = torch.tensor([0.5, 0.5, 0.1, 0.9])
+    halves = Metrics(seen)
+    for part in (slice(0, 1), slice(1, 4)):
+        halves.update(scores[part], value[part], {name: tensor[part] for name, tensor in batch.items()})
+    found = halves.report()
+    e = math.exp
+    wanted = {
+        "rows": 4,
+        "top1": 0.25,
+        "top2": 0.75,
+        "top3": 0.75,
+        "top5": 0.75,
+        "top1_legal": 0.75,
+        "top2_legal": 1.0,
+        "top3_legal": 1.0,
+        "top5_legal": 1.0,
+        "forced": 0.25,
+        "top1_unforced": 2 / 3,
+        "unseen": 0.5,
+        "top1_unseen": 0.0,
+        "top1_legal_unseen": 0.5,
+        "illegal_top1": 0.5,
+        "illegal_probability": (1 / (1 + e(-1)) + 1) / 4,
+        "random_legal": (0.5 + 0.5 + 1 + 1 / 3) / 4,
+        "policy_loss": (math.log(1 + e(1)) + (40 + math.log(6)) + math.log(1 + e(0.5) + e(-0.5))) / 4,
+        "policy_loss_legal": math.log(1 + e(0.5) + e(-0.5)) / 4,
+        # The first legal label's probability: 1, 1, 1 and that of row 3, which was not played.
+        "policy_calibration_error": (0 + e(1) / (e(1) + e(0.5) + 1)) / 4,
+        "value_rows": 3,
+        "value_mse": (0.25 + 2.25 + 0.01) / 3,
+        "value_mse_constant": 2 / 3,
+        "value_sign": 0.5,
+        "value_sorted": 0.5,  # the same value for the won and the lost row
+        "value_calibration_error": (2 * 0.5 + 1 * 0.1) / 3,
+    }
+    assert found == pytest.approx(wanted, rel=1e-5, abs=1e-6)
+    parts = halves.breakdown()
+    assert [(g["from"], g["to"], g["rows"], g["top1_legal"]) for g in parts["by_ply"]] == [
+        (0, 9, 2, 1.0),
+        (10, 19, 1, 1.0),
+        (30, 39, 1, 0.0),
+    ]
+    assert [(g["from"], g["to"], g["rows"]) for g in parts["by_pieces"]] == [(1, 4, 4)]
+    assert [b["rows"] for b in parts["policy_calibration"]] == [1, 3]
+    assert parts["value_calibration"][1] == pytest.approx({"value": 0.5, "z": 0.0, "rows": 2})
+
+
+def test_sorting_is_the_chance_of_a_pair_in_order():
+    rng = np.random.default_rng(0)
+    won, lost = rng.integers(-3, 5, 40) / 4, rng.integers(-4, 4, 30) / 4
+    pairs = [(a > b) + (a == b) / 2 for a in won for b in lost]
+    assert sorted_share(won, lost) == pytest.approx(sum(pairs) / len(pairs))
+
+
+# --- learning --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", OUTPUTS)
+@pytest.mark.parametrize("name", names())
+def test_one_batch_can_be_learned_by_heart(name, value):
+    torch.manual_seed(0)
+    size = 32
+    batch = {
+        "board": torch.randint(-1, 2, (size, 32), dtype=torch.int8),
+        "jumper": torch.full((size,), -1, dtype=torch.int8),
+        "quiet": torch.zeros(size, dtype=torch.int16),
+        "legal": torch.full((size, 16), 255, dtype=torch.uint8),
+        "label": torch.randint(0, 128, (size,)),
+        "ply": torch.zeros(size, dtype=torch.int16),
+        "z": torch.randint(-1, 2, (size,)).float(),
+        "z_known": torch.ones(size, dtype=torch.bool),
+    }
+    module = PolicyValueModule(
+        build(name, {**TINY[name], "value": value}),
+        TrainConfig(optimizer=OptimizerConfig(lr=5e-3, weight_decay=0, schedule="constant")),
+        epoch_steps=300,
+    )
+    optimizer = module.configure_optimizers()["optimizer"]
+    for step in range(300):
+        loss = module.training_step(batch, step)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    metrics = Metrics()
+    module.eval()
+    with torch.no_grad():
+        metrics.update(*module.network(batch["board"], batch["jumper"], batch["quiet"]), batch)
+    report = metrics.report()
+    assert report["top1"] == 1
+    assert report["value_mse"] < 0.05

@@ -1,0 +1,558 @@
+"""Every oddity that PDN files have in the wild, by name."""
+
+import io
+import pickle
+from pathlib import Path
+
+import pytest
+
+from ckai.game import Game, Position
+from ckai.pdn import PdnError, PdnGame, from_game, read_games, write_game, write_games
+
+MANCHESTER = b"""[Event "Manchester 1841"]
+[Date "1841-??-??"]
+[Black "Moorhead, W."]
+[White "Wyllie, J."]
+[Site "Manchester"]
+[Result "0-1"]
+1. 11-15 24-20 2. 8-11 28-24 3. 9-13 22-18 4. 15x22 25x18 5. 4-8 26-22 6. 10-14
+18x9 7. 5x14 22-18 8. 1-5 18x9 9. 5x14 29-25 10. 11-15 24-19 11. 15x24 25-22 12.
+24-28 22-18 13. 6-9 27-24 14. 8-11 24-19 15. 7-10 20-16 16. 11x20 18-15 17. 2-6
+15-11 18. 12-16 19x12 19. 10-15 11-8 20. 15-18 21-17 21. 13x22 30-26 22. 18x27
+26x17x10x1 0-1
+"""
+
+
+def read(text: bytes | str) -> list[PdnGame]:
+    data = text.encode() if isinstance(text, str) else text
+    return list(read_games(io.BytesIO(data), "test.pdn"))
+
+
+def moves(game: PdnGame) -> list[str]:
+    return [str(each.move) for each in game.moves]
+
+
+def one(text: bytes | str) -> PdnGame:
+    games = read(text)
+    assert len(games) == 1
+    assert games[0].problem is None
+    return games[0]
+
+
+def first_moves(text: bytes | str) -> list[str]:
+    return moves(one(text))
+
+
+OPENING = ["11-15", "22-18", "15x22", "25x18"]
+
+
+def test_a_game_as_archives_print_it():
+    game = one(MANCHESTER)
+    assert len(game.moves) == 44
+    assert game.result == "0-1"
+    assert game.header("white") == "Wyllie, J."
+    assert moves(game)[-1] == "26x17x10x1"
+    assert game.play().position.own == 0 or game.token == "0-1"
+
+
+# --- the shape of a game ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[Event "a"]\n[Result "*"]\n\n1. 11-15 22-18 2. 15x22 25x18 *\n',
+        '[Event "a"]\n[Result "*"]\n1. 11-15 22-18 2. 15x22 25x18 *\n',
+        '\n\n[Event "a"]\n\n\n[Result "*"]\n\n\n\n1. 11-15 22-18\n\n2. 15x22 25x18\n\n*\n\n',
+        '[Event "a"][Result "*"] 1. 11-15 22-18 2. 15x22 25x18 *',
+        "1. 11-15 22-18 2. 15x22 25x18 *",
+    ],
+    ids=["blank line", "no blank line", "many blank lines", "all on one line", "no tags at all"],
+)
+def test_tags_with_or_without_blank_lines(text):
+    assert first_moves(text) == OPENING
+
+
+def test_black_before_white_and_the_other_way():
+    assert one('[Black "b"]\n[White "w"]\n1. 11-15 *').header("Black") == "b"
+    assert one('[White "w"]\n[Black "b"]\n1. 11-15 *').header("Black") == "b"
+
+
+def test_a_repeated_tag_is_kept_and_the_first_counts():
+    game = one('[Event "one"]\n[Event "two"]\n1. 11-15 *')
+    assert game.headers == [("Event", "one"), ("Event", "two")]
+    assert game.header("event") == "one"
+
+
+def test_tags_in_any_case_and_with_blanks():
+    game = one('[ev "x"]\n[RESULT   "1-0"  ]\n1. 11-15')
+    assert game.result == "1-0"
+
+
+def test_a_tag_whose_value_quotes_words():
+    assert one('[Event "The "big" one"]\n1. 11-15 *').header("Event") == 'The "big" one'
+    assert one('[Event "The \\"big\\" one \\\\"]\n1. 11-15 *').header("Event") == 'The "big" one \\'
+
+
+def test_a_tag_without_its_end_ends_with_the_line():
+    game = one('[Event "unclosed\n[Site "there]\n[Black no quotes]\n1. 11-15 *')
+    assert game.header("Event") == "unclosed"
+    assert game.header("Site") == "there"
+    assert game.header("Black") == "no quotes"
+    assert moves(game) == ["11-15"]
+
+
+def test_several_games_on_a_line():
+    games = read('1. 11-15 * 1. 9-13 22-18 1-0 [Event "c"] 1. 10-14 0-1')
+    assert [moves(g) for g in games] == [["11-15"], ["9-13", "22-18"], ["10-14"]]
+    assert [g.result for g in games] == ["*", "1-0", "0-1"]
+
+
+def test_no_result_token_takes_the_tag():
+    games = read('[Result "1-0"]\n1. 11-15\n[Result "1/2-1/2"]\n1. 9-13\n[Event "c"]\n1. 9-14')
+    assert [g.result for g in games] == ["1-0", "1/2-1/2", None]
+    assert [g.token for g in games] == [None, None, None]
+
+
+def test_a_result_tag_that_contradicts_the_moves_end_is_noted():
+    game = one('[Result "1-0"]\n1. 11-15 0-1')
+    assert game.result == "0-1"
+    assert "Result tag says 1-0" in game.notes[0]
+
+
+def test_tags_and_no_moves():
+    assert one('[Event "forfeit"]\n[Result "1-0"]\n1-0').moves == []
+
+
+# --- words ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. 11-15 22-18 2. 15x22 25x18 *",
+        "11-15 22-18 15x22 25x18 *",
+        "1 11-15 22-18 2 15x22 25x18 *",
+        "7. 11-15 22-18 20... 15x22 3. 25x18 *",
+        "1. 11-15 1. ... 22-18 2. 15x22 2... 25x18 *",
+        "1.11-15 22-18 2.15x22 25x18*\n*",
+        "1. 11 - 15 22 -18 2. 15x 22 25 x18 *",
+        "1. 11-\n15 22\n-18 2. 15x\r\n22 25x18 *",
+        "1. 11x15 22x18 2. 15-22 25-18 *",
+        "1. 11-15 22-18 2. 15X22 25:18 *",
+        "1. 11-15 22-18 2. 15\u00d722 25x18 *",
+        b"1. 11-15 22-18 2. 15\xd722 25x18 *",
+        "1. 11-15 1\u2026 22-18 2. 15x22 25x18 *",
+        b"1. 11-15 1\x85 22-18 2. 15x22 25x18 *",
+        "1. {why not} 11-15 22-18 2 {a} {b} 15x22 25x18 *",
+        "1. 11\u201315 22\u201418 2. 15\u221222 25x18 *",
+        b"1. 11\x9615 22\x9718 2. 15x22 25x18 *",
+        "\ufeff1. 11-15 22-18 2. 15x22 25x18 *",
+        "1. 11-15\x0022-18\x00 2. 15x22 25x18 *",
+        "1.\u00a011-15\u00a022-18 2. 15x22 25x18 *",
+        b"1.\xa011-15 22-18 2. 15x22 25x18 *",
+        "1. 11-15 22-18\r\n2. 15x22 25x18\r\n*\r\n",
+        "1. 11-15 22-18\r2. 15x22 25x18\r*\r",
+        "1. 11-15 22-18 2. 15x22 25x18",
+        "1. 11-15 22-18 2. 15x22 25x18 1 - 0",
+        "1. 11-15 22-18 2. 15x22 25x18 1/2 - 1/2",
+        "1. 11-15 22-18 2. 15x22 25x18 1-1",
+    ],
+    ids=[
+        "plain",
+        "no numbers",
+        "numbers without dots",
+        "wrong numbers",
+        "dots",
+        "no blanks",
+        "broken by blanks",
+        "broken by line ends",
+        "x for a step and - for a capture",
+        "X and colon",
+        "cross of UTF-8",
+        "cross of cp1252",
+        "three dots as one sign of UTF-8",
+        "three dots as one sign of cp1252",
+        "comments behind a number",
+        "dashes of UTF-8",
+        "dashes of cp1252",
+        "byte order mark",
+        "NUL bytes",
+        "hard blanks of UTF-8",
+        "hard blanks of cp1252",
+        "CRLF",
+        "lone CR",
+        "no result",
+        "broken result",
+        "broken draw",
+        "draw in points",
+    ],
+)
+def test_words_of_all_kinds(text):
+    assert first_moves(text) == OPENING
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("1-0", "1-0"),
+        ("0-1", "0-1"),
+        ("1/2-1/2", "1/2-1/2"),
+        ("*", "*"),
+        ("2-0", "1-0"),
+        ("0-2", "0-1"),
+        ("1-1", "1/2-1/2"),
+        ("1/2", "1/2-1/2"),
+        ("\u00bd-\u00bd", "1/2-1/2"),
+        ("0-0", "*"),
+        ("0\u20131", "0-1"),
+    ],
+)
+def test_results(text, result):
+    assert one(f"1. 11-15 {text}").result == result
+
+
+def test_a_result_is_told_from_a_move():
+    game = one('[FEN "W:W5:BK32"]\n1. ... 5-1 32-28 2. 1-5 0-1')
+    assert moves(game) == ["5-1", "32-28", "1-5"]
+    assert game.result == "0-1"
+
+
+# --- remarks ----------------------------------------------------------------------------------------
+
+
+def test_comments_anywhere():
+    game = one('{a}[Event "x"]{b}\n[Site "y"]{c}1. {d}11-15{e}{f} {1. 9-13} 22-18 {g} 1-0 {h}\n; i\n')
+    assert game.comments == ["a", "b", "c", "d"]
+    assert [each.comments for each in game.moves] == [["e", "f", "1. 9-13"], ["g"]]
+    assert game.after == ["h", "i"]
+
+
+def test_comments_to_the_line_end_and_remark_lines():
+    game = one("% 1. 9-13\n1. 11-15 ; 22-17 is worse\n% another\n22-18 *")
+    assert moves(game) == ["11-15", "22-18"]
+    assert game.moves[0].comments == ["22-17 is worse", "another"]
+
+
+def test_variations_within_variations():
+    game = one("1. 11-15 22-18 (1... 23-19 {solid} 8-11 (9-14!? 22-17) 22-17) (1... 24-20) 2. 15x22 *")
+    assert moves(game) == ["11-15", "22-18", "15x22"]
+    first, second = game.moves[1].variations
+    assert [str(m.move) for m in first.moves] == ["23-19", "8-11", "22-17"]
+    assert first.moves[0].comments == ["solid"]
+    assert [str(m.move) for m in first.moves[1].variations[0].moves] == ["9-14", "22-17"]
+    assert first.moves[1].variations[0].moves[0].marks == "!?"
+    assert [str(m.move) for m in second.moves] == ["24-20"]
+
+
+def test_a_variation_that_cannot_be_played_keeps_its_words():
+    game = one("1. 11-15 22-18 (1... 23-19 8-3 what?) 2. 15x22 *")
+    assert moves(game) == ["11-15", "22-18", "15x22"]
+    assert game.moves[1].variations[0].rest == "8-3 what?"
+
+
+def test_numeric_annotations_and_marks():
+    game = one("1. 11-15! $1 $23 22-18?? 2. 15x22!? 25x18* *")
+    assert game.moves[0].nags == [1, 23]
+    assert [each.marks for each in game.moves] == ["!", "??", "!?", "*"]
+
+
+def test_cp1252_and_utf8_names():
+    assert one('[Black "Dvo\u0159\u00e1k"]\n1. 11-15 *').header("Black") == "Dvo\u0159\u00e1k"
+    assert one(b'[Black "M\xfcller"]\n1. 11-15 *').header("Black") == "M\u00fcller"
+
+
+# --- captures ---------------------------------------------------------------------------------------
+
+
+def test_a_short_capture_is_resolved_by_the_rules():
+    text = MANCHESTER.replace(b"26x17x10x1", b"26x1")
+    assert moves(one(text))[-1] == "26x17x10x1"
+
+
+def test_a_short_capture_with_some_of_its_squares():
+    assert first_moves('[FEN "W:W26:B6,14,22"]\n1. 26x10x1 *') == ["26x17x10x1"]
+
+
+def test_an_ambiguous_short_capture_is_refused_not_guessed():
+    (game,) = read('[FEN "B:W6,7,14,15:B2"]\n1. 2x18 *')
+    assert game.rejected
+    assert game.problem is not None
+    assert "ambiguous" in game.problem.reason
+    assert game.problem.legal == ("2x9x18", "2x11x18")
+
+
+def test_the_full_text_of_an_ambiguous_capture_is_fine():
+    assert first_moves('[FEN "B:W6,7,14,15:B2"]\n1. 2x11x18 *') == ["2x11x18"]
+
+
+def test_a_circular_capture_needs_its_squares():
+    assert first_moves('[FEN "B:W6,7,14,15:BK2"]\n1. 2x9x18x11x2 *') == ["2x9x18x11x2"]
+    (game,) = read('[FEN "B:W6,7,14,15:BK2"]\n1. 2x2 *')
+    assert game.problem is not None
+    assert "ambiguous" in game.problem.reason
+
+
+# --- other first positions --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fen", "move"), [("W:W22,K30:B1,2", "22-17"), ("B:W30:B1,K2", "2-7"), ("W:B1-4:W29-32.", "32-27")]
+)
+def test_a_game_from_a_fen_with_either_side_to_move(fen, move):
+    game = one(f'[SetUp "1"]\n[FEN "{fen}"]\n1. {move} *')
+    assert moves(game) == [move]
+    assert game.start.black == fen.startswith("B")
+
+
+def test_an_empty_fen_is_no_fen():
+    assert first_moves('[FEN ""]\n1. 11-15 *') == ["11-15"]
+
+
+def test_a_fen_says_how_long_it_has_been_quiet():
+    game = one('[FEN "W:WK32:BK1:H30:F40"]\n1. 32-28 *')
+    assert game.start.quiet == 30
+    assert game.play().position.quiet == 31
+
+
+def test_an_impossible_first_position_is_rejected():
+    bad, good = read('[FEN "W:W1:B2"]\n1. 1-5 *\n[Event "next"]\n1. 11-15 *')
+    assert bad.rejected
+    assert bad.problem is not None
+    assert "crowning row" in bad.problem.reason
+    assert moves(good) == ["11-15"]
+
+
+@pytest.mark.parametrize("value", ["21", "21,W,8,8,N1,0", " 21 ", ""])
+def test_game_type_of_english_draughts(value):
+    assert first_moves(f'[GameType "{value}"]\n1. 11-15 *') == ["11-15"]
+
+
+@pytest.mark.parametrize(
+    ("value", "name"), [("20", "international"), ("25", "Russian"), ("99", "99"), ("x", "x")]
+)
+def test_another_game_type_is_refused_by_name(value, name):
+    (game,) = read(f'[GameType "{value}"]\n1. 11-15 *')
+    assert game.rejected
+    assert game.problem is not None
+    assert name in game.problem.reason
+
+
+# --- what is wrong ----------------------------------------------------------------------------------
+
+
+def test_an_illegal_move_costs_the_rest_of_its_game():
+    bad, good = read('[Event "a"]\n1. 11-15 22-18\n2. 8-11 18x11 0-1\n[Event "b"]\n1. 9-13 *')
+    assert moves(bad) == ["11-15", "22-18"]
+    assert not bad.rejected
+    assert bad.result == "0-1"
+    problem = bad.problem
+    assert problem is not None
+    assert (problem.path, problem.line, problem.game, problem.ply) == ("test.pdn", 3, 0, 2)
+    assert problem.text == "8-11"
+    assert problem.legal == ("15x22",)
+    assert str(problem) == "test.pdn:3: game 0: ply 2: '8-11' is illegal here (legal: 15x22)"
+    assert moves(good) == ["9-13"]
+    assert good.number == 1
+    assert good.line == 4
+
+
+@pytest.mark.parametrize("word", ["hello", "11-33", "11-0", "1115", "99-100", "11-15-18x", "e2e4", "<nul>"])
+def test_words_that_are_no_moves(word):
+    game = read(f"1. 11-15 {word} 22-18 *")[0]
+    assert moves(game) == ["11-15"]
+    assert game.problem is not None
+
+
+def test_a_move_after_the_end_is_illegal():
+    (game,) = read('[FEN "B:W6:B2"]\n1. 2x9 5-1 *')
+    assert moves(game) == ["2x9"]
+    assert game.problem is not None
+    assert "the game is over" in game.problem.reason
+
+
+def test_draws_by_rule_do_not_end_a_recorded_game():
+    text = '[FEN "B:WK32:BK1"]\n1. ' + " ".join(["1-5 32-28 5-1 28-32"] * 30) + " 1/2-1/2"
+    assert len(one(text).moves) == 120
+
+
+def test_an_unclosed_brace_costs_one_game():
+    bad, good = read('[Event "a"]\n1. 11-15 {he thought\n22-18 1-0\n\n[Event "b"]\n1. 9-13 {fine} *')
+    assert moves(bad) == ["11-15"]
+    assert bad.problem is not None
+    assert "closing }" in bad.problem.reason
+    assert bad.problem.line == 2
+    assert moves(good) == ["9-13"]
+
+
+def test_an_unclosed_brace_in_the_last_game_and_without_tags():
+    assert moves(read("1. 11-15 {never closed")[0]) == ["11-15"]
+    games = read("1. 11-15 {never closed\n22-18 1-0\n1. 9-13 *")
+    assert moves(games[-1]) == ["9-13"]
+
+
+def test_an_unclosed_bracket_costs_one_game():
+    bad, good = read('[Event "a"]\n1. 11-15 (9-13 22-18 1-0\n[Event "b"]\n1. 9-13 *')
+    assert moves(bad) == ["11-15"]
+    assert bad.problem is not None
+    assert "closing )" in bad.problem.reason
+    assert moves(good) == ["9-13"]
+    games = read("1. 11-15 (9-13 1-0 1. 9-14 *")
+    assert [moves(g) for g in games] == [["11-15"], ["9-14"]]
+
+
+def test_closing_signs_that_nothing_opened_are_noted():
+    game = one("1. 11-15 ) 22-18 } 15x22 *")
+    assert moves(game) == ["11-15", "22-18", "15x22"]
+    assert len(game.notes) == 2
+
+
+def test_brackets_where_no_variation_can_be_are_remarks():
+    game = one('[Event "a"]\n(from a book {1952}) 1. 11-15 22-18 1-0 (and not 0-1)')
+    assert moves(game) == ["11-15", "22-18"]
+    assert game.comments == ["(from a book 1952)"]
+    assert game.after == ["(and not 0-1)"]
+
+
+def test_marks_before_the_first_move_are_noted():
+    game = one('[Event "a"]\n$7 1. 11-15 *')
+    assert moves(game) == ["11-15"]
+    assert game.notes == ["line 2: $7 before the first move"]
+
+
+def test_a_pipe_that_gives_little_at_a_time():
+    class Pipe(io.BytesIO):
+        def read(self, size=-1):
+            return super().read(min(size, 7))
+
+    assert [moves(g) for g in read_games(Pipe(MANCHESTER * 3))] == [moves(one(MANCHESTER))] * 3
+
+
+def test_a_comment_as_long_as_a_book(tmp_path):
+    path = tmp_path / "book.pdn"
+    path.write_bytes(b"1. 11-15 {" + b"word " * 400_000 + b"} *\n1. 9-13 *\n")
+    games = list(read_games(path))
+    assert moves(games[0]) == ["11-15"]
+    assert games[0].problem is not None
+
+
+def test_errors_cross_process_pools():
+    error = PdnError("reason", "a.pdn", 3, 4, 5, "11-18", ["11-15"])
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error) == "a.pdn:3: game 4: ply 5: reason"
+    assert again.legal == ("11-15",)
+
+
+def test_text_before_between_and_after_games_is_no_game():
+    games = read('Games of the year\n\n[Event "a"]\n1. 11-15 * The end.\n\n[Event "b"]\n1. 9-13 *\nBye\n')
+    assert [moves(g) for g in games] == [["11-15"], ["9-13"]]
+    assert first_moves('{of 1952} Games, page 12. Enjoy. [Event "a"] 1. 11-15 *') == ["11-15"]
+
+
+def test_games_without_moves_one_after_the_other():
+    games = read('[Event "a"]\n[Result "1-0"]\n\n[Event "b"]\n[Result "0-1"]\n\n[Event "c"]\n1. 11-15 *')
+    assert [g.header("Event") for g in games] == ["a", "b", "c"]
+    assert [g.result for g in games] == ["1-0", "0-1", "*"]
+
+
+# --- chunks -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [64, 100, 1000, 4096])
+def test_chunks_of_any_size_read_the_same(size):
+    from ckai.pdn.stream import read_chunks
+
+    text = (
+        MANCHESTER + b"\n% remark\n1. 11-15 {a\nb} 22-18\r\n*\n" + b'[FEN "W:W22,K30:B1,2"]\n1. 22-17 0-1\n'
+    ) * 7
+    whole = read(text)
+    found = list(read_chunks(io.BytesIO(text), size))
+    assert sum(len(chunk.segments) for chunk in found) == len(whole) == 21
+    assert sum(chunk.stray for chunk in found) == 0
+    lines = [chunk.line + int(s["line"]) + 1 for chunk in found for s in chunk.segments]
+    assert lines == [game.line for game in whole]
+    assert [chunk.number for chunk in found if len(chunk.segments)] == sorted(
+        {c.number for c in found if len(c.segments)}
+    )
+
+
+# --- writing ----------------------------------------------------------------------------------------
+
+
+def simple(game: PdnGame):
+    def line(moves):
+        return [
+            (
+                str(m.move),
+                m.nags,
+                m.marks,
+                m.comments,
+                [(v.comments, line(v.moves), v.rest) for v in m.variations],
+            )
+            for m in moves
+        ]
+
+    return game.headers, game.start, game.comments, line(game.moves), game.token, game.after
+
+
+RICH = r"""[Event "The \"big\" one"]
+[FEN "W:W21-32:B1-12"]
+[Site "Dvořák \\ here"]
+
+{before} 1. ... 22-18! $1 {why not} (1. ... 24-19 {or} 2. 11-15 (9-14 $5 {deep}) ) 2. 11-16?
+18-14 (18-15 and so on) 3. 9x18 23x14 *  {after} ; the end
+"""
+
+
+def test_what_was_read_is_written_and_read_again():
+    game = one(RICH)
+    assert game.moves[2].variations[0].rest == "and so on"
+    assert simple(one(write_game(game))) == simple(game)
+    assert write_game(one(write_game(game))) == write_game(game)
+
+
+def test_lines_are_wrapped_and_numbered():
+    text = write_game(one(MANCHESTER))
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert "22. 18x27\n26x17x10x1 0-1" in text
+    assert moves(one(text)) == moves(one(MANCHESTER))
+
+
+def test_a_played_game_is_written_and_read_again():
+    game = Game(Position.from_fen("W:W22,K30:B1,2"))
+    for text in ("22-17", "1-5", "17-13"):
+        game.push(text)
+    written = write_game(from_game(game, {"Event": "x"}, "1/2-1/2", ["one", "", "three}"]))
+    again = one(written)
+    assert moves(again) == [str(m) for m in game.moves]
+    assert again.start.key == game.positions[0].key
+    assert again.result == "1/2-1/2"
+    assert again.header("GameType") == "21"
+    assert again.moves[0].comments == ["one"]
+    assert "1. ... 22-17" in written
+
+
+def test_several_games_are_written_one_after_the_other():
+    games = [one(MANCHESTER), one("1. 11-15 *")]
+    assert [moves(g) for g in read(write_games(games))] == [moves(g) for g in games]
+
+
+def test_wrong_results_and_comments_are_refused():
+    with pytest.raises(ValueError, match="expected a result"):
+        from_game(Game(), {}, "won")
+    with pytest.raises(ValueError, match="expected 0 comments"):
+        from_game(Game(), {}, "*", ["a"])
+
+
+# --- the shared archive, where it is ----------------------------------------------------------------
+
+ARCHIVE = Path(__file__).parents[3] / "shared" / "data" / "acf-expert.pdn"
+
+
+@pytest.mark.skipif(not ARCHIVE.exists(), reason="needs the expert games")
+def test_the_first_games_of_the_archive():
+    for n, game in enumerate(read_games(ARCHIVE)):
+        assert game.problem is None
+        assert simple(one(write_game(game)))[3] == simple(game)[3]
+        if n == 100:
+            break

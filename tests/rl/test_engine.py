@@ -1,0 +1,173 @@
+"""The engine: whole moves, values, repetitions, reuse, and the limits of a search."""
+
+import numpy as np
+import pytest
+
+from ckai.game import Game, Position
+from ckai.models.checkpoint import save_checkpoint
+from ckai.models.registry import build
+from ckai.rl import Engine
+from ckai.rl.engine import encode
+from ckai.rl.evaluators.uniform import UniformEvaluator
+
+START = Position.start()
+
+
+@pytest.fixture
+def engine():
+    return Engine.load("uniform")
+
+
+def test_a_capture_of_several_hops_is_one_move(engine):
+    found = engine.search("B:W6,7,14,15:B2", sims=200)
+    assert found.move in ("2x9x18", "2x11x18")
+    assert set(found.visits) == {"2x9x18", "2x11x18"}
+    assert sum(found.visits.values()) <= found.sims == 200
+
+
+def test_visits_and_priors_cover_every_legal_move(engine):
+    found = engine.search(START, sims=400)
+    assert set(found.visits) == {str(m) for m in START.legal_moves()} == set(found.priors)
+    assert sum(found.visits.values()) == found.sims - 1
+    assert sum(found.priors.values()) == pytest.approx(1.0)
+    assert found.move == next(iter(found.visits)) == found.pv[0]
+
+
+def test_the_pv_can_be_played(engine):
+    position = START
+    for move in engine.search(START, sims=500).pv:
+        position = position.push(move)
+
+
+def test_a_win_in_one_is_proven(engine):
+    found = engine.search("B:W6,7,14,15:BK2", sims=50)
+    assert (found.proven, found.plies, found.value) == ("win", 1, 1.0)
+
+
+def test_a_win_in_three_plies_is_proven(engine):
+    found = engine.search("W:WK18,K15:BK4", sims=2000)
+    assert (found.proven, found.value) == ("win", 1.0)
+    assert found.plies == len(found.pv) == 3
+
+
+def test_the_value_is_the_movers(engine):
+    lost = Position.from_fen("W:WK18,K15:BK4").push("15-11")
+    found = engine.search(lost, sims=2000)
+    assert (found.proven, found.value) == ("loss", -1.0)
+
+
+def test_turning_the_board_turns_nothing_else():
+    position = Position.from_fen("W:W22,26,K30:BK7,12,13", quiet=3)
+    turned = position.rotated()
+    one = Engine.load("uniform").search(position, sims=300)
+    other = Engine.load("uniform").search(turned, sims=300)
+    squares = lambda text: "x".join(str(33 - int(s)) for s in text.replace("-", "x").split("x"))  # noqa: E731
+    assert {squares(m): n for m, n in one.visits.items()} == {
+        m.replace("-", "x"): n for m, n in other.visits.items()
+    }
+    assert one.value == pytest.approx(other.value)
+
+
+def test_a_third_repetition_is_a_draw_inside_the_search(engine):
+    # White's king can only shuffle; every way back stands for the third time.
+    game = Game(Position.from_fen("B:WK32:BK1"))
+    for move in ("1-5", "32-28", "5-1", "28-32") * 2:
+        game.push(move)
+    game.pop()  # 28-32 would make the first position stand for the third time
+    found = engine.search(game.position, sims=3000, history=game.history)
+    assert "28-32" in found.visits
+    root = engine._searcher.root(0)
+    edges = engine._searcher.forest.edges[0, root["first"] : root["first"] + root["count"]]
+    labels = {m.labels[0]: str(m) for m in game.position.legal_moves()}
+    proofs = {labels[int(e["label"])]: int(e["proof"]) for e in edges}
+    assert proofs["28-32"] == 3
+
+
+def test_history_as_fen_tells_the_quiet_count(engine):
+    game = Game(Position.from_fen("B:WK32:BK1"))
+    for move in ("1-5", "32-28", "5-1"):
+        game.push(move)
+    fens = [p.fen for p in game.history]
+    engine.search(game.position.fen, sims=20, history=fens)
+    assert engine._root is not None
+    assert engine._root.quiet == 3
+
+
+def test_the_quiet_rule_is_seen_at_its_boundary():
+    for quiet, drawn in ((79, True), (60, False)):
+        found = Engine.load("uniform").search(Position.from_fen("B:WK32:BK1", quiet=quiet), sims=30)
+        assert (found.proven == "draw") == drawn
+
+
+def test_the_tree_is_kept_when_moves_were_played(engine):
+    game = Game()
+    found = engine.search(game.position, sims=2000, history=game.history)
+    game.push(found.move)
+    game.push(found.pv[1])
+    again = engine.search(game.position, sims=1, history=game.history)
+    assert again.sims > 1
+
+
+def test_another_position_is_another_tree(engine):
+    engine.search(START, sims=500)
+    assert engine.search(Position.from_fen("W:WK18,K15:BK4,1"), sims=5).sims <= 5
+
+
+def test_the_kept_tree_answers_like_a_new_one():
+    game = Game()
+    kept, fresh = Engine.load("uniform"), Engine.load("uniform")
+    for _ in range(6):
+        found = kept.search(game.position, sims=300, history=game.history)
+        game.push(found.move)
+        game.push(game.position.legal_moves()[0])
+    again = kept.search(game.position, sims=4000, history=game.history)
+    alone = fresh.search(game.position, sims=4000, history=game.history)
+    assert set(again.visits) == set(alone.visits)
+    assert again.value == pytest.approx(alone.value, abs=0.1)
+
+
+def test_a_search_by_time_ends(engine):
+    found = engine.search(START, seconds=0.05)
+    assert found.sims > 16
+    assert found.seconds < 5
+
+
+def test_a_position_drawn_by_rule_still_has_an_answer(engine):
+    assert engine.search(Position.from_fen("B:WK32:BK1", quiet=80), sims=20).move in ("1-5", "1-6")
+
+
+def test_no_legal_move_is_said(engine):
+    with pytest.raises(ValueError, match="no legal move"):
+        engine.search("B:W18:B", sims=10)
+
+
+@pytest.mark.parametrize("limits", [{"sims": 0}, {"seconds": 0}, {"seconds": float("nan")}])
+def test_limits_out_of_range_are_refused(engine, limits):
+    with pytest.raises(ValueError, match="expected sims >= 1 and seconds > 0"):
+        engine.search(START, **limits)
+
+
+def test_policy_multiplies_the_hops_of_a_move():
+    class Leaning(UniformEvaluator):
+        def evaluate(self, boards, out_logits=None, out_values=None):
+            logits, values = super().evaluate(boards, out_logits, out_values)
+            logits[:, 1 * 4 + 1] = np.log(3.0)  # from square 2 downwards right
+            return logits, values
+
+    policy = Engine(Leaning()).policy("B:W6,7,14,15:B2")
+    assert policy.moves == {"2x11x18": pytest.approx(0.75), "2x9x18": pytest.approx(0.25)}
+
+
+def test_an_engine_from_a_checkpoint(tmp_path):
+    save_checkpoint(tmp_path / "net.ckpt", build("cnn2x2", {"channels": 4, "hidden": 16}))
+    one = Engine.load(tmp_path / "net.ckpt").search(START, sims=64)
+    two = Engine.load(tmp_path / "net.ckpt").search(START, sims=64)
+    assert one.visits == two.visits
+    assert one.value == two.value
+
+
+def test_encoding_is_the_movers_view():
+    position = Position.from_fen("W:W31:B1,2,K5", quiet=7)
+    assert encode(position)[:32].tolist() == position.board.tolist()
+    assert encode(position)[32:].tolist() == [-1, 7]
+    assert encode(position).tolist() == encode(position.rotated()).tolist()

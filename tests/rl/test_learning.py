@@ -1,0 +1,222 @@
+"""What a generation learns from, the rules by which a network is taken, and what the screen says."""
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from make_rows import random_games, with_search, write
+from torch.optim.swa_utils import AveragedModel
+
+from ckai.cli.shared.watching import CURVE, describe, elo_line, estimate, generations_table
+from ckai.models.checkpoint import load_checkpoint, save_checkpoint
+from ckai.models.registry import build
+from ckai.models.training.trainer import take_average
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.gate import judge
+from ckai.rl.loop.learning import learn, window_of
+from ckai.rl.loop.report import elo_curve
+from ckai.rl.loop.run import Run
+from ckai.rl.loop.runs import find_selfplay
+from ckai.rl.matches.players import Player
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.starts import StartConfig
+
+
+def test_a_window_that_grows():
+    settings = LearnConfig(window=2, window_growth=0.5)
+    assert window_of(1, settings).generations == (1,)
+    assert window_of(3, settings).generations == (1, 2, 3)
+    assert window_of(9, settings).generations == (4, 5, 6, 7, 8, 9)
+    assert set(window_of(9, settings).weights) == {1.0}
+
+
+@pytest.mark.parametrize(("epochs", "reuse"), [(1, 2.5), (2, 5.0), (2, 3.0), (3, 1.0)])
+def test_no_row_is_learned_more_often_than_allowed(epochs, reuse):
+    settings = LearnConfig(window=10, epochs=epochs, reuse=reuse)
+    uses = dict.fromkeys(range(1, 30), 0.0)
+    for n in range(1, 30):
+        window = window_of(n, settings)
+        assert window.generations[-1] == n
+        for g, weight in zip(window.generations, window.weights, strict=True):
+            assert 0 < weight <= 1
+            uses[g] += epochs * weight
+    assert all(uses[g] == pytest.approx(reuse) for g in range(1, 20))
+
+
+def learned(folder, **settings):
+    """Weights after learning one generation of 8 random games."""
+    folder.mkdir()
+    torch.manual_seed(0)
+    save_checkpoint(folder / "old.ckpt", build("cnn2x2", {"channels": 2, "hidden": 4}))
+    rows = with_search(random_games(8))
+    surprises = np.random.default_rng(1).exponential(size=len(rows))
+    rows = [row | {"surprise": float(s)} for row, s in zip(rows, surprises, strict=True)]
+    learn(
+        folder / "old.ckpt", [write(folder / "rows.parquet", rows)], (1.0,), folder / "new.ckpt",
+        LearnConfig(**({"batch_size": 32, "lr": 0.01} | settings)),
+        generation=1, games=8, seed=1, split_seed=1, game="checkers", run="r", watch=lambda event: None,
+    )  # fmt: skip
+    return load_checkpoint(folder / "new.ckpt").network().state_dict()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ema": 0.9}, {"positions": "average"}, {"positions": "distinct"}, {"surprise": 0.9}, {"epochs": 1},
+        {"batch_size": 64}, {"lr": 0.001}, {"weight_decay": 0.9}, {"value_weight": 3.0}, {"q_weight": 0.1},
+        {"q_first": 0.1}, {"mask_illegal": False},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_every_setting_of_learning_changes_what_is_learned(tmp_path, settings):
+    usual, other = learned(tmp_path / "usual"), learned(tmp_path / "other", **settings)
+    assert any(not torch.equal(usual[name], other[name]) for name in usual)
+
+
+def test_learning_twice_is_the_same(tmp_path):
+    once, again = learned(tmp_path / "once"), learned(tmp_path / "again")
+    assert all(torch.equal(once[name], again[name]) for name in once)
+
+
+def test_the_average_of_a_training_is_taken_from_its_state():
+    network, other = (build("cnn2x2", {"channels": 2, "hidden": 4}) for _ in range(2))
+    averaged = AveragedModel(other, use_buffers=True).state_dict()
+    assert any(not torch.equal(a, b) for a, b in zip(network.parameters(), other.parameters(), strict=True))
+    take_average(network, {"averaged": None})
+    take_average(network, {"averaged": averaged})
+    assert all(torch.equal(a, b) for a, b in zip(network.parameters(), other.parameters(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [({"ema": 1.0}, "ema"), ({"positions": "some"}, "positions"), ({"reuse": -1}, "reuse")],
+)
+def test_wrong_settings_of_learning(settings, told):
+    with pytest.raises(ValueError, match=told):
+        LearnConfig(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [({"rule": "luck"}, "rule"), ({"elo0": 5, "elo1": 5}, "elo0"), ({"games": 3}, "even")],
+)
+def test_wrong_gates(settings, told):
+    with pytest.raises(ValueError, match=told):
+        GateConfig(**settings)
+
+
+class Slanted(UniformEvaluator):
+    """Knows what a piece is worth, or the contrary."""
+
+    def __init__(self, sign):
+        super().__init__()
+        self.sign = sign
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits, values = super().evaluate(boards, out_logits, out_values)
+        values[:] = self.sign * boards[:, :32].sum(axis=1) / 40
+        return logits, values
+
+
+@pytest.mark.parametrize(
+    ("rule", "sign", "accepted"),
+    [("score", 1, True), ("score", -1, False), ("sprt", 1, True), ("sprt", -1, False), ("none", -1, True)],
+)
+def test_rules_by_which_a_network_is_taken(rule, sign, accepted, tmp_path):
+    good, bad = Player(Slanted(1), 30), Player(Slanted(-1), 30)
+    new, old = (good, bad) if sign > 0 else (bad, good)
+    events = []
+    gate = GateConfig(games=40, rule=rule)
+    told = judge(
+        new, old, gate, tmp_path / "match.json", names=("new", "old"), generation=1, seed=0, max_plies=120,
+        watch=events.append,
+    )  # fmt: skip
+    assert told["accepted"] is accepted
+    assert told["wins"] + told["draws"] + told["losses"] == told["games"] == len(events)
+    assert told["interval"][0] < told["elo"] < told["interval"][1]
+    assert told["games"] == 40 or rule == "sprt"
+    assert (tmp_path / "match.pdn").read_text().count("[Event ") == told["games"]
+
+
+def test_a_sequential_test_ends_early(tmp_path):
+    gate = GateConfig(games=400, rule="sprt", elo0=0, elo1=100)
+    told = judge(
+        Player(Slanted(1), 20), Player(Slanted(-1), 20), gate, tmp_path / "match.json", names=("new", "old"),
+        generation=1, seed=0, max_plies=60, watch=lambda event: None,
+    )  # fmt: skip
+    assert told["accepted"]
+    assert told["games"] < 400
+
+
+def test_a_run_with_all_of_it(tmp_path, ckai):
+    network = tmp_path / "network.ckpt"
+    save_checkpoint(network, build("cnn2x2", {"channels": 2, "hidden": 4}))
+    config = RunConfig(
+        games=4,
+        start=StartConfig(balanced=1.0),
+        selfplay=SelfPlayConfig(sims=6, in_flight=4, groups=1, max_plies=60),
+        learn=LearnConfig(
+            window=2,
+            window_growth=1.0,
+            reuse=1.5,
+            epochs=1,
+            ema=0.5,
+            positions="average",
+            q_first=0.0,
+            q_ramp=2,
+        ),
+        gate=GateConfig(games=2, rule="none"),
+    )
+    assert RunConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+    run = Run.create(tmp_path / "run", network, config)
+    run.go(3, lambda event: None)
+    history = run.history()
+    assert all(measured["accepted"] for measured in history)
+    assert history[2]["learn"]["rows"] < sum(measured["selfplay"]["rows"] for measured in history)
+    assert "Elo" in [column.header for column in generations_table(history).columns]
+    assert generations_table(history).row_count == 3
+    curve = elo_curve(history)
+    assert curve[-1] == pytest.approx(sum(measured["match"]["elo"] for measured in history))
+    with (run.folder / "metrics.csv").open() as file:
+        assert [float(row["elo"]) for row in csv.DictReader(file)] == pytest.approx(curve, abs=0.06)
+    assert "generation 3: 4 games" in describe(history[2])
+    # Beside others.
+    Run.create(tmp_path / "other", network, RunConfig())
+    (tmp_path / "no run").mkdir()
+    (tmp_path / "no run" / "config.json").write_text("{}")
+    other, this = find_selfplay(tmp_path)
+    assert (other.told, other.generations, other.elo, other.last) == ({}, 0, None, {})
+    assert (this.generations, this.accepted, this.games) == (3, 3, 12)
+    assert this.told["learn.positions"] == "average"
+    assert "selfplay.tables" not in this.told
+    assert this.elo == pytest.approx(sum(measured["match"]["elo"] for measured in history))
+    status, out, _ = ckai("runs", tmp_path)
+    assert status == 0
+    assert "other" in out
+    assert "positions=average" in out.replace("\n", "")
+    assert len(json.loads(ckai("runs", tmp_path, "--json")[1])["selfplay"]) == 2
+
+
+def test_the_curve_of_the_matches_in_one_line():
+    def measured(elo, accepted=True):
+        return {"accepted": accepted, "match": {"games": 10, "elo": elo}}
+
+    history = [measured(70.0), measured(-30.0, accepted=False), measured(70.0)]
+    assert elo_curve(history) == [70, 70, 140]
+    assert elo_line(history) == "Elo +0 to +140  ▁▅▅█"
+    assert elo_line([]) == elo_line([{"accepted": True, "match": {"games": 0}}]) == ""
+    assert len(elo_line(history * 40).split()[-1]) == CURVE
+
+
+def test_what_a_generation_will_take_is_said():
+    config = RunConfig(games=1000, gate=GateConfig(games=0))
+    known, unknown = estimate(config, 100_000, 5_000_000), estimate(config, 0, 5_000_000)
+    assert "about 76 s" in known
+    assert "of play" not in unknown
+    assert "MiB of disk" in unknown
+    more = replace(config, games=10_000)
+    assert "about 13 minutes" in estimate(more, 100_000, 5_000_000)

@@ -1,0 +1,236 @@
+"""Matches between players of every kind, and `ckai match`."""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ckai.game import Game, Position
+from ckai.pdn import read_games
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.matches import hub
+from ckai.rl.matches.alphabeta import VALUES, AlphaBetaPlayer, move_values
+from ckai.rl.matches.hub import HubError, HubPlayer, find_move, hub_move, hub_position, read_line
+from ckai.rl.matches.match import MatchGame, MatchResult, play_match
+from ckai.rl.matches.openings import balanced_openings, draw_openings
+from ckai.rl.matches.players import Player, RandomPlayer
+from ckai.rl.matches.specs import ContestantError, Spec, load_contestant
+
+PROGRAM = f"{sys.executable} {Path(__file__).parents[1] / 'support' / 'hub_program.py'}"
+
+
+# --- alpha-beta ---------------------------------------------------------------------------------------
+
+
+def slow_value(position, depth):
+    """Minimax without cuts over whole moves, captures played out."""
+    moves = position.legal_moves()
+    if not moves:
+        return -VALUES.loss - depth
+    if position.quiet >= 80:
+        return 0
+    if depth <= 0 and not moves[0].is_capture:
+        own, opp, kings = position.own, position.opp, position.kings
+        crowned = (own & kings).bit_count() - (opp & kings).bit_count()
+        return VALUES.man * (own.bit_count() - opp.bit_count()) + (VALUES.king - VALUES.man) * crowned
+    return max(-slow_value(position.push(move), depth - 1) for move in moves)
+
+
+def test_alpha_beta_finds_what_minimax_finds():
+    rng = random.Random(0)
+    checked = 0
+    for _ in range(40):
+        game = Game()
+        for _ in range(rng.randrange(5, 60)):
+            if game.outcome():
+                break
+            game.push(rng.choice(game.position.legal_moves()))
+        if game.outcome():
+            continue
+        for depth in (1, 2, 3):
+            values = move_values(game, depth)
+            slow = {m: -slow_value(game.position.push(m), depth - 1) for m in values}
+            best = max(slow.values())
+            assert {m for m, v in values.items() if v == best} == {m for m, v in slow.items() if v == best}
+            assert max(values.values()) == best
+            checked += 1
+    assert checked > 60
+
+
+def test_a_deeper_search_wins():
+    result = play_match(AlphaBetaPlayer(4), AlphaBetaPlayer(1), draw_openings(10, 0))
+    assert result.score > 0.7
+
+
+# --- openings -----------------------------------------------------------------------------------------
+
+
+def test_the_openings_of_the_ballot():
+    assert len(balanced_openings()) == 174
+    assert len(balanced_openings(3, 0)) > 174
+    assert balanced_openings(0) == (Position.start(),)
+    drawn = draw_openings(174, seed=1)
+    assert len({p.key for p in drawn}) == 174
+    assert draw_openings(20, 1) == drawn[:20] != draw_openings(20, 2)
+    assert len(draw_openings(400, 1)) == 400
+
+
+# --- matches ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("boards", [1, 3, 100])
+def test_games_depend_on_the_seed_and_nothing_else(boards):
+    def moves(threads, in_flight, seed):
+        openings = draw_openings(6, 0)
+        result = play_match(
+            RandomPlayer(),
+            Player(load_contestant("rollout").evaluator, 20),
+            openings,
+            threads=threads,
+            in_flight=in_flight,
+            seed=seed,
+        )
+        assert [(g.pair, g.a_black) for g in result.games] == [
+            (n, b) for n in range(6) for b in (True, False)
+        ]
+        return [[str(m) for m in game.game.moves] for game in result.games]
+
+    assert moves(2, boards, 5) == moves(1, 12, 5)
+    assert moves(1, boards, 6) != moves(1, 12, 5)
+
+
+def test_pairs_are_counted_from_the_first():
+    def game(pair, a_black, plies):
+        position = Position.from_fen("W:W32:B1")
+        return MatchGame(pair, a_black, Game(position), None)
+
+    result = MatchResult([game(0, True, 0), game(0, False, 0), game(2, True, 0), game(2, False, 0)])
+    assert result.pairs.pairs == 2
+    assert result.leading_pairs.pairs == 1
+
+
+def test_a_search_by_the_clock_plays_its_boards_in_turn():
+    timed = Player(UniformEvaluator(), 100, seconds=0.005)
+    assert timed.in_turn
+    result = play_match(timed, RandomPlayer(), draw_openings(2, 0), max_plies=30)
+    assert len(result.games) == 4
+
+
+# --- Hub ----------------------------------------------------------------------------------------------
+
+
+def test_lines_of_the_protocol():
+    assert read_line('param name=variant values="normal bt" hidden') == (
+        "param",
+        {"name": "variant", "values": "normal bt", "hidden": ""},
+    )
+    assert read_line("  ") == ("", {})
+    assert hub_position(Position.start()) == "B" + "b" * 12 + "e" * 8 + "w" * 12
+    position = Position.from_fen("W:WK3,8:B22")
+    assert hub_position(position)[0] == "W"
+    assert (hub_position(position)[3], hub_position(position)[8], hub_position(position)[22]) == tuple("Wwb")
+
+
+def test_moves_of_the_protocol():
+    position = Position.from_fen("W:WK23:B18,10,9,19")
+    for move in position.legal_moves():
+        text = hub_move(move)
+        assert find_move(text, position) == move
+        ends, taken = text.split("x")[:2], text.split("x")[2:]
+        assert find_move("x".join([*ends, *reversed(taken)]), position) == move
+    assert find_move("1-5", position) is None
+    assert find_move("23x14", position) is None
+    assert find_move("axb", position) is None
+
+
+@pytest.mark.parametrize("how", ["good", "chatty"])
+def test_a_program_plays(how):
+    player = HubPlayer(f"{PROGRAM} {how}", depth=1)
+    result = play_match(player, RandomPlayer(), draw_openings(2, 0), max_plies=60)
+    assert len(result.games) == 4
+    for game in result.games:
+        first = game.game.positions[0].black != game.a_black
+        for ply, move in list(enumerate(game.game.moves))[int(first) :: 2]:
+            assert move == game.game.positions[ply].legal_moves()[0]
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [("illegal", "1-32"), ("crash", "has ended"), ("slow", "no answer in time"), ("mute", "'wait'")],
+)
+def test_a_program_that_does_not_keep_to_the_protocol(how, told, monkeypatch):
+    started = []
+
+    class Watched(subprocess.Popen):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            started.append(self)
+
+    monkeypatch.setattr(hub.subprocess, "Popen", Watched)
+    monkeypatch.setattr(hub, "SPARE_SECONDS", 0.2 if how == "slow" else 30.0)
+    monkeypatch.setattr(hub, "START_SECONDS", 1.0 if how == "mute" else 30.0)
+    with pytest.raises(HubError, match=told):
+        play_match(HubPlayer(f"{PROGRAM} {how}"), RandomPlayer(), draw_openings(1, 0), max_plies=20)
+    assert all(process.poll() is not None for process in started)
+
+
+def test_a_program_that_is_none():
+    with pytest.raises(HubError, match="cannot be started"):
+        HubPlayer("no-such-program").sit(1)
+
+
+# --- names --------------------------------------------------------------------------------------------
+
+
+def test_names():
+    assert Spec.read("a.ckpt@400") == Spec("a.ckpt@400", "a.ckpt", number=400)
+    assert Spec.read("a.ckpt@0.5s") == Spec("a.ckpt@0.5s", "a.ckpt", seconds=0.5)
+    assert Spec.read("a@b.ckpt@policy") == Spec("a@b.ckpt@policy", "a@b.ckpt", policy=True)
+    assert Spec.read("hub:prog --x=1") == Spec("hub:prog --x=1", "hub:prog --x=1")
+    assert load_contestant("alphabeta@3") == AlphaBetaPlayer(3)
+    assert load_contestant("hub:prog -x@2").depth == 2
+    assert load_contestant("uniform@7").sims == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("", "empty"),
+        ("nothing.ckpt", "no file"),
+        ("random@4", "no limit"),
+        ("alphabeta@0.2s", "a depth"),
+        ("rollout@policy", "visits or seconds"),
+        ("rollout@0", "above 0"),
+        ("uniform@0s", "above 0"),
+    ],
+)
+def test_names_that_are_no_players(name, told):
+    with pytest.raises(ContestantError, match=told):
+        load_contestant(name)
+
+
+def test_the_command(tmp_path, ckai):
+    def run(*arguments):
+        return ckai("match", *arguments)
+
+    path = tmp_path / "new" / "games.pdn"
+    status, out, _ = run("alphabeta@2", "random", "--games", 8, "--pdn", path, "--json")
+    told = json.loads(out)
+    assert status == 0
+    assert told["games"] == 8 == told["wins"] + told["draws"] + told["losses"]
+    assert told["interval"][0] < told["elo"]
+    games = list(read_games(path))
+    assert len(games) == 8
+    status, out, _ = run("alphabeta@2", "random", "--games", 4, "--pdn", path)
+    assert status == 0
+    assert "alphabeta@2" in out
+    assert len(list(read_games(path))) == 12
+    status, out, _ = run("alphabeta@3", "random", "--games", 400, "--in-flight", 8, "--sprt", 0, 60)
+    assert "alphabeta@3 is better" in out
+    assert int(out.split(" games, ")[0].split()[-1]) < 400
+    assert run("random", "random", "--games", 3)[0] == 2
+    assert run("random", "random", "--sprt", 10, 5)[0] == 2
+    assert run("random", "nobody")[0] == 1

@@ -1,0 +1,191 @@
+"""Games against past networks: who meets whom, which network thinks for whom, and what is learned of it."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from ckai.models.checkpoint import save_checkpoint
+from ckai.models.registry import build
+from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.run import Run
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.pool import Pool, PoolConfig, draw_rivals
+from ckai.rl.selfplay.progress import Progress
+from ckai.rl.selfplay.workers import play_games
+
+HALF = PoolConfig(share=0.5)
+
+
+class Leaning:
+    """Wants the lowest legal label, or the highest."""
+
+    def __init__(self, sign):
+        self.name, self.scores = "leaning", -sign * np.arange(128, dtype=np.float32)
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits = np.tile(self.scores, (len(boards), 1)) if out_logits is None else out_logits
+        values = np.zeros(len(boards), np.float32) if out_values is None else out_values
+        logits[:], values[:] = self.scores, 0
+        return logits, values
+
+    def close(self):
+        pass
+
+
+def games_of(pool, numbers, **more):
+    games = []
+    config = SelfPlayConfig(
+        sims=2, in_flight=8, groups=2, tables=0, noise_epsilon=0, temperature=0, max_plies=40
+    )
+    settings = {"seed": 3, "on_game": games.append, "pool": pool, **more}
+    play_games(Leaning(1), config, numbers, **settings)
+    return sorted(games, key=lambda game: game.number)
+
+
+def test_seats_follow_from_seed_and_number():
+    pool = Pool(HALF, 7, [2, 5])
+    seats = [pool.seat(n) for n in range(2000)]
+    assert seats == [Pool(HALF, 7, [2, 5]).seat(n) for n in range(2000)]
+    there = [seat for seat in seats if seat]
+    assert 900 < len(there) < 1100
+    assert {(seat.rival, seat.first) for seat in there} == {(0, True), (0, False), (1, True), (1, False)}
+    assert pool.name(there[0]) == f"ckai generation {[2, 5][there[0].rival]}"
+    assert not any(Pool(HALF, 7, []).seat(n) for n in range(20))
+    assert not any(Pool(PoolConfig(), 7, [1]).seat(n) for n in range(20))
+
+
+def test_each_side_is_played_by_its_network():
+    pool = Pool(HALF, 1, [0], [Leaning(-1)])
+    games = games_of(pool, range(40))
+    assert len(games) == 40
+    met = 0
+    for game in games:
+        seat = pool.seat(game.number)
+        met += seat is not None
+        position = game.replay().positions[0]
+        for row in game.rows:
+            rival = seat is not None and seat.first == (row["side"] == 0)
+            labels = position.legal_labels()
+            assert row["label"] == (max(labels) if rival else min(labels))
+            # The policy learns nothing of the rival's moves.
+            visits = game.counts["visits"][row["first"] : row["first"] + row["count"]]
+            assert visits.any() != rival
+            assert bool(row["full"]) != rival
+            position = position.push_label(int(row["label"]))
+        names = (game.black, game.white)
+        if seat is None:
+            assert names == ("ckai", "ckai")
+        else:
+            assert names == (("ckai generation 0", "ckai") if seat.first else ("ckai", "ckai generation 0"))
+    assert 10 < met < 30
+
+
+def test_games_under_way_keep_their_rival():
+    pool = Pool(PoolConfig(share=1.0), 1, [0], [Leaning(-1)])
+    whole = games_of(pool, range(6))
+    left, stopped = {}, []
+
+    def snapshot(_group, games):
+        left.update({game.number: game for game in games})
+
+    import threading
+
+    stop = threading.Event()
+
+    class Stopping(Leaning):
+        asked = 0
+
+        def evaluate(self, boards, out_logits=None, out_values=None):
+            self.asked += 1
+            if self.asked > 12:
+                stop.set()
+            return super().evaluate(boards, out_logits, out_values)
+
+    halves = Pool(PoolConfig(share=1.0), 1, [0], [Stopping(-1)])
+    first = games_of(halves, range(6), on_snapshot=snapshot, stop=stop, progress=Progress())
+    stopped = [game.number for game in first]
+    assert left
+    assert len(stopped) < 6
+    rest = games_of(pool, [n for n in range(6) if n not in stopped], unfinished=left)
+    again = sorted(first + rest, key=lambda game: game.number)
+    assert [g.rows["label"].tolist() for g in again] == [g.rows["label"].tolist() for g in whole]
+
+
+def generation(n, score=0.5, accepted=True, pool=None, games=100):
+    return {
+        "generation": n,
+        "accepted": accepted,
+        "match": {"games": games, "score": score},
+        "selfplay": {} if pool is None else {"pool": pool},
+    }
+
+
+def test_rivals_are_past_networks_that_come_close():
+    assert draw_rivals(HALF, [], 0) == []
+    assert draw_rivals(PoolConfig(), [generation(1)], 0) == []
+    # Nothing but the first network was ever taken: there is no past.
+    assert draw_rivals(HALF, [generation(1, accepted=False)], 0) == []
+    history = [
+        generation(1, 0.95),
+        generation(2, 0.5, accepted=False),
+        generation(3, 0.95),
+        generation(4, 0.5),
+    ]
+    one = PoolConfig(share=0.5, rivals=1)
+    drawn = [draw_rivals(one, history, seed)[0] for seed in range(400)]
+    shares = {g: drawn.count(g) / 400 for g in (0, 1, 3)}
+    assert drawn.count(2) == drawn.count(4) == 0
+    # Expected scores of about 0.5 against 3, 0.95 against 1 and 0.997 against 0.
+    assert shares[3] > 0.7
+    assert shares[3] > shares[1] > shares[0]
+    assert draw_rivals(PoolConfig(share=0.5, rivals=9), history, 0) == [0, 1, 3]
+
+
+def test_games_of_the_pool_count_where_there_is_no_match():
+    lost = {"0": {"won": 1, "drawn": 0, "lost": 99}}
+    history = [generation(1, games=0), generation(2, games=0, pool={"0": {"won": 99, "drawn": 1, "lost": 0}})]
+    one = PoolConfig(share=0.5, rivals=1)
+    drawn = [draw_rivals(one, history, seed)[0] for seed in range(200)]
+    assert drawn.count(1) > drawn.count(0)
+    history = [generation(1, games=0), generation(2, games=0, pool=lost)]
+    assert len({draw_rivals(one, history, seed)[0] for seed in range(50)}) == 2
+
+
+def test_the_tally_is_from_the_newest_networks_side():
+    pool = Pool(PoolConfig(share=1.0), 3, [4])
+    scores = dict.fromkeys(range(20), 1.0)
+    first = sum(pool.seat(n).first for n in range(20))
+    assert pool.tally(scores) == {"4": {"won": 20 - first, "drawn": 0, "lost": first}}
+    assert pool.tally({0: math.nan, 1: 0.0})["4"]["drawn"] == 2
+
+
+def test_a_run_meets_its_past_and_goes_on(tmp_path):
+    path = tmp_path / "init.ckpt"
+    save_checkpoint(path, build("cnn2x2", {"channels": 4, "hidden": 16}))
+    config = RunConfig(
+        games=12,
+        selfplay=SelfPlayConfig(sims=4, in_flight=6, groups=2, max_plies=40),
+        learn=LearnConfig(epochs=1, batch_size=64),
+        gate=GateConfig(games=2, sims=2, rule="none"),
+        pool=PoolConfig(share=0.5),
+    )
+    run = Run.create(tmp_path / "run", path, config)
+    for n in range(1, 4):
+        Run.open(run.folder).go(n, lambda _: None)
+    first, second, third = run.history()
+    assert "pool" not in first["selfplay"]
+    assert list(second["selfplay"]["pool"]) == ["0"]
+    assert set(third["selfplay"]["pool"]) == {"0", "1"}
+    met = sum(sum(told.values()) for told in third["selfplay"]["pool"].values())
+    text = run.path(3, "games.pdn").read_text()
+    assert met == text.count("ckai generation") > 0
+    assert json.loads(run.path(3, "selfplay.json").read_text())["pool"] == third["selfplay"]["pool"]
+
+
+def test_settings_out_of_range_are_named():
+    with pytest.raises(ValueError, match="pool share"):
+        PoolConfig(share=1.5)
+    with pytest.raises(ValueError, match="pool rivals"):
+        PoolConfig(rivals=0)

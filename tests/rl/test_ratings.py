@@ -1,0 +1,65 @@
+"""Elo differences and sequential tests from pairs of games."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ckai.rl.matches.elo import MOST_ELO, PairStatistics, elo_of, score_of
+from ckai.rl.matches.sprt import Sprt
+
+
+def test_elo_and_score_are_each_others_inverse():
+    assert elo_of(0.5) == 0
+    assert elo_of(0.75) == pytest.approx(190.85, abs=0.01)
+    for elo in (-300.0, -10.0, 0.0, 55.0, 400.0):
+        assert elo_of(score_of(elo)) == pytest.approx(elo)
+    assert (elo_of(0.0), elo_of(1.0)) == (-MOST_ELO, MOST_ELO)
+
+
+def test_few_pairs_are_not_certain():
+    assert PairStatistics.of([]).interval == (-MOST_ELO, MOST_ELO)
+    low, high = PairStatistics.of([0.5]).interval
+    assert low < -100 < 100 < high
+    low, high = PairStatistics.of([1.0] * 4).interval
+    assert low < 1000 <= high
+
+
+def test_the_interval_holds_the_truth_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    draws = rng.choice([0.0, 0.25, 0.5, 0.75, 1.0], p=[0.05, 0.15, 0.4, 0.25, 0.15], size=(2000, 100))
+    truth = elo_of(0.25 * 0.15 + 0.5 * 0.4 + 0.75 * 0.25 + 0.15)
+    inside = 0
+    for scores in draws:
+        low, high = PairStatistics.of(scores.tolist()).interval
+        inside += low <= truth <= high
+    assert 0.93 < inside / len(draws) < 0.97
+
+
+def test_a_sequential_test_errs_as_rarely_as_it_says():
+    """Of players as good as elo0 few pass, of those as good as elo1 few are refused."""
+    rng = np.random.default_rng(1)
+    test = Sprt(0.0, 60.0, 0.05, 0.05)
+    for elo, wanted in ((0.0, False), (60.0, True)):
+        wrong, pairs = 0, []
+        for _ in range(300):
+            scores: list[float] = []
+            verdict = None
+            while verdict is None:
+                # Two games of wins and losses with that score.
+                scores.append(float(np.mean(rng.random(2) < score_of(elo))))
+                verdict = test.verdict(PairStatistics.of(scores)) if len(scores) > 4 else None
+            wrong += verdict is not wanted
+            pairs.append(len(scores))
+        assert wrong / 300 < 0.09
+        assert np.median(pairs) < 400
+
+
+def test_the_chance_of_being_better():
+    assert PairStatistics.of([0.5] * 50).superiority == pytest.approx(0.5)
+    assert PairStatistics.of([0.75, 0.5] * 50).superiority > 0.999
+    assert math.isclose(
+        PairStatistics.of([0.25, 0.5] * 50).superiority,
+        1 - PairStatistics.of([0.75, 0.5] * 50).superiority,
+        abs_tol=1e-9,
+    )

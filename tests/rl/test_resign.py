@@ -1,0 +1,109 @@
+"""Giving up in self-play: who loses, who may not, and how often it would have been wrong."""
+
+import numpy as np
+import pytest
+
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.loop.report import endings
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.pdn import RESIGNED, WOULD_RESIGN, finished_pdn
+from ckai.rl.selfplay.rows import to_table
+from ckai.rl.selfplay.snapshots import UnfinishedGame
+from ckai.rl.selfplay.workers import play_games
+
+
+class Material(UniformEvaluator):
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits, values = super().evaluate(boards, out_logits, out_values)
+        values[:] = np.tanh(boards[:, :32].sum(axis=1) * 0.3)
+        return logits, values
+
+
+SETTINGS = {"sims": 16, "in_flight": 16, "groups": 2, "tables": 0, "max_plies": 200}
+
+
+def play(n=40, seed=2, unfinished=None, **settings):
+    games = []
+    config = SelfPlayConfig(**{**SETTINGS, "resign": 0.8, **settings})
+    play_games(Material(), config, range(n), seed=seed, on_game=games.append, unfinished=unfinished)
+    return sorted(games, key=lambda game: game.number)
+
+
+def first_to_give_up(game, resign=0.8):
+    """The row before which a side had to give up, by the rule itself; None if none had to."""
+    for i, row in enumerate(game.rows):
+        if i and row["hop"] == 0 and float(row["q"]) <= -resign:
+            return i
+    return None
+
+
+def test_who_gives_up_has_lost_and_the_game_is_over():
+    games = play(resign_played_out=0.0)
+    assert sum(game.resigned for game in games) > 10
+    for game in games:
+        assert first_to_give_up(game) is None
+        assert game.resigner is None
+        replayed = game.replay()
+        if game.resigned:
+            # The side to move gave up.
+            assert game.result == (-1 if replayed.position.black else 1)
+            assert replayed.outcome() is None
+            assert f'[Termination "{RESIGNED}"]' in finished_pdn(game, 1)
+        else:
+            outcome = replayed.outcome()
+            assert (outcome.result if outcome else "*") == game.result_text
+    to_table(games, 1).validate(full=True)
+
+
+def test_games_played_out_say_who_would_have():
+    games = play(resign_played_out=1.0)
+    assert not any(game.resigned for game in games)
+    doubtful = 0
+    for game in games:
+        row = first_to_give_up(game)
+        positions = game.replay().history
+        if row is None:
+            assert game.resigner is None
+            continue
+        doubtful += 1
+        ply = int(game.rows["ply"][row])
+        assert game.resigner == ("Black" if positions[ply].black else "White")
+        assert f"{game.resigner} {WOULD_RESIGN}" in finished_pdn(game, 1)
+    assert doubtful > 10
+
+
+def test_the_share_of_games_played_out():
+    games = play(200, resign=0.3, sims=4)
+    resigned = sum(game.resigned for game in games)
+    kept = sum(game.resigner is not None for game in games)
+    assert 0.03 < kept / (kept + resigned) < 0.2
+
+
+def test_wrong_resignations_are_counted():
+    games = play(60, resign=0.25, resign_played_out=1.0, sims=8)
+    config = SelfPlayConfig(**{**SETTINGS, "resign": 0.25})
+    told = endings(to_table(games, 1), [finished_pdn(game, 1) for game in games], config)
+    score = {"Black": -1, "White": 1}
+    doubtful = [game for game in games if game.resigner]
+    wrong = [game for game in doubtful if game.result != score[game.resigner]]
+    assert told == {"resigned": 0, "played_out": len(doubtful), "wrongly": len(wrong)}
+    assert wrong
+
+
+def test_a_game_that_goes_on_remembers_who_would_have():
+    whole = play(20, resign_played_out=1.0)
+    game = next(game for game in whole if game.resigner)
+    cut = first_to_give_up(game) + 3
+    last = game.rows[cut - 1]
+    left = UnfinishedGame(
+        game.number, game.rows[:cut], game.counts[: int(last["first"]) + int(last["count"])], 1
+    )
+    again = play(20, resign_played_out=1.0, unfinished={game.number: left})
+    assert again[game.number].resigner == game.resigner
+
+
+@pytest.mark.parametrize("name", ["resign", "resign_played_out"])
+def test_wrong_settings(name):
+    for value in (-0.1, 1.1):
+        with pytest.raises(ValueError, match=name):
+            SelfPlayConfig(**{name: value})

@@ -1,0 +1,405 @@
+"""A run of self-play: generations, and what a kill, a stop or damage leaves."""
+
+import csv
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from ckai.models.registry import build
+from ckai.rl.loop.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.folder import RunError
+from ckai.rl.loop.run import Run
+from ckai.rl.selfplay.config import SelfPlayConfig
+
+TINY = RunConfig(
+    games=6,
+    selfplay=SelfPlayConfig(sims=8, in_flight=4, groups=2, max_plies=60),
+    learn=LearnConfig(epochs=1, batch_size=64),
+    gate=GateConfig(games=4, sims=4),
+)
+
+
+@pytest.fixture
+def network(tmp_path):
+    path = tmp_path / "init.ckpt"
+    save_checkpoint(path, build("cnn2x2", {"channels": 4, "hidden": 16}))
+    return path
+
+
+def quiet(_event):
+    pass
+
+
+def check_whole(run: Run, generations: int) -> None:
+    """Every generation has exactly its games, whole, and a network."""
+    assert run.generations == generations
+    for n in range(1, generations + 1):
+        table = pq.read_table(run.path(n, "rows.parquet"))
+        keys = list(zip(*(table[c].to_pylist() for c in ("game", "ply", "hop")), strict=True))
+        assert keys == sorted(set(keys)), "a row is doubled or out of order"
+        numbers = sorted({key[0] for key in keys})
+        assert numbers == list(range(n * MOST_GAMES, n * MOST_GAMES + run.config.games))
+        headers = pq.read_table(run.path(n, "rows.headers.parquet")).to_pylist()
+        last = {key[0]: key[1] for key in keys}
+        assert {h["game"]: h["plies"] for h in headers} == {g: ply + 1 for g, ply in last.items()}
+        assert run.path(n, "games.pdn").read_text().count("[Event ") == run.config.games
+        load_checkpoint(run.path(n, "network.ckpt")).network()
+        assert not run.path(n, "shards").exists()
+        assert not run.path(n, "training.ckpt").exists()
+    assert load_checkpoint(run.folder / "best.ckpt").weights.keys()
+    with (run.folder / "metrics.csv").open() as file:
+        assert [int(row["generation"]) for row in csv.DictReader(file)] == list(range(1, generations + 1))
+    assert not list(run.folder.rglob(".*.tmp"))
+
+
+def test_generations_follow_each_other(tmp_path, network):
+    events = []
+    run = Run.create(tmp_path / "run", network, TINY)
+    run.go(2, events.append)
+    check_whole(run, 2)
+    assert [e.generation for e in events if e.stage == "done"] == [1, 2]
+    assert {"selfplay", "learn", "judge", "done"} == {e.stage for e in events}
+    for n in (1, 2):
+        accepted = run.history()[n - 1]["accepted"]
+        chosen = run.path(n, "candidate.ckpt") if accepted else run.path(n - 1, "network.ckpt")
+        assert run.path(n, "network.ckpt").read_bytes() == chosen.read_bytes()
+    assert (run.folder / "metrics.png").stat().st_size > 10_000
+    assert (run.folder / "best.ckpt").read_bytes() == run.path(2, "network.ckpt").read_bytes()
+
+
+def test_a_run_goes_on_where_it_was(tmp_path, network):
+    Run.create(tmp_path / "run", network, TINY).go(1, quiet)
+    before = (tmp_path / "run/gen_0001/done.json").read_bytes()
+    run = Run.open(tmp_path / "run")
+    assert run.config == TINY
+    run.go(2, quiet)
+    check_whole(run, 2)
+    assert (tmp_path / "run/gen_0001/done.json").read_bytes() == before
+
+
+def test_the_gate_keeps_the_old_network(tmp_path, network):
+    config = RunConfig.from_dict(
+        {**TINY.to_dict(), "gate": {"games": 2, "sims": 2, "rule": "score", "threshold": 1.0}}
+    )
+    run = Run.create(tmp_path / "run", network, config)
+    run.go(1, quiet)
+    match = run.history()[0]["match"]
+    assert match["accepted"] == (match["score"] >= 1.0)
+    assert match["wins"] + match["draws"] + match["losses"] == 2
+
+
+def test_without_a_match_every_network_is_taken(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, RunConfig.from_dict({**TINY.to_dict(), "gate": {"games": 0}}))
+    run.go(1, quiet)
+    assert run.history()[0]["accepted"]
+    assert run.path(1, "network.ckpt").read_bytes() == run.path(1, "candidate.ckpt").read_bytes()
+
+
+def test_games_already_written_are_not_played_again(tmp_path, network, monkeypatch):
+    run = Run.create(tmp_path / "run", network, TINY)
+    from ckai.rl.loop import run as module
+
+    asked = []
+    real = module.play_games
+
+    def stops_halfway(evaluator, config, numbers, **rest):
+        asked.append(list(numbers))
+        if len(asked) == 1:
+            real(evaluator, config, numbers[:2], **rest)
+            raise KeyboardInterrupt
+        return real(evaluator, config, numbers, **rest)
+
+    monkeypatch.setattr(module, "play_games", stops_halfway)
+    with pytest.raises(KeyboardInterrupt):
+        run.go(1, quiet)
+    run.go(1, quiet)
+    assert len(asked[0]) == 6
+    assert asked[1] == asked[0][2:]
+    check_whole(run, 1)
+
+
+def test_a_damaged_shard_is_said_and_played_again(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, TINY)
+    shards = run.path(1, "shards")
+    shards.mkdir(parents=True)
+    (shards / "000001000000.parquet").write_bytes(b"PAR1 half a shard")
+    events = []
+    run.go(1, events.append)
+    warnings = [e.info["warning"] for e in events if "warning" in e.info]
+    assert len(warnings) == 1
+    assert "000001000000.parquet" in warnings[0]
+    check_whole(run, 1)
+
+
+def test_a_half_written_training_state_is_said_and_begun_anew(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, TINY)
+    run.path(1).mkdir()
+    run.path(1, "training.ckpt").write_bytes(b"half")
+    events = []
+    run.go(1, events.append)
+    assert any("training.ckpt" in e.info.get("warning", "") for e in events)
+    check_whole(run, 1)
+
+
+def test_a_damaged_candidate_is_said_and_learned_anew(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, TINY)
+    run.go(1, quiet)
+    run.path(1, "done.json").unlink()
+    run.path(1, "match.json").unlink()
+    whole = run.path(1, "candidate.ckpt").read_bytes()
+    run.path(1, "candidate.ckpt").write_bytes(whole[: len(whole) // 2])
+    events = []
+    run.go(1, events.append)
+    assert any("candidate.ckpt" in e.info.get("warning", "") for e in events)
+    assert run.path(1, "candidate.damaged").exists()
+    check_whole(run, 1)
+
+
+def test_damaged_numbers_are_named(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, TINY)
+    run.go(1, quiet)
+    run.path(1, "done.json").write_text('{"generation": ')
+    with pytest.raises(RunError, match=r"done\.json: expected what was measured, found a damaged file"):
+        run.go(2, quiet)
+
+
+@pytest.mark.parametrize("writes", [0, 2, 4, 6, 8, 10, 12, 14, 16])
+def test_a_full_disk_spoils_nothing(tmp_path, network, monkeypatch, writes):
+    run = Run.create(tmp_path / "run", network, TINY)
+    left, sync = [writes], os.fsync
+
+    def full(file):
+        if os.path.isdir(f"/proc/self/fd/{file}"):
+            return sync(file)
+        if left[0] == 0:
+            raise OSError(28, "No space left on device")
+        left[0] -= 1
+        return sync(file)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"run/.*: cannot be written \(No space left on device\)"):
+        run.go(2, quiet)
+    monkeypatch.undo()
+    Run.open(run.folder).go(2, quiet)
+    check_whole(run, 2)
+
+
+def test_two_processes_do_not_share_a_run(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, TINY)
+    with run.lock(), pytest.raises(RunError, match="another process"):
+        Run.open(tmp_path / "run").go(1, quiet)
+
+
+def test_a_folder_that_is_no_run_is_left_alone(tmp_path, network):
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "dear.txt").write_text("hello")
+    with pytest.raises(RunError, match="no run"):
+        Run.create(tmp_path / "letters", network, TINY)
+    with pytest.raises(RunError, match=r"config\.json"):
+        Run.open(tmp_path / "letters")
+
+
+def test_settings_of_another_time_are_named(tmp_path, network):
+    Run.create(tmp_path / "run", network, TINY)
+    path = tmp_path / "run" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "speed": 3}))
+    with pytest.raises(RunError, match="unknown setting speed"):
+        Run.open(tmp_path / "run")
+
+
+def test_a_run_needs_a_checkpoint(tmp_path):
+    (tmp_path / "no.ckpt").write_text("not a network")
+    with pytest.raises(CheckpointError):
+        Run.create(tmp_path / "run", tmp_path / "no.ckpt", TINY)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"games": 0},
+        {"gate": {"games": 3}},
+        {"learn": {"q_weight": 2}},
+        {"selfplay": {"sims": 0}},
+        {"learn": 3},
+        {"learn": {"lr": "high"}},
+        {"selfplay": {"sims": 8.5}},
+        {"selfplay": {"sims": True}},
+        {"overlap": 1},
+        {"learn": {"lrate": 0.1}},
+    ],
+    ids=str,
+)
+def test_wrong_settings_are_refused(wrong):
+    with pytest.raises(ValueError, match="expected"):
+        RunConfig.from_dict(wrong)
+
+
+def test_settings_given_as_texts():
+    pairs = ["learn.batch_size=64", "learn.q_first=0", "gate.rule=sprt", "games=7", "overlap=true"]
+    config = TINY.changed(pairs)
+    assert (config.learn.batch_size, config.learn.q_first, config.gate.rule) == (64, 0, "sprt")
+    assert (config.games, config.overlap, config.selfplay) == (7, True, TINY.selfplay)
+    assert TINY.changed([]) == TINY
+    for wrong, told in {
+        "learn.batch_size": "found 'learn.batch_size'",
+        "learn.size=3": "unknown setting learn.size",
+        "lern.size=3": "unknown setting lern",
+        "games.size=3": "found 'games.size=3'",
+        "learn.batch_size=many": "expected int for learn.batch_size, found 'many'",
+        "learn.batch_size=-1": "batch_size >= 1",
+        "learn=3": "expected settings for learn., found int",
+    }.items():
+        with pytest.raises(ValueError, match=re.escape(told)):
+            TINY.changed([wrong])
+
+
+def test_any_setting_from_the_command_line(tmp_path, network, ckai):
+    run = ("selfplay", "--init", network, "--run", tmp_path / "run", "--generations", 0)
+    status, _, err = ckai(*run, "--setting", "learn.batch_size=many")
+    assert status != 0
+    assert "expected int for learn.batch_size, found 'many'" in err
+    assert not (tmp_path / "run").exists()
+    assert ckai(*run, "--games", 5, "--setting", "learn.batch_size=64")[0] == 0
+    config = Run.open(tmp_path / "run").config
+    assert (config.learn.batch_size, config.games) == (64, 5)
+    status, _, err = ckai(*run, "--setting", "learn.batch_size=32")
+    assert status != 0
+    assert "batch_size = 64, not 32" in err
+
+
+def command(folder: Path, network: Path) -> list[str]:
+    return [
+        sys.executable, "-m", "ckai.cli.main", "selfplay", "--init", str(network), "--run", str(folder),
+        "--generations", "3", "--games", "6", "--sims", "8", "--in-flight", "4", "--gate-games", "4",
+        "--epochs", "1", "--json",
+    ]  # fmt: skip
+
+
+def killed_run(folder: Path, network: Path, kills: int, longest: float, seed: int) -> dict:
+    """Start the command and kill it at random moments, then let it end."""
+    rng = random.Random(seed)
+    for _ in range(kills):
+        process = subprocess.Popen(
+            command(folder, network), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        time.sleep(rng.uniform(1.0, longest))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    done = subprocess.run(
+        command(folder, network), capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
+    return json.loads(done.stdout)
+
+
+def test_kill_and_go_on(tmp_path, network):
+    found = killed_run(tmp_path / "run", network, 2, 8.0, seed=1)
+    assert found["generations"] == 3
+    check_whole(Run.open(tmp_path / "run"), 3)
+
+
+@pytest.mark.slow
+def test_kill_at_twenty_random_moments(tmp_path, network):
+    found = killed_run(tmp_path / "run", network, 20, 9.0, seed=2)
+    assert found["generations"] == 3
+    check_whole(Run.open(tmp_path / "run"), 3)
+
+
+OVERLAPPING = RunConfig.from_dict({**TINY.to_dict(), "overlap": True})
+
+
+def test_a_generation_is_played_while_the_one_before_is_learned(tmp_path, network):
+    events = []
+    run = Run.create(tmp_path / "run", network, OVERLAPPING)
+    run.go(3, events.append)
+    check_whole(run, 3)
+    told = [(e.generation, e.stage) for e in events]
+    for n in (2, 3):
+        assert told.index((n, "selfplay")) < told.index((n - 1, "done"))
+    # Nothing is played that was not asked for.
+    assert not run.path(4).exists()
+
+
+def test_overlapping_generations_are_the_same_however_the_run_was_stopped(tmp_path, network):
+    whole = Run.create(tmp_path / "whole", network, OVERLAPPING)
+    whole.go(2, quiet)
+    stepwise = Run.create(tmp_path / "stepwise", network, OVERLAPPING)
+    stepwise.go(1, quiet)
+    stepwise.go(2, quiet)
+    for n in (1, 2):
+        rows = [pq.read_table(run.path(n, "rows.parquet")) for run in (whole, stepwise)]
+        assert rows[0].equals(rows[1])
+    # Generation 2 is played by the first network, as generation 1 is.
+    assert whole.path(2, "rows.parquet").exists()
+
+
+def test_an_error_while_learning_ends_the_games_too(tmp_path, network, monkeypatch):
+    from ckai.rl.loop import run as module
+
+    run = Run.create(tmp_path / "run", network, OVERLAPPING)
+
+    def fails(*given, **more):
+        time.sleep(0.5)
+        raise ValueError("learning failed")
+
+    monkeypatch.setattr(module, "learn", fails)
+    with pytest.raises(ValueError, match="learning failed"):
+        run.go(3, quiet)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("generation")]
+    monkeypatch.undo()
+    run.go(2, quiet)
+    check_whole(run, 2)
+
+
+def test_an_error_in_games_played_ahead_is_raised(tmp_path, network, monkeypatch):
+    from ckai.rl.loop import run as module
+
+    run, real = Run.create(tmp_path / "run", network, OVERLAPPING), module.play_games
+
+    def fails(evaluator, config, numbers, **rest):
+        if numbers[0] >= 2 * MOST_GAMES:
+            raise ValueError("playing failed")
+        return real(evaluator, config, numbers, **rest)
+
+    monkeypatch.setattr(module, "play_games", fails)
+    with pytest.raises(ValueError, match="playing failed"):
+        run.go(3, quiet)
+    assert run.generations == 1
+
+
+def test_a_backend_that_does_not_suit_one_network_is_tried_again(tmp_path, network, monkeypatch):
+    from ckai.rl.loop import run as module
+
+    prefers, chosen = [], iter(["onnx", "torch", "onnx", "onnx", "onnx", "onnx"])
+
+    class Report:
+        def __init__(self, name):
+            self.chosen, self.trials = name, []
+
+        def __str__(self):
+            return f"evaluator {self.chosen}"
+
+    real = module.load_evaluator
+
+    def load(checkpoint, backend, *, prefer, tell, **rest):
+        prefers.append(prefer)
+        tell(Report(next(chosen)))
+        return real(checkpoint, "torch", **rest)
+
+    monkeypatch.setattr(module, "load_evaluator", load)
+    events = []
+    run = Run.create(tmp_path / "run", network, TINY)
+    run.go(2, events.append, backend="auto")
+    assert prefers == [None, "onnx", "onnx", "onnx", "onnx", "onnx"]
+    told = [e.info["evaluator"] for e in events if "evaluator" in e.info]
+    assert told == ["evaluator onnx", "evaluator torch"]

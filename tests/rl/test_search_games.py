@@ -1,0 +1,380 @@
+"""Other games and players of the same search: tic-tac-toe, Connect-4, random playouts, UCT with playouts."""
+
+import pickle
+import subprocess
+import sys
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from numba import njit, typeof
+from numba.core import serialize
+
+from ckai.game import Position
+from ckai.rl.engine import Engine
+from ckai.rl.evaluators.loading import load_evaluator
+from ckai.rl.evaluators.rollout import RolloutEvaluator
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games import contract as game_api
+from ckai.rl.games.checkers import Checkers, pack, unpack
+from ckai.rl.games.connect4 import Connect4, four
+from ckai.rl.games.contract import DRAW, LOSS, WIN
+from ckai.rl.games.playouts import playouts, traced_playout
+from ckai.rl.games.tictactoe import TicTacToe
+from ckai.rl.matches.match import play_match, random_openings
+from ckai.rl.matches.players import Player
+from ckai.rl.search.playout_search import RolloutSearcher
+from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.selection import Puct
+
+
+@njit
+def look(game, state, out):
+    """(legal labels, over, value) of a state."""
+    n = game_api.legal(game, state, out)
+    over, value = game_api.outcome(game, state, n)
+    return n, over, value
+
+
+@njit
+def after(game, state, label):
+    return game_api.play(game, state, label)[0]
+
+
+def legal(game, state):
+    out = np.empty(64, np.uint8)
+    n, over, value = look(game, (np.int64(state[0]), np.int64(state[1])), out)
+    return [int(label) for label in out[:n]], bool(over), float(value)
+
+
+def step(game, state, label):
+    a, b = after(game, (np.int64(state[0]), np.int64(state[1])), label)
+    return int(a), int(b)
+
+
+# --- tic-tac-toe ---------------------------------------------------------------------------------------
+
+
+def choices(states, make):
+    """The label that 800 simulations choose in each state, each in a tree of its own."""
+    searcher = make(len(states))
+    for t, state in enumerate(states):
+        searcher.set_root(t, state)
+    searcher.run(np.full(len(states), 800, np.int32))
+    return [searcher.best(t) for t in range(len(states))]
+
+
+def uniform(trees):
+    return Searcher(UniformEvaluator(), trees=trees, nodes=802, game=TicTacToe())
+
+
+def rollout(trees):
+    return RolloutSearcher(trees=trees, nodes=802, game=TicTacToe(), seed=3)
+
+
+@pytest.mark.parametrize("make", [uniform, rollout])
+@pytest.mark.parametrize("first", [True, False])
+def test_never_loses_tic_tac_toe_whatever_the_other_plays(make, first):
+    # Every reply of the other side is followed; positions are searched once however they are reached.
+    game = TicTacToe()
+    level, ends, searched = {(0, 0)}, {-1.0: 0, 0.0: 0, 1.0: 0}, 0
+    for ply in range(10):
+        mine = (ply % 2 == 0) == first
+        open_ = []
+        for state in sorted(level):
+            labels, over, value = legal(game, state)
+            if over:
+                ends[value if mine else -value] += 1
+            else:
+                open_.append((state, labels))
+        level = set()
+        if not open_:
+            break
+        if mine:
+            searched += len(open_)
+            for (state, labels), label in zip(open_, choices([s for s, _ in open_], make), strict=True):
+                assert label in labels
+                level.add(step(game, state, label))
+        else:
+            level = {step(game, state, label) for state, labels in open_ for label in labels}
+    assert ends[-1.0] == 0
+    assert ends[1.0] > 0
+    assert ends[0.0] > 0
+    assert searched > 30
+
+
+def test_a_cache_that_knows_somebodys_game_can_be_read_without_it(monkeypatch):
+    # Numba keeps the kernels of all games in one file: one that a process cannot import must not hurt it.
+    class Somebodys(NamedTuple):
+        size: int
+
+    Somebodys.__module__, Somebodys.__qualname__ = "a_script", "Somebodys"
+    theirs = game_api.game(labels=1, size=1)(Somebodys)
+    script = ModuleType("a_script")
+    script.Somebodys = theirs
+    monkeypatch.setitem(sys.modules, "a_script", script)
+    data = serialize.dumps([typeof(theirs(3)), typeof(Checkers())])
+    assert pickle.loads(data)[0].instance_class is theirs
+    code = f"import pickle, ckai.rl.games.checkers; print(pickle.loads({data!r})[1].instance_class.__name__)"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout == "Checkers\n"
+
+
+# --- Connect-4 -----------------------------------------------------------------------------------------
+
+
+def test_connect4_lines_and_the_gap_between_columns():
+    column = 0b1111
+    assert four(column)
+    assert not four(0b111 | 1 << 7)
+    assert not four(0b110000 | 0b11 << 7)  # top of one column, bottom of the next
+    assert four(sum(1 << c * 7 for c in range(4)))
+    assert four(sum(1 << c * 7 + c for c in range(4)))
+    assert four(sum(1 << c * 7 + 3 - c for c in range(4)))
+
+
+@njit
+def winning(game, state, plies):
+    """Whether the side to move can win within so many plies, by trying everything."""
+    labels = np.empty(64, np.uint8)
+    count = game_api.legal(game, state, labels)
+    if game_api.outcome(game, state, count)[0]:
+        return False
+    for label in labels[:count]:
+        after, _ = game_api.play(game, state, label)
+        if lost(game, after, plies - 1):
+            return True
+    return False
+
+
+@njit
+def lost(game, state, plies):
+    """Whether the side to move has lost within so many plies, whatever it does."""
+    labels = np.empty(64, np.uint8)
+    count = game_api.legal(game, state, labels)
+    over, value = game_api.outcome(game, state, count)
+    if over or plies <= 0:
+        return over and value < 0
+    for label in labels[:count]:
+        after, _ = game_api.play(game, state, label)
+        if not winning(game, after, plies - 1):
+            return False
+    return True
+
+
+def connect4_wins(wanted):
+    """{plies: states won in just so many}, from random games."""
+    game, rng = Connect4(), np.random.default_rng(4)
+    found = {1: set(), 3: set(), 5: set()}
+    while min(map(len, found.values())) < wanted:
+        state = (0, 0)
+        while True:
+            labels, over, _ = legal(game, state)
+            if over:
+                break
+            here = tuple(map(np.int64, state))
+            plies = next((n for n in found if winning(game, here, n)), None)
+            if plies is not None and len(found[plies]) < wanted:
+                found[plies].add(state)
+            state = step(game, state, int(rng.choice(labels)))
+    return found
+
+
+def test_finds_every_win_of_connect4_in_up_to_three_moves():
+    for plies, states in connect4_wins(100).items():
+        order = sorted(states)
+        searcher = Searcher(UniformEvaluator(), trees=len(order), nodes=4000, game=Connect4())
+        for t, state in enumerate(order):
+            searcher.set_root(t, state)
+        searcher.run(np.full(len(order), 4000, np.int32))
+        for t, state in enumerate(order):
+            after = tuple(map(np.int64, step(Connect4(), state, searcher.best(t))))
+            assert lost(Connect4(), after, plies - 1), (plies, state, searcher.root(t))
+
+
+def test_a_new_position_is_tried_for_the_end_of_the_game():
+    # Wherever the side to move plays, the other completes one of two lines: eight visits prove it, the
+    # root's and one of each of its moves.
+    searcher = Searcher(UniformEvaluator(), nodes=50, game=Connect4())
+    searcher.set_root(0, (0b1 << 7 * 6, sum(1 << 7 * c for c in (2, 3, 4))))
+    searcher.run(np.array([50], np.int32))
+    assert (searcher.root(0)["proof"], searcher.root(0)["visits"]) == (LOSS, 8)
+    assert searcher.root(0)["plies"] == 2
+
+
+# --- playouts ------------------------------------------------------------------------------------------
+
+START = tuple(np.int64(word) for word in pack(Position.start()))
+
+
+def random_state(rng):
+    """A checkers position in the middle of a random game, often between two hops."""
+    position = Position.start()
+    for _ in range(rng.integers(5, 90)):
+        labels = position.legal_labels()
+        if not labels or position.quiet >= 79:
+            break
+        position = position.push_label(int(rng.choice(labels)))
+    return position
+
+
+def test_a_playout_replays_by_the_rules_to_its_end():
+    rng = np.random.default_rng(1)
+    trace = np.empty(2000, np.int64)
+    ends = set()
+    for seed in range(300):
+        first = position = random_state(rng)
+        state = tuple(np.int64(word) for word in pack(position))
+        value, hops = traced_playout(Checkers(quiet_limit=30), state, seed, trace)
+        for label in trace[:hops]:
+            assert position.quiet < 30 or not position.legal_labels()
+            position = position.push_label(int(label))  # raises if it is not legal
+        if position.legal_labels():
+            assert position.quiet >= 30
+            assert value == 0.0
+        else:
+            assert value == (-1.0 if position.black == first.black else 1.0)
+        ends.add(value)
+        assert unpack(pack(position)) == position
+    assert ends == {-1.0, 0.0, 1.0}
+
+
+def test_every_first_hop_of_a_playout_is_as_likely():
+    trace = np.empty(1, np.int64)
+    for fen in ("B:W32,28,K10,K20:BK15,K18,1,5", "W:W21,22,K30:B1,2,K7", "B:W6,7,14,15:BK2"):
+        position = Position.from_fen(fen)
+        state = tuple(np.int64(word) for word in pack(position))
+        labels, n = position.legal_labels(), 4000
+        counts = dict.fromkeys(labels, 0)
+        for seed in range(n):
+            traced_playout(Checkers(), state, seed * 7919, trace)
+            counts[int(trace[0])] += 1
+        expected = n / len(labels)
+        chi = sum((c - expected) ** 2 / expected for c in counts.values())
+        assert chi < len(labels) - 1 + 5 * np.sqrt(2 * len(labels)), counts
+
+
+def test_tic_tac_toe_playouts_have_the_known_statistics():
+    # Uniform random play: the first side wins 737/1260, draws 8/63, loses 121/420.
+    n = 200_000
+    won, drawn, lost, moves, hops = playouts(TicTacToe(), (np.int64(0), np.int64(0)), n, 4)
+    assert won + drawn + lost == n
+    assert moves == hops
+    assert won / n == pytest.approx(737 / 1260, abs=0.006)
+    assert drawn / n == pytest.approx(8 / 63, abs=0.005)
+
+
+def test_playouts_of_checkers_agree_with_slow_random_games():
+    rng, values, lengths = np.random.default_rng(2), [], []
+    state = START
+    for _ in range(400):
+        position, hops = Position.start(), 0
+        while (labels := position.legal_labels()) and position.quiet < 80:
+            position = position.push_label(int(rng.choice(labels)))
+            hops += 1
+        values.append(0.0 if labels else -1.0 if position.black else 1.0)
+        lengths.append(hops)
+    won, _, lost, moves, hops = playouts(Checkers(), state, 100_000, 3)
+    assert abs((won - lost) / 1e5 - np.mean(values)) < 4 / np.sqrt(400)
+    assert abs(hops / 1e5 - np.mean(lengths)) < 4 * np.std(lengths) / np.sqrt(400)
+    assert moves < hops
+
+
+def test_playouts_follow_from_the_seed():
+    again = [playouts(Checkers(), START, 1000, 9) for _ in range(2)]
+    assert again[0] == again[1] != playouts(Checkers(), START, 1000, 10)
+
+
+# --- UCT with playouts -----------------------------------------------------------------------------------
+
+
+def search(fen, sims, seed=0):
+    searcher = RolloutSearcher(nodes=sims + 1, seed=seed)
+    searcher.set_root(0, pack(Position.from_fen(fen)))
+    searcher.run(np.array([sims], np.int32))
+    return searcher
+
+
+def test_uct_proves_a_win_in_three_plies():
+    searcher = search("W:WK18,K15:BK4", 5000)
+    assert searcher.root(0)["proof"] == WIN
+    assert searcher.root(0)["plies"] == 3
+
+
+def test_uct_follows_from_the_seed_and_not_from_the_chunk():
+    fen = Position.start().fen
+    one, same, other = search(fen, 3000), search(fen, 3000), search(fen, 3000, seed=1)
+    assert one.forest.nodes.tobytes() == same.forest.nodes.tobytes() != other.forest.nodes.tobytes()
+    chunks = RolloutSearcher(nodes=3001, chunk=7)
+    chunks.set_root(0, pack(Position.start()))
+    chunks.run(np.array([3000], np.int32))
+    assert chunks.forest.nodes.tobytes() == one.forest.nodes.tobytes()
+    assert one.root(0)["visits"] == 3000
+
+
+def test_a_win_by_the_second_hop_of_a_capture_is_the_same_sides():
+    searcher = search("B:W6,14:BK2", 200)
+    assert searcher.root(0)["proof"] == WIN
+    assert searcher.root(0)["plies"] == 1
+
+
+def test_uct_beats_random_play():
+    rng, games = np.random.default_rng(6), 20
+    trees = RolloutSearcher(trees=games, nodes=203, seed=2)
+    positions = [Position.start()] * games
+    for t in range(games):
+        trees.set_root(t, pack(positions[t]))
+    scores = {}
+    while len(scores) < games:
+        visits = np.zeros(games, np.int32)
+        for t in range(games):
+            if t not in scores and positions[t].black == (t % 2 == 0):
+                visits[t] = 200
+        trees.run(visits)
+        for t in range(games):
+            if t in scores:
+                continue
+            label = trees.best(t) if visits[t] else int(rng.choice(positions[t].legal_labels()))
+            positions[t] = positions[t].push_label(label)
+            trees.play(t, label)
+            if not positions[t].legal_labels():
+                scores[t] = 0.0 if positions[t].black == (t % 2 == 0) else 1.0
+            elif positions[t].quiet >= 80 or trees.root(t)["proof"] == DRAW:
+                scores[t] = 0.5
+    assert sum(scores.values()) >= 0.95 * games
+
+
+def test_the_rollout_evaluator_judges_a_position_the_same_in_any_batch():
+    rng = np.random.default_rng(8)
+    boards = np.zeros((50, 34), np.int8)
+    for row, position in enumerate(random_state(rng) for _ in range(50)):
+        boards[row, :32], boards[row, 32], boards[row, 33] = position.board, position.jumper, position.quiet
+    judge = RolloutEvaluator(playouts=40, seed=1)
+    logits, values = judge.evaluate(boards)
+    assert logits.shape == (50, 128)
+    assert np.array_equal(values[20:], judge.evaluate(boards[20:])[1])
+    assert not np.array_equal(values, RolloutEvaluator(playouts=40, seed=2).evaluate(boards)[1])
+    lost = Position.from_fen("B:WK1,K2,K3,K4:B12")
+    row = np.array([[*lost.board, -1, 0]], np.int8)
+    assert judge.evaluate(row)[1][0] < -0.8
+
+
+def test_the_solver_proves_the_empty_board_a_draw():
+    searcher = Searcher(UniformEvaluator(), nodes=100_000, puct=Puct(c_init=4.0), game=TicTacToe())
+    searcher.set_root(0, (0, 0))
+    searcher.run(np.array([10_000_000], np.int32))
+    assert searcher.root(0)["proof"] == DRAW
+
+
+def test_more_playouts_beat_fewer():
+    many, few = Player(load_evaluator("rollout"), 500), Player(load_evaluator("rollout"), 50)
+    assert play_match(many, few, random_openings(6, 4, seed=0)).score > 0.7
+
+
+def test_an_engine_of_playouts_searches_by_visits_and_by_time():
+    engine = Engine.load("rollout", seed=1)
+    won = engine.search("B:WK32:BK23,K24,K18", sims=2000)
+    assert won.value > 0.5
+    assert won.sims == 2000 or won.proven == "win"
+    assert engine.search("B:W21-32:B1-12", seconds=0.2).sims > 1000

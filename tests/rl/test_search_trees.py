@@ -1,0 +1,351 @@
+"""The search on trees drawn by hand, each named after the rule it shows, and against a plain Python twin."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import slow_search
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slow_search import Twin, twin_search
+from tree_game import Leaf, draw
+
+from ckai.game import Position
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.checkers import Checkers, pack
+from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
+from ckai.rl.search.mcts import tree_of
+from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.selection import (
+    FORCED,
+    GUMBEL,
+    Puct,
+    considered_visits,
+    gumbel_choice,
+    improved_policy,
+    policy_target,
+)
+from ckai.rl.selfplay.recording import root_value
+
+PUCT = Puct(c_init=1.5)
+
+
+def search(root: Any, sims: int, puct: Puct = PUCT, leaves: int = 1, seed: int = 0) -> Searcher:
+    game, oracle, _ = draw(root)
+    searcher = Searcher(oracle, nodes=2000, leaves=leaves, puct=puct, game=game, seed=seed)
+    searcher.set_root(0, (0, 0))
+    searcher.run(np.array([sims], np.int32))
+    return searcher
+
+
+def edges(searcher: Searcher, node: int = 0) -> Any:
+    record = searcher.forest.nodes[0, node]
+    return searcher.forest.edges[0, record["first"] : record["first"] + record["count"]]
+
+
+def deep(value: float = 0.0) -> Any:
+    """A long line that the network judges as `value` for the side to move at its top, never ending."""
+    node = Leaf(guess=value)
+    for i in range(60):
+        node = Leaf(node, guess=value if i % 2 else -value)
+    return node
+
+
+def test_value_flips_when_the_turn_passes() -> None:
+    found = search(Leaf(Leaf(deep(), guess=0.5)), 2)
+    assert edges(found)["total"][0] == pytest.approx(-0.5)
+    assert found.root(0)["total"] == pytest.approx(-0.5)
+
+
+def test_value_keeps_its_sign_between_two_hops() -> None:
+    found = search(Leaf((Leaf(deep(), guess=0.5), False)), 2)
+    assert edges(found)["total"][0] == pytest.approx(0.5)
+
+
+def test_value_over_two_hops_and_a_turn() -> None:
+    found = search(Leaf((Leaf(Leaf(deep(), guess=0.25)), False)), 3)
+    assert edges(found)["total"][0] == pytest.approx(0.0 - 0.25)
+
+
+def test_no_move_loses_and_the_way_there_is_a_proven_win() -> None:
+    found = search(Leaf(deep(), Leaf(value=-1.0)), 50)
+    assert found.root(0)["proof"] == WIN
+    assert found.root(0)["plies"] == 1
+    assert found.best(0) == 1
+
+
+def test_a_win_by_the_same_side_between_hops_is_a_win() -> None:
+    found = search(Leaf((Leaf(Leaf(value=-1.0)), False)), 50)
+    assert found.root(0)["proof"] == WIN
+    assert found.root(0)["plies"] == 1  # two hops of one move
+
+
+def test_prefers_win_over_more_visits() -> None:
+    root = Leaf(deep(-0.9), Leaf(value=-1.0), prior=[0.99, 0.01])
+    found = search(root, 400)
+    assert edges(found)["visits"][0] > edges(found)["visits"][1]
+    assert found.best(0) == 1
+
+
+def test_a_proven_win_ends_the_search() -> None:
+    found = search(Leaf(Leaf(value=-1.0)), 1000)
+    assert found.root(0)["visits"] == 2
+
+
+def test_avoids_the_proven_loss() -> None:
+    root = Leaf(Leaf(Leaf(value=-1.0)), deep(0.9), prior=[0.9, 0.1])
+    found = search(root, 40)
+    assert edges(found)["proof"].tolist() == [LOSS, NONE]
+    assert found.best(0) == 1
+
+
+def test_all_lost_takes_the_longest_way() -> None:
+    short = Leaf(Leaf(value=-1.0))
+    long = Leaf(Leaf(Leaf(Leaf(value=-1.0))))
+    found = search(Leaf(short, long, prior=[0.9, 0.1]), 500)
+    assert found.root(0)["proof"] == LOSS
+    assert found.root(0)["plies"] == 4
+    assert found.best(0) == 1
+
+
+def test_two_wins_take_the_shorter() -> None:
+    long = Leaf(Leaf(Leaf(value=-1.0)))
+    found = search(Leaf(long, Leaf(value=-1.0), prior=[0.999, 0.001]), 60, Puct(c_init=0.01))
+    wins = [edge["plies"] for edge in edges(found) if edge["proof"] == WIN]
+    assert edges(found)["plies"][found.best(0)] == min(wins) == found.root(0)["plies"]
+
+
+def test_all_drawn_is_a_draw() -> None:
+    found = search(Leaf(Leaf(value=0.0), Leaf(Leaf(value=0.0))), 50)
+    assert found.root(0)["proof"] == DRAW
+    assert found.root(0)["total"] / found.root(0)["visits"] == pytest.approx(0.0)
+
+
+def test_a_draw_is_better_than_a_loss() -> None:
+    found = search(Leaf(Leaf(Leaf(value=-1.0)), Leaf(value=0.0), prior=[0.9, 0.1]), 100)
+    assert found.root(0)["proof"] == DRAW
+    assert found.best(0) == 1
+
+
+def test_equal_visits_go_to_the_higher_value_then_the_lower_label() -> None:
+    equal = search(Leaf(deep(), deep()), 3)
+    assert edges(equal)["visits"].tolist() == [1, 1]
+    assert equal.best(0) == 0
+    better = search(Leaf(deep(0.1), deep(-0.1)), 3)
+    assert edges(better)["visits"].tolist() == [1, 1]
+    assert better.best(0) == 1
+
+
+def test_a_batch_holds_each_leaf_once() -> None:
+    found = search(Leaf(deep(), deep(), deep(), deep()), 1 + 4, leaves=4)
+    assert edges(found)["visits"].tolist() == [1, 1, 1, 1]
+    assert (edges(found)["in_flight"] == 0).all()
+
+
+def test_with_virtual_loss_a_leaf_in_flight_has_lost() -> None:
+    # Both moves look alike. While the first is judged the second is better by its lost visit.
+    game, oracle, _ = draw(Leaf(Leaf(deep(), deep()), Leaf(deep(), deep()), prior=[0.9, 0.1]))
+    rule = Puct(c_init=0.1, virtual_loss=1.0)
+    found = Searcher(oracle, nodes=100, batches=2, puct=rule, game=game)
+    found.set_root(0, (0, 0))
+    found.run(np.array([2], np.int32))
+    found.step(np.array([50], np.int32))
+    found.step(np.array([50], np.int32))
+    assert edges(found)["in_flight"].tolist() == [1, 1]
+    found.land()
+    assert edges(found)["in_flight"].tolist() == [0, 0]
+
+
+def test_batches_in_flight_find_the_same_with_and_without_threads() -> None:
+    def tree(threads: bool) -> Any:
+        searcher = Searcher(UniformEvaluator(), nodes=3000, leaves=8, growth=4, batches=3, game=Checkers())
+        if not threads:
+            searcher._threads = None
+        searcher.set_root(0, pack(Position.start()))
+        searcher.run(np.array([2000], np.int32))
+        assert searcher.root(0)["visits"] == 2000
+        used = searcher.forest.info[0]
+        assert (searcher.forest.edges[0]["in_flight"] == 0).all()
+        return searcher.forest.nodes[0, : used["nodes"]], searcher.forest.edges[0, : used["edges"]]
+
+    for mine, others in zip(tree(True), tree(False), strict=True):
+        assert (mine == others).all()
+
+
+def test_noise_stays_at_the_root() -> None:
+    root = Leaf(Leaf(deep(), deep()), Leaf(deep(), deep()))
+    found = search(root, 40, Puct(c_init=1.5, noise_epsilon=0.5))
+    assert not np.allclose(edges(found)["prior"], 0.5)
+    assert edges(found)["prior"].sum() == pytest.approx(1.0)
+    for edge in edges(found):
+        assert np.allclose(edges(found, int(edge["child"]))["prior"], 0.5)
+
+
+def test_first_play_value_is_the_parents_less_the_reduction() -> None:
+    # With the prior all on the first edge, the second is tried only once its Q beats the first's.
+    root = Leaf(deep(0.5), deep(-1.0), guess=0.0, prior=[1.0, 0.0])
+    assert edges(search(root, 12, Puct(c_init=0.01)))["visits"][1] > 0
+    assert edges(search(root, 12, Puct(c_init=0.01, fpu_reduction=2.0)))["visits"][1] == 0
+
+
+def test_a_full_tree_stops_and_says_what_it_has() -> None:
+    game, oracle, _ = draw(Leaf(deep(), deep()))
+    found = Searcher(oracle, nodes=10, puct=PUCT, game=game)
+    found.set_root(0, (0, 0))
+    found.run(np.array([1000], np.int32))
+    assert found.root(0)["visits"] == 10
+
+
+def test_the_kept_subtree_is_the_same_tree() -> None:
+    root = Leaf(Leaf(deep(0.2), deep(-0.1), Leaf(deep(0.3), deep(0.1))), deep(0.3), guess=0.1)
+    found = search(root, 60)
+    before = found.forest.nodes[0].copy(), found.forest.edges[0].copy()
+    top = int(edges(found)["child"][0])
+
+    def shape(nodes: Any, links: Any, node: int) -> Any:
+        record = nodes[node]
+        mine = links[record["first"] : record["first"] + record["count"]]
+        return (
+            tuple(record["state"]), record["visits"], record["total"],
+            tuple(
+                (e["label"], e["prior"], e["visits"], e["total"], e["proof"],
+                 shape(nodes, links, e["child"]) if e["child"] >= 0 else None)
+                for e in mine
+            ),
+        )  # fmt: skip
+
+    expected = shape(*before, top)
+    found.play(0, 0)
+    assert shape(found.forest.nodes[0], found.forest.edges[0], 0) == expected
+    found.run(np.array([120], np.int32))  # and it can be searched on
+    assert found.root(0)["visits"] == 120
+
+
+# --- the plain Python twin --------------------------------------------------------------------------
+
+
+@st.composite
+def drawings(draw_: Any, depth: int = 4) -> Any:
+    """Random trees; guesses on a fine grid so that ties are ties in any arithmetic."""
+    width = draw_(st.integers(0 if depth < 4 else 1, 3)) if depth else 0
+    value = draw_(st.sampled_from([-1.0, 0.0, 1.0]))
+    guess = draw_(st.integers(-63, 63)) / 64
+    children = [(draw_(drawings(depth=depth - 1)), draw_(st.booleans())) for _ in range(width)]
+    prior = [draw_(st.integers(1, 97)) / 128 for _ in range(width)] or None
+    return Leaf(*children, value=value, guess=guess, prior=prior)
+
+
+def same(searcher: Searcher, number: int, twin: Twin) -> None:
+    record = searcher.forest.nodes[0, number]
+    assert (record["visits"], record["proof"], record["plies"]) == (twin.visits, twin.proof, twin.plies)
+    assert record["total"] == pytest.approx(twin.total)
+    for i, edge in enumerate(edges(searcher, number)):
+        visits, _, proof, plies = twin.edge(i)
+        assert (edge["visits"], edge["proof"], edge["plies"]) == (visits, proof, plies)
+        assert (edge["child"] >= 0) == (twin.children[i] is not None)
+        if edge["child"] >= 0:
+            same(searcher, int(edge["child"]), twin.children[i])
+
+
+@settings(max_examples=150, deadline=None)
+@given(drawings(), st.integers(1, 60))
+def test_fast_and_slow_search_agree(root: Any, sims: int) -> None:
+    found = search(root, sims, Puct(c_init=1.25))
+    same(found, 0, twin_search(root, sims, 1.25, lambda node: edges(found, node)))
+
+
+# --- other rules at the root ------------------------------------------------------------------------
+
+
+def target(searcher: Searcher) -> list[int]:
+    out = np.zeros(len(edges(searcher)), np.int64)
+    policy_target(tree_of(searcher.forest, 0), searcher.puct, out)
+    return out.tolist()
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawings(), st.integers(2, 80), st.sampled_from([0.5, 2.0, 8.0]))
+def test_forced_playouts_agree_with_the_slow_twin(root: Any, sims: int, k: float) -> None:
+    found = search(root, sims, Puct(c_init=0.5, root_rule=FORCED, forced_k=k))
+    pick = lambda top: slow_search.forced(top, 0.5, k)  # noqa: E731
+    twin = twin_search(root, sims, 0.5, lambda node: edges(found, node), pick)
+    same(found, 0, twin)
+    if twin.proof == NONE and any(twin.edge(i)[0] for i in range(len(twin.children))):
+        assert target(found) == slow_search.pruned(twin, 0.5, k)
+
+
+def test_forced_playouts_give_every_tried_edge_its_share_and_teach_none_of_it() -> None:
+    root = Leaf(deep(0.9), deep(-0.9), deep(-0.9), prior=[0.5, 0.25, 0.25])
+    plain = search(root, 50, Puct(c_init=1.0))
+    found = search(root, 50, Puct(c_init=1.0, root_rule=FORCED, forced_k=4.0))
+    assert edges(found)["visits"].min() > edges(plain)["visits"].min()
+    best = int(np.argmax(edges(found)["visits"]))
+    assert sum(target(found)) <= edges(found)["visits"].sum()
+    assert target(found)[best] == edges(found)["visits"][best]
+
+
+@pytest.mark.parametrize("considered", [1, 2, 3, 5, 8, 16])
+def test_the_plan_of_sequential_halving(considered: int) -> None:
+    for sims in (1, 2, 7, 16, 33, 64, 200):
+        plan = [considered_visits(i, considered, sims) for i in range(sims)]
+        assert plan == slow_search.halving_plan(considered, sims)
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawings(), st.integers(2, 60), st.sampled_from([2, 3, 16]))
+def test_gumbel_root_agrees_with_the_slow_twin(root: Any, sims: int, considered: int) -> None:
+    rule = Puct(
+        c_init=1.25, root_rule=GUMBEL, considered=considered, gumbel_noise=0.0, c_visit=8.0, c_scale=0.7
+    )
+    found = search(root, sims, rule)
+    pick = lambda top: slow_search.halving(top, sims - 1, considered, 8.0, 0.7)  # noqa: E731
+    twin = twin_search(root, sims, 1.25, lambda node: edges(found, node), pick)
+    same(found, 0, twin)
+    if twin.proof == NONE and len(twin.children):
+        scores = np.array(slow_search.gumbel_scores(twin, 8.0, 0.7))
+        scores[[twin.edge(i)[2] == LOSS for i in range(len(scores))]] = -np.inf
+        share = np.exp(scores - scores.max())
+        assert np.array(target(found)) / 65536 == pytest.approx(share / share.sum(), abs=2e-4)
+
+
+def test_gumbel_root_value_is_that_of_its_policy_not_of_the_weak_moves_it_tried() -> None:
+    weak, good = -0.8, 0.4
+    root = Leaf(deep(-good), deep(-weak), deep(-weak), deep(-weak), prior=[0.25] * 4, guess=good)
+    puct = Puct(root_rule=GUMBEL, considered=4, gumbel_noise=0.0, c_scale=0.5)
+    found = search(root, 5, puct)
+    tree = tree_of(found.forest, 0)
+    assert root_value(tree, PUCT) < 0.0
+    assert root_value(tree, puct) == pytest.approx(good, abs=1e-3)
+    even = edges(found)["total"] / edges(found)["visits"]
+    assert root_value(tree, puct._replace(c_scale=0.0)) == pytest.approx(even.mean(), abs=1e-6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(drawings(), st.integers(2, 60), st.integers(0, 2**32 - 1))
+def test_gumbel_without_temperature_plays_the_best_of_the_visited(root: Any, sims: int, seed: int) -> None:
+    puct = Puct(root_rule=GUMBEL, considered=4, c_scale=0.7)
+    found = search(root, sims, puct, seed=seed)
+    alive = [e for e in edges(found) if e["proof"] != LOSS]
+    if found.root(0)["proof"] != NONE or not alive:
+        return
+    tree = tree_of(found.forest, 0)
+    share = np.empty(len(edges(found)))
+    improved_policy(tree, puct, share)
+    most = max(e["visits"] for e in alive)
+    best = max(share[i] for i, e in enumerate(edges(found)) if e["visits"] == most and e["proof"] != LOSS)
+    chosen = gumbel_choice(tree, puct, 0.0) - found.forest.nodes[0, 0]["first"]
+    assert edges(found)[chosen]["visits"] == most
+    assert share[chosen] == pytest.approx(best)
+
+
+def test_gumbel_with_few_simulations_tries_the_likely_moves_once() -> None:
+    root = Leaf(deep(), deep(), deep(), deep(), prior=[0.1, 0.2, 0.3, 0.4])
+    found = search(root, 3, Puct(root_rule=GUMBEL, considered=2, gumbel_noise=0.0))
+    assert edges(found)["visits"].tolist() == [0, 0, 1, 1]
+
+
+def test_root_temperature_flattens_the_priors_of_the_root_alone() -> None:
+    root = Leaf(Leaf(deep(), deep(), prior=[0.9, 0.1]), deep(), prior=[0.8, 0.2])
+    found = search(root, 30, Puct(c_init=1.5, root_temperature=2.0))
+    assert edges(found)["prior"] == pytest.approx([2 / 3, 1 / 3], rel=1e-3)
+    assert edges(found, int(edges(found)["child"][0]))["prior"] == pytest.approx([0.9, 0.1], rel=1e-3)

@@ -1,0 +1,363 @@
+"""Self-play and matches: games by the rules, rows that say what happened, the same by seed."""
+
+import json
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.schema import SELFPLAY_SCHEMA
+from ckai.game import Position
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.checkers import pack
+from ckai.rl.matches.match import from_plain, play_match, random_openings, to_plain
+from ckai.rl.matches.players import Player
+from ckai.rl.search.searcher import Searcher
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.rows import headers_of_rows, to_table
+from ckai.rl.selfplay.snapshots import load_unfinished, save_unfinished
+from ckai.rl.selfplay.workers import play_games
+
+
+class Hashed(UniformEvaluator):
+    """Answers that depend on the position alone, like a network's."""
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits, values = super().evaluate(boards, out_logits, out_values)
+        mix = boards.astype(np.int64) @ np.arange(1, 35) ** 3
+        logits[:] = np.sin(mix[:, None] * np.arange(1, 129))
+        values[:] = np.sin(mix) * 0.5
+        return logits, values
+
+
+class Material(UniformEvaluator):
+    """The balance of men (1) and kings (3)."""
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits, values = super().evaluate(boards, out_logits, out_values)
+        values[:] = np.tanh(boards[:, :32].sum(axis=1) * 0.3)
+        return logits, values
+
+
+def play(n=12, seed=3, **settings):
+    games = []
+    config = SelfPlayConfig(**{"sims": 24, "in_flight": 8, "groups": 2, **settings})
+    play_games(Hashed(), config, range(n), seed=seed, on_game=games.append)
+    return sorted(games, key=lambda game: game.number)
+
+
+def as_plain(games):
+    return [(g.number, g.result, repr(g.rows.tolist()), g.counts.tolist()) for g in games]
+
+
+def test_every_game_is_legal_and_ends_as_the_rules_say():
+    for game in play(tables=0):
+        replayed = game.replay()
+        outcome = replayed.outcome()
+        assert (outcome.result if outcome else "*") == game.result_text
+        assert len(replayed.moves) == game.plies
+        # It did not go on after its end.
+        replayed.pop()
+        assert replayed.outcome() is None
+
+
+def test_each_number_is_played_once():
+    assert [game.number for game in play(13)] == list(range(13))
+
+
+def test_a_game_is_the_same_by_seed_in_one_thread_or_two():
+    assert as_plain(play()) == as_plain(play())
+    assert as_plain(play(groups=1, in_flight=1)) == as_plain(play(groups=3, in_flight=5))
+
+
+def test_another_seed_plays_other_games():
+    assert as_plain(play(seed=3)) != as_plain(play(seed=4))
+
+
+def test_rows_say_what_happened():
+    games = play()
+    table = to_table(games, 5)
+    table.validate(full=True)
+    assert table.schema.equals(SELFPLAY_SCHEMA)
+    rows = table.to_pylist()
+    keys = [(r["game"], r["ply"], r["hop"]) for r in rows]
+    assert keys == sorted(set(keys))
+    at = 0
+    for game in games:
+        position = Position.start()
+        winner = {1: True, -1: False}.get(game.result)
+        for _ in range(len(game.rows)):
+            row = rows[at]
+            at += 1
+            assert row["black"] == position.black
+            assert row["board"] == position.board.tolist()
+            assert row["jumper"] == position.jumper
+            assert row["quiet"] == position.quiet
+            legal = np.unpackbits(np.frombuffer(row["legal"], np.uint8), bitorder="little")
+            assert np.flatnonzero(legal).tolist() == position.legal_labels()
+            assert [v["label"] for v in row["visits"]] == position.legal_labels()
+            assert sum(v["count"] for v in row["visits"]) >= 1
+            assert -1 <= row["q"] <= 1
+            assert row["generation"] == 5
+            assert row["z"] == (0 if winner is None else 1 if winner == position.black else -1)
+            position = position.push_label(row["label"])
+    assert at == len(rows)
+
+
+def test_an_unfinished_game_has_no_result():
+    table = to_table(play(4, max_plies=6), 1)
+    assert table["z"].null_count == table.num_rows
+    headers = headers_of_rows(table, "test")
+    assert headers["result"].to_pylist() == ["*"] * 4
+    assert headers["plies"].to_pylist() == [6] * 4
+
+
+def test_headers_tell_the_results():
+    games = play()
+    headers = headers_of_rows(to_table(games, 1), "test")
+    assert headers["result"].to_pylist() == [game.result_text for game in games]
+    assert headers["plies"].to_pylist() == [game.plies for game in games]
+
+
+def test_games_can_start_elsewhere():
+    start = Position.from_fen("W:WK18,K15:BK4")
+    games = []
+    config = SelfPlayConfig(sims=50, in_flight=2, groups=1, noise_epsilon=0, temperature=0, tables=0)
+    play_games(UniformEvaluator(), config, range(2), seed=0, on_game=games.append, starts=lambda _: start)
+    assert all(game.replay().positions[0] == start for game in games)
+    # White is the first player here and wins by force; Black's score is -1 all the same.
+    assert {game.result_text for game in games} == {"0-1"}
+    assert set(to_table(games, 1)["z"].to_pylist()) == {1, -1}
+    for row in to_table(games, 1).to_pylist():
+        assert row["z"] == (-1 if row["black"] else 1)
+
+
+def test_an_error_in_the_evaluator_ends_the_run():
+    class Broken(UniformEvaluator):
+        def evaluate(self, boards, out_logits=None, out_values=None):
+            raise RuntimeError("no more")
+
+    with pytest.raises(RuntimeError, match="no more"):
+        play_games(Broken(), SelfPlayConfig(in_flight=4), range(4), seed=0, on_game=lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("sims", 0), ("noise_alpha", 0), ("noise_epsilon", 1.5), ("in_flight", 0), ("repetition_limit", 1)],
+)
+def test_settings_out_of_range_are_refused(name, value):
+    with pytest.raises(ValueError, match=name):
+        SelfPlayConfig(**{name: value})
+
+
+def test_openings_are_different_and_playable():
+    openings = random_openings(100, 3, seed=1)
+    assert len({p.key for p in openings}) == 100
+    assert all(p.legal_moves() for p in openings)
+    assert random_openings(100, 3, seed=1) == openings
+
+
+def test_more_openings_than_there_are_repeat():
+    assert len(random_openings(20, 1, seed=1)) == 20
+
+
+def test_a_match_plays_both_colours_of_every_opening():
+    openings = random_openings(5, 3, seed=1)
+    result = play_match(Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings)
+    assert [(g.pair, g.a_black) for g in result.games] == [(i, c) for i in range(5) for c in (True, False)]
+    for game in result.games:
+        assert game.game.positions[0] == openings[game.pair]
+        assert game.outcome == game.game.outcome()
+    assert result.wins + result.draws + result.losses == 10
+
+
+def test_a_match_against_oneself_is_even():
+    result = play_match(Player(Hashed(), 12), Player(Hashed(), 12), random_openings(6, 3, seed=2))
+    assert result.score == 0.5
+
+
+def test_a_match_is_the_same_in_one_thread_or_two():
+    openings = random_openings(6, 3, seed=2)
+    one = play_match(Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings, threads=1)
+    two = play_match(Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings, threads=3)
+    assert [[str(m) for m in g.game.moves] for g in one.games] == [
+        [str(m) for m in g.game.moves] for g in two.games
+    ]
+
+
+def test_more_simulations_win_matches():
+    # A search of 100 visits against one of 2, both counting material.
+    openings = random_openings(6, 3, seed=5)
+    score = 0.0
+    for opening in openings:
+        for strong_black in (True, False):
+            sides = {strong_black: 100, not strong_black: 2}
+            searcher = {black: Searcher(Material(), nodes=300) for black in sides}
+            position, plies = opening, 0
+            while position.legal_labels() and position.quiet < 80 and plies < 300:
+                mine = searcher[position.black]
+                mine.set_root(0, pack(position))
+                mine.run(np.array([sides[position.black]], np.int32))
+                position = position.push_label(mine.best(0))
+                plies += 1
+            if position.legal_labels():
+                score += 0.5
+            else:
+                score += position.black != strong_black
+    assert score >= 10
+
+
+def test_arrow_table_of_one_game():
+    assert isinstance(to_table(play(1), 0), pa.Table)
+
+
+class StopAfter:
+    """Collects games and snapshots, and stops the run after some batches."""
+
+    def __init__(self, batches):
+        self.event, self.left, self.snapshots = threading.Event(), batches, {}
+
+    def evaluator(self):
+        outer = self
+
+        class Counting(Hashed):
+            def evaluate(self, *arguments):
+                outer.left -= 1
+                if outer.left <= 0:
+                    outer.event.set()
+                return super().evaluate(*arguments)
+
+        return Counting()
+
+
+def as_plain_left(games):
+    return {g.number: (g.rng, repr(g.rows.tolist()), repr(g.counts.tolist())) for g in games}
+
+
+@pytest.mark.parametrize("batches", [5, 60, 300])
+def test_games_under_way_go_on_where_they_were(tmp_path, batches):
+    config = SelfPlayConfig(sims=24, in_flight=8, groups=2, tables=0)
+    stopping, games = StopAfter(batches), []
+    play_games(
+        stopping.evaluator(), config, range(12), seed=3, on_game=games.append, stop=stopping.event,
+        on_snapshot=stopping.snapshots.__setitem__,
+    )  # fmt: skip
+    left = [game for group in stopping.snapshots.values() for game in group]
+    assert not {g.number for g in games} & {g.number for g in left}
+    save_unfinished(tmp_path / "left.npz", left)
+    found, damaged = load_unfinished([tmp_path / "left.npz"])
+    assert damaged == []
+    assert as_plain_left(found.values()) == as_plain_left(left)
+    rest = [n for n in range(12) if n not in {g.number for g in games}]
+    play_games(Hashed(), config, rest, seed=3, on_game=games.append, unfinished=found)
+    assert sorted(g.number for g in games) == list(range(12))
+    for game in games:
+        if game.number in found:
+            n = len(found[game.number].rows)
+            assert repr(game.rows[:n].tolist()) == repr(found[game.number].rows.tolist())
+        replayed = game.replay()
+        outcome = replayed.outcome()
+        assert (outcome.result if outcome else "*") == game.result_text
+    to_table(games, 1).validate(full=True)
+
+
+def test_a_damaged_snapshot_is_said(tmp_path):
+    (tmp_path / "left.npz").write_bytes(b"PK half")
+    found, damaged = load_unfinished([tmp_path / "left.npz"])
+    assert found == {}
+    assert "left.npz" in damaged[0]
+
+
+@pytest.mark.parametrize("rule", ["puct", "forced", "gumbel"])
+def test_games_by_every_root_rule(rule):
+    games = play(6, root_rule=rule, sims=32, considered=4)
+    assert as_plain(games) == as_plain(play(6, root_rule=rule, sims=32, considered=4, groups=1))
+    for game in games:
+        game.replay()
+    table = to_table(games, 1)
+    for row in table.to_pylist():
+        assert sum(v["count"] for v in row["visits"]) > 0
+    if rule == "gumbel":
+        sums = [sum(v["count"] for v in row["visits"]) for row in table.to_pylist() if abs(row["q"]) < 1]
+        assert all(abs(total - 65536) < 64 or total < 100 for total in sums)
+
+
+@pytest.mark.parametrize(
+    ("usual", "settings"),
+    [
+        ({}, {"sims": 12}),
+        ({"full_share": 0.5}, {"full_share": 0.2}),
+        ({"full_share": 0.5}, {"fast_sims": 5}),
+        ({}, {"leaves": 4}),
+        ({}, {"root_rule": "forced"}),
+        ({"root_rule": "gumbel"}, {"considered": 3}),
+        ({"root_rule": "gumbel"}, {"gumbel_scale": 0.01}),
+        ({"root_rule": "gumbel"}, {"temperature_plies": 0}),
+        ({}, {"root_policy_temperature": 2.0}),
+        ({}, {"c_puct": 1.0}),
+        ({}, {"fpu_reduction": 0.5}),
+        ({}, {"noise_alpha": 0.1}),
+        ({}, {"noise_epsilon": 0.0}),
+        ({}, {"temperature": 0.5}),
+        ({}, {"temperature_plies": 0}),
+        ({}, {"temperature_halflife": 1.0}),
+        ({}, {"forced_sims": 10}),
+        ({}, {"max_plies": 20}),
+        ({}, {"resign": 0.2}),
+        ({"resign": 0.2}, {"resign_played_out": 1.0}),
+        ({}, {"quiet_limit": 8}),
+        ({"temperature": 0.0, "tables": 0}, {"repetition_limit": 2}),
+        ({}, {"tables": 0}),
+        ({}, {"at_tables": "play"}),
+        ({"at_tables": "play", "quiet_limit": 8}, {"at_tables": "label"}),
+    ],
+    ids=str,
+)
+def test_every_setting_of_play_changes_the_games(usual, settings):
+    assert not to_table(play(**usual), 1).equals(to_table(play(**usual | settings), 1))
+
+
+def test_gumbel_that_trusts_no_value_learns_the_priors():
+    shares = {}
+    for scale in (0.0, 1.0):
+        rows = to_table(play(4, root_rule="gumbel", sims=16, gumbel_scale=scale), 1)
+        shares[scale] = np.mean([surprise > 0.01 for surprise in rows["surprise"].to_pylist()])
+    assert shares[0.0] < 0.05  # proofs are learned all the same
+    assert shares[1.0] > 0.5
+
+
+def test_playout_cap_randomisation_teaches_only_full_searches():
+    games = play(8, full_share=0.3, fast_sims=4, sims=32)
+    rows = np.concatenate([g.rows for g in games])
+    assert 0.15 < rows["full"].mean() < 0.45
+    for row in to_table(games, 1).to_pylist():
+        assert len(row["visits"]) >= 1
+    for game in games:
+        for row in game.rows:
+            counts = game.counts["visits"][row["first"] : row["first"] + row["count"]]
+            assert (counts.sum() > 0) == bool(row["full"])
+
+
+def test_rows_of_fast_searches_have_no_policy_to_learn(tmp_path):
+    pq.write_table(to_table(play(8, full_share=0.3, fast_sims=4), 1), tmp_path / "rows.parquet")
+    data = RowsDataModule([tmp_path / "rows.parquet"], heldout=0.0, batch_size=100_000)
+    (batch,) = data.batches("all")
+    sums = batch["policy"].sum(1)
+    assert set(sums.round(decimals=3).tolist()) == {0.0, 1.0}
+    assert 0.15 < sums.mean() < 0.45
+
+
+def test_a_match_goes_on_with_the_games_done_before():
+    openings = random_openings(5, 3, seed=1)
+    whole = play_match(Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings)
+    done = from_plain(json.loads(json.dumps(to_plain(whole.games[1:6]))), openings)
+    told = []
+    again = play_match(
+        Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings, done=done, on_game=told.append
+    )
+    assert to_plain(again.games) == to_plain(whole.games)
+    assert [g.score for g in again.games] == [g.score for g in whole.games]
+    assert len(told) == 5

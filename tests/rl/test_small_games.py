@@ -1,0 +1,287 @@
+"""Tic-tac-toe and Connect-4 through the whole loop: positions, rows, networks, runs, matches, commands."""
+
+import json
+import re
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from ckai.cli.shared.networks import GAMES
+from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.reader import RowFile
+from ckai.datasets.schema import DatasetError
+from ckai.game import MoveError
+from ckai.models.checkpoint import CheckpointError, load_network, save_checkpoint
+from ckai.models.inference.choose import judged, make_evaluator, sample_positions
+from ckai.models.registry import build, names
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.grid import solve
+from ckai.rl.games.registry import KINDS, kind_of
+from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.folder import RunError
+from ckai.rl.loop.run import Run
+from ckai.rl.matches.match import from_plain, play_match, to_plain
+from ckai.rl.matches.openings import draw_openings, openings_of
+from ckai.rl.matches.players import PerfectPlayer, Player, RandomPlayer
+from ckai.rl.matches.specs import ContestantError, game_of, load_contestant
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.starts import StartConfig
+from ckai.rl.selfplay.workers import play_games
+
+STONES = ["tictactoe", "connect4"]
+LINES = {(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)}
+
+
+def small(game, **settings):
+    config = {
+        "games": 6,
+        "selfplay": SelfPlayConfig(sims=8, in_flight=4, groups=2, max_plies=60, tables=0),
+        "learn": LearnConfig(epochs=1, batch_size=32),
+        "gate": GateConfig(games=4, sims=4, rule="none"),
+    }
+    return RunConfig(game=game, **{**config, **settings})
+
+
+def network(game, name="mlp"):
+    sizes = {"mlp": {"hidden": 16}, "senet": {"channels": 4, "blocks": 1}, "resnet": {"channels": 4}}
+    return build(name, {"encoding": game, **sizes.get(name, {"hidden": 16, "channels": 4})})
+
+
+@pytest.mark.parametrize("game", STONES)
+def test_encodings_and_rules_agree_on_their_sizes(game):
+    encode, rules = network(game).encode, kind_of(game).bare
+    assert (encode.GAME, encode.MOVES, encode.position_bytes) == (game, rules.LABELS, rules.BYTES)
+
+
+@pytest.mark.parametrize("game", STONES)
+@pytest.mark.parametrize("name", names())
+def test_every_architecture_judges_stones(game, name):
+    net = network(game, name).eval()
+    boards = sample_positions(20, encoding=net.encode)
+    logits, values = make_evaluator(net, "torch").evaluate(boards)
+    assert logits.shape == (20, net.encode.MOVES)
+    assert values.shape == (20,)
+    assert np.abs(values).max() <= 1
+
+
+def test_backends_agree_on_stones():
+    net = network("connect4", "cnn3x3").eval()
+    boards = sample_positions(100, encoding=net.encode)
+    wanted = judged(make_evaluator(net, "torch"), boards)
+    for backend in ("openvino", "onnx"):
+        pytest.importorskip({"openvino": "openvino", "onnx": "onnxruntime"}[backend])
+        found = judged(make_evaluator(net, backend), boards)
+        for a, b in zip(wanted, found, strict=True):
+            assert np.abs(a - b).max() < 1e-4
+
+
+def test_planes_of_stones_turn_with_the_side_to_move():
+    kind = kind_of("connect4")
+    position = kind.position()
+    for column in ("4", "4", "1"):
+        position = position.push(position.find_move(column))
+    table = np.zeros((6, 7), int)
+    table[0, 3], table[1, 3], table[0, 0] = 1, -1, 1  # Black's stones 1
+    encode = network("connect4").encode
+    from ckai.rl.selfplay.rows import _fill
+
+    encoded, legal = np.zeros((1, 44), np.int8), np.zeros((1, 16), np.uint8)
+    _fill(kind.bare, np.array([position.state], np.int64), encoded, legal)
+    planes = encode(torch.from_numpy(encoded[:, :42]), None, None, torch.float32)[0]
+    assert torch.equal(planes[0], torch.from_numpy(table == -1).float())  # White is to move
+    assert torch.equal(planes[1], torch.from_numpy(table == 1).float())
+    assert planes[2].min() == 1
+    assert encoded[0, 42:].tolist() == [-1, 0]
+    assert np.unpackbits(legal, bitorder="little").nonzero()[0].tolist() == list(range(7))
+
+
+def test_openings_of_stones_are_all_positions_after_three_plies():
+    # 9 * 8 * 7 ways; the first player's two stones come in two orders.
+    assert len(openings_of(kind_of("tictactoe"))) == 9 * 8 * 7 // 2
+    connect4 = openings_of(kind_of("connect4"))
+    assert len({position.key for position in connect4}) == len(connect4) == 238
+    assert len(draw_openings(20, 1, kind_of("connect4"))) == 20
+
+
+def test_tic_tac_toe_is_a_draw_and_its_mistakes_are_known():
+    first = kind_of("tictactoe").position()
+    assert solve(first) == 0
+    corner = first.push(first.find_move("1"))
+    assert [solve(corner.push(move)) == 0 for move in corner.legal_moves()] == [
+        str(move) == "5" for move in corner.legal_moves()
+    ]
+    with pytest.raises(MoveError, match="expected a move of 2, 3"):
+        corner.find_move("1")
+
+
+def walk(choose, position, black, lost):
+    """Every game of a player against every possible play of the other; `lost` collects the defeats."""
+    outcome = position.outcome()
+    if outcome is not None:
+        if outcome.winner == ("white" if black else "black"):
+            lost.append(position)
+    elif position.black == black:
+        walk(choose, position.push(choose(position)), black, lost)
+    else:
+        for move in position.legal_moves():
+            walk(choose, position.push(move), black, lost)
+
+
+def test_perfect_play_loses_to_nobody_and_wins_what_can_be_won():
+    side = PerfectPlayer(kind_of("tictactoe")).sit(1)
+    rng = np.random.default_rng(0)
+
+    def choose(position):
+        game = kind_of("tictactoe").game(position)
+        move = side.choose(game, rng)
+        assert solve(position) == -solve(position.push(move))
+        return move
+
+    for black in (True, False):
+        lost = []
+        walk(choose, kind_of("tictactoe").position(), black, lost)
+        assert not lost
+
+
+@pytest.mark.parametrize("game", STONES)
+def test_games_of_self_play_are_games_of_the_rules(game):
+    kind, games = kind_of(game), []
+    config = SelfPlayConfig(sims=12, in_flight=4, groups=2, tables=0)
+    play_games(UniformEvaluator(), config, range(10), seed=5, on_game=games.append, kind=kind)
+    assert sorted(g.number for g in games) == list(range(10))
+    for each in games:
+        replayed = each.replay()
+        outcome = replayed.outcome()
+        assert outcome is not None
+        assert outcome.result == each.result_text
+        assert len(replayed.moves) == each.plies == len(each.rows)
+        assert [move.label for move in replayed.moves] == each.rows["label"].tolist()
+
+
+def test_a_line_of_tic_tac_toe_ends_the_game():
+    games = []
+    config = SelfPlayConfig(sims=4, in_flight=8, groups=1, tables=0, temperature_plies=20)
+    play_games(UniformEvaluator(), config, range(40), seed=1, on_game=games.append, kind=kind_of("tictactoe"))
+    for each in games:
+        labels = each.rows["label"].tolist()
+        black, white = set(labels[::2]), set(labels[1::2])
+        lines = [any(set(line) <= stones for line in LINES) for stones in (black, white)]
+        assert {(True, False): 1, (False, True): -1, (False, False): 0}[tuple(lines)] == each.result
+        assert len(labels) == 9 or any(lines)
+
+
+@pytest.mark.parametrize("game", STONES)
+def test_a_run_learns_and_goes_on(tmp_path, game):
+    folder = tmp_path / "run"
+    run = Run.create(folder, network(game), small(game, start=StartConfig(balanced=0.5)))
+    run.go(1, lambda _: None)
+    run = Run.open(folder)
+    assert run.config.game == game
+    run.go(2, lambda _: None)
+    rows = pq.read_table(run.path(2, "rows.parquet"))
+    assert rows.schema.field("board").type.list_size == network(game).encode.board_size
+    data = RowsDataModule([run.path(2, "rows.parquet")], heldout=0.0, positions="average", game=game)
+    batch = next(data.epoch(0))
+    assert batch["policy"].sum(1).sub(1).abs().max() < 1e-5
+    assert not batch["policy"][:, kind_of(game).bare.LABELS :].any()
+    assert run.path(2, "games.pdn").read_text().count("[Event ") == 6
+    assert run.history()[1]["match"]["games"] == 4
+    assert game == load_network(folder / "best.ckpt", game).encode.GAME
+
+
+def test_what_is_of_another_game_is_refused(tmp_path):
+    run = Run.create(tmp_path / "run", network("tictactoe"), small("tictactoe"))
+    run.go(1, lambda _: None)
+    with pytest.raises(DatasetError, match="expected rows of checkers, found rows of tictactoe"):
+        RowFile(run.path(1, "rows.parquet"))
+    with pytest.raises(CheckpointError, match="expected a network for checkers, found one for tictactoe"):
+        load_network(run.network)
+    with pytest.raises(RunError, match="expected a network for connect4, found one for tictactoe"):
+        Run.create(tmp_path / "other", network("tictactoe"), small("connect4"))
+    with pytest.raises(ValueError, match="no endgame tables"):
+        RunConfig(game="connect4")
+    with pytest.raises(ValueError, match="one of the games"):
+        kind_of("chess")
+    for name in ("alphabeta@3", "hub:program"):
+        with pytest.raises(ContestantError, match="expected a game of checkers"):
+            load_contestant(name, kind=kind_of("connect4"))
+    with pytest.raises(ContestantError, match="expected a game of tictactoe"):
+        load_contestant("perfect", kind=kind_of("connect4"))
+
+
+def test_matches_of_stones_are_fair_and_can_be_written_down():
+    kind = kind_of("tictactoe")
+    openings = draw_openings(10, 0, kind)
+    perfect = PerfectPlayer(kind)
+    result = play_match(perfect, RandomPlayer(kind), openings, kind=kind, threads=2)
+    assert len(result.games) == 20
+    for game in result.games:
+        # Perfect play keeps the opening's value for its side, or more.
+        first = game.game.positions[0]
+        value = solve(first) if first.black == game.a_black else -solve(first)
+        assert 2 * game.score - 1 >= value
+    again = from_plain(json.loads(json.dumps(to_plain(result.games))), openings, kind)
+    assert [g.score for g in again] == [g.score for g in result.games]
+
+
+def test_a_search_of_connect4_beats_chance():
+    kind = kind_of("connect4")
+    searcher = load_contestant("rollout@60", kind=kind)
+    assert isinstance(searcher, Player)
+    result = play_match(searcher, RandomPlayer(kind), draw_openings(6, 0, kind), kind=kind)
+    assert result.score > 0.8
+
+
+def test_the_game_of_players_is_that_of_their_network(tmp_path):
+    path = tmp_path / "net.ckpt"
+    save_checkpoint(path, network("connect4"))
+    assert game_of(["rollout@10", f"{path}@5"]) == "connect4"
+    assert game_of(["rollout@10", "random"]) is None
+    assert set(KINDS) == {"checkers", "tictactoe", "connect4"} == set(GAMES)
+
+
+def test_the_commands_play_small_games(tmp_path, ckai):
+    run, pdn, plot = tmp_path / "run", tmp_path / "games.pdn", tmp_path / "ladder.png"
+    settings = "--model mlp --set hidden=16 --generations 1 --games 8 --sims 8 --gate-games 2 --groups 1"
+    begin = ["selfplay", "--game", "tictactoe", "--init", "none", "--run", run, *settings.split()]
+    _, out, _ = ckai(*begin, "--evaluator", "torch", "--json")
+    assert json.loads(out)["generations"] == 1
+    match = ["match", f"{run}@policy", "perfect", "--games", "8", "--openings", "start", "--pdn", pdn]
+    _, out, _ = ckai(*match, "--json")
+    assert json.loads(out)["games"] == 8
+    assert len(re.findall(r"^1\. \d \d", pdn.read_text(), re.M)) == 8
+    ladder = ["ladder", f"{run}@8", "--first", "5", "--last", "10", "--games", "4", "-o", plot]
+    _, out, _ = ckai(*ladder, "--json")
+    assert set(json.loads(out)["players"][0]["rungs"]) == {"5", "10"}
+    code, _, err = ckai("selfplay", "--init", run / "best.ckpt", "--game", "connect4")
+    assert code == 1
+    assert "expected a network for connect4, found one for tictactoe" in err
+    new = ["--init", "none", "--model", "mlp", "--set", "encoding=planes"]
+    code, _, err = ckai("selfplay", "--game", "connect4", *new)
+    assert (code, err) == (
+        1,
+        "ckai: error: the new network: expected a network for connect4, found one for checkers\n",
+    )
+
+
+@pytest.mark.slow
+def test_tic_tac_toe_is_learned_perfectly_from_nothing(tmp_path):
+    """Some minutes on two cores; the bare policy then loses to no play at all."""
+    torch.manual_seed(0)
+    config = RunConfig.usual("tictactoe")
+    run = Run.create(tmp_path / "run", build("mlp", {"encoding": "tictactoe", "hidden": 128}), config)
+    run.go(15, lambda _: None)
+    kind = kind_of("tictactoe")
+    player = load_contestant(f"{run.folder}@policy", kind=kind)
+    lost = []
+    for black in (True, False):
+        side = player.sit(1)
+
+        def choose(position, side=side):
+            side.start(0, position, 1)
+            return position.move_of(side.labels([0]))
+
+        walk(choose, kind.position(), black, lost)
+    assert not lost

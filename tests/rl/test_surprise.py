@@ -1,0 +1,130 @@
+"""How much a search surprised the network: measured, kept in the rows, and used to deal out an epoch."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ckai.datasets.data_module import RowsDataModule, _deal
+from ckai.datasets.merge import merge_positions
+from ckai.datasets.reader import RowFile
+from ckai.rl.loop.config import LearnConfig
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.rows import to_table
+from ckai.rl.selfplay.workers import play_games
+
+rng = np.random.default_rng(5)
+SCORES = rng.normal(size=128).astype(np.float32)
+
+
+class Fixed:
+    """The same scores for every position."""
+
+    name = "fixed"
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits = np.empty((len(boards), 128), np.float32) if out_logits is None else out_logits
+        values = np.empty(len(boards), np.float32) if out_values is None else out_values
+        logits[:], values[:] = SCORES, boards[:, :32].sum(1) / 40
+        return logits, values
+
+    def close(self):
+        pass
+
+
+def play(**settings):
+    games = []
+    config = SelfPlayConfig(sims=24, in_flight=4, groups=1, tables=0, max_plies=60, **settings)
+    play_games(Fixed(), config, range(4), seed=9, on_game=games.append)
+    return games
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"noise_epsilon": 0.0},
+        {"noise_epsilon": 0.9, "noise_alpha": 0.3},
+        {"root_rule": "gumbel", "gumbel_scale": 1.0},
+        {"full_share": 0.5},
+    ],
+)
+def test_it_is_the_divergence_of_the_target_from_the_network(settings):
+    seen = 0
+    for game in play(**settings):
+        for row in game.rows:
+            counts = game.counts[row["first"] : row["first"] + row["count"]]
+            total = counts["visits"].sum()
+            if not total:
+                assert row["surprise"] == 0
+                continue
+            prior = np.exp(SCORES[counts["label"]].astype(float))
+            prior /= prior.sum()
+            share = counts["visits"] / total
+            there = share > 0
+            wanted = np.sum(share[there] * np.log(share[there] / prior[there]))
+            assert row["surprise"] == pytest.approx(wanted, abs=2e-3)
+            seen += row["surprise"] > 0.01
+    assert seen > 20
+
+
+def test_rows_keep_it_and_rows_of_before_do_without(tmp_path):
+    table = to_table(play(), 1)
+    pq.write_table(table, tmp_path / "new.parquet")
+    pq.write_table(table.drop_columns(["surprise"]), tmp_path / "old.parquet")
+    new, old = RowFile(tmp_path / "new.parquet").read(0), RowFile(tmp_path / "old.parquet").read(0)
+    assert new.surprise.tolist() == table["surprise"].to_pylist()
+    assert old.surprise is None
+    both = RowsDataModule(
+        [tmp_path / "new.parquet", tmp_path / "old.parquet"], heldout=0.0, surprise=0.5, batch_size=16
+    )
+    assert sum(len(batch["label"]) for batch in both.epoch(0)) == 2 * table.num_rows
+    merged = merge_positions(new, "average")
+    first = np.flatnonzero((new.board == new.board[0]).all(1) & (new.jumper == new.jumper[0]))
+    assert merged.surprise[0] == pytest.approx(new.surprise[first].mean(), abs=1e-6)
+
+
+def test_an_unknown_surprise_is_none(tmp_path):
+    table = to_table(play(), 1)
+    nulls = pa.nulls(table.num_rows, pa.float32())
+    at = table.schema.get_field_index("surprise")
+    pq.write_table(table.set_column(at, table.schema.field(at), nulls), tmp_path / "nulls.parquet")
+    rows = RowFile(tmp_path / "nulls.parquet").read(0)
+    assert not rows.surprise.any()
+    assert _deal(rows, 0.5, np.random.default_rng(0)).tolist() == list(range(len(rows)))
+
+
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_surprising_rows_come_up_more_often(tmp_path, share):
+    pq.write_table(to_table(play(), 1), tmp_path / "rows.parquet")
+    rows = RowFile(tmp_path / "rows.parquet").read(0)
+    counts = np.zeros(len(rows))
+    for seed in range(200):
+        dealt = _deal(rows, share, np.random.default_rng(seed))
+        assert len(dealt) == len(rows)
+        counts += np.bincount(dealt, minlength=len(rows))
+    wanted = 1 - share + share * rows.surprise / rows.surprise.mean()
+    assert np.abs(counts / 200 - wanted).max() < 0.12
+
+
+@pytest.mark.parametrize("memory_mb", [0, 64])
+def test_epochs_are_as_long_as_before_and_follow_from_the_seed(tmp_path, memory_mb):
+    pq.write_table(to_table(play(), 1), tmp_path / "rows.parquet", row_group_size=50)
+
+    def labels():
+        data = RowsDataModule(
+            [tmp_path / "rows.parquet"], heldout=0.0, surprise=0.5, batch_size=16, memory_mb=memory_mb
+        )
+        batches = [batch["label"].tolist() for batch in data.epoch(3)]
+        assert len(batches) == data.steps_per_epoch
+        return batches
+
+    assert labels() == labels()
+
+
+def test_a_share_out_of_range_is_named(tmp_path):
+    with pytest.raises(ValueError, match="expected surprise in"):
+        LearnConfig(surprise=1.5)
+    pq.write_table(to_table(play(), 1), tmp_path / "rows.parquet")
+    with pytest.raises(ValueError, match="expected surprise in"):
+        RowsDataModule([tmp_path / "rows.parquet"], surprise=-1)

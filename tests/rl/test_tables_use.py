@@ -1,0 +1,252 @@
+"""Endgame tables at work: in the search, in self-play, in matches and in what is played."""
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ckai.datasets.tables import DRAW, LOSS, SHIPPED, WIN, Tables, build_tables, table_path
+from ckai.datasets.tables.solve import DRAWN
+from ckai.game import Game, Position
+from ckai.rl import Engine
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.checkers import Checkers, pack, unpack
+from ckai.rl.games.contract import DRAW as PROVEN_DRAW
+from ckai.rl.games.contract import LOSS as PROVEN_LOSS
+from ckai.rl.games.contract import NONE
+from ckai.rl.games.contract import WIN as PROVEN_WIN
+from ckai.rl.search.mcts import tree_of, without_search
+from ckai.rl.search.searcher import Searcher
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.pdn import ADJUDICATED, finished_pdn
+from ckai.rl.selfplay.rows import to_table
+from ckai.rl.selfplay.workers import play_games
+
+PROOFS = {PROVEN_WIN: WIN, PROVEN_LOSS: LOSS, PROVEN_DRAW: DRAW}
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return Tables.open(SHIPPED)
+
+
+def placements(rng, number, sizes=((1, 1), (2, 1), (1, 2))):
+    """Random positions of few pieces with a legal move."""
+    found = []
+    while len(found) < number:
+        mine, theirs = rng.choice(sizes)
+        squares = [1 << square for square in rng.sample(range(32), mine + theirs)]
+        own, opp = sum(squares[:mine]), sum(squares[mine:])
+        kings = sum(square for square in squares if rng.random() < 0.6)
+        # No men on the rows where they would be kings.
+        kings |= own & 0xF0000000 | opp & 0xF
+        position = Position(own, opp, kings, True, -1, 0)
+        if position.legal_moves():
+            found.append(position)
+    return found
+
+
+def prove(tables, position, limit=80):
+    """What the search is told of a position that is not the root."""
+    game = Checkers(quiet_limit=limit).knowing(tables)
+    searcher = Searcher(UniformEvaluator(), game=game)
+    searcher.set_root(0, pack(Position.start()))
+    count = len(position.legal_labels())
+    _, proof, plies = without_search(game, tree_of(searcher.forest, 0), pack(position), 0, count)
+    return int(proof), int(plies)
+
+
+def test_the_shipped_tables_are_those_that_are_built(tables, tmp_path):
+    path = table_path(SHIPPED, tmp_path)
+    header = build_tables(SHIPPED, path)
+    built = Tables.open(SHIPPED, folder=tmp_path)
+    assert header["counts"] == tables.header["counts"]
+    assert np.array_equal(built.values, tables.values)
+    assert path.stat().st_size < 300_000
+
+
+def test_the_search_proves_what_the_tables_know(tables):
+    engine = Engine(UniformEvaluator(), tables=tables)
+    for position in placements(random.Random(1), 300):
+        told, found = tables.probe(position), engine.search(position, sims=50)
+        assert (found.proven, found.plies) == (told.value, told.plies)
+        assert found.move in [str(move) for move in tables.best_moves(position)]
+        assert found.value == {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}[told.value]
+        if told.plies is not None:
+            assert len(found.pv) == min(told.plies, 40)
+
+
+def test_a_capture_under_way_is_known(tables):
+    position = Position.from_fen("B:WK6,15:BK1", jumper=None)
+    after = position.push_label(position.legal_labels()[0])
+    assert after.jumper >= 0
+    value = int(tables.probe_many(np.array([[after.own, after.opp, after.kings, after.jumper]]))[0])
+    assert prove(tables, after) == (PROVEN_WIN, value) == (PROVEN_WIN, 1)
+
+
+def test_more_pieces_are_searched(tables):
+    position = Position.from_fen("B:WK6,K7,K20:BK1,K2")
+    assert prove(tables, position) == (NONE, 0)
+    assert prove(None, Position.from_fen("B:WK6:BK1")) == (NONE, 0)
+
+
+@pytest.mark.parametrize("quiet", [0, 40, 60, 75, 79])
+def test_a_win_that_the_count_would_take_is_not_taken_for_one(tables, quiet):
+    """Kings only: nothing but a capture begins the count again."""
+    rng = random.Random(quiet)
+    refused = 0
+    for position in placements(rng, 300, ((2, 1), (1, 2))):
+        position = replace(position, kings=position.own | position.opp, quiet=quiet)
+        if not position.legal_moves():
+            continue
+        told = tables.probe(position)
+        proof, plies = prove(tables, position)
+        if told.value == DRAW:
+            assert proof == PROVEN_DRAW
+        elif quiet + told.plies <= 80:
+            assert (PROOFS[proof], plies) == (told.value, told.plies)
+        else:
+            assert proof == NONE
+            refused += 1
+    assert refused > 0 or quiet < 60
+
+
+def test_a_man_that_steps_in_time_begins_the_count_again(tables):
+    """What the search is told is sure is won by what is sure, against any defence, within the count."""
+    rng = random.Random(5)
+    limit, checked = 12, 0
+    for position in placements(rng, 3000):
+        position = replace(position, quiet=rng.randrange(limit))
+        proof, plies = prove(tables, position, limit)
+        if proof != PROVEN_WIN or position.quiet + plies <= limit:
+            continue
+        checked += 1
+        here = position
+        while True:
+            after = [here.push(move) for move in here.legal_moves()]
+            if any(not p.legal_moves() for p in after):
+                break
+            sure = {p: prove(tables, p, limit) for p in after}
+            here = min((p for p in after if sure[p][0] == PROVEN_LOSS), key=lambda p: sure[p][1])
+            assert here.quiet < limit
+            here = here.push(rng.choice(here.legal_moves()))
+            assert here.quiet < limit
+            assert prove(tables, here, limit)[0] == PROVEN_WIN
+    assert checked > 20
+
+
+def test_it_wins_within_the_distance_against_any_defence(tables):
+    rng = random.Random(2)
+    won = [p for p in placements(rng, 400) if tables.probe(p).value == WIN][:150]
+    engine = Engine(UniformEvaluator(), tables=tables)
+    for position in won:
+        plies, here, history = tables.probe(position).plies, position, []
+        for ply in range(plies):
+            moves = here.legal_moves()
+            history.append(here)
+            if ply % 2 == 0:
+                here = here.push(here.find_move(engine.search(here, sims=20, history=history[:-1]).move))
+            else:
+                here = here.push(rng.choice(moves))
+            if not here.legal_moves():
+                break
+        assert not here.legal_moves()
+        assert here.black != position.black
+
+
+def test_a_won_ending_is_not_left_for_one_that_the_count_draws(tables):
+    """Two kings against one, and only moves that win at once or soon are left by the count."""
+    rng = random.Random(9)
+    engine = Engine(UniformEvaluator(), tables=tables)
+    for position in placements(rng, 200, ((2, 1),)):
+        position = replace(position, kings=position.own | position.opp)
+        if not position.legal_moves() or tables.probe(position).value != WIN:
+            continue
+        plies = tables.probe(position).plies
+        position = replace(position, quiet=80 - plies)
+        found = engine.search(position, sims=50)
+        assert (found.proven, found.plies) == (WIN, plies)
+        game = Game(position)
+        game.push(found.move)
+        assert game.outcome() is None or game.outcome().winner is not None
+
+
+def test_a_draw_is_not_left_for_a_loss_that_the_count_might_save(tables):
+    rng = random.Random(11)
+    engine, left = Engine(UniformEvaluator(), tables=tables), 0
+    for position in placements(rng, 4000, ((1, 2),)):
+        position = replace(position, quiet=74)
+        if tables.probe(position).value != DRAW:
+            continue
+        after = {str(m): position.push(m) for m in position.legal_moves()}
+        left += any(p.quiet and prove(tables, p)[0] == NONE for p in after.values())
+        found = engine.search(position, sims=50)
+        assert found.proven == DRAW
+        assert tables.probe(after[found.move]).value == DRAW
+    assert left > 0
+
+
+def played(n=24, **settings):
+    games = []
+    config = SelfPlayConfig(sims=16, in_flight=8, groups=1, **settings)
+    play_games(UniformEvaluator(), config, range(n), seed=4, on_game=games.append)
+    return sorted(games, key=lambda game: game.number)
+
+
+def few(position):
+    return (position.own | position.opp).bit_count() <= SHIPPED
+
+
+def test_adjudicated_games_end_with_the_truth(tables):
+    games = played()
+    ended = [game for game in games if game.adjudicated]
+    assert ended
+    for game in games:
+        replayed = game.replay()
+        last = replayed.position
+        assert game.adjudicated == (ADJUDICATED in finished_pdn(game, 1))
+        assert not any(few(position) for position in replayed.history[1:])
+        if game.adjudicated:
+            value = tables.probe(last).value
+            score = {WIN: 1, LOSS: -1, DRAW: 0}[value] * (1 if last.black else -1)
+            assert game.result == score
+            assert replayed.outcome() is None
+        else:
+            outcome = replayed.outcome()
+            assert (outcome.result if outcome else "*") == game.result_text
+
+
+def test_labelled_rows_learn_the_truth(tables):
+    labelled, free = (played(at_tables=way, quiet_limit=8) for way in ("label", "play"))
+    assert [repr(game.rows.tolist()) for game in labelled] == [repr(game.rows.tolist()) for game in free]
+    changed = 0
+    for game, without in zip(labelled, free, strict=True):
+        z = to_table([game], 1)["z"].to_pylist()
+        plain = to_table([without], 1)["z"].to_pylist()
+        positions = [unpack((int(row["state"][0]), int(row["state"][1]))) for row in game.rows]
+        first = next((i for i, position in enumerate(positions) if few(position)), None)
+        if first is None:
+            assert z == plain
+            continue
+        changed += z != plain
+        for position, score in zip(positions[first:], z[first:], strict=True):
+            value = int(
+                tables.probe_many(np.array([[position.own, position.opp, position.kings, position.jumper]]))[
+                    0
+                ]
+            )
+            assert score == (0 if value == DRAWN else 1 if value & 1 else -1)
+        first_black = z[first] if positions[first].black else -z[first]
+        assert all(
+            (score if p.black else -score) == first_black
+            for p, score in zip(positions[:first], z[:first], strict=True)
+        )
+    assert changed
+
+
+def test_settings_of_tables_are_checked():
+    with pytest.raises(ValueError, match="at_tables"):
+        SelfPlayConfig(at_tables="cheat")
+    with pytest.raises(ValueError, match="tables of 2 to 6"):
+        SelfPlayConfig(tables=1)

@@ -1,0 +1,174 @@
+"""PUCT with proofs in plain Python over drawn games: the twin of `ckai.rl.search`."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
+
+
+class Twin:
+    """A node of the twin. `total` is for the side to move at the node.
+
+    Args:
+        leaf: the drawing.
+        like: the edges of the same node in the search that is checked, if it has it: its float32 priors are
+            taken over, so that both break ties alike.
+    """
+
+    def __init__(self, leaf: Any, like: Any = None) -> None:
+        self.leaf, self.visits, self.total = leaf, 0, 0.0
+        self.like = like
+        self.children: list[Twin | None] = [None] * len(leaf.children)
+        self.proof, self.plies = NONE, 0
+        if not leaf.children:
+            self.proof = WIN if leaf.value > 0 else LOSS if leaf.value < 0 else DRAW
+
+    def prior(self, i: int) -> float:
+        p = self.leaf.prior or [1.0] * len(self.children)
+        drawn = p[i] / sum(p)
+        if self.like is None:
+            return drawn
+        prior = float(self.like["prior"][i])
+        assert math.isclose(prior, drawn, rel_tol=1e-5)
+        return prior
+
+    def edge(self, i: int) -> tuple[int, float, int, int]:
+        """Visits, total, proof and plies of edge i in this node's view."""
+        child, passed = self.children[i], self.leaf.children[i][1]
+        if child is None:
+            return 0, 0.0, NONE, 0
+        if not passed:
+            return child.visits, child.total, child.proof, child.plies
+        if child.proof == NONE:
+            return child.visits, -child.total, NONE, 0
+        swapped = {WIN: LOSS, LOSS: WIN, DRAW: DRAW}[child.proof]
+        return child.visits, -child.total, swapped, child.plies + 1
+
+
+def puct(node: Twin, c: float) -> int:
+    """The edge PUCT selects."""
+    scale = (math.log((1 + node.visits + 19652) / 19652) + c) * math.sqrt(node.visits)
+    best, best_score = -1, -math.inf
+    for i in range(len(node.children)):
+        visits, total, proof, _ = node.edge(i)
+        if proof == LOSS:
+            continue
+        q = 0.0 if proof == DRAW else total / visits if visits else node.total / node.visits
+        score = q + scale * node.prior(i) / (1 + visits)
+        if score > best_score:
+            best, best_score = i, score
+    return best
+
+
+def forced(top: Twin, c: float, k: float) -> int:
+    """The edge with fewer visits than it is due, if there is one; else PUCT."""
+    visits = [top.edge(i)[0] for i in range(len(top.children))]
+    for i, n in enumerate(visits):
+        if n and top.edge(i)[2] != LOSS and n < math.sqrt(k * top.prior(i) * sum(visits)):
+            return i
+    return puct(top, c)
+
+
+def pruned(top: Twin, c: float, k: float) -> list[int]:
+    """The visits without those that only the rule of forced playouts spent."""
+    counts = [top.edge(i)[0] for i in range(len(top.children))]
+    scale = (math.log((1 + top.visits + 19652) / 19652) + c) * math.sqrt(top.visits)
+    best = max(range(len(counts)), key=lambda i: (counts[i], -i))
+    q = [top.edge(i)[1] / max(1, counts[i]) for i in range(len(counts))]
+    bar = q[best] + scale * top.prior(best) / (1 + counts[best])
+    out = list(counts)
+    for i, n in enumerate(counts):
+        if i == best or not n or top.edge(i)[2] != NONE:
+            continue
+        for _ in range(int(math.sqrt(k * top.prior(i) * sum(counts)))):
+            if out[i] and q[i] + scale * top.prior(i) / out[i] < bar:
+                out[i] -= 1
+        out[i] = 0 if out[i] == 1 else out[i]
+    return out
+
+
+def halving_plan(considered: int, sims: int) -> list[int]:
+    """How many visits the edges have that each simulation looks at, written out."""
+    if considered <= 1:
+        return list(range(sims))
+    plan: list[int] = []
+    visits = [0] * considered
+    width = considered
+    while len(plan) < sims:
+        for _ in range(max(1, int(sims / (math.ceil(math.log2(considered)) * width)))):
+            plan += visits[:width]
+            visits = [v + 1 for v in visits[:width]] + visits[width:]
+        width = max(2, width // 2)
+    return plan[:sims]
+
+
+def gumbel_scores(top: Twin, c_visit: float, c_scale: float) -> list[float]:
+    """log prior + sigma(completed Q) of every edge, without noise."""
+    found = [top.edge(i) for i in range(len(top.children))]
+    priors = [top.prior(i) for i in range(len(found))]
+    seen = [i for i, (n, *_) in enumerate(found) if n]
+    own = top.total - sum(total for _, total, _, _ in found)
+    mixed = own
+    if seen:
+        mean = sum(priors[i] * found[i][1] / found[i][0] for i in seen) / sum(priors[i] for i in seen)
+        visits = sum(n for n, *_ in found)
+        mixed = (own + visits * mean) / (1 + visits)
+    most = max(n for n, *_ in found)
+    scores = []
+    for (n, total, proof, _), prior in zip(found, priors, strict=True):
+        q = {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}.get(proof, total / n if n else mixed)
+        scores.append(math.log(prior) + (c_visit + most) * c_scale * (q + 1) / 2)
+    return scores
+
+
+def halving(top: Twin, sims: int, considered: int, c_visit: float, c_scale: float) -> int:
+    """The edge sequential halving visits next, without noise."""
+    found = [top.edge(i) for i in range(len(top.children))]
+    alive = [i for i, (_, _, proof, _) in enumerate(found) if proof != LOSS]
+    plan = halving_plan(min(considered, len(alive)), sims)
+    wanted = plan[min(sum(n for n, *_ in found), sims - 1)]
+    scores = gumbel_scores(top, c_visit, c_scale)
+    return max(alive, key=lambda i: (found[i][0] == wanted, scores[i], -i))
+
+
+def twin_search(
+    root: Any, sims: int, c: float, edges: Callable[[int], Any], pick: Callable[[Twin], int] | None = None
+) -> Twin:
+    """Search as the other did whose `edges` a node are given; `pick` chooses the root's edge, not PUCT."""
+    top = Twin(root, edges(0))
+    sign_value = {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}
+    while top.visits < sims and top.proof == NONE:
+        path, node = [top], top
+        while node.visits > 0 and node.proof == NONE:
+            best = pick(node) if pick and node is top else puct(node, c)
+            if node.children[best] is None:
+                number = -1 if node.like is None else int(node.like["child"][best])
+                node.children[best] = Twin(
+                    node.leaf.children[best][0], edges(number) if number >= 0 else None
+                )
+            node = node.children[best]
+            path.append(node)
+        value = sign_value[node.proof] if node.proof != NONE else node.leaf.guess
+        for depth in range(len(path) - 1, -1, -1):
+            node = path[depth]
+            if depth < len(path) - 1:
+                child = path[depth + 1]
+                passed = next(
+                    p for c_, (_, p) in zip(node.children, node.leaf.children, strict=True) if c_ is child
+                )
+                value = -value if passed else value
+                found = [node.edge(i) for i in range(len(node.children))]
+                if node.proof == NONE:
+                    wins = [plies for _, _, proof, plies in found if proof == WIN]
+                    if wins:
+                        node.proof, node.plies = WIN, min(wins)
+                    elif all(proof != NONE for _, _, proof, _ in found):
+                        drawn = any(proof == DRAW for _, _, proof, _ in found)
+                        node.proof = DRAW if drawn else LOSS
+                        node.plies = 0 if drawn else max(plies for *_, plies in found)
+                if node.proof != NONE:
+                    value = sign_value[node.proof]
+            node.visits += 1
+            node.total += value
+    return top

@@ -1,0 +1,131 @@
+"""A game drawn by hand: its states are the nodes of a small tree, so that a search can be checked by hand."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ckai.rl.games import contract as game_api
+from ckai.rl.games.contract import game, implements
+
+WIDTH = 4
+
+
+@game(labels=WIDTH, size=2)
+class TreeGame(NamedTuple):
+    """Tables over the nodes 0..n-1; node 0 is the start."""
+
+    children: np.ndarray[Any, Any]
+    """[n, WIDTH] int32, -1: no such label."""
+    passes: np.ndarray[Any, Any]
+    """[n, WIDTH] int8, whether the turn passes to the other side."""
+    values: np.ndarray[Any, Any]
+    """[n] float64, value of a node without children for the side to move there."""
+
+
+class Leaf:
+    """A node of the drawing: `value` is the end of the game, `guess` and `prior` what the network says."""
+
+    def __init__(self, *children: Any, value: float = 0.0, guess: float = 0.0, prior: Any = None) -> None:
+        # A child is a node, or (node, False) where the same side goes on.
+        self.children = [c if isinstance(c, tuple) else (c, True) for c in children]
+        self.value, self.guess, self.prior = value, guess, prior
+
+
+def draw(root: Leaf) -> tuple[TreeGame, "Oracle", list[Leaf]]:
+    """The game, its network, and the nodes in order of their numbers."""
+    nodes = [root]
+    for node in nodes:
+        nodes += [child for child, _ in node.children]
+    number = {id(node): i for i, node in enumerate(nodes)}
+    children = np.full((len(nodes), WIDTH), -1, np.int32)
+    passes = np.zeros((len(nodes), WIDTH), np.int8)
+    for i, node in enumerate(nodes):
+        for label, (child, passed) in enumerate(node.children):
+            children[i, label] = number[id(child)]
+            passes[i, label] = passed
+    values = np.array([node.value for node in nodes])
+    logits = np.zeros((len(nodes), WIDTH), np.float32)
+    for i, node in enumerate(nodes):
+        if node.prior is not None:
+            logits[i, : len(node.prior)] = np.log(np.array(node.prior) + 1e-9)
+    guesses = np.array([node.guess for node in nodes], np.float32)
+    return TreeGame(children, passes, values), Oracle(logits, guesses), nodes
+
+
+class Oracle:
+    """The network of a drawn game: one answer a node."""
+
+    name = "oracle"
+
+    def __init__(self, logits: Any, values: Any) -> None:
+        self.logits, self.values = logits, values
+
+    def evaluate(self, boards: Any, out_logits: Any = None, out_values: Any = None) -> Any:
+        nodes = boards[:, 0].astype(int) + 128 * boards[:, 1].astype(int)
+        out_logits[:] = self.logits[nodes]
+        out_values[:] = self.values[nodes]
+        return out_logits, out_values
+
+    def close(self) -> None:
+        pass
+
+
+@implements(game_api.start, TreeGame)
+@njit
+def _start(game):
+    return (np.int64(0), np.int64(0))
+
+
+@implements(game_api.legal, TreeGame)
+@njit
+def _legal(game, state, out):
+    n = 0
+    for label in range(WIDTH):
+        if game.children[state[0], label] >= 0:
+            out[n] = label
+            n += 1
+    return n
+
+
+@implements(game_api.play, TreeGame)
+@njit
+def _play(game, state, label):
+    return (np.int64(game.children[state[0], label]), np.int64(0)), game.passes[state[0], label] != 0
+
+
+@implements(game_api.outcome, TreeGame)
+@njit
+def _outcome(game, state, count):
+    return count == 0, game.values[state[0]]
+
+
+@implements(game_api.key, TreeGame)
+@njit
+def _key(game, state):
+    return state
+
+
+@implements(game_api.lookback, TreeGame)
+@njit
+def _lookback(game, state):
+    return np.int64(0)
+
+
+@implements(game_api.repetitions, TreeGame)
+@njit
+def _repetitions(game):
+    return 0
+
+
+@implements(game_api.lookahead, TreeGame)
+@njit
+def _lookahead(game):
+    return False
+
+
+@implements(game_api.encode, TreeGame)
+@njit
+def _encode(game, state, out):
+    out[0] = state[0] % 128
+    out[1] = state[0] // 128
