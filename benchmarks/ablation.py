@@ -28,7 +28,7 @@ SHOWN = {
     "top1_unforced": "choice",
     "policy_loss_legal": "loss",
     "value_mse": "value",
-    "value_sorted": "sorted",
+    "value_auc": "sorted",
 }
 SIZES = {"channels": 32, "blocks": 4}
 
@@ -135,7 +135,7 @@ def main(rows: Path, output: Path, seeds: int, epochs: int, jobs: int) -> None:
         cells = []
         for key in SHOWN:
             values = [metrics[key] for metrics in found]
-            share = key.startswith("top") or key == "value_sorted"
+            share = key.startswith("top") or key == "value_auc"
             scale, digits = (100, 2) if share else (1, 4)
             spread = f" ± {statistics.stdev(values) * scale:.{digits}f}" if len(values) > 1 else ""
             cells.append(f"{statistics.mean(values) * scale:.{digits}f}{spread}")

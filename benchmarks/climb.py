@@ -3,7 +3,7 @@
     python benchmarks/climb.py runs/expert runs/nothing --every 4 -o climb.png
 
 All chosen generations of all runs meet each other at equal visits. The hours are those that a run's own
-numbers say it has played, learned and judged. Results are kept beside the plot: a second call plays only what
+numbers say it has played, learned and evaluate_positions. Results are kept beside the plot: a second call plays only what
 is missing.
 """
 
@@ -21,7 +21,7 @@ from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.ratings import Rating, ratings, thinned
-from ckai.rl.matches.specs import load_contestant
+from ckai.rl.matches.specs import load_player
 
 
 def hours(run: Run) -> list[float]:
@@ -63,7 +63,7 @@ def main(folders: tuple[Path, ...], every: int, games: int, sims: int, evaluator
     places = [(n, g) for n, run in enumerate(runs) for g in thinned(range(run.generations + 1), every)]
     names = [f"{runs[n].path(g, 'network.ckpt')}@{sims}" for n, g in places]
     threads = os.cpu_count() or 1
-    players = [load_contestant(name, backend=evaluator, boards=games, threads=threads) for name in names]
+    players = [load_player(name, backend=evaluator, boards=games, threads=threads) for name in names]
     kept = output.with_suffix(".json")
     scores = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     pairs = {}

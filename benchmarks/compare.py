@@ -130,8 +130,8 @@ def openspiel_works() -> Works:
             plies += 1
         return plies
 
-    judge = pyspiel.RandomRolloutEvaluator(1, 1)
-    fast = pyspiel.MCTSBot(game, judge, 2.0, 2000, 1000, True, 1, False)
+    evaluator = pyspiel.RandomRolloutEvaluator(1, 1)
+    fast = pyspiel.MCTSBot(game, evaluator, 2.0, 2000, 1000, True, 1, False)
     slow = mcts.MCTSBot(game, 2.0, 200, mcts.RandomRolloutEvaluator(1, np.random.RandomState(1)))
 
     def search(bot: Any, sims: int) -> float:

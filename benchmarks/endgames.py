@@ -25,10 +25,10 @@ from ckai.datasets.tables.solve import DRAWN
 from ckai.game import Game, Position
 from ckai.rl import Engine
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.games import contract as game_api
+from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.matches.match import play_match, random_openings
-from ckai.rl.matches.players import Player
+from ckai.rl.matches.players import SearchPlayer
 
 SIMS = 100
 
@@ -46,7 +46,7 @@ def known_all(game, states):
     """Ask for every state as the search does; a number that depends on all answers."""
     total = 0
     for i in range(len(states)):
-        proof, plies = game_api.known(game, (states[i, 0], states[i, 1]))
+        proof, plies = contract.tablebase_value(game, (states[i, 0], states[i, 1]))
         total += proof + plies
     return total
 
@@ -62,7 +62,7 @@ def speed(positions: int, pieces: int, rounds: int) -> None:
     order = np.random.default_rng(0).permutation(positions)
     boards = np.concatenate([drawn.places[order], np.full((positions, 1), -1)], axis=1)
     states = np.array([pack(Position(*map(int, place), True, -1, 0)) for place in drawn.places[order]])
-    game = Checkers().knowing(tables)
+    game = Checkers().with_tables(tables)
     found: dict[str, list[float]] = {"in the search": [], "batch from Python": []}
     for number in range(rounds + 1):
         for name, work in (
@@ -180,11 +180,14 @@ def match(
 ) -> None:
     """The same network with tables and without, the same simulations."""
     openings = random_openings(pairs, plies, seed)
-    judge = load_evaluator(Path(source), "torch", batch=pairs, threads=os.cpu_count() or 1)
+    evaluator = load_evaluator(Path(source), "torch", batch=pairs, threads=os.cpu_count() or 1)
     for number in pieces:
         tables = Tables.open(number)
         result = play_match(
-            Player(judge, sims, tables=tables), Player(judge, sims), openings, threads=os.cpu_count() or 1
+            SearchPlayer(evaluator, sims, tables=tables),
+            SearchPlayer(evaluator, sims),
+            openings,
+            threads=os.cpu_count() or 1,
         )
         found = result.pairs
         told: dict[str, Any] = {"pieces": number, **result.summary(), "elo": found.elo}

@@ -22,7 +22,7 @@ from ckai.models.checkpoint import load_checkpoint
 from ckai.rl.loop.config import MOST_GAMES
 from ckai.rl.loop.run import Run
 from ckai.rl.selfplay.shards import read_shards
-from ckai.rl.selfplay.snapshots import load_unfinished
+from ckai.rl.selfplay.snapshots import load_snapshots
 
 
 def main() -> None:
@@ -67,9 +67,9 @@ def where(folder: Path) -> tuple[str, int, int]:
     games = run.generations * run.config.games
     if run.path(n, "selfplay.json").exists():
         learned = run.path(n, "candidate.ckpt").exists()
-        return "judging" if learned else "learning", games + run.config.games, 0
+        return "gate match" if learned else "learning", games + run.config.games, 0
     _, pdn, damaged = read_shards(run.path(n, "shards"))
-    left, torn = load_unfinished(sorted(run.path(n, "shards").glob("*.npz")))
+    left, torn = load_snapshots(sorted(run.path(n, "shards").glob("*.npz")))
     assert not damaged, damaged
     assert not torn, torn
     rest = list(run.path(n).rglob(".*.tmp"))

@@ -44,7 +44,7 @@ def bare_epoch(network: Network, data: RowsDataModule, precision: str) -> float:
         for group in optimizer.param_groups:
             group["lr"] = config.optimizer.lr * config.optimizer.factor(step, steps)
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
-            logits, raw = network.judge(planes_of(network, batch))
+            logits, raw = network.forward_planes(planes_of(network, batch))
         policy = policy_loss(logits, batch)
         error = value_loss(raw, batch, config.loss.target)
         optimizer.zero_grad()

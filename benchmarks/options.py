@@ -28,7 +28,7 @@ from ckai.rl.loop.run import Run
 from ckai.rl.matches.elo import Z95
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.players import Player
+from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.selfplay.config import SelfPlayConfig
 
 Options = dict[str, Any]
@@ -45,7 +45,7 @@ COMPARED: dict[str, dict[str, Options]] = {
         # Its trees begin anew with every move, so that half the visits cost as much.
         "gumbel": {"root_rule": "gumbel", "sims": 0.5, "gumbel_scale": 1.0},
         # A quarter of the searches has 2.3 times the visits, the others 0.56 times.
-        "playout cap": {"full_share": 0.25, "sims": 2.32, "fast_sims": 0.56},
+        "playout cap": {"full_search_prob": 0.25, "sims": 2.32, "fast_visits": 0.56},
         "gumbel, values a quarter": {"root_rule": "gumbel", "sims": 0.5, "gumbel_scale": 0.25},
         "gumbel, values a twentieth": {"root_rule": "gumbel", "sims": 0.5, "gumbel_scale": 0.05},
     },
@@ -78,23 +78,25 @@ def one_run(folder: Path, init: Path, config: RunConfig, generations: int, backe
 
 def counted(options: Options, sims: int, games: int) -> dict[str, int]:
     """The visits and games of a variant in numbers; those of a match are even."""
-    visits = {key: round(options[key] * sims) for key in ("sims", "fast_sims") if key in options}
+    visits = {key: round(options[key] * sims) for key in ("sims", "fast_visits") if key in options}
     halves = {key: round(options[key] * games / 2) for key in ("games", "gate_games") if key in options}
     return visits | {key: 2 * half for key, half in halves.items()}
 
 
 def evaluations(folder: Path) -> float:
-    """Positions that the network judged in all the self-play of a run; its matches do not count."""
+    """Positions that the network gated in all the self-play of a run; its matches do not count."""
     stages = [measured["selfplay"] for measured in Run.open(folder).history()]
     return sum(stage["evaluations_per_second"] * stage["seconds"] for stage in stages)
 
 
-def judged(path: Path, init: Path, games: int, sims: int, backend: str, tables: int) -> dict[str, Any]:
+def evaluate_positions(
+    path: Path, init: Path, games: int, sims: int, backend: str, tables: int
+) -> dict[str, Any]:
     """A network against the one at the beginning."""
     threads = os.cpu_count() or 1
     known = Tables.open(tables) if tables else None
     players = [
-        Player(load_evaluator(file, backend, batch=games, threads=threads), sims, tables=known)
+        SearchPlayer(load_evaluator(file, backend, batch=games, threads=threads), sims, tables=known)
         for file in (path, init)
     ]
     result = play_match(players[0], players[1], draw_openings(games // 2, 0), threads=threads)
@@ -160,9 +162,9 @@ def main(
             config = apply_settings(usual, options | counted(options, sims, games))
             folder = output / f"{number}-{seed}"
             network = one_run(folder, init, config, generations, evaluator)
-            kept = folder / "judged.json"
+            kept = folder / "gated.json"
             if not kept.exists():
-                result = judged(network, init, match_games, sims, "torch", tables)
+                result = evaluate_positions(network, init, match_games, sims, "torch", tables)
                 kept.write_text(json.dumps(result) + "\n", encoding="utf-8")
             told = json.loads(kept.read_text(encoding="utf-8"))
             found[name].append(told | {"evaluations": evaluations(folder)})

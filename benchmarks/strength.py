@@ -20,7 +20,7 @@ from ckai.models.checkpoint import load_checkpoint
 from ckai.models.evaluation.evaluate import speeds
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.matches.match import MatchResult, play_match, random_openings
-from ckai.rl.matches.players import Player
+from ckai.rl.matches.players import SearchPlayer
 
 BARE = 2
 """Visits of a search that plays the first move of the policy: the root, and that move."""
@@ -69,13 +69,13 @@ def main(
             "evaluations_per_second": speeds(network),
             "matches": [],
         }
-        judge = load_evaluator(path, evaluator, batch=pairs, threads=threads)
-        row["evaluator"] = judge.name
+        evaluator = load_evaluator(path, evaluator, batch=pairs, threads=threads)
+        row["evaluator"] = evaluator.name
         for visits, who in ((BARE, "policy"), (sims, f"{sims} simulations")):
             for number in rollouts:
                 begun = time.perf_counter()
                 result = play_match(
-                    Player(judge, visits), Player(playouts, number), openings, threads=threads
+                    SearchPlayer(evaluator, visits), SearchPlayer(playouts, number), openings, threads=threads
                 )
                 score, interval = points(result)
                 row["matches"].append(

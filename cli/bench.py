@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.output import json_option, print_json, talk, tell_of_compiling
+from ckai.cli.shared.output import json_option, print_json, report_compiling, talk
 
 PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "search", "training")
 
@@ -53,7 +53,7 @@ def command(
     from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.selfplay.config import SelfPlayConfig
 
-    tell_of_compiling()
+    report_compiling()
     wanted = parts or PARTS
     found: list[Any] = []
     screen = talk()
@@ -63,7 +63,7 @@ def command(
         if engine is None:
             save_checkpoint(network, build(model, parse_settings(model, list(pairs))))
         groups = SelfPlayConfig(in_flight=in_flight).group_count
-        judge = load_evaluator(
+        loaded = load_evaluator(
             network, evaluator, batch=in_flight // groups, threads=groups, tell=lambda r: screen.print(str(r))
         )
         makers = {
@@ -73,10 +73,10 @@ def command(
             "network": lambda: bench_search.bench_network([load_network(network)], rounds, seconds / 4),
             "tree": lambda: bench_search.bench_tree(rounds, seconds),
             "selfplay": lambda: bench_search.bench_selfplay(
-                judge, sims=sims, in_flight=in_flight, rounds=rounds, seconds=seconds
+                loaded, sims=sims, in_flight=in_flight, rounds=rounds, seconds=seconds
             ),
-            "games": lambda: bench_search.bench_games(judge, sims=sims, games=games),
-            "search": lambda: bench_search.bench_search(judge, rounds, seconds / 4),
+            "games": lambda: bench_search.bench_games(loaded, sims=sims, games=games),
+            "search": lambda: bench_search.bench_search(loaded, rounds, seconds / 4),
             "training": lambda: bench.bench_training(rounds, model),
         }
         try:
@@ -84,7 +84,7 @@ def command(
                 screen.print(f"measuring {part} ...")
                 found += list(makers[part]())
         finally:
-            judge.close()
+            loaded.close()
     if as_json:
         print_json({"measures": [measure.to_dict() for measure in found]})
         return

@@ -25,7 +25,7 @@ def command(checkpoint: Path, to: str, output: Path | None, as_json: bool) -> No
 
     The file is read again and compared with the network before it is kept. It takes rows of bytes, int8
     [B, width]: a position in the view of the side to move is 32 board values (1 own man, 3 own king, -1
-    and -3 the other's, 0 empty), the index of the piece that must go on (-1: none), and the quiet count.
+    and -3 the other's, 0 empty), the index of the piece that must go on (-1: none), and the halfmove clock.
     """
     from ckai.models.checkpoint import load_network
     from ckai.models.inference.export import SUFFIXES, export_network

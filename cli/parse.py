@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.output import json_option, tell_of_compiling
+from ckai.cli.shared.output import json_option, report_compiling
 
 
 @click.command("parse")
@@ -28,7 +28,7 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, as_json:
     """
     from ckai.datasets.convert import parse_files
 
-    tell_of_compiling()
+    report_compiling()
     output = output or Path("data") / f"{files[0].stem}.parquet"
     begun = time.perf_counter()
     with _Bar() as bar:
@@ -91,7 +91,7 @@ class _Bar:
             self._bar.stop()
 
     def show(self, done: int, total: int, tally: Any) -> None:
-        """Take a step; see `ckai.datasets.convert.Watch`."""
+        """Take a step; see `ckai.datasets.convert.ProgressCallback`."""
         if self._bar is None:
             if time.monotonic() - self._begun < 1 or done >= total:
                 return

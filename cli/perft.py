@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.output import json_option, print_json, tell_of_compiling
+from ckai.cli.shared.output import json_option, print_json, report_compiling
 
 
 @click.command("perft")
@@ -24,7 +24,7 @@ def command(fen: str | None, depth: int, divided: bool, jumper: int | None, as_j
     """
     from ckai.game import Position, divide, perft
 
-    tell_of_compiling()
+    report_compiling()
     if divided and depth == 0:
         raise click.UsageError("--divide needs a --depth of 1 or more")
     if jumper and fen is None:

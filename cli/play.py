@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, NO_NETWORK
-from ckai.cli.shared.output import tell_of_compiling
+from ckai.cli.shared.output import report_compiling
 from ckai.cli.shared.tables import chosen_tables, tables_option
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def command(
     from ckai.cli.terminal.table import Table, make_console
     from ckai.game import Game, Position
 
-    tell_of_compiling()
+    report_compiling()
     humans = SIDES[side]
     if max_plies is not None and humans:
         raise click.UsageError("--max-plies needs --side none")

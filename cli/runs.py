@@ -51,7 +51,7 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
                     {
                         "run": str(run.path),
                         "model": run.model,
-                        "settings": run.told,
+                        "settings": run.changed,
                         "epochs": run.epochs,
                         "finished": run.finished,
                         "seconds": run.seconds,
@@ -91,7 +91,7 @@ def _print_table(folder: Path, runs: list[Any]) -> None:
         table.add_row(
             str(run.path.relative_to(folder).with_suffix("")),
             run.model,
-            " ".join(f"{key}={value}" for key, value in run.told.items()),
+            " ".join(f"{key}={value}" for key, value in run.changed.items()),
             f"{run.epochs}" + ("" if run.finished else " ..."),
             f"{best['epoch']:.0f}" if best else "",
             *(f"{best[key]:.1%}" if key in best else "" for key in shares),
@@ -114,7 +114,7 @@ def _print_selfplay(folder: Path, runs: list[Any]) -> None:
         played, learned = run.last.get("selfplay", {}), run.last.get("learn", {})
         table.add_row(
             str(run.path.relative_to(folder)),
-            " ".join(f"{key}={value}" for key, value in run.told.items()),
+            " ".join(f"{key}={value}" for key, value in run.changed.items()),
             str(run.generations),
             str(run.accepted),
             f"{run.games:,}",

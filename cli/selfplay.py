@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, GAMES
-from ckai.cli.shared.output import tell_of_compiling
+from ckai.cli.shared.output import report_compiling
 from ckai.cli.shared.tables import make_sure_of
 from ckai.datasets import POSITIONS
 
@@ -185,7 +185,7 @@ def command(
             raise RunError(f"{where}: expected a network for {game}, found one for {config.game}")
         run = Run.create(folder, source, config, expert_positions(experts, config))
     make_sure_of(run.config.selfplay.tables)
-    tell_of_compiling()
+    report_compiling()
     go(run, generations, evaluator, as_json)
 
 
@@ -242,7 +242,7 @@ _PLACES = {
     "opening_share": ("start", "balanced"),
     "expert_share": ("start", "experts"),
     "pool_share": ("pool", "share"),
-    "pool_rivals": ("pool", "rivals"),
+    "pool_rivals": ("pool", "opponents"),
     "window": ("learn", "window"),
     "window_growth": ("learn", "window_growth"),
     "reuse": ("learn", "reuse"),

@@ -46,12 +46,12 @@ class Tally:
     """Games not kept whole, by the kind of reason."""
 
 
-Watch = Callable[[int, int, Tally], None]
+ProgressCallback = Callable[[int, int, Tally], None]
 """Bytes done, bytes in all, the tally so far."""
 
 
 def parse_files(
-    paths: Sequence[Path], output: Path, *, strict: bool = False, watch: Watch | None = None
+    paths: Sequence[Path], output: Path, *, strict: bool = False, watch: ProgressCallback | None = None
 ) -> Tally:
     """Turn the games of PDN files into rows, headers, and an account of the games not kept whole.
 

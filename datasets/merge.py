@@ -4,7 +4,7 @@ all         every row
 distinct    one row for each move played in a position, however often it was
 average     one row for each position, that learns the shares of the moves and the mean result
 
-Two rows are of the same position where board and jumper are equal; the quiet count is that of the first.
+Two rows are of the same position where board and jumper are equal; the halfmove clock is that of the first.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ckai.datasets import POSITIONS
 from ckai.datasets.rows import Bytes, Rows, Visits
 from ckai.datasets.split import position_keys
-from ckai.game.squares import LABELS
+from ckai.game.squares import NUM_ACTIONS
 
 SHARES = 1000
 """Whole that the shares of a row's searched moves are rounded to before rows are added up."""
@@ -42,7 +42,9 @@ def merge_positions(rows: Rows, how: str) -> Rows:
         return rows
     keys = position_keys(rows.board, rows.jumper)
     if how == "distinct":
-        keys = keys * np.uint64(LABELS) + rows.label  # a position's key is a hash: one more step keeps it one
+        keys = (
+            keys * np.uint64(NUM_ACTIONS) + rows.label
+        )  # a position's key is a hash: one more step keeps it one
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))  # groups in the order of their first rows
     group, first = rank[inverse], np.sort(first)
@@ -79,9 +81,9 @@ def _moves(rows: Rows, group: NDArray[np.int64], size: int) -> tuple[Visits, Byt
         entry_group = np.concatenate([group[of_row], group[bare]])
         labels = np.concatenate([rows.visits.labels, rows.label[bare]])
         counts = np.concatenate([shares, np.full(len(bare), SHARES)])
-    cells, at = np.unique(entry_group * LABELS + labels, return_inverse=True)
+    cells, at = np.unique(entry_group * NUM_ACTIONS + labels, return_inverse=True)
     played = np.bincount(at, counts).astype(np.uint32)
-    cell_group, cell_label = cells // LABELS, (cells % LABELS).astype(np.uint8)
+    cell_group, cell_label = cells // NUM_ACTIONS, (cells % NUM_ACTIONS).astype(np.uint8)
     offsets = np.zeros(size + 1, np.int64)
     np.cumsum(np.bincount(cell_group, minlength=size), out=offsets[1:])
     order = np.lexsort((cell_label, -played.astype(np.int64), cell_group))

@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game.squares import LABELS
+from ckai.game.squares import NUM_ACTIONS
 
 Bytes: TypeAlias = NDArray[np.uint8]
 Index: TypeAlias = NDArray[np.int64]
@@ -40,7 +40,7 @@ class Visits:
         """
         listed = np.diff(self.offsets)
         rows = np.repeat(np.arange(len(label)), listed)
-        policy = np.zeros((len(label), LABELS), np.float32)
+        policy = np.zeros((len(label), NUM_ACTIONS), np.float32)
         np.add.at(policy, (rows, self.labels), self.counts)
         total = policy.sum(1, keepdims=True)
         empty = np.flatnonzero(listed == 0)

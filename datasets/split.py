@@ -37,7 +37,7 @@ def held_out(game: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
 
 
 def position_keys(board: NDArray[np.int8], jumper: NDArray[np.int8]) -> Hashes:
-    """`[N]` uint64 hashes of positions, equal where board and jumper are; the quiet count is left out.
+    """`[N]` uint64 hashes of positions, equal where board and jumper are; the halfmove clock is left out.
 
     Args:
         board: `[N, squares]` int8, mover's view.

@@ -15,16 +15,16 @@ from ckai.datasets.reader import RowFiles
 from ckai.datasets.rows import Rows
 from ckai.datasets.schema import DatasetError, headers_path
 from ckai.datasets.split import position_keys
-from ckai.game.squares import LABELS, SQUARES, neighbour
+from ckai.game.squares import NUM_ACTIONS, SQUARES, neighbour
 
 Counts = NDArray[np.int64]
-Watch = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 """Called with the rows done and the rows in all."""
 
 PHASE_PLIES = 10
 _PHASES = 3277  # as many as a game of 32,767 plies has
-_STEP_TO = np.array([neighbour(label // 4, label % 4) for label in range(LABELS)])
-_JUMP_TO = np.array([neighbour(label // 4, label % 4, 2) for label in range(LABELS)])
+_STEP_TO = np.array([neighbour(label // 4, label % 4) for label in range(NUM_ACTIONS)])
+_JUMP_TO = np.array([neighbour(label // 4, label % 4, 2) for label in range(NUM_ACTIONS)])
 _RESULTS = ("white", "drawn", "black", "unknown")
 _KEY_BYTES = 24  # of a position while keys are sorted
 
@@ -137,7 +137,9 @@ class Statistics:
         return asdict(self)
 
 
-def describe(paths: Sequence[str | Path], *, memory_mb: int = 512, watch: Watch | None = None) -> Statistics:
+def describe(
+    paths: Sequence[str | Path], *, memory_mb: int = 512, watch: ProgressCallback | None = None
+) -> Statistics:
     """Count what is in a data set.
 
     Args:

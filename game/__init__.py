@@ -11,11 +11,11 @@ from ckai.game.errors import (
     MoveTextError,
     PositionError,
 )
-from ckai.game.play import QUIET_LIMIT, REPETITION_LIMIT, Game, Outcome, Reason
+from ckai.game.play import HALFMOVE_LIMIT, REPETITION_LIMIT, Game, Outcome, Reason
 from ckai.game.position import Move, Position, divide, perft
 
 __all__ = [
-    "QUIET_LIMIT",
+    "HALFMOVE_LIMIT",
     "REPETITION_LIMIT",
     "AmbiguousMoveError",
     "Game",

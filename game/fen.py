@@ -23,7 +23,7 @@ class Placement:
     black: int
     white: int
     kings: int
-    quiet: int = 0
+    halfmove_clock: int = 0
 
 
 def parse_fen(text: str) -> Placement:
@@ -41,13 +41,13 @@ def parse_fen(text: str) -> Placement:
         raise PositionError(
             f"FEN {text!r}: expected B or W (the side to move) before the first ':', found {turn!r}"
         )
-    quiet = 0
+    halfmove_clock = 0
     while fields and _CLOCK.match(fields[-1]):
         clock = fields.pop()
         if clock[0] == "H":
             if len(clock) > 6:
                 raise PositionError(f"FEN {text[:80]!r}: expected a number of plies, found {clock[:20]!r}")
-            quiet = int(clock[1:])
+            halfmove_clock = int(clock[1:])
     if len(fields) != 2 or {f[:1] for f in fields} - {""} - {"B", "W"} or fields[0][:1] == fields[1][:1]:
         raise PositionError(f"FEN {text!r}: expected one list W... and one list B..., such as B:W21-32:B1-12")
     sides = {"B": 0, "W": 0}
@@ -72,7 +72,7 @@ def parse_fen(text: str) -> Placement:
                 sides[field[0]] |= bit
                 if found[1] or found[3]:
                     kings |= bit
-    return Placement(turn == "B", sides["B"], sides["W"], kings, quiet)
+    return Placement(turn == "B", sides["B"], sides["W"], kings, halfmove_clock)
 
 
 def format_fen(placement: Placement) -> str:

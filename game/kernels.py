@@ -2,7 +2,7 @@
 
 A position is three 32-bit boards held in int64 and always in mover's view (the side to move plays
 from bit 0 towards bit 31): `own` and `opp` are all pieces of the mover and of the other side, `kings`
-the kings of both. `jumper` is the index of the piece that must go on capturing, -1 if none; `quiet`
+the kings of both. `jumper` is the index of the piece that must go on capturing, -1 if none; `halfmove_clock`
 counts the plies since the last capture or man's move. When the turn passes the boards are turned.
 
 Rules: World Checkers/Draughts Federation, *Official Rules of Checkers* (English draughts).
@@ -19,7 +19,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from ckai.game.squares import LABELS, neighbour
+from ckai.game.squares import NUM_ACTIONS, neighbour
 
 FULL = 0xFFFFFFFF
 EVEN = 0x0F0F0F0F
@@ -33,10 +33,10 @@ START_OPP = 0xFFF00000
 MAX_HOPS = 12
 """A move captures each of twelve pieces at most once."""
 
-STEP_TO = np.array([neighbour(label // 4, label % 4) for label in range(LABELS)], np.int8)
-"""Index one step along a label, -1 off the board."""
-JUMP_TO = np.array([neighbour(label // 4, label % 4, 2) for label in range(LABELS)], np.int8)
-"""Index two steps along a label, -1 off the board."""
+STEP_TO = np.array([neighbour(action // 4, action % 4) for action in range(NUM_ACTIONS)], np.int8)
+"""Index one step along a action, -1 off the board."""
+JUMP_TO = np.array([neighbour(action // 4, action % 4, 2) for action in range(NUM_ACTIONS)], np.int8)
+"""Index two steps along a action, -1 off the board."""
 
 # Results of `resolve`
 RESOLVED, ILLEGAL, AMBIGUOUS = 0, 1, 2
@@ -133,7 +133,7 @@ def legal_hops(own, opp, kings, jumper):
 
     Returns:
         (up-right, down-right, down-left, up-left, jumps): four sets of source bits, and whether they
-        are jumps. Bit i of set d is label i * 4 + d. All zero: the side to move has lost.
+        are jumps. Bit i of set d is action i * 4 + d. All zero: the side to move has lost.
     """
     empty = ~(own | opp) & FULL
     movers = own if jumper < 0 else np.int64(1) << jumper
@@ -152,8 +152,8 @@ def has_move(own, opp, kings):
 
 
 @njit(cache=True)
-def legal_labels(own, opp, kings, jumper, out):
-    """Write the legal labels in ascending order into `out` (int array, 128 at most); return their number."""
+def legal_actions(own, opp, kings, jumper, out):
+    """Write the legal actions in ascending order into `out` (int array, 128 at most); return their number."""
     a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
     sources = a | b | c | d
     n = 0
@@ -186,24 +186,24 @@ def can_jump(bit, king, opp, empty):
 
 
 @njit(cache=True)
-def apply_hop(own, opp, kings, quiet, label):
+def apply_hop(own, opp, kings, halfmove_clock, action):
     """Play one legal hop.
 
     Returns:
-        (own, opp, kings, jumper, quiet, passed). If `passed` the turn went to the other side and the
+        (own, opp, kings, jumper, halfmove_clock, passed). If `passed` the turn went to the other side and the
         boards are in *its* view; else the same side goes on with the piece on `jumper`.
     """
-    start = np.int64(1) << (label >> 2)
-    middle = np.int64(1) << STEP_TO[label]
+    start = np.int64(1) << (action >> 2)
+    middle = np.int64(1) << STEP_TO[action]
     king = (kings & start) != 0
     jumper = np.int64(-1)
     if opp & middle:
-        landing = np.int64(JUMP_TO[label])
+        landing = np.int64(JUMP_TO[action])
         end = np.int64(1) << landing
         opp ^= middle
         kings &= ~middle
         own ^= start | end
-        quiet = np.int64(0)
+        halfmove_clock = np.int64(0)
         if king:
             kings ^= start | end
             if can_jump(end, True, opp, ~(own | opp) & FULL):
@@ -216,13 +216,13 @@ def apply_hop(own, opp, kings, quiet, label):
         own ^= start | middle
         if king:
             kings ^= start | middle
-            quiet = np.int64(quiet) + 1
+            halfmove_clock = np.int64(halfmove_clock) + 1
         else:
             kings |= middle & LAST_ROW
-            quiet = np.int64(0)
+            halfmove_clock = np.int64(0)
     if jumper >= 0:
-        return own, opp, kings, jumper, quiet, False
-    return turn(opp), turn(own), turn(kings), jumper, quiet, True
+        return own, opp, kings, jumper, halfmove_clock, False
+    return turn(opp), turn(own), turn(kings), jumper, halfmove_clock, True
 
 
 # --- whole moves -----------------------------------------------------------------------------------
@@ -289,59 +289,59 @@ def perft(own, opp, kings, jumper, depth):
     for direction in range(4):
         sources = a if direction == 0 else b if direction == 1 else c if direction == 2 else d
         while sources:
-            label = lowest(sources) * 4 + direction
+            action = lowest(sources) * 4 + direction
             sources &= sources - 1
-            o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, label)
+            o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, action)
             n += perft(o, p, k, j, depth - 1 if passed else depth)
     return n
 
 
 @njit(cache=True)
-def legal_paths(own, opp, kings, jumper, labels, lengths):
-    """Write every whole move as the labels of its hops.
+def legal_paths(own, opp, kings, jumper, actions, lengths):
+    """Write every whole move as the actions of its hops.
 
     Args:
-        labels: `[M, MAX_HOPS]` uint8, filled with the labels of the hops of each move.
+        actions: `[M, MAX_HOPS]` uint8, filled with the actions of the hops of each move.
         lengths: `[M]` int8, filled with the number of hops.
 
     Returns:
         The number of moves; if it is above M only the first M were written. Moves are sorted by their
-        labels.
+        actions.
     """
     n = 0
     room = len(lengths)
-    # One frame a hop: the position before it and the labels not yet tried.
+    # One frame a hop: the position before it and the actions not yet tried.
     boards = np.empty((MAX_HOPS + 1, 4), np.int64)
-    todo = np.empty((MAX_HOPS + 1, LABELS), np.uint8)
+    todo = np.empty((MAX_HOPS + 1, NUM_ACTIONS), np.uint8)
     count = np.empty(MAX_HOPS + 1, np.int64)
     taken = np.empty(MAX_HOPS + 1, np.int64)
     boards[0, 0], boards[0, 1], boards[0, 2], boards[0, 3] = own, opp, kings, jumper
-    count[0] = legal_labels(own, opp, kings, jumper, todo[0])
+    count[0] = legal_actions(own, opp, kings, jumper, todo[0])
     taken[0] = 0
     level = 0
     while level >= 0:
         if taken[level] == count[level]:
             level -= 1
             continue
-        label = np.int64(todo[level, taken[level]])
+        action = np.int64(todo[level, taken[level]])
         taken[level] += 1
-        o, p, k, j, _, passed = apply_hop(boards[level, 0], boards[level, 1], boards[level, 2], 0, label)
+        o, p, k, j, _, passed = apply_hop(boards[level, 0], boards[level, 1], boards[level, 2], 0, action)
         if passed:
             if n < room:
                 for i in range(level + 1):
-                    labels[n, i] = todo[i, taken[i] - 1]
+                    actions[n, i] = todo[i, taken[i] - 1]
                 lengths[n] = level + 1
             n += 1
         else:
             level += 1
             boards[level, 0], boards[level, 1], boards[level, 2], boards[level, 3] = o, p, k, j
-            count[level] = legal_labels(o, p, k, j, todo[level])
+            count[level] = legal_actions(o, p, k, j, todo[level])
             taken[level] = 0
     return n
 
 
 @njit(cache=True)
-def resolve(own, opp, kings, jumper, path, length, labels):
+def resolve(own, opp, kings, jumper, path, length, actions):
     """Find the one whole move that a list of squares names.
 
     The list may leave out landing squares between the first and the last. A move whose landing squares
@@ -349,7 +349,7 @@ def resolve(own, opp, kings, jumper, path, length, labels):
 
     Args:
         path: int array, `length` >= 2 indices in mover's view, first and last square included.
-        labels: `[MAX_HOPS]` uint8, filled with the labels of the move's hops.
+        actions: `[MAX_HOPS]` uint8, filled with the actions of the move's hops.
 
     Returns:
         (RESOLVED | ILLEGAL | AMBIGUOUS, number of hops).
@@ -359,12 +359,12 @@ def resolve(own, opp, kings, jumper, path, length, labels):
     if length < 2 or length > MAX_HOPS + 1:
         return ILLEGAL, 0
     boards = np.empty((MAX_HOPS + 1, 4), np.int64)
-    todo = np.empty((MAX_HOPS + 1, LABELS), np.uint8)
+    todo = np.empty((MAX_HOPS + 1, NUM_ACTIONS), np.uint8)
     count = np.empty(MAX_HOPS + 1, np.int64)
     taken = np.empty(MAX_HOPS + 1, np.int64)
     met = np.empty(MAX_HOPS + 1, np.int64)  # how many squares of the list were passed before each hop
     boards[0, 0], boards[0, 1], boards[0, 2], boards[0, 3] = own, opp, kings, jumper
-    count[0] = legal_labels(own, opp, kings, jumper, todo[0])
+    count[0] = legal_actions(own, opp, kings, jumper, todo[0])
     taken[0] = 0
     met[0] = 1
     level = 0
@@ -372,15 +372,15 @@ def resolve(own, opp, kings, jumper, path, length, labels):
         if taken[level] == count[level]:
             level -= 1
             continue
-        label = np.int64(todo[level, taken[level]])
+        action = np.int64(todo[level, taken[level]])
         taken[level] += 1
-        if level == 0 and (label >> 2) != path[0]:
+        if level == 0 and (action >> 2) != path[0]:
             continue
-        if boards[level, 1] & (np.int64(1) << STEP_TO[label]):
-            landing = np.int64(JUMP_TO[label])
+        if boards[level, 1] & (np.int64(1) << STEP_TO[action]):
+            landing = np.int64(JUMP_TO[action])
         else:
-            landing = np.int64(STEP_TO[label])
-        o, p, k, j, _, passed = apply_hop(boards[level, 0], boards[level, 1], boards[level, 2], 0, label)
+            landing = np.int64(STEP_TO[action])
+        o, p, k, j, _, passed = apply_hop(boards[level, 0], boards[level, 1], boards[level, 2], 0, action)
         if passed:
             # The last square is the end of the move; the squares before it were all met on the way.
             if landing == path[length - 1] and met[level] == length - 1:
@@ -389,7 +389,7 @@ def resolve(own, opp, kings, jumper, path, length, labels):
                 if exact or fits == 1:
                     hops = level + 1
                     for i in range(hops):
-                        labels[i] = todo[i, taken[i] - 1]
+                        actions[i] = todo[i, taken[i] - 1]
                 if exact:
                     return RESOLVED, hops
         else:
@@ -398,7 +398,7 @@ def resolve(own, opp, kings, jumper, path, length, labels):
                 seen += 1
             level += 1
             boards[level, 0], boards[level, 1], boards[level, 2], boards[level, 3] = o, p, k, j
-            count[level] = legal_labels(o, p, k, j, todo[level])
+            count[level] = legal_actions(o, p, k, j, todo[level])
             taken[level] = 0
             met[level] = seen
     if fits == 1:
@@ -425,7 +425,7 @@ def write_board(own, opp, kings, out):
 
 @njit(cache=True)
 def write_legal(own, opp, kings, jumper, out):
-    """Fill `out` (`[16]` uint8) with the legal labels as bits, little-endian; return their number."""
+    """Fill `out` (`[16]` uint8) with the legal actions as bits, little-endian; return their number."""
     a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
     n = 0
     for byte in range(16):

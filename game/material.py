@@ -56,9 +56,9 @@ def alpha_beta(own, opp, kings, jumper, halfmove_clock, depth, alpha, beta, valu
     for direction in range(4):
         sources = a if direction == 0 else b if direction == 1 else c if direction == 2 else d
         while sources:
-            label = lowest(sources) * 4 + direction
+            action = lowest(sources) * 4 + direction
             sources &= sources - 1
-            o, p, k, j, clock, passed = apply_hop(own, opp, kings, halfmove_clock, label)
+            o, p, k, j, clock, passed = apply_hop(own, opp, kings, halfmove_clock, action)
             low = max(alpha, best)
             if passed:
                 value = -alpha_beta(o, p, k, j, np.int64(clock), depth - 1, -beta, -low, values)

@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from ckai.game.position import Move, Position
 
-QUIET_LIMIT = 80
+HALFMOVE_LIMIT = 80
 """Plies in a row without a capture or a man's move that make a draw."""
 REPETITION_LIMIT = 3
 """Times the same position with the same side to move must stand for a draw."""
@@ -22,7 +22,7 @@ class Reason(StrEnum):
     NO_PIECES = "no pieces left"
     NO_MOVES = "no legal move"
     REPETITION = "repetition of the position"
-    QUIET = "too long without a capture or a man's move"
+    HALFMOVE_LIMIT = "too long without a capture or a man's move"
     RESIGNED = "resigned"
     AGREED = "agreed"
 
@@ -59,14 +59,14 @@ class Game:
         self,
         start: Position | None = None,
         *,
-        quiet_limit: int = QUIET_LIMIT,
+        halfmove_limit: int = HALFMOVE_LIMIT,
         repetition_limit: int = REPETITION_LIMIT,
     ) -> None:
-        if quiet_limit < 1 or repetition_limit < 1:
+        if halfmove_limit < 1 or repetition_limit < 1:
             raise ValueError(
-                f"expected limits >= 1, found quiet {quiet_limit}, repetition {repetition_limit}"
+                f"expected limits >= 1, found halfmove_limit {halfmove_limit}, repetition_limit {repetition_limit}"
             )
-        self.quiet_limit = quiet_limit
+        self.halfmove_limit = halfmove_limit
         self.repetition_limit = repetition_limit
         self.positions: list[Position] = [start or Position.start()]
         self.moves: list[Move] = []
@@ -118,9 +118,9 @@ class Game:
         times = self.repetitions()
         if times >= self.repetition_limit:
             return Outcome(None, Reason.REPETITION, f"the position stands for the {_ordinal(times)} time")
-        if position.quiet >= self.quiet_limit:
-            detail = f"{position.quiet} plies without a capture or a man's move"
-            return Outcome(None, Reason.QUIET, detail)
+        if position.halfmove_clock >= self.halfmove_limit:
+            detail = f"{position.halfmove_clock} plies without a capture or a man's move"
+            return Outcome(None, Reason.HALFMOVE_LIMIT, detail)
         return None
 
 

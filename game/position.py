@@ -16,8 +16,8 @@ from ckai.game.squares import index_of, square_of
 
 _MOVE_TEXT = re.compile(r"\s*([0-9]{1,2})((?:\s*[-xX:\u2013*]\s*[0-9]{1,2})+)\s*\Z")
 
-MOST_QUIET: Final = 32_767
-"""Where the count of quiet plies ends; more do not fit into a row."""
+MAX_HALFMOVE_CLOCK: Final = 32_767
+"""Where the count of plies without a capture or a man's move ends; more do not fit into a row."""
 
 
 @dataclass(frozen=True, order=True)
@@ -25,8 +25,8 @@ class Move:
     """A whole move: every square the piece stands on, as PDN squares 1..32, first to last."""
 
     path: tuple[int, ...]
-    labels: tuple[int, ...]
-    """The hops as move labels 0..127 in the mover's view."""
+    actions: tuple[int, ...]
+    """The hops as move actions 0..127 in the mover's view."""
     captured: tuple[int, ...] = ()
     """PDN squares of the pieces taken, in order; empty for a step."""
 
@@ -49,7 +49,7 @@ class Position:
     """An immutable position of English draughts.
 
     The boards are kept in mover's view (see `ckai.game.squares`): bit i is the square with index i.
-    Two positions are equal if pieces, side to move, the piece that must go on and `quiet` are.
+    Two positions are equal if pieces, side to move, the piece that must go on and `halfmove_clock` are.
 
     Raises:
         PositionError: on construction, if the position cannot be.
@@ -65,8 +65,8 @@ class Position:
     """Whether Black is to move."""
     jumper: int = -1
     """Index of the piece that is in the middle of a capture and must go on, -1 if none."""
-    quiet: int = 0
-    """Plies since the last capture or man's move, MOST_QUIET at most."""
+    halfmove_clock: int = 0
+    """Plies since the last capture or man's move, MAX_HALFMOVE_CLOCK at most."""
 
     def __post_init__(self) -> None:
         names = ("Black", "White") if self.black else ("White", "Black")
@@ -89,8 +89,10 @@ class Position:
                 raise PositionError(
                     f"a man of {name} on its crowning row, square {self._lowest_square(stuck)}"
                 )
-        if not 0 <= self.quiet <= MOST_QUIET:
-            raise PositionError(f"expected quiet from 0 to {MOST_QUIET}, found {self.quiet}")
+        if not 0 <= self.halfmove_clock <= MAX_HALFMOVE_CLOCK:
+            raise PositionError(
+                f"expected halfmove_clock from 0 to {MAX_HALFMOVE_CLOCK}, found {self.halfmove_clock}"
+            )
         if self.jumper != -1:
             if not (0 <= self.jumper < 32 and self.own >> self.jumper & 1):
                 raise PositionError(f"no piece of the side to move at jumper index {self.jumper}")
@@ -113,13 +115,15 @@ class Position:
         return cls(kernels.START, kernels.START_OPP, 0)
 
     @classmethod
-    def from_fen(cls, fen: str, *, jumper: int | None = None, quiet: int | None = None) -> "Position":
+    def from_fen(
+        cls, fen: str, *, jumper: int | None = None, halfmove_clock: int | None = None
+    ) -> "Position":
         """Read a FEN.
 
         Args:
             fen: PDN 3.0, see `ckai.game.fen`.
             jumper: PDN square of the piece that must go on capturing.
-            quiet: plies since the last capture or man's move; the FEN's H field if not given.
+            halfmove_clock: plies since the last capture or man's move; the FEN's H field if not given.
 
         Raises:
             PositionError: if the text is no FEN or the position cannot be.
@@ -132,7 +136,14 @@ class Position:
             raise PositionError(f"expected a jumper from 1 to 32, found {jumper}")
         at = -1 if jumper is None else index_of(jumper, p.black_to_move)
         try:
-            return cls(own, opp, kings, p.black_to_move, at, p.quiet if quiet is None else quiet)
+            return cls(
+                own,
+                opp,
+                kings,
+                p.black_to_move,
+                at,
+                p.halfmove_clock if halfmove_clock is None else halfmove_clock,
+            )
         except PositionError as error:
             raise PositionError(f"FEN {fen!r}: {error}") from None
 
@@ -140,14 +151,14 @@ class Position:
 
     @property
     def fen(self) -> str:
-        """The position as FEN (the jumper and the quiet count are not part of it)."""
+        """The position as FEN (the jumper and the halfmove clock are not part of it)."""
         if self.black:
             return format_fen(Placement(True, self.own, self.opp, self.kings))
         return format_fen(Placement(False, _turn(self.opp), _turn(self.own), _turn(self.kings)))
 
     @property
     def key(self) -> tuple[int, int, int, bool, int]:
-        """What must be equal for a repetition: all but `quiet`."""
+        """What must be equal for a repetition: all but `halfmove_clock`."""
         return (self.own, self.opp, self.kings, self.black, self.jumper)
 
     @property
@@ -181,37 +192,37 @@ class Position:
 
     def __repr__(self) -> str:
         extra = "" if self.jumper < 0 else f", jumper={square_of(self.jumper, self.black)}"
-        if self.quiet:
-            extra += f", quiet={self.quiet}"
+        if self.halfmove_clock:
+            extra += f", halfmove_clock={self.halfmove_clock}"
         return f"Position.from_fen({self.fen!r}{extra})"
 
     def rotated(self) -> "Position":
         """The same position with the colours exchanged and the board turned: same moves in mover's view."""
-        return Position(self.own, self.opp, self.kings, not self.black, self.jumper, self.quiet)
+        return Position(self.own, self.opp, self.kings, not self.black, self.jumper, self.halfmove_clock)
 
     # --- hops ---------------------------------------------------------------------------------------
 
-    def legal_labels(self) -> list[int]:
-        """The legal hops as labels 0..127, ascending; empty if the side to move has lost."""
+    def legal_actions(self) -> list[int]:
+        """The legal hops as actions 0..127, ascending; empty if the side to move has lost."""
         out = np.empty(128, np.int64)
-        n = kernels.legal_labels(self.own, self.opp, self.kings, self.jumper, out)
-        return [int(label) for label in out[:n]]
+        n = kernels.legal_actions(self.own, self.opp, self.kings, self.jumper, out)
+        return [int(action) for action in out[:n]]
 
-    def push_label(self, label: int) -> "Position":
+    def push_action(self, action: int) -> "Position":
         """The position after one hop.
 
         Raises:
             IllegalMoveError: if the hop is not legal here.
         """
-        if label not in self.legal_labels():
-            raise IllegalMoveError(f"hop {label} is illegal here (legal: {self.legal_labels()})")
-        return self._after(label)
+        if action not in self.legal_actions():
+            raise IllegalMoveError(f"hop {action} is illegal here (legal: {self.legal_actions()})")
+        return self._after(action)
 
-    def _after(self, label: int) -> "Position":
-        own, opp, kings, jumper, quiet, passed = kernels.apply_hop(
-            self.own, self.opp, self.kings, self.quiet, label
+    def _after(self, action: int) -> "Position":
+        own, opp, kings, jumper, halfmove_clock, passed = kernels.apply_hop(
+            self.own, self.opp, self.kings, self.halfmove_clock, action
         )
-        return Position(own, opp, kings, self.black ^ passed, jumper, min(quiet, MOST_QUIET))
+        return Position(own, opp, kings, self.black ^ passed, jumper, min(halfmove_clock, MAX_HALFMOVE_CLOCK))
 
     # --- whole moves --------------------------------------------------------------------------------
 
@@ -219,26 +230,26 @@ class Position:
     def _moves(self) -> tuple[Move, ...]:
         room = 64
         while True:
-            labels = np.empty((room, kernels.MAX_HOPS), np.uint8)
+            actions = np.empty((room, kernels.MAX_HOPS), np.uint8)
             lengths = np.empty(room, np.int8)
-            n = kernels.legal_paths(self.own, self.opp, self.kings, self.jumper, labels, lengths)
+            n = kernels.legal_paths(self.own, self.opp, self.kings, self.jumper, actions, lengths)
             if n <= room:
                 break
             room = n
-        return tuple(self._move(labels[i, : lengths[i]].tolist()) for i in range(n))
+        return tuple(self._move(actions[i, : lengths[i]].tolist()) for i in range(n))
 
-    def _move(self, labels: Sequence[int]) -> Move:
+    def _move(self, actions: Sequence[int]) -> Move:
         """The move made of legal hops."""
-        path = [labels[0] >> 2]
+        path = [actions[0] >> 2]
         captured = []
-        for label in labels:
-            middle = int(kernels.STEP_TO[label])
+        for action in actions:
+            middle = int(kernels.STEP_TO[action])
             if self.opp >> middle & 1:
                 captured.append(square_of(middle, self.black))
-                path.append(int(kernels.JUMP_TO[label]))
+                path.append(int(kernels.JUMP_TO[action]))
             else:
                 path.append(middle)
-        return Move(tuple(square_of(i, self.black) for i in path), tuple(labels), tuple(captured))
+        return Move(tuple(square_of(i, self.black) for i in path), tuple(actions), tuple(captured))
 
     def legal_moves(self) -> list[Move]:
         """Every whole move, sorted by squares; from the middle of a capture, the ways to end it.
@@ -260,14 +271,14 @@ class Position:
         if isinstance(move, Move) and move not in self._moves:
             raise IllegalMoveError(self._refusal(str(move), "is illegal"))
         position = self
-        for label in found.labels:
-            position = position._after(label)
+        for action in found.actions:
+            position = position._after(action)
         return position
 
-    def move_of(self, labels: Sequence[int]) -> Move | None:
+    def move_of(self, actions: Sequence[int]) -> Move | None:
         """The legal move of these hops, or None while hops are missing or if there is no such move."""
-        wanted = tuple(labels)
-        return next((move for move in self.legal_moves() if move.labels == wanted), None)
+        wanted = tuple(actions)
+        return next((move for move in self.legal_moves() if move.actions == wanted), None)
 
     def find_move(self, text: str) -> Move:
         """The legal move that text names.
@@ -292,11 +303,11 @@ class Position:
         Raises:
             IllegalMoveError, AmbiguousMoveError: none or several fit; `text` is what the message quotes.
         """
-        labels = np.empty(kernels.MAX_HOPS, np.uint8)
+        actions = np.empty(kernels.MAX_HOPS, np.uint8)
         path = np.array([index_of(s, self.black) for s in squares], np.int64)
-        status, hops = kernels.resolve(self.own, self.opp, self.kings, self.jumper, path, len(path), labels)
+        status, hops = kernels.resolve(self.own, self.opp, self.kings, self.jumper, path, len(path), actions)
         if status == kernels.RESOLVED:
-            return self._move(labels[:hops].tolist())
+            return self._move(actions[:hops].tolist())
         text = text or "-".join(map(str, squares))
         if status == kernels.AMBIGUOUS:
             raise AmbiguousMoveError(self._refusal(text, "is ambiguous"))

@@ -1,4 +1,4 @@
-"""The numbers of the game: squares, indices, rows, columns, bits and move labels.
+"""The numbers of the game: squares, indices, rows, columns, bits and move actions.
 
 `docs/numbers.md` prints all of them side by side and a test holds the two together.
 
@@ -8,13 +8,13 @@
 - *row*, *column*: index // 4 (0..7) and index % 4 (0..3), the 8x4 grid. The squares of an even row
   stand half a step to the right of those of an odd row.
 - *bit*: 1 << index in a 32-bit board.
-- *label*: index * 4 + direction, 0..127, one hop of one piece in mover's view.
+- *action*: index * 4 + direction, 0..127, one hop of one piece in mover's view.
 """
 
 from typing import Final
 
 SQUARES: Final = 32
-LABELS: Final = 128
+NUM_ACTIONS: Final = 128
 
 UP_RIGHT: Final = 0
 DOWN_RIGHT: Final = 1
@@ -55,20 +55,20 @@ def index_of(square: int, black: bool) -> int:
     return square - 1 if black else SQUARES - square
 
 
-def make_label(index: int, direction: int) -> int:
-    """The move label 0..127 of a hop from `index` in `direction` (both mover's view)."""
+def make_action(index: int, direction: int) -> int:
+    """The move action 0..127 of a hop from `index` in `direction` (both mover's view)."""
     return index * 4 + direction
 
 
-def split_label(label: int) -> tuple[int, int]:
-    """Index and direction of a move label."""
-    return label // 4, label % 4
+def split_action(action: int) -> tuple[int, int]:
+    """Index and direction of a move action."""
+    return action // 4, action % 4
 
 
-POSSIBLE_LABELS: Final = tuple(
-    make_label(index, direction)
+POSSIBLE_ACTIONS: Final = tuple(
+    make_action(index, direction)
     for index in range(SQUARES)
     for direction in range(4)
     if neighbour(index, direction) >= 0
 )
-"""The 98 labels that stay on the board."""
+"""The 98 actions that stay on the board."""

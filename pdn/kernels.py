@@ -7,8 +7,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ckai.game import kernels as rules
-from ckai.game.position import MOST_QUIET
-from ckai.game.squares import LABELS
+from ckai.game.position import MAX_HALFMOVE_CLOCK
+from ckai.game.squares import NUM_ACTIONS
 from ckai.pdn.lexer import (
     BARE,
     CLOSE,
@@ -48,7 +48,7 @@ START = np.dtype(
         ("own", np.int64),
         ("opp", np.int64),
         ("kings", np.int64),
-        ("quiet", np.int64),
+        ("halfmove_clock", np.int64),
         ("black", np.bool_),
         ("refused", np.bool_),
     ],
@@ -57,7 +57,7 @@ START = np.dtype(
 
 _DIRECTION = np.full((32, 32), -1, np.int8)
 """Label from one index to the next square, or to the one behind it."""
-for _label in range(LABELS):
+for _label in range(NUM_ACTIONS):
     for _to in (rules.STEP_TO[_label], rules.JUMP_TO[_label]):
         if _to >= 0:
             _DIRECTION[_label >> 2, _to] = _label & 3
@@ -101,12 +101,12 @@ def make_columns(rows: int) -> Columns:
 
 
 @njit(cache=True, nogil=True)
-def find_labels(own, opp, kings, black, squares, labels, path):
+def find_actions(own, opp, kings, black, squares, actions, path):
     """The hops of the move that PDN squares name.
 
     Args:
         squares: two to thirteen PDN squares, anything up to 255.
-        labels: `[MAX_HOPS]` uint8, filled.
+        actions: `[MAX_HOPS]` uint8, filled.
         path: `[14]` int64, scratch.
 
     Returns:
@@ -124,14 +124,14 @@ def find_labels(own, opp, kings, black, squares, labels, path):
         if direction >= 0:
             a, b, c, d, jumps = rules.legal_hops(own, opp, kings, -1)
             sources = a if direction == 0 else b if direction == 1 else c if direction == 2 else d
-            label = path[0] * 4 + direction
-            lands = np.int64(rules.JUMP_TO[label] if jumps else rules.STEP_TO[label])
+            action = path[0] * 4 + direction
+            lands = np.int64(rules.JUMP_TO[action] if jumps else rules.STEP_TO[action])
             if sources >> path[0] & 1 and lands == path[1]:
-                _, _, _, _, _, passed = rules.apply_hop(own, opp, kings, 0, label)
+                _, _, _, _, _, passed = rules.apply_hop(own, opp, kings, 0, action)
                 if passed:
-                    labels[0] = label
+                    actions[0] = action
                     return rules.RESOLVED, 1
-    return rules.resolve(own, opp, kings, -1, path, n, labels)
+    return rules.resolve(own, opp, kings, -1, path, n, actions)
 
 
 @njit(cache=True, nogil=True)
@@ -166,7 +166,7 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
         (index of the next game, rows written).
     """
     row = 0
-    labels = np.empty(rules.MAX_HOPS, np.uint8)
+    actions = np.empty(rules.MAX_HOPS, np.uint8)
     path = np.empty(14, np.int64)
     g = first_game
     while g < len(segments):
@@ -178,7 +178,7 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
         game.problem = REFUSED if starts[g].refused else FINE
         game.strays = 0
         own, opp, kings, black = starts[g].own, starts[g].opp, starts[g].kings, starts[g].black
-        quiet, plies, depth = starts[g].quiet, 0, 0
+        halfmove_clock, plies, depth = starts[g].halfmove_clock, 0, 0
         token_result = NO_RESULT
         t = first
         while t < last:
@@ -208,8 +208,8 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
                 game.problem = TOO_LONG
             elif kind == MOVE:
                 begin = tokens[t].first
-                status, hops = find_labels(
-                    own, opp, kings, black, squares[begin : begin + tokens[t].value], labels, path
+                status, hops = find_actions(
+                    own, opp, kings, black, squares[begin : begin + tokens[t].value], actions, path
                 )
                 if status != rules.RESOLVED or row + hops > len(columns.game):
                     game.problem = BAD_MOVE
@@ -222,11 +222,11 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
                         columns.black[row] = black
                         rules.write_board(own, opp, kings, columns.board[row])
                         columns.jumper[row] = jumper
-                        columns.quiet[row] = min(quiet, MOST_QUIET)
+                        columns.quiet[row] = min(halfmove_clock, MAX_HALFMOVE_CLOCK)
                         rules.write_legal(own, opp, kings, jumper, columns.legal[row])
-                        columns.label[row] = labels[hop]
-                        own, opp, kings, jumper, quiet, _ = rules.apply_hop(
-                            own, opp, kings, quiet, np.int64(labels[hop])
+                        columns.label[row] = actions[hop]
+                        own, opp, kings, jumper, halfmove_clock, _ = rules.apply_hop(
+                            own, opp, kings, halfmove_clock, np.int64(actions[hop])
                         )
                         row += 1
                     black = not black

@@ -54,10 +54,10 @@ class _Builder:
         self.first, self.last = int(segment["first"]), int(segment["last"])
         first = Position.start()
         if not start["refused"]:
-            own, opp, kings, quiet, black = (
-                start[k].item() for k in ("own", "opp", "kings", "quiet", "black")
+            own, opp, kings, halfmove_clock, black = (
+                start[k].item() for k in ("own", "opp", "kings", "halfmove_clock", "black")
             )
-            first = Position(own, opp, kings, black, quiet=quiet)
+            first = Position(own, opp, kings, black, halfmove_clock=halfmove_clock)
         self.game = PdnGame(
             start=first, number=chunk.number + g, line=chunk.line + int(segment["line"]) + 1, path=path
         )

@@ -141,7 +141,14 @@ def first_positions(chunk: Chunk) -> tuple[NDArray[Any], dict[int, str]]:
         except PositionError as error:
             refused.setdefault(g, str(error))
             continue
-        starts[g] = (position.own, position.opp, position.kings, position.quiet, position.black, False)
+        starts[g] = (
+            position.own,
+            position.opp,
+            position.kings,
+            position.halfmove_clock,
+            position.black,
+            False,
+        )
     for g in refused:
         starts[g]["refused"] = True
     return starts, refused

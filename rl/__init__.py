@@ -3,6 +3,6 @@
 Owns what happens between a network and a move. Knows nothing of terminals.
 """
 
-from ckai.rl.engine import Engine, Found, Policy
+from ckai.rl.engine import Engine, Policy, SearchResult
 
-__all__ = ["Engine", "Found", "Policy"]
+__all__ = ["Engine", "Policy", "SearchResult"]

@@ -34,7 +34,7 @@ PROOF_NAMES = {int(WIN): "win", int(LOSS): "loss", int(DRAW): "draw"}
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResult:
     """What a search found. Values are in [-1, 1] for the side to move, +1 it wins."""
 
     move: str
@@ -97,7 +97,7 @@ class Engine:
         """Make an engine.
 
         Args:
-            evaluator: judges positions.
+            evaluator: evaluates positions.
             seed: of what is random in the search (nothing, unless `puct` asks for noise).
             puct: constants of the search.
             nodes: most positions a tree holds; a longer search stops there.
@@ -117,7 +117,7 @@ class Engine:
             growth=GROWTH,
             batches=batches,
             puct=puct,
-            game=(game or Checkers()).knowing(tables),
+            game=(game or Checkers()).with_tables(tables),
             seed=0 if seed is None else seed,
         )
         self._root: Position | None = None
@@ -159,8 +159,8 @@ class Engine:
         else:
             backend = "auto" if evaluator == "fastest" else evaluator
         leaves, batches = int(settings.get("leaves", LEAVES)), int(settings.get("batches", BATCHES))
-        judge = load_evaluator(source, backend, batch=leaves, threads=batches, tell=tell)
-        return cls(judge, seed=seed, tables=tables, **settings)
+        loaded = load_evaluator(source, backend, batch=leaves, threads=batches, tell=tell)
+        return cls(loaded, seed=seed, tables=tables, **settings)
 
     # --- the network alone --------------------------------------------------------------------------
 
@@ -172,19 +172,21 @@ class Engine:
         """
         here = _position(position)
         moves = _moves(here)
-        # Every position on the way of a capture is judged in one call.
-        chains = {m.labels[:n] for m in moves for n in range(len(m.labels))}
-        prefixes = sorted(chains, key=lambda labels: (len(labels), labels))
-        boards = np.stack([encode(_after(here, labels)) for labels in prefixes])
+        # Every position on the way of a capture is evaluated in one call.
+        chains = {m.actions[:n] for m in moves for n in range(len(m.actions))}
+        prefixes = sorted(chains, key=lambda actions: (len(actions), actions))
+        boards = np.stack([encode(_after(here, actions)) for actions in prefixes])
         with one_torch_thread():
             logits, values = self.evaluator.evaluate(boards)
         priors: dict[tuple[int, ...], float] = {}
-        for labels, row in zip(prefixes, logits, strict=True):
-            legal = _after(here, labels).legal_labels()
+        for actions, row in zip(prefixes, logits, strict=True):
+            legal = _after(here, actions).legal_actions()
             weights = np.exp(row[legal] - row[legal].max())
-            for label, p in zip(legal, weights / weights.sum(), strict=True):
-                priors[(*labels, label)] = float(p)
-        whole = {m: float(np.prod([priors[m.labels[: n + 1]] for n in range(len(m.labels))])) for m in moves}
+            for action, p in zip(legal, weights / weights.sum(), strict=True):
+                priors[(*actions, action)] = float(p)
+        whole = {
+            m: float(np.prod([priors[m.actions[: n + 1]] for n in range(len(m.actions))])) for m in moves
+        }
         return Policy(
             {str(m): whole[m] for m in sorted(moves, key=lambda m: (-whole[m], m))},
             float(np.clip(values[prefixes.index(())], -1, 1)),
@@ -199,7 +201,7 @@ class Engine:
         sims: int | None = None,
         seconds: float | None = None,
         history: Sequence[Position | str] = (),
-    ) -> Found:
+    ) -> SearchResult:
         """Search a position.
 
         Args:
@@ -207,7 +209,7 @@ class Engine:
                 the tree is kept.
             sims: visits wanted at the root (those kept count); 400 if neither limit is given.
             seconds: time to search; with `sims` too, whichever comes first.
-            history: earlier positions of the game, oldest first, for repetitions. They also tell the quiet
+            history: earlier positions of the game, oldest first, for repetitions. They also tell the halfmove_clock
                 count where the position has none (a FEN).
 
         Raises:
@@ -220,14 +222,14 @@ class Engine:
             raise ValueError(f"expected sims >= 1 and seconds > 0, found sims={sims}, seconds={seconds}")
         begun = time.perf_counter()
         past = [_position(p) for p in history]
-        here = _with_quiet(_position(position), past)
+        here = _with_halfmove_clock(_position(position), past)
         moves = _moves(here)
         self._set_root(here, past)
         searcher = self._searcher
         visits = np.array([np.iinfo(np.int32).max if sims is None else sims], np.int32)
         least = np.ones(1, np.int32)
         with one_torch_thread():
-            searcher.step(least)  # however short the time, the root is judged
+            searcher.step(least)  # however short the time, the root is evaluated
             while seconds is None or time.perf_counter() - begun < seconds:
                 if searcher.step(visits) == 0:
                     break
@@ -239,19 +241,23 @@ class Engine:
         self._root = None
 
     def _set_root(self, here: Position, past: list[Position]) -> None:
-        labels = self._way_to(here, past)
-        if labels is not None:
-            for label in labels:
-                self._searcher.play(0, label)
+        actions = self._way_to(here, past)
+        if actions is not None:
+            for action in actions:
+                self._searcher.play(0, action)
         else:
-            keys = [pack(replace(p, quiet=0)) for p in past[-here.quiet :]] if here.quiet else []
+            keys = (
+                [pack(replace(p, halfmove_clock=0)) for p in past[-here.halfmove_clock :]]
+                if here.halfmove_clock
+                else []
+            )
             self._searcher.set_root(0, pack(here), np.array(keys, np.int64).reshape(-1, 2))
         root = self._searcher.root(0)
         if root["status"] == TERMINAL:  # drawn by rule as it stands: search on as if it were not
             self._searcher.set_root(0, pack(here))
             if self._searcher.root(0)["status"] == TERMINAL:
-                self._searcher.forest.nodes[0, 0]["status"] = NEW
-                self._searcher.forest.nodes[0, 0]["proof"] = NONE
+                self._searcher.tree_batch.nodes[0, 0]["status"] = NEW
+                self._searcher.tree_batch.nodes[0, 0]["proof"] = NONE
         self._root, self._past = here, past
 
     def _way_to(self, here: Position, past: list[Position]) -> list[int] | None:
@@ -264,10 +270,10 @@ class Engine:
         for move in old.legal_moves():
             middle = old.push(move)
             if middle == here and self._continues(past, [old]):
-                return list(move.labels)
+                return list(move.actions)
             for reply in middle.legal_moves():
                 if middle.push(reply) == here and self._continues(past, [old, middle]):
-                    return [*move.labels, *reply.labels]
+                    return [*move.actions, *reply.actions]
         return None
 
     def _continues(self, past: list[Position], since: list[Position]) -> bool:
@@ -278,16 +284,16 @@ class Engine:
 
     def _line(self, node: int, move: Move) -> _Line:
         """Visits and prior of a whole move that starts at a node."""
-        nodes, edges = self._searcher.forest.nodes[0], self._searcher.forest.edges[0]
+        nodes, edges = self._searcher.tree_batch.nodes[0], self._searcher.tree_batch.edges[0]
         line = _Line(move)
-        for label in move.labels:
+        for action in move.actions:
             line.nodes.append(node)
             if node < 0 or nodes[node]["status"] != 1:
                 line.visits, node = 0, -1
                 continue
-            first = nodes[node]["first"]
-            mine = edges[first : first + nodes[node]["count"]]
-            edge = mine[mine["label"] == label][0]
+            first = nodes[node]["first_edge"]
+            mine = edges[first : first + nodes[node]["num_edges"]]
+            edge = mine[mine["action"] == action][0]
             line.prior *= float(edge["prior"])
             line.visits = int(edge["visits"])
             line.proof, line.plies = int(edge["proof"]), int(edge["plies"])
@@ -297,22 +303,22 @@ class Engine:
 
     def _best_move(self, position: Position, node: int) -> _Line | None:
         """The move to play at a node, hop by hop as `choose` orders them; None where nothing was searched."""
-        nodes, edges = self._searcher.forest.nodes[0], self._searcher.forest.edges[0]
-        labels: list[int] = []
+        nodes, edges = self._searcher.tree_batch.nodes[0], self._searcher.tree_batch.edges[0]
+        actions: list[int] = []
         at, moves = node, position.legal_moves()
         while at >= 0 and nodes[at]["status"] == 1:
-            first = int(nodes[at]["first"])
-            mine, proof = edges[first : first + int(nodes[at]["count"])], int(nodes[at]["proof"])
+            first = int(nodes[at]["first_edge"])
+            mine, proof = edges[first : first + int(nodes[at]["num_edges"])], int(nodes[at]["proof"])
             best = first + max(range(len(mine)), key=lambda i: _rank(mine[i], proof))
-            labels.append(int(edges[best]["label"]))
+            actions.append(int(edges[best]["action"]))
             at = int(edges[best]["child"])
-            found = [m for m in moves if m.labels == tuple(labels)]
+            found = [m for m in moves if m.actions == tuple(actions)]
             if found:
                 return self._line(node, found[0])
-        if not labels:
+        if not actions:
             return None
         # A capture whose last hops were never searched: the network's favourite.
-        rest = [m for m in moves if m.labels[: len(labels)] == tuple(labels)]
+        rest = [m for m in moves if m.actions[: len(actions)] == tuple(actions)]
         policy = self.policy(position).moves
         return self._line(node, max(rest, key=lambda m: policy[str(m)]))
 
@@ -327,21 +333,23 @@ class Engine:
         best = self.tables.best_moves(here)
         return max(
             (line for line in lines if line.move in best),
-            key=lambda line: (here.push(line.move).quiet == 0, line.visits, line.prior),
+            key=lambda line: (here.push(line.move).halfmove_clock == 0, line.visits, line.prior),
         )
 
-    def _report(self, here: Position, moves: list[Move], seconds: float) -> Found:
+    def _report(self, here: Position, moves: list[Move], seconds: float) -> SearchResult:
         root = self._searcher.root(0)
         lines = [self._line(0, move) for move in moves]
         best = self._best_move(here, 0)
         if best is None:
-            raise RuntimeError("the root was not judged")
+            raise RuntimeError("the root was not evaluated")
         if int(root["proof"]) == NONE and self.tables is not None and self.tables.knows(here):
             best = self._hurry(here, lines) or best
         lines.sort(key=lambda line: (line.move != best.move, -line.visits, -line.prior, line.move))
         proof = int(root["proof"])
         value = (
-            float(PROOF_VALUE[proof]) if proof != NONE else float(root["total"]) / max(1, int(root["visits"]))
+            float(PROOF_VALUE[proof])
+            if proof != NONE
+            else float(root["value_sum"]) / max(1, int(root["visits"]))
         )
         pv: list[str] = []
         position, line = here, best
@@ -355,7 +363,7 @@ class Engine:
             line = step
         if self.tables is not None and self.tables.knows(position):
             pv += [str(move) for move in self.tables.line(position, LONGEST_PV - len(pv))]
-        return Found(
+        return SearchResult(
             move=str(best.move),
             value=value,
             pv=pv,
@@ -378,7 +386,7 @@ def encode(position: Position) -> np.ndarray[Any, np.dtype[np.int8]]:
     out = np.empty(34, np.int8)
     out[:32] = position.board
     out[32] = position.jumper
-    out[33] = min(position.quiet, 127)
+    out[33] = min(position.halfmove_clock, 127)
     return out
 
 
@@ -387,9 +395,9 @@ def _rank(edge: Mapping[str, Any], node_proof: int) -> tuple[float, ...]:
     proof, plies, visits = int(edge["proof"]), int(edge["plies"]), int(edge["visits"])
     won, lost = proof == WIN, proof == LOSS
     distance = -plies if won else plies if lost else 0
-    q = float(edge["total"]) / visits if visits else 0.0
+    q = float(edge["value_sum"]) / visits if visits else 0.0
     holds = node_proof == DRAW and proof == DRAW
-    return (won, not lost, holds, distance, visits, q, float(edge["prior"]), -int(edge["label"]))
+    return (won, not lost, holds, distance, visits, q, float(edge["prior"]), -int(edge["action"]))
 
 
 def _position(position: Position | str) -> Position:
@@ -403,20 +411,20 @@ def _moves(position: Position) -> list[Move]:
     return moves
 
 
-def _after(position: Position, labels: Sequence[int]) -> Position:
-    for label in labels:
-        position = position.push_label(label)
+def _after(position: Position, actions: Sequence[int]) -> Position:
+    for action in actions:
+        position = position.push_action(action)
     return position
 
 
-def _with_quiet(position: Position, past: list[Position]) -> Position:
-    """A position with the quiet count its history tells, if that is more than its own."""
-    quiet = 0
+def _with_halfmove_clock(position: Position, past: list[Position]) -> Position:
+    """A position with the halfmove clock its history tells, if that is more than its own."""
+    halfmove_clock = 0
     for earlier in reversed(past):
         if _still(earlier) != _still(position):
             break
-        quiet += 1
-    return replace(position, quiet=max(quiet, position.quiet))
+        halfmove_clock += 1
+    return replace(position, halfmove_clock=max(halfmove_clock, position.halfmove_clock))
 
 
 def _still(position: Position) -> tuple[int, int, int, int]:

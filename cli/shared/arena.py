@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, GAMES
-from ckai.cli.shared.output import tell_of_compiling
+from ckai.cli.shared.output import report_compiling
 from ckai.cli.shared.tables import chosen_tables, tables_option
 
 
@@ -68,7 +68,7 @@ class Arena:
         from ckai.rl.games.registry import CHECKERS, kind_of
         from ckai.rl.matches.specs import game_of
 
-        tell_of_compiling()
+        report_compiling()
         self.kind = kind_of(game or game_of(names) or CHECKERS.name)
         self.tables = chosen_tables(tables) if self.kind is CHECKERS else None
         self.openings, self.seed, self.evaluator = openings, seed, evaluator
@@ -78,11 +78,11 @@ class Arena:
         """The player of a name, at so many boards.
 
         Raises:
-            ContestantError, CheckpointError: see `load_contestant`.
+            PlayerSpecError, CheckpointError: see `load_player`.
         """
-        from ckai.rl.matches.specs import load_contestant
+        from ckai.rl.matches.specs import load_player
 
-        return load_contestant(
+        return load_player(
             name,
             backend=self.evaluator,
             tables=self.tables,

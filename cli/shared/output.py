@@ -31,7 +31,7 @@ def time_text(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
-def tell_of_compiling() -> None:
+def report_compiling() -> None:
     """Say so on standard error, once, if kernels have to be compiled: that may take half a minute."""
     from numba.core import event
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.output import progress_bar, talk, tell_of_compiling, time_text
+from ckai.cli.shared.output import progress_bar, report_compiling, talk, time_text
 
 if TYPE_CHECKING:
     from ckai.datasets.tables import Tables
@@ -51,7 +51,7 @@ def build_shown(pieces: int, path: Path, threads: int | None = None) -> dict[str
     """Build tables, saying before what it takes, with a progress bar. Returns the header."""
     from ckai.datasets.tables import build_tables, cost_of
 
-    tell_of_compiling()
+    report_compiling()
     threads = threads or os.cpu_count() or 1
     cost = cost_of(pieces, threads)
     talk().print(

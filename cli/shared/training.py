@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bar
 
 if TYPE_CHECKING:
-    from ckai.models.training.trainer import Progress
+    from ckai.models.training.trainer import TrainingProgress
 
 _LABELS = [
     ("rows", "rows"),
@@ -35,7 +35,7 @@ _LABELS = [
     ("value_mse", "value, squared error"),
     ("value_mse_constant", "  of the best constant"),
     ("value_sign", "winner named by the value's sign"),
-    ("value_sorted", "won above lost, of all pairs"),
+    ("value_auc", "won above lost, of all pairs"),
     ("value_calibration_error", "value, distance from mean result"),
 ]
 
@@ -60,7 +60,7 @@ def groups_table(groups: Sequence[Mapping[str, Any]], what: str) -> str:
         ("top1_unforced", "choice"),
         ("random_legal", "random"),
         ("value_mse", "value"),
-        ("value_sorted", "sorted"),
+        ("value_auc", "sorted"),
     ]
     lines = [f"  {what:<10}{'rows':>9}" + "".join(f"{title:>9}" for _, title in columns)]
     for group in groups:
@@ -101,7 +101,7 @@ class TrainingBar:
         """A line above the bar."""
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    def show(self, progress: "Progress") -> None:
+    def show(self, progress: "TrainingProgress") -> None:
         """Where the training is."""
         total = progress.epochs * progress.batches
         if self._task is None:

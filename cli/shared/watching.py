@@ -21,7 +21,7 @@ BARS, CURVE = "▁▂▃▄▅▆▇█", 60
 """Of the line that shows the curve of the Elo, and how many at most."""
 SHOWN = 12
 """Generations in the table, the last ones."""
-STAGES = {"selfplay": "playing", "learn": "learning", "judge": "judging"}
+STAGES = {"selfplay": "playing", "learn": "learning", "gate": "gate match"}
 
 PLIES = {"checkers": 90, "connect4": 30, "tictactoe": 7}
 """Of a game, as runs had them; for an estimate, like what follows."""
@@ -42,7 +42,9 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
         network_bytes: of a checkpoint.
     """
     play = config.selfplay
-    visits = play.full_share * play.sims + (1 - play.full_share) * min(play.fast_sims, play.sims)
+    visits = play.full_search_prob * play.sims + (1 - play.full_search_prob) * min(
+        play.fast_visits, play.sims
+    )
     plies = (config.games + config.gate.games) * PLIES[config.game]
     time_of = ""
     if rate:

@@ -9,7 +9,7 @@ from ckai.cli.terminal.session import Side, side_of
 from ckai.game import Game, Move, Position
 
 if TYPE_CHECKING:
-    from ckai.rl import Engine, Found
+    from ckai.rl import Engine, SearchResult
 
 SIMS = 400
 """Visits of a search when no limit is given."""
@@ -25,7 +25,7 @@ class Thought:
     """What it plays."""
     side: Side
     """The side to move; values are for this side."""
-    found: "Found"
+    found: "SearchResult"
 
     @property
     def verdict(self) -> str:

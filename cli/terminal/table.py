@@ -20,7 +20,7 @@ from ckai.pdn import from_game, write_game
 
 PANEL_COLUMNS = 34
 """Of the lines beside a large board."""
-QUIET_WARNING = 40
+HALFMOVE_WARNING = 40
 """Plies without a capture or a man's move from which on they are shown."""
 HUMAN = "human"
 
@@ -263,10 +263,12 @@ class Table:
             lines += [Text(line, style="dim") for line in score] + ([Text()] if score else [])
         if session.outcome() is None:
             lines.append(Text(f"{session.side.capitalize()} to move", style="bold"))
-        if session.position.quiet >= QUIET_WARNING:
-            limit = session.game.quiet_limit
+        if session.position.halfmove_clock >= HALFMOVE_WARNING:
+            limit = session.game.halfmove_limit
             lines.append(
-                Text(f"{session.position.quiet} plies without a capture or a man's move; {limit} draw")
+                Text(
+                    f"{session.position.halfmove_clock} plies without a capture or a man's move; {limit} draw"
+                )
             )
         if session.game.repetitions() == session.game.repetition_limit - 1:
             lines.append(Text("this position has stood before"))

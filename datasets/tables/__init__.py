@@ -9,7 +9,7 @@ The draw rules by count and repetition are not in the tables; see `ckai.datasets
 
 from ckai.datasets.tables.build import Cost, build_tables, cost_of
 from ckai.datasets.tables.file import TableError
-from ckai.datasets.tables.probe import DRAW, LOSS, SHIPPED, WIN, Found, Tables, cache_folder, table_path
+from ckai.datasets.tables.probe import DRAW, LOSS, SHIPPED, WIN, ProbeResult, Tables, cache_folder, table_path
 
 __all__ = [
     "DRAW",
@@ -17,7 +17,7 @@ __all__ = [
     "SHIPPED",
     "WIN",
     "Cost",
-    "Found",
+    "ProbeResult",
     "TableError",
     "Tables",
     "build_tables",

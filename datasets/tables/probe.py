@@ -1,6 +1,6 @@
 """Asking tables: value, distance, best moves and the whole line, for one position or for many at once.
 
-The tables know no draw by count or repetition. A win in n plies is a win whatever the count of quiet plies
+The tables know no draw by count or repetition. A win in n plies is a win whatever the count of plies without a capture or a man's move
 is, if count + n stays within the limit, and nearly always otherwise, as most wins capture or move a man on
 the way.
 """
@@ -19,7 +19,7 @@ from ckai.datasets.tables.file import TableError, read_tables
 from ckai.datasets.tables.index import MOST
 from ckai.datasets.tables.layout import Layout
 from ckai.datasets.tables.solve import DRAWN, ROOM, UNKNOWN, best_capture, look
-from ckai.game.kernels import apply_hop, legal_hops, legal_labels, lowest, popcount
+from ckai.game.kernels import apply_hop, legal_actions, legal_hops, lowest, popcount
 from ckai.game.position import Move, Position
 
 DEFAULT_PIECES: Final = 4
@@ -27,7 +27,7 @@ SHIPPED: Final = 3
 """Pieces of the tables that come with the package."""
 WIN, LOSS, DRAW = "win", "loss", "draw"
 
-MOST_LABELS: Final = 64
+MAX_LEGAL_HOPS: Final = 64
 """More hops are never legal at once."""
 _LOOKED_AT: Final = 8000
 """Positions that are looked at to see whether a win comes in time."""
@@ -51,12 +51,12 @@ def value_of(own, opp, kings, jumper, pieces, values, lookup, between):
 
 
 @njit(cache=True)
-def sure_value(own, opp, kings, jumper, quiet, limit, values, lookup):
-    """The value of a position of the tables if the draw by the quiet count cannot undo it, else UNKNOWN.
+def tablebase_value(own, opp, kings, jumper, halfmove_clock, limit, values, lookup):
+    """The value of a position of the tables if the draw by the halfmove clock cannot undo it, else UNKNOWN.
 
     Args:
         own, opp, kings, jumper: the position, with pieces on both sides.
-        quiet: plies since the last capture or step of a man.
+        halfmove_clock: plies since the last capture or step of a man.
         limit: the count that draws.
         values, lookup: of the tables.
     """
@@ -65,15 +65,15 @@ def sure_value(own, opp, kings, jumper, quiet, limit, values, lookup):
         value = best_capture(own, opp, kings, jumper, values, lookup, between)
     else:
         value = np.int64(look(own, opp, kings, values, lookup))
-    if value == DRAWN or quiet + value <= limit:
+    if value == DRAWN or halfmove_clock + value <= limit:
         return value
-    if jumper < 0 and _in_time(own, opp, kings, quiet, value, limit, values, lookup):
+    if jumper < 0 and _in_time(own, opp, kings, halfmove_clock, value, limit, values, lookup):
         return value
     return np.int64(UNKNOWN)
 
 
 @njit(cache=True)
-def _in_time(own, opp, kings, quiet, value, limit, values, lookup):
+def _in_time(own, opp, kings, halfmove_clock, value, limit, values, lookup):
     """Whether the win, whoever has it, comes within the count against every defence.
 
     Captures and steps of men begin the count again on the way. The winner follows the tables, all replies are
@@ -82,16 +82,22 @@ def _in_time(own, opp, kings, quiet, value, limit, values, lookup):
     if own | opp == kings:  # only captures can help, and the tables' own line is quiet nearly always
         return False
     waiting = np.empty((_LOOKED_AT, 5), np.int64)
-    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3], waiting[0, 4] = own, opp, kings, quiet, value
+    waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3], waiting[0, 4] = (
+        own,
+        opp,
+        kings,
+        halfmove_clock,
+        value,
+    )
     first, last = 0, 1
     while first < last:
         own, opp, kings = waiting[first, 0], waiting[first, 1], waiting[first, 2]
-        quiet, value = waiting[first, 3], waiting[first, 4]
+        halfmove_clock, value = waiting[first, 3], waiting[first, 4]
         first += 1
-        if quiet + value <= limit:
+        if halfmove_clock + value <= limit:
             continue
         a, b, c, d, jumps = legal_hops(own, opp, kings, -1)
-        if quiet >= limit or (jumps and value - 1 > limit):
+        if halfmove_clock >= limit or (jumps and value - 1 > limit):
             return False
         if jumps:
             continue
@@ -109,7 +115,7 @@ def _in_time(own, opp, kings, quiet, value, limit, values, lookup):
                     continue
                 if last == _LOOKED_AT:
                     return False
-                o, p, k, _, count, _ = apply_hop(own, opp, kings, quiet, label)
+                o, p, k, _, count, _ = apply_hop(own, opp, kings, halfmove_clock, label)
                 waiting[last, 0], waiting[last, 1], waiting[last, 2], waiting[last, 3] = o, p, k, count
                 waiting[last, 4] = look(o, p, k, values, lookup)
                 last += 1
@@ -147,11 +153,11 @@ def best_hops(row, pieces, values, lookup, out):
     between = np.empty((ROOM, 4), np.int64)
     own, opp, kings, jumper = row[0], row[1], row[2], row[3]
     value = value_of(own, opp, kings, jumper, pieces, values, lookup, between)
-    labels = np.empty(MOST_LABELS, np.uint8)
+    labels = np.empty(MAX_LEGAL_HOPS, np.uint8)
     n = 0
     if value == UNKNOWN or own == 0:
         return n
-    for i in range(legal_labels(own, opp, kings, jumper, labels)):
+    for i in range(legal_actions(own, opp, kings, jumper, labels)):
         o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, np.int64(labels[i]))
         after = value_of(o, p, k, j, pieces, values, lookup, between)
         if after == (value - 1 if passed and value != DRAWN else value):
@@ -161,7 +167,7 @@ def best_hops(row, pieces, values, lookup, out):
 
 
 @dataclass(frozen=True)
-class Found:
+class ProbeResult:
     """What a table says of a position, for the side to move."""
 
     value: str
@@ -227,7 +233,7 @@ class Tables:
         _many(np.ascontiguousarray(boards), layout.pieces, self.values, layout.lookup, out)
         return out
 
-    def probe(self, position: Position) -> Found:
+    def probe(self, position: Position) -> ProbeResult:
         """What is known of a position.
 
         Raises:
@@ -240,8 +246,8 @@ class Tables:
                 f"{position.fen}: expected 2 to {self.pieces} pieces with some on each side, found {number}"
             )
         if value == DRAWN:
-            return Found(DRAW, None)
-        return Found(WIN if value & 1 else LOSS, value)
+            return ProbeResult(DRAW, None)
+        return ProbeResult(WIN if value & 1 else LOSS, value)
 
     def best_moves(self, position: Position) -> list[Move]:
         """The moves that keep the value, and of these those that win fastest or lose latest; none at the end.
@@ -253,18 +259,18 @@ class Tables:
         return [move for move in position.legal_moves() if self._is_best(position, move)]
 
     def _is_best(self, position: Position, move: Move) -> bool:
-        for label in move.labels:
-            if label not in self.best_labels(position):
+        for label in move.actions:
+            if label not in self.best_actions(position):
                 return False
-            position = position.push_label(label)
+            position = position.push_action(label)
         return True
 
-    def best_labels(self, position: Position) -> list[int]:
+    def best_actions(self, position: Position) -> list[int]:
         """The hops that the best moves begin or go on with, ascending; see `best_moves`.
 
         Nothing where the position is not in the tables.
         """
-        out = np.empty(MOST_LABELS, np.uint8)
+        out = np.empty(MAX_LEGAL_HOPS, np.uint8)
         row = np.array(_row(position), np.int64)
         return [
             int(label) for label in out[: best_hops(row, self.pieces, self.values, self.layout.lookup, out)]
@@ -279,12 +285,12 @@ class Tables:
         if self.probe(position).plies is None:
             return []
         played: list[Move] = []
-        while len(played) < most and self.best_labels(position):
+        while len(played) < most and self.best_actions(position):
             labels: list[int] = []
             after = position
             while after.black == position.black:
-                labels.append(self.best_labels(after)[0])
-                after = after.push_label(labels[-1])
+                labels.append(self.best_actions(after)[0])
+                after = after.push_action(labels[-1])
             move = position.move_of(labels)
             assert move is not None, "the best hops are those of legal moves"
             played.append(move)

@@ -12,14 +12,14 @@ from ckai.datasets.splitmix import GOLDEN, MIX_1, MIX_2
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.index import place
 from ckai.datasets.tables.layout import Class
-from ckai.datasets.tables.probe import MOST_LABELS, best_hops, value_of
+from ckai.datasets.tables.probe import MAX_LEGAL_HOPS, best_hops, value_of
 from ckai.datasets.tables.solve import DRAWN, ROOM
 from ckai.datasets.writer import row_arrays
-from ckai.game import QUIET_LIMIT, kernels
+from ckai.game import HALFMOVE_LIMIT, kernels
 
 HELD = 10
 """One position of so many is kept for measuring; the others are there to learn from."""
-MOST_QUIET = 40
+MAX_HALFMOVE_CLOCK = 40
 """The quiet count of a drawn position is random, up to this."""
 
 
@@ -109,7 +109,9 @@ def endgame_rows(tables: Tables, number: int, *, seed: int) -> pa.Table:
     _best(places, tables.pieces, tables.values, tables.layout.lookup, rng.random(number), labels, legal)
     # The count may not spoil what the row says.
     most = np.where(
-        values == DRAWN, MOST_QUIET, np.clip(QUIET_LIMIT - values.astype(np.int64), 0, MOST_QUIET)
+        values == DRAWN,
+        MAX_HALFMOVE_CLOCK,
+        np.clip(HALFMOVE_LIMIT - values.astype(np.int64), 0, MAX_HALFMOVE_CLOCK),
     )
     columns = row_arrays(
         game=np.arange(number, dtype=np.int32),
@@ -175,7 +177,7 @@ def _boards(places, out):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _best(places, pieces, values, lookup, luck, labels, legal):  # type: ignore[no-untyped-def]
     row = np.empty(4, np.int64)
-    out = np.empty(MOST_LABELS, np.uint8)
+    out = np.empty(MAX_LEGAL_HOPS, np.uint8)
     for i in range(len(places)):
         row[:3], row[3] = places[i], -1
         labels[i] = out[np.int64(luck[i] * best_hops(row, pieces, values, lookup, out))]
@@ -185,10 +187,10 @@ def _best(places, pieces, values, lookup, luck, labels, legal):  # type: ignore[
 @njit(cache=True)
 def _keep(places, before, pieces, values, lookup, legal, keeping):  # type: ignore[no-untyped-def]
     between = np.empty((ROOM, 4), np.int64)
-    labels = np.empty(MOST_LABELS, np.uint8)
+    labels = np.empty(MAX_LEGAL_HOPS, np.uint8)
     for i in range(len(places)):
         own, opp, kings = places[i]
-        for n in range(kernels.legal_labels(own, opp, kings, -1, labels)):
+        for n in range(kernels.legal_actions(own, opp, kings, -1, labels)):
             o, p, k, jumper, _, passed = kernels.apply_hop(own, opp, kings, 0, np.int64(labels[n]))
             after = value_of(o, p, k, jumper, pieces, values, lookup, between)
             legal[i, labels[n]] = True

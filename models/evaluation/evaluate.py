@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, position_keys
-from ckai.game.squares import LABELS
+from ckai.game.squares import NUM_ACTIONS
 from ckai.models.checkpoint import Checkpoint
 from ckai.models.evaluation.metrics import is_in, measure
 from ckai.models.inference.choose import evaluations_per_second, sample_positions
@@ -137,8 +137,8 @@ def _most_frequent(data: RowsDataModule) -> tuple[NDArray[np.uint64], NDArray[np
         return np.empty(0, np.uint64), np.empty(0, np.uint8)
     keys, inverse = np.unique(np.concatenate([k for k, _ in blocks]), return_inverse=True)
     cells, counts = np.unique(
-        inverse * LABELS + np.concatenate([label for _, label in blocks]), return_counts=True
+        inverse * NUM_ACTIONS + np.concatenate([label for _, label in blocks]), return_counts=True
     )
-    order = np.lexsort((cells, -counts, cells // LABELS))
-    first = np.unique(cells[order] // LABELS, return_index=True)[1]
-    return keys, (cells[order][first] % LABELS).astype(np.uint8)
+    order = np.lexsort((cells, -counts, cells // NUM_ACTIONS))
+    first = np.unique(cells[order] // NUM_ACTIONS, return_index=True)[1]
+    return keys, (cells[order][first] % NUM_ACTIONS).astype(np.uint8)

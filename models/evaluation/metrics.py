@@ -18,7 +18,7 @@ All shares are in [0, 1]; values and results are the mover's. Names of the repor
     value_mse         mean (value - z)^2 on them
     value_mse_constant       the same for the best constant: what a value head must beat
     value_sign        share of decided games whose winner the value's sign names
-    value_sorted      chance that a won row has a higher value than a lost one (area under the ROC curve)
+    value_auc      chance that a won row has a higher value than a lost one (area under the ROC curve)
     value_calibration_error  mean distance between the value and the mean result of rows with such a value
 """
 
@@ -180,11 +180,11 @@ def summary(c: dict[str, Numbers]) -> Report:
         if len(won) + len(lost):
             out["value_sign"] = float(((won > 0).sum() + (lost < 0).sum()) / (len(won) + len(lost)))
         if len(won) and len(lost):
-            out["value_sorted"] = sorted_share(won, lost)
+            out["value_auc"] = auc(won, lost)
     return out
 
 
-def sorted_share(high: Numbers, low: Numbers) -> float:
+def auc(high: Numbers, low: Numbers) -> float:
     """Chance that a number of `high` is above one of `low`, a tie counted half: the Mann-Whitney
     statistic."""
     low = np.sort(low)
@@ -193,7 +193,7 @@ def sorted_share(high: Numbers, low: Numbers) -> float:
 
 
 def _groups(c: dict[str, Numbers], name: str, ranges: list[tuple[int, int]]) -> list[Report]:
-    kept = ("rows", "top1_legal", "top5_legal", "top1_unforced", "random_legal", "value_mse", "value_sorted")
+    kept = ("rows", "top1_legal", "top5_legal", "top1_unforced", "random_legal", "value_mse", "value_auc")
     found = []
     for low, high in ranges:
         inside = (c[name] >= low) & (c[name] <= high)

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from ckai.game.position import Position
-from ckai.game.squares import LABELS
+from ckai.game.squares import NUM_ACTIONS
 from ckai.models.checkpoint import Checkpoint, load_network
 from ckai.models.inference.devices import one_torch_thread, use_one_torch_thread
 from ckai.models.inference.evaluator import POSITION_BYTES, BackendError, Boards, Evaluator, TorchEvaluator
@@ -84,7 +84,7 @@ def make_evaluator(
     """A network on a backend.
 
     Args:
-        network: judged as it is now.
+        network: evaluate_positions as it is now.
         backend: one of `BACKENDS`, or cpu.
         threads: how many threads are going to call at once.
         like: an evaluator of the same network, whose conversion is used again if it has one of use.
@@ -110,7 +110,7 @@ def choose_evaluator(
 ) -> tuple[Evaluator, Report]:
     """The fastest correct backend on this machine, by a trial of a second or two.
 
-    Every candidate that can be had here judges positions of random games; one that differs from torch in
+    Every candidate that can be had here evaluates positions of random games; one that differs from torch in
     float32 by more than its bound, in a legal move's probability or in a value, is dropped. The others are
     timed as they are going to be used.
 
@@ -136,7 +136,7 @@ def choose_evaluator(
     boards = sample_positions(256, encoding=network.encode)
     exact = TorchEvaluator(network)
     with one_torch_thread():
-        wanted = judged(exact, boards)
+        wanted = evaluate_positions(exact, boards)
     made: dict[str, Evaluator] = {}
     trials: dict[str, Trial] = {}
 
@@ -147,7 +147,7 @@ def choose_evaluator(
                 made[backend] = (
                     exact if backend == "torch" else make_evaluator(network, backend, threads, like)
                 )
-                found = judged(made[backend], boards)
+                found = evaluate_positions(made[backend], boards)
         except BackendError:
             return
         except Exception as error:  # a library that fails on this machine loses the race
@@ -198,7 +198,7 @@ def race(evaluators: dict[str, Evaluator], batch: int, threads: int, boards: Boa
 def evaluations_per_second(
     evaluator: Evaluator, rows: Boards, threads: int, seconds: float = SECONDS
 ) -> float:
-    """How fast an evaluator judges `rows` (`[batch, bytes]`), over and over, in so many threads at once."""
+    """How fast an evaluator evaluates `rows` (`[batch, bytes]`), over and over, in so many threads at once."""
     counts, ends = [0] * threads, [0.0] * threads
     errors: list[BaseException] = []
     gate = threading.Barrier(threads)
@@ -266,17 +266,19 @@ def sample_positions(number: int, seed: int = 0, encoding: Encoding | None = Non
     out = np.zeros((number, POSITION_BYTES), np.int8)
     position = Position.start()
     for row in out:
-        labels = position.legal_labels()
-        if not labels or position.quiet > 60:
+        actions = position.legal_actions()
+        if not actions or position.halfmove_clock > 60:
             position = Position.start()
-            labels = position.legal_labels()
-        row[:32], row[32], row[33] = position.board, position.jumper, min(position.quiet, 127)
-        position = position.push_label(labels[int(rng.integers(len(labels)))])
+            actions = position.legal_actions()
+        row[:32], row[32], row[33] = position.board, position.jumper, min(position.halfmove_clock, 127)
+        position = position.push_action(actions[int(rng.integers(len(actions)))])
     return out
 
 
-def judged(evaluator: Evaluator, boards: Boards) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Probabilities of the labels and values, as a search uses them: what no rule of checkers allows does not
+def evaluate_positions(
+    evaluator: Evaluator, boards: Boards
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Probabilities of the actions and values, as a search uses them: what no rule of checkers allows does not
     count."""
     logits, values = evaluator.evaluate(boards)
     scores = logits.astype(np.float64)
@@ -287,13 +289,13 @@ def judged(evaluator: Evaluator, boards: Boards) -> tuple[NDArray[np.float64], N
 
 
 def _possible(boards: Boards) -> NDArray[np.bool_]:
-    mask = np.zeros((len(boards), LABELS), np.bool_)
+    mask = np.zeros((len(boards), NUM_ACTIONS), np.bool_)
     for row, allowed in zip(boards, mask, strict=True):
         own = np.flatnonzero(row[:32] > 0)
         opp = np.flatnonzero(row[:32] < 0)
         kings = np.flatnonzero(np.abs(row[:32]) == 3)
         a, b, k = (sum(1 << int(i) for i in squares) for squares in (own, opp, kings))
-        allowed[Position(a, b, k, True, int(row[32]), int(row[33])).legal_labels()] = True
+        allowed[Position(a, b, k, True, int(row[32]), int(row[33])).legal_actions()] = True
     return mask
 
 

@@ -1,7 +1,7 @@
 """Networks as a search sees them: bytes of positions in, scores and values out.
 
 A position of checkers is 34 bytes in mover's view: 32 board values (1 own man, 3 own king, -1 / -3 the
-other's, 0 empty), the jumper's index (-1: none) and the quiet count (cut at 127). Other games have as many
+other's, 0 empty), the jumper's index (-1: none) and the halfmove clock (cut at 127). Other games have as many
 board values as squares, and the same two bytes behind them (see `ckai.models.inputs.encodings`). Backends
 differ, the interface does not.
 """
@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ckai.game.squares import LABELS
+from ckai.game.squares import NUM_ACTIONS
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
 
@@ -33,7 +33,7 @@ class BackendError(ValueError):
 
 
 class Evaluator(Protocol):
-    """Whatever judges positions for a search. May be called from several threads at once."""
+    """Whatever evaluates positions for a search. May be called from several threads at once."""
 
     @property
     def name(self) -> str:
@@ -43,7 +43,7 @@ class Evaluator(Protocol):
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        """Judge positions.
+        """Evaluate positions.
 
         Args:
             boards: `[B, 34]` int8, mover's view, see the module's page; any B >= 0. Not changed.
@@ -51,7 +51,7 @@ class Evaluator(Protocol):
             out_values: `[B]` float32 to write to; a new array if None.
 
         Returns:
-            `[B, 128]` raw scores of the move labels (legal or not) and `[B]` values in [-1, 1] for the side
+            `[B, 128]` raw scores of the move actions (legal or not) and `[B]` values in [-1, 1] for the side
             to move; the arrays given, if any were.
 
         Raises:
@@ -64,7 +64,7 @@ class Evaluator(Protocol):
         ...
 
 
-class Rows(nn.Module):
+class PackedNetwork(nn.Module):
     """A network with one input, bytes, as backends convert it: positions and what its encoding computes of
     them."""
 
@@ -76,7 +76,7 @@ class Rows(nn.Module):
         """Bytes of a row."""
 
     def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """`[B, width]` int8, see `widen`, to scores of the labels `[B, 128]` and values `[B]`."""
+        """`[B, width]` int8, see `append_extra`, to scores of the actions `[B, 128]` and values `[B]`."""
         logits, values = self.network(
             rows[:, : self.squares],
             rows[:, self.squares],
@@ -86,13 +86,13 @@ class Rows(nn.Module):
         return logits, values
 
 
-def exact_copy(network: Network) -> Rows:
+def float32_copy(network: Network) -> PackedNetwork:
     """A copy in float32 on the CPU, in evaluation mode and without gradients, as backends convert it."""
     mine = copy.deepcopy(network).to(device="cpu", dtype=torch.float32).eval().requires_grad_(False)
-    return Rows(mine).eval()
+    return PackedNetwork(mine).eval()
 
 
-def widen(boards: Boards, encoding: Encoding) -> Boards:
+def append_extra(boards: Boards, encoding: Encoding) -> Boards:
     """Positions `[B, 34]` with the bytes that an encoding computes of them, `[B, 34 + EXTRA]` int8."""
     if not encoding.EXTRA:
         return boards
@@ -120,7 +120,7 @@ class TorchEvaluator:
         """Take a copy of a network.
 
         Args:
-            network: judged as it is now; later training does not reach the copy.
+            network: evaluate_positions as it is now; later training does not reach the copy.
             device: "cpu", "cuda" or a torch device.
             dtype: of weights and arithmetic; None is bfloat16 on a GPU and float32 elsewhere.
             compiled: use `torch.compile`, which takes half a minute and a C++ compiler.
@@ -134,7 +134,7 @@ class TorchEvaluator:
         self.dtype = dtype
         self.network = copy.deepcopy(network).to(device=self.device, dtype=dtype).eval().requires_grad_(False)
         self.compiled = compiled
-        self._rows: nn.Module = Rows(self.network).eval()
+        self._rows: nn.Module = PackedNetwork(self.network).eval()
         if compiled:
             if not any(shutil.which(c) for c in (os.environ.get("CXX"), "c++", "g++", "clang++", "cl") if c):
                 raise BackendError("torch.compile needs a C++ compiler, and there is none on the path")
@@ -155,7 +155,7 @@ class TorchEvaluator:
         """See `Evaluator.evaluate`; without output arrays the result is torch's own memory."""
         check_boards(boards, out_logits, out_values, *sizes_of(self.network.encode))
         with torch.inference_mode():
-            rows = torch.from_numpy(widen(boards, self.network.encode))
+            rows = torch.from_numpy(append_extra(boards, self.network.encode))
             logits, values = self._rows(rows.to(self.device, non_blocking=True))
             return _deliver(logits, out_logits), _deliver(values, out_values)
 
@@ -164,7 +164,7 @@ class TorchEvaluator:
 
 
 def sizes_of(encoding: Encoding) -> tuple[int, int]:
-    """Bytes of a position and labels of the game that it encodes."""
+    """Bytes of a position and actions of the game that it encodes."""
     return encoding.position_bytes, encoding.MOVES
 
 
@@ -173,9 +173,9 @@ def check_boards(
     out_logits: Floats | None = None,
     out_values: Floats | None = None,
     width: int = POSITION_BYTES,
-    labels: int = LABELS,
+    actions: int = NUM_ACTIONS,
 ) -> None:
-    """Refuse arrays that do not fit together, or the game: bytes of a position and labels.
+    """Refuse arrays that do not fit together, or the game: bytes of a position and actions.
 
     Raises:
         ValueError: wrong shape or type, with the expected and the found one.
@@ -183,16 +183,19 @@ def check_boards(
     if boards.dtype != np.int8 or boards.ndim != 2 or boards.shape[1] != width:
         raise ValueError(f"expected boards int8 [B, {width}], found {boards.dtype} {list(boards.shape)}")
     size = len(boards)
-    for name, out, shape in (("out_logits", out_logits, (size, labels)), ("out_values", out_values, (size,))):
+    for name, out, shape in (
+        ("out_logits", out_logits, (size, actions)),
+        ("out_values", out_values, (size,)),
+    ):
         if out is not None and (out.dtype != np.float32 or out.shape != shape):
             raise ValueError(f"expected {name} float32 {list(shape)}, found {out.dtype} {list(out.shape)}")
 
 
-def give_arrays(
-    size: int, out_logits: Floats | None, out_values: Floats | None, labels: int = LABELS
+def output_arrays(
+    size: int, out_logits: Floats | None, out_values: Floats | None, actions: int = NUM_ACTIONS
 ) -> tuple[Floats, Floats]:
     """The arrays given, or new ones."""
-    logits = np.empty((size, labels), np.float32) if out_logits is None else out_logits
+    logits = np.empty((size, actions), np.float32) if out_logits is None else out_logits
     values = np.empty(size, np.float32) if out_values is None else out_values
     return logits, values
 

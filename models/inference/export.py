@@ -1,10 +1,10 @@
 """A network for other programs: ONNX, OpenVINO or TorchScript, checked before it is kept.
 
 All take one input, `boards` int8 `[B, width]`, and give `logits` float32 `[B, 128]`, the raw scores of the
-move labels, and `values` float32 `[B]`, in [-1, 1] for the side to move. The first 34 bytes of a row are
+move actions, and `values` float32 `[B]`, in [-1, 1] for the side to move. The first 34 bytes of a row are
 the position in mover's view: 32 board values (1 own man, 3 own king, -1 / -3 the other's, 0 empty), the
-jumper's index (-1: none) and the quiet count (cut at 127). Networks whose encoding computes more, such as
-`tactics`, want it after that: `ckai.models.inference.evaluator.widen` appends it.
+jumper's index (-1: none) and the halfmove clock (cut at 127). Networks whose encoding computes more, such as
+`tactics`, want it after that: `ckai.models.inference.evaluator.append_extra` appends it.
 """
 
 import os
@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from ckai.models.inference.choose import EXACT, judged, sample_positions
+from ckai.models.inference.choose import EXACT, evaluate_positions, sample_positions
 from ckai.models.inference.evaluator import (
     Boards,
     Evaluator,
     Floats,
     TorchEvaluator,
-    give_arrays,
+    append_extra,
     import_extra,
-    widen,
+    output_arrays,
 )
 from ckai.models.layers.network import Network
 
@@ -74,8 +74,8 @@ def export_network(network: Network, path: Path, to: str) -> Exported:
     with tempfile.TemporaryDirectory(prefix=".export-", dir=path.parent) as folder:
         written = Path(folder) / path.name
         write(network, written)
-        found = judged(_File(read(written), network), boards)
-        wanted = judged(TorchEvaluator(network), boards)
+        found = evaluate_positions(_File(read(written), network), boards)
+        wanted = evaluate_positions(TorchEvaluator(network), boards)
         policy, value = (float(np.abs(a - b).max()) for a, b in zip(found, wanted, strict=True))
         if not max(policy, value) <= EXACT:
             raise ExportError(
@@ -98,8 +98,8 @@ class _File(Evaluator):
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        logits, values = give_arrays(len(boards), out_logits, out_values, self._encoding.MOVES)
-        logits[:], values[:] = self._run(widen(boards, self._encoding))
+        logits, values = output_arrays(len(boards), out_logits, out_values, self._encoding.MOVES)
+        logits[:], values[:] = self._run(append_extra(boards, self._encoding))
         return logits, values
 
     def close(self) -> None:

@@ -11,12 +11,12 @@ import torch
 from ckai.models.inference.evaluator import (
     Boards,
     Floats,
+    append_extra,
     check_boards,
-    exact_copy,
-    give_arrays,
+    float32_copy,
     import_extra,
+    output_arrays,
     sizes_of,
-    widen,
 )
 from ckai.models.layers.network import Network
 
@@ -28,7 +28,7 @@ class OnnxRuntimeEvaluator:
         """Export and load.
 
         Args:
-            network: judged as it is now; later training does not reach it.
+            network: evaluate_positions as it is now; later training does not reach it.
             threads: how many threads are going to call at once. Several use a core each; one alone uses all.
 
         Raises:
@@ -54,9 +54,9 @@ class OnnxRuntimeEvaluator:
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`."""
         check_boards(boards, out_logits, out_values, *sizes_of(self._encoding))
-        logits, values = give_arrays(len(boards), out_logits, out_values, self._encoding.MOVES)
+        logits, values = output_arrays(len(boards), out_logits, out_values, self._encoding.MOVES)
         if len(boards):
-            rows = np.ascontiguousarray(widen(boards, self._encoding))
+            rows = np.ascontiguousarray(append_extra(boards, self._encoding))
             found = self._session.run(["logits", "values"], {"boards": rows})
             logits[:], values[:] = found
         return logits, values
@@ -69,9 +69,9 @@ class OnnxRuntimeEvaluator:
 def export_onnx(network: Network) -> bytes:
     """A network as an ONNX file: `boards` int8 `[B, width]` in, `logits` and `values` out; needs `onnx`.
 
-    The width is that of `ckai.models.inference.evaluator.Rows`.
+    The width is that of `ckai.models.inference.evaluator.PackedNetwork`.
     """
-    rows = exact_copy(network)
+    rows = float32_copy(network)
     file = io.BytesIO()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -9,13 +9,13 @@ from ckai.models.inference.evaluator import (
     BackendError,
     Boards,
     Floats,
-    Rows,
+    PackedNetwork,
+    append_extra,
     check_boards,
-    exact_copy,
-    give_arrays,
+    float32_copy,
     import_extra,
+    output_arrays,
     sizes_of,
-    widen,
 )
 from ckai.models.layers.network import Network
 
@@ -38,7 +38,7 @@ class OpenVINOEvaluator:
         """Convert and compile.
 
         Args:
-            network: judged as it is now; later training does not reach it.
+            network: evaluate_positions as it is now; later training does not reach it.
             bf16: compute in bfloat16.
             threads: how many threads are going to call at once; more may, and wait for each other.
             like: an evaluator of the same network and weights, whose conversion is used again.
@@ -74,7 +74,7 @@ class OpenVINOEvaluator:
         """See `Evaluator.evaluate`."""
         check_boards(boards, out_logits, out_values, *sizes_of(self._encoding))
         size = len(boards)
-        logits, values = give_arrays(size, out_logits, out_values, self._encoding.MOVES)
+        logits, values = output_arrays(size, out_logits, out_values, self._encoding.MOVES)
         if not size:
             return logits, values
         try:
@@ -83,7 +83,7 @@ class OpenVINOEvaluator:
             request = self._compiled.create_infer_request()
         # Into the request's own memory: OpenVINO corrupts the heap at times where it is lent ours.
         tensor = request.get_input_tensor(0)
-        rows = widen(boards, self._encoding)
+        rows = append_extra(boards, self._encoding)
         tensor.shape = [padded(size), rows.shape[1]]
         tensor.data[:size] = rows
         tensor.data[size:] = 0
@@ -94,7 +94,7 @@ class OpenVINOEvaluator:
         return logits, values
 
     @property
-    def converted(self) -> tuple[Rows, Any]:
+    def converted(self) -> tuple[PackedNetwork, Any]:
         """The copy of the network and OpenVINO's model of it."""
         return self._rows, self._model
 
@@ -104,9 +104,9 @@ class OpenVINOEvaluator:
         self._compiled = None
 
 
-def trace(network: Network) -> tuple[Rows, Any]:
-    """An exact copy of a network, and TorchScript's trace of it: bytes in, see `Rows`."""
-    mine = exact_copy(network)
+def trace(network: Network) -> tuple[PackedNetwork, Any]:
+    """An exact copy of a network, and TorchScript's trace of it: bytes in, see `PackedNetwork`."""
+    mine = float32_copy(network)
     traced: Any = torch.jit.trace
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -114,7 +114,7 @@ def trace(network: Network) -> tuple[Rows, Any]:
         return mine, traced(mine, (rows,), check_trace=False)
 
 
-def convert(openvino: Any, network: Network) -> tuple[Rows, Any]:
+def convert(openvino: Any, network: Network) -> tuple[PackedNetwork, Any]:
     """A copy of a network and OpenVINO's model of it, which may share the copy's memory."""
     mine, traced = trace(network)  # traced here, as OpenVINO would trace twice, to compare
     shape = openvino.PartialShape([-1, mine.width])

@@ -4,7 +4,7 @@ Every encoding takes the same three tensors, always in mover's view (whoever mov
 
 - `board` `[B, 32]` int8: 1 own man, 3 own king, -1 / -3 the other's, 0 empty;
 - `jumper` `[B]` int8: index of the piece that must go on capturing, -1 if none;
-- `quiet` `[B]` int16: plies since the last capture or man's move.
+- `halfmove_clock` `[B]` int16: plies since the last capture or man's move.
 
 The small games of `ckai.rl` have encodings too: 1 is an own stone and -1 the other's, and nobody jumps.
 
@@ -13,7 +13,7 @@ stored in checkpoints, and changes when a plane does.
 
 Version history:
     grid-1: one plane of -3, -1, 0, 1, 3.
-    planes-1: own men, own kings, the other's men, the other's kings, empty, odd rows, jumper, quiet / 80.
+    planes-1: own men, own kings, the other's men, the other's kings, empty, odd rows, jumper, halfmove_clock / 80.
     moves-1: planes-1, and for each direction whether the piece may hop there.
     tactics-1: moves-1, and for each direction what that hop changes in material by force, and whether it
     loses:
@@ -28,10 +28,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ckai.game.squares import LABELS, SQUARES, neighbour
+from ckai.game.squares import NUM_ACTIONS, SQUARES, neighbour
 
 ROWS, COLUMNS = 8, 4
-QUIET_SCALE = 80.0
+HALFMOVE_SCALE = 80.0
 """The quiet count at which the game is drawn by default; the plane is 1 there."""
 
 
@@ -41,7 +41,7 @@ class Encoding(nn.Module):
     Attributes:
         GAME: name of the game, see `ckai.rl.games.registry`.
         SHAPE: rows and columns of its board.
-        MOVES: its move labels.
+        MOVES: its move actions.
         EXTRA: bytes of a position that tensors cannot compute, see `extra`.
     """
 
@@ -49,7 +49,7 @@ class Encoding(nn.Module):
     PLANES: ClassVar[int]
     GAME: ClassVar[str] = "checkers"
     SHAPE: ClassVar[tuple[int, int]] = (ROWS, COLUMNS)
-    MOVES: ClassVar[int] = LABELS
+    MOVES: ClassVar[int] = NUM_ACTIONS
     EXTRA: ClassVar[int] = 0
 
     @property
@@ -59,7 +59,7 @@ class Encoding(nn.Module):
 
     @property
     def position_bytes(self) -> int:
-        """Length of a position as a search encodes it: the squares, the jumper, the quiet count."""
+        """Length of a position as a search encodes it: the squares, the jumper, the halfmove clock."""
         return self.board_size + 2
 
     def extra(self, board: Tensor, jumper: Tensor) -> Tensor | None:
@@ -68,7 +68,12 @@ class Encoding(nn.Module):
         return None
 
     def forward(
-        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+        self,
+        board: Tensor,
+        jumper: Tensor,
+        halfmove_clock: Tensor,
+        dtype: torch.dtype,
+        extra: Tensor | None = None,
     ) -> Tensor:
         """`[B, PLANES, 8, 4]` of `dtype`; see the module's page for the inputs, `extra` is computed if
         missing."""
@@ -76,13 +81,18 @@ class Encoding(nn.Module):
 
 
 class GridEncoding(Encoding):
-    """The seed article's single plane: -3, -1, 0, 1, 3. The jumper and the quiet count are not seen."""
+    """The seed article's single plane: -3, -1, 0, 1, 3. The jumper and the halfmove clock are not seen."""
 
     VERSION = "grid-1"
     PLANES = 1
 
     def forward(
-        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+        self,
+        board: Tensor,
+        jumper: Tensor,
+        halfmove_clock: Tensor,
+        dtype: torch.dtype,
+        extra: Tensor | None = None,
     ) -> Tensor:
         """`[B, 1, 8, 4]`."""
         return board.to(dtype).view(-1, 1, ROWS, COLUMNS)
@@ -111,14 +121,19 @@ class PlanesEncoding(Encoding):
         self.register_buffer("squares", torch.arange(32, dtype=torch.int8).view(1, 32), persistent=False)
 
     def forward(
-        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+        self,
+        board: Tensor,
+        jumper: Tensor,
+        halfmove_clock: Tensor,
+        dtype: torch.dtype,
+        extra: Tensor | None = None,
     ) -> Tensor:
-        """`[B, 8, 8, 4]`, everything in [0, 1]; quiet is cut at 80."""
+        """`[B, 8, 8, 4]`, everything in [0, 1]; halfmove_clock is cut at 80."""
         size = board.shape[0]
         pieces = (board.unsqueeze(1) == self.values).to(dtype)
         parity = self.parity.to(dtype).expand(size, 1, 32)
         going_on = (jumper.view(-1, 1) == self.squares).to(dtype).unsqueeze(1)
-        count = (quiet.to(dtype) / QUIET_SCALE).clamp(max=1.0).view(-1, 1, 1).expand(size, 1, 32)
+        count = (halfmove_clock.to(dtype) / HALFMOVE_SCALE).clamp(max=1.0).view(-1, 1, 1).expand(size, 1, 32)
         return torch.cat([pieces, parity, going_on, count], 1).view(
             size, PlanesEncoding.PLANES, ROWS, COLUMNS
         )
@@ -162,10 +177,15 @@ class MovesEncoding(PlanesEncoding):
         return jump | (step & ~must)
 
     def forward(
-        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+        self,
+        board: Tensor,
+        jumper: Tensor,
+        halfmove_clock: Tensor,
+        dtype: torch.dtype,
+        extra: Tensor | None = None,
     ) -> Tensor:
         """`[B, 12, 8, 4]`, everything in [0, 1]."""
-        planes = super().forward(board, jumper, quiet, dtype)
+        planes = super().forward(board, jumper, halfmove_clock, dtype)
         return torch.cat([planes, self.legal(board, jumper).to(dtype).view(-1, 4, ROWS, COLUMNS)], 1)
 
 
@@ -176,7 +196,7 @@ class TacticsEncoding(MovesEncoding):
     DEPTHS: ClassVar[tuple[int, ...]] = (0, 2)
     """Plies searched after the hop; each depth has planes of its own."""
     PLANES = MovesEncoding.PLANES + 8 * 2
-    EXTRA = LABELS * 2
+    EXTRA = NUM_ACTIONS * 2
 
     SCALE = 6.0
     """Half men that fill a plane: three men."""
@@ -191,7 +211,12 @@ class TacticsEncoding(MovesEncoding):
         return torch.from_numpy(np.concatenate(found, 1)).to(board.device)
 
     def forward(
-        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+        self,
+        board: Tensor,
+        jumper: Tensor,
+        halfmove_clock: Tensor,
+        dtype: torch.dtype,
+        extra: Tensor | None = None,
     ) -> Tensor:
         """`[B, PLANES, 8, 4]`, everything in [-1, 1]."""
         if extra is None:
@@ -199,7 +224,9 @@ class TacticsEncoding(MovesEncoding):
         changes = extra.view(-1, len(self.DEPTHS), SQUARES, 4).transpose(2, 3)
         changes = changes.reshape(-1, len(self.DEPTHS) * 4, ROWS, COLUMNS)
         amount = (changes.to(dtype) / self.SCALE).clamp(-1.0, 1.0)
-        return torch.cat([super().forward(board, jumper, quiet, dtype), amount, (changes < 0).to(dtype)], 1)
+        return torch.cat(
+            [super().forward(board, jumper, halfmove_clock, dtype), amount, (changes < 0).to(dtype)], 1
+        )
 
 
 class DeepTacticsEncoding(TacticsEncoding):
@@ -208,7 +235,7 @@ class DeepTacticsEncoding(TacticsEncoding):
     VERSION = "tactics4-1"
     DEPTHS = (0, 2, 4)
     PLANES = MovesEncoding.PLANES + 8 * 3
-    EXTRA = LABELS * 3
+    EXTRA = NUM_ACTIONS * 3
 
 
 class StonesEncoding(Encoding):
@@ -217,7 +244,12 @@ class StonesEncoding(Encoding):
     PLANES = 3
 
     def forward(
-        self, board: Tensor, jumper: Tensor, quiet: Tensor, dtype: torch.dtype, extra: Tensor | None = None
+        self,
+        board: Tensor,
+        jumper: Tensor,
+        halfmove_clock: Tensor,
+        dtype: torch.dtype,
+        extra: Tensor | None = None,
     ) -> Tensor:
         """`[B, 3, rows, columns]`, 0 or 1."""
         planes = torch.stack([board > 0, board < 0, torch.ones_like(board, dtype=torch.bool)], 1)

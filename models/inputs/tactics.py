@@ -1,6 +1,6 @@
 """What each hop wins or loses by force: a small exact search on material, as an input for networks.
 
-For every legal label the hop is played and the best line of some more plies is searched by alpha-beta;
+For every legal action the hop is played and the best line of some more plies is searched by alpha-beta;
 captures that are open at the end are carried on until there are none, so that no exchange is cut in the
 middle. What comes out is the change of material for the side that plays the hop. AlphaGo gave its networks
 such features too (ladders, captures; Silver et al. 2016, extended data table 2). A position takes some
@@ -11,9 +11,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ckai.game.kernels import apply_hop, legal_labels
+from ckai.game.kernels import apply_hop, legal_actions
 from ckai.game.material import UNBOUNDED, MaterialValues, alpha_beta, material
-from ckai.game.squares import LABELS, SQUARES
+from ckai.game.squares import NUM_ACTIONS, SQUARES
 
 MOST = 12
 """Changes are cut at this many half men: what lies beyond is won or lost anyway."""
@@ -24,7 +24,7 @@ VALUES = MaterialValues(man=2, king=3, loss=60, loss_per_ply=0, halfmove_limit=U
 
 @njit(cache=True, nogil=True)
 def _changes(boards, jumpers, depth, out):
-    labels = np.empty(LABELS, np.int16)
+    actions = np.empty(NUM_ACTIONS, np.int16)
     out[:] = 0
     for row in range(len(boards)):
         own, opp, kings = np.int64(0), np.int64(0), np.int64(0)
@@ -38,13 +38,13 @@ def _changes(boards, jumpers, depth, out):
             if piece == 3 or piece == -3:
                 kings |= bit
         now = material(own, opp, kings, VALUES)
-        for i in range(legal_labels(own, opp, kings, np.int64(jumpers[row]), labels)):
-            o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, labels[i])
+        for i in range(legal_actions(own, opp, kings, np.int64(jumpers[row]), actions)):
+            o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, actions[i])
             value = alpha_beta(
                 o, p, k, j, np.int64(0), depth, np.int64(-UNBOUNDED), np.int64(UNBOUNDED), VALUES
             )
             change = (-value if passed else value) - now
-            out[row, labels[i]] = min(MOST, max(-MOST, change))
+            out[row, actions[i]] = min(MOST, max(-MOST, change))
 
 
 def material_changes(boards: NDArray[np.int8], jumpers: NDArray[np.int8], depth: int) -> NDArray[np.int8]:
@@ -56,8 +56,8 @@ def material_changes(boards: NDArray[np.int8], jumpers: NDArray[np.int8], depth:
         depth: plies searched after the hop, before captures alone are followed.
 
     Returns:
-        `[B, 128]` int8 in [-12, 12]; 0 for labels that are not legal.
+        `[B, 128]` int8 in [-12, 12]; 0 for actions that are not legal.
     """
-    out = np.empty((len(boards), LABELS), np.int8)
+    out = np.empty((len(boards), NUM_ACTIONS), np.int8)
     _changes(boards, jumpers, depth, out)
     return out

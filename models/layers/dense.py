@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from ckai.models.layers.heads import OUTPUTS
-from ckai.models.layers.network import Network, NetworkSettings, at_least
+from ckai.models.layers.network import Network, NetworkSettings, require_at_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class DenseSettings(NetworkSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(self, channels=1, hidden=1)
+        require_at_least(self, channels=1, hidden=1)
 
 
 class DenseNetwork(Network):
@@ -36,7 +36,7 @@ class DenseNetwork(Network):
         """The last hidden units, `[B, hidden]`, of planes `[B, PLANES, rows, columns]`."""
         raise NotImplementedError
 
-    def judge(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """See `Network.judge`."""
+    def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Network.forward_planes`."""
         hidden = self.features(x)
         return self.policy(hidden), self.value(hidden)

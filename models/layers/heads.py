@@ -1,4 +1,4 @@
-"""The two outputs of a network: scores of the 128 move labels, and a value.
+"""The two outputs of a network: scores of the 128 move actions, and a value.
 
 The value head gives raw numbers `[B, n]`, and n says what they are: one, whose tanh is the value, or
 three, the logits of win, draw and loss for the side to move, whose value is P(win) - P(loss).
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.game.squares import LABELS, SQUARES
+from ckai.game.squares import NUM_ACTIONS, SQUARES
 
 OUTPUTS = {"tanh": 1, "wdl": 3}
 """Raw outputs of each kind of value head."""
@@ -23,18 +23,18 @@ def value_of(raw: Tensor) -> Tensor:
 
 
 class PlanesPolicy(nn.Sequential):
-    """Scores of the move labels from planes that see the whole board: a 1x1 convolution, two dense layers."""
+    """Scores of the move actions from planes that see the whole board: a 1x1 convolution, two dense layers."""
 
     PLANES = 16
 
-    def __init__(self, channels: int, squares: int, hidden: int, labels: int) -> None:
+    def __init__(self, channels: int, squares: int, hidden: int, actions: int) -> None:
         super().__init__(
             nn.Conv2d(channels, self.PLANES, 1),
             nn.ReLU(),
             nn.Flatten(),
             nn.Linear(self.PLANES * squares, hidden),
             nn.ReLU(),
-            nn.Linear(hidden, labels),
+            nn.Linear(hidden, actions),
         )
 
 
@@ -42,7 +42,7 @@ class StepPolicy(nn.Module):
     """Scores from planes by 1x1 convolutions: four directions for each square.
 
     Labels are index * 4 + direction, so the four planes, read square by square, are the 128 scores. A bias
-    for each label is learned on top, as the same step is not worth the same everywhere; and, where asked
+    for each action is learned on top, as the same step is not worth the same everywhere; and, where asked
     for, a small dense part that sees the whole board adds its own scores.
     """
 
@@ -56,15 +56,15 @@ class StepPolicy(nn.Module):
         super().__init__()
         self.inner = nn.Conv2d(channels, channels, 1)
         self.out = nn.Conv2d(channels, 4, 1, bias=False)
-        self.bias = nn.Parameter(torch.zeros(LABELS))
+        self.bias = nn.Parameter(torch.zeros(NUM_ACTIONS))
         self.dense: nn.Module | None = None
         if hidden:
-            self.dense = PlanesPolicy(channels, SQUARES, hidden, LABELS)
+            self.dense = PlanesPolicy(channels, SQUARES, hidden, NUM_ACTIONS)
 
     def forward(self, x: Tensor) -> Tensor:
         """`[B, channels, 8, 4]` to `[B, 128]`."""
         directions = self.out(functional.relu(self.inner(x)))
-        scores: Tensor = directions.flatten(2).transpose(1, 2).reshape(-1, LABELS) + self.bias
+        scores: Tensor = directions.flatten(2).transpose(1, 2).reshape(-1, NUM_ACTIONS) + self.bias
         return scores if self.dense is None else scores + self.dense(x)
 
 

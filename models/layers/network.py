@@ -26,7 +26,7 @@ class NetworkSettings:
                 raise ValueError(f"expected {name} {' or '.join(known)}, found {getattr(self, name)!r}")
 
 
-def at_least(settings: NetworkSettings, **least: float) -> None:
+def require_at_least(settings: NetworkSettings, **least: float) -> None:
     """Refuse settings below their least value.
 
     Raises:
@@ -60,33 +60,33 @@ class Network(nn.Module):
         """Type of the weights."""
         return next(self.parameters()).dtype
 
-    def judge(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """What an architecture is: planes in, scores and the value head's raw output out.
 
         Args:
             x: `[B, PLANES, 8, 4]` of the encoding.
 
         Returns:
-            `[B, 128]` raw scores of the move labels, and `[B, 1]` or `[B, 3]` (`ckai.models.layers.heads`).
+            `[B, 128]` raw scores of the move actions, and `[B, 1]` or `[B, 3]` (`ckai.models.layers.heads`).
         """
         raise NotImplementedError
 
     def forward(
-        self, board: Tensor, jumper: Tensor, quiet: Tensor, extra: Tensor | None = None
+        self, board: Tensor, jumper: Tensor, halfmove_clock: Tensor, extra: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Judge positions, all in the mover's view.
+        """Evaluate positions, all in the mover's view.
 
         Args:
             board: `[B, 32]` int8: 1 own man, 3 own king, -1 / -3 the other's, 0 empty.
             jumper: `[B]` int8, index of the piece that must go on, -1 if none.
-            quiet: `[B]` int16, plies since the last capture or man's move.
+            halfmove_clock: `[B]` int16, plies since the last capture or man's move.
             extra: `[B, EXTRA]` int8, what the encoding's `extra` computes; None: computed here.
 
         Returns:
-            `[B, 128]` raw scores of the move labels, legal or not, and `[B]` the value in [-1, 1] for the
+            `[B, 128]` raw scores of the move actions, legal or not, and `[B]` the value in [-1, 1] for the
             side to move (+1: it wins).
         """
-        logits, raw = self.judge(self.encode(board, jumper, quiet, self.dtype, extra))
+        logits, raw = self.forward_planes(self.encode(board, jumper, halfmove_clock, self.dtype, extra))
         return logits, value_of(raw)
 
     def first_layer(self) -> nn.Module:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ckai.models.layers.dense import DenseNetwork, DenseSettings
-from ckai.models.layers.network import Network, NetworkSettings, at_least, register
+from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
 from ckai.models.networks.cnn2x2 import Cnn2x2
 from ckai.models.networks.cnn3x3 import Cnn3x3
 from ckai.models.networks.mlp import Mlp
@@ -29,7 +29,7 @@ class Settings(NetworkSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(self, channels=1, branch_hidden=1, hidden=1)
+        require_at_least(self, channels=1, branch_hidden=1, hidden=1)
 
 
 @register("branches", settings=Settings)

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ckai.models.layers.dense import DenseNetwork
-from ckai.models.layers.network import NetworkSettings, at_least, register
+from ckai.models.layers.network import NetworkSettings, register, require_at_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +21,7 @@ class Settings(NetworkSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(self, hidden=1, layers=1)
+        require_at_least(self, hidden=1, layers=1)
 
 
 @register("mlp", settings=Settings)

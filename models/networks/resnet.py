@@ -7,7 +7,7 @@ from torch.nn import functional
 
 from ckai.models.inputs.encodings import StonesEncoding
 from ckai.models.layers.heads import PlanesPolicy, PlanesValue, StepPolicy
-from ckai.models.layers.network import Network, NetworkSettings, at_least, register
+from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class Settings(NetworkSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(self, channels=1, blocks=0, value_hidden=1, policy_hidden=0)
+        require_at_least(self, channels=1, blocks=0, value_hidden=1, policy_hidden=0)
 
 
 class Block(nn.Module):
@@ -75,7 +75,7 @@ class ResNet(Network):
         """One block of the tower."""
         return Block(self.settings.channels)
 
-    def judge(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """See `Network.judge`."""
+    def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Network.forward_planes`."""
         x = self.blocks(functional.relu(self.norm(self.stem(x))))
         return self.policy(x), self.value(x)

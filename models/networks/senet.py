@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.models.layers.network import at_least, register
+from ckai.models.layers.network import register, require_at_least
 from ckai.models.networks.resnet import Block, ResNet
 from ckai.models.networks.resnet import Settings as ResNetSettings
 
@@ -22,7 +22,7 @@ class Settings(ResNetSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least(self, squeeze=1)
+        require_at_least(self, squeeze=1)
 
 
 class SqueezeBlock(Block):

@@ -21,7 +21,7 @@ class TargetConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class LossConfig:
-    """How the two heads are judged."""
+    """The loss of both heads."""
 
     value_weight: float = 0.5
     """Of the value's squared error beside the policy's cross-entropy."""

@@ -108,7 +108,7 @@ class PolicyValueModule(pl.LightningModule):
 
         Args:
             network: trained in place.
-            config: how it is judged and how it steps.
+            config: how it is evaluate_positions and how it steps.
             epoch_steps: steps of an epoch; the schedule ends with the last epoch.
         """
         super().__init__()
@@ -117,7 +117,9 @@ class PolicyValueModule(pl.LightningModule):
         self.averaged: AveragedModel | None = None
         if config.ema:
             self.averaged = AveragedModel(network, multi_avg_fn=_averaging(config.ema), use_buffers=True)
-        self.judge = torch.compile(network.judge) if config.compile else network.judge
+        self.forward_planes = (
+            torch.compile(network.forward_planes) if config.compile else network.forward_planes
+        )
         self.resumed: dict[str, Any] | None = None
         """States of optimizer and schedule to go on from."""
         self.register_buffer("sums", torch.zeros(5, dtype=torch.float64), persistent=False)
@@ -138,25 +140,23 @@ class PolicyValueModule(pl.LightningModule):
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         """The loss of a batch."""
-        judging = self.config.loss
-        logits, raw = self.judge(planes_of(self.network, batch))
-        policy = policy_loss(
-            logits, batch, mask_illegal=judging.mask_illegal, smoothing=judging.label_smoothing
-        )
-        error = value_loss(raw, batch, judging.target)
+        loss = self.config.loss
+        logits, raw = self.forward_planes(planes_of(self.network, batch))
+        policy = policy_loss(logits, batch, mask_illegal=loss.mask_illegal, smoothing=loss.label_smoothing)
+        error = value_loss(raw, batch, loss.target)
         with torch.no_grad():
             rows = len(batch["label"])
             right = (logits.argmax(1) == batch["label"]).sum()
             one = torch.ones((), device=policy.device)
             self.sums += torch.stack([one * rows, policy * rows, error * rows, right.float(), one]).double()
-        return policy + judging.value_weight * error
+        return policy + loss.value_weight * error
 
     def validation_step(self, batch: dict[str, Tensor], batch_idx: int) -> None:
         """Add a held-out batch to `heldout`, in full precision: what is measured is the network that is
         kept."""
         network = self.kept
         with torch.autocast(self.device.type, enabled=False):
-            logits, raw = network.judge(planes_of(network, batch))
+            logits, raw = network.forward_planes(planes_of(network, batch))
         self.heldout.update(logits, value_of(raw), batch)
 
     def on_validation_epoch_start(self) -> None:

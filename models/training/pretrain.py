@@ -31,7 +31,7 @@ from ckai.models.layers.network import Network
 from ckai.models.registry import build
 from ckai.models.training import logs
 from ckai.models.training.config import PretrainConfig
-from ckai.models.training.trainer import Progress, State, TrainingError, train
+from ckai.models.training.trainer import State, TrainingError, TrainingProgress, train
 
 PLOT_SECONDS = 30.0
 """Between two drawings of the curves."""
@@ -65,7 +65,7 @@ def pretrain(
     fresh: bool = False,
     memory_mb: int = 1024,
     save_seconds: float = 60.0,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[TrainingProgress], None] | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> PretrainResult:
     """Train a network on rows, measure it on the held-out games and write its checkpoint.
@@ -144,7 +144,7 @@ def _train(
     run: Path,
     info: Mapping[str, Any],
     save_seconds: float,
-    progress: Callable[[Progress], None] | None,
+    progress: Callable[[TrainingProgress], None] | None,
     say: Callable[[str], None],
 ) -> State:
     """All stages of a network, from where `state` says; each ends with its best weights in the network."""
@@ -249,7 +249,7 @@ def trial_run(
     config: PretrainConfig,
     *,
     memory_mb: int = 1024,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[TrainingProgress], None] | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> PretrainResult:
     """`pretrain` with one epoch of one batch in a folder that is gone afterwards: does all of it run?"""

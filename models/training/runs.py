@@ -1,4 +1,4 @@
-"""The trainings under a folder side by side: what each was told, and what came out."""
+"""The trainings under a folder side by side: what each was changed, and what came out."""
 
 import csv
 import json
@@ -12,13 +12,13 @@ from ckai.models.training.config import PretrainConfig
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """One training, whether it ended or not."""
 
     path: Path
     """Its run folder."""
     model: str
-    told: dict[str, Any]
+    changed: dict[str, Any]
     """Settings that differ from the defaults, by their dotted names."""
     epochs: int
     """Done; of all stages."""
@@ -30,7 +30,7 @@ class Run:
     def best(self) -> dict[str, float]:
         """The epoch with the lowest held-out policy loss of the last stage, as training has it, or the
         last."""
-        key = "heldout_policy_loss_legal" if self.told.get("mask_illegal") else "heldout_policy_loss"
+        key = "heldout_policy_loss_legal" if self.changed.get("mask_illegal") else "heldout_policy_loss"
         stage = self.history[-1].get("stage") if self.history else None
         rows = [row for row in self.history if row.get("stage") == stage]
         measured = [row for row in rows if key in row]
@@ -39,7 +39,7 @@ class Run:
         return rows[-1] if rows else {}
 
 
-def find_runs(folder: Path) -> list[Run]:
+def find_runs(folder: Path) -> list[TrainingRun]:
     """All trainings under a folder, by name; folders that hold something else are passed over."""
     found = []
     for config in sorted(folder.rglob("*.run/config.json")):
@@ -49,7 +49,7 @@ def find_runs(folder: Path) -> list[Run]:
     return found
 
 
-def plot_runs(path: Path, runs: Sequence[Run]) -> None:
+def plot_runs(path: Path, runs: Sequence[TrainingRun]) -> None:
     """Draw held-out loss and accuracy of all runs over the epochs as a PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -76,7 +76,7 @@ def plot_runs(path: Path, runs: Sequence[Run]) -> None:
         figure.savefig(file, format="png", dpi=110)
 
 
-def _read(folder: Path) -> Run | None:
+def _read(folder: Path) -> TrainingRun | None:
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         model = config["model"]
@@ -89,10 +89,10 @@ def _read(folder: Path) -> Run | None:
     epochs = int(config.get("train", {}).get("epochs", 0))
     last = history[-1] if history else {}
     ends: dict[Any, float] = {row.get("stage"): row.get("seconds", 0.0) for row in history}
-    return Run(
+    return TrainingRun(
         path=folder,
         model=str(model),
-        told=_differences(config),
+        changed=_differences(config),
         epochs=len(history),
         finished=folder.with_suffix(".ckpt").exists() and bool(last) and bool(epochs),
         seconds=sum(ends.values()),
@@ -107,12 +107,12 @@ def _numbers(row: dict[str, str]) -> dict[str, Any]:
 def _differences(config: dict[str, Any]) -> dict[str, Any]:
     """Settings that are not the default, the network's own by their plain names."""
     default = flat_settings(json.loads(json.dumps(asdict(PretrainConfig()))))
-    told = {
+    changed = {
         name.rsplit(".", 1)[-1]: value
         for name, value in flat_settings({k: v for k, v in config.items() if k not in _LEFT_OUT}).items()
         if default.get(name) != value
     }
-    return {**told, **_given(config)}
+    return {**changed, **_given(config)}
 
 
 _LEFT_OUT = {"model", "settings", "data", "in_memory", "encoding"}

@@ -35,7 +35,7 @@ class TrainingError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
     """Where a training is."""
 
     epoch: int
@@ -58,7 +58,7 @@ def train(
     state: State | None = None,
     save: Callable[[State], None] | None = None,
     save_seconds: float = 60.0,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[TrainingProgress], None] | None = None,
     device: torch.device | None = None,
 ) -> State:
     """Train a network in place, on the GPU if there is one.
@@ -153,7 +153,7 @@ class _Keeper(pl.Callback):
         state: State | None,
         save: Callable[[State], None] | None,
         save_seconds: float,
-        progress: Callable[[Progress], None] | None,
+        progress: Callable[[TrainingProgress], None] | None,
     ) -> None:
         self.module, self.data, self.config = module, data, config
         self.save, self.save_seconds, self.progress = save, save_seconds, progress
@@ -269,7 +269,7 @@ class _Keeper(pl.Callback):
         rows = (self.batch - self._shown_batch) * self.data.batch_size
         speed = rows / (now - self._shown) if now > self._shown else 0.0
         self._shown, self._shown_batch = now, self.batch
-        where = Progress(
+        where = TrainingProgress(
             self.epoch,
             self.config.epochs,
             self.batch,

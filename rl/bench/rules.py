@@ -140,12 +140,12 @@ def bench_training(rounds: int, model: str) -> Iterator[Measure]:
     optimizer = torch.optim.AdamW(network.parameters())
     batch = 512
     board = torch.randint(-1, 2, (batch, 32), dtype=torch.int8)
-    jumper, quiet = torch.full((batch,), -1, dtype=torch.int8), torch.zeros(batch, dtype=torch.int16)
+    jumper, halfmove_clock = torch.full((batch,), -1, dtype=torch.int8), torch.zeros(batch, dtype=torch.int16)
     label = torch.randint(0, 128, (batch,))
 
     def work() -> float:
         for _ in range(8):
-            logits, value = network(board, jumper, quiet)
+            logits, value = network(board, jumper, halfmove_clock)
             loss = functional.cross_entropy(logits, label) + value.pow(2).mean()
             optimizer.zero_grad()
             loss.backward()

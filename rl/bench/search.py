@@ -17,7 +17,7 @@ from ckai.rl.bench.rules import Measure, measured
 from ckai.rl.engine import Engine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.progress import Progress
+from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.workers import play_games
 
 BATCHES = (1, 16, 64, 256, 1024)
@@ -47,7 +47,7 @@ def bench_network(networks: Sequence[Network], rounds: int, seconds: float) -> I
 
 def selfplay_rates(evaluator: Evaluator, config: SelfPlayConfig, seconds: float) -> dict[str, float]:
     """What self-play does in a second, once all games are under way."""
-    progress, stop = Progress(), threading.Event()
+    progress, stop = SelfPlayCounts(), threading.Event()
     ended: list[BaseException] = []
 
     def work() -> None:
@@ -103,7 +103,7 @@ def resident() -> float:
 
 def bench_games(evaluator: Evaluator, *, sims: int, games: int) -> Iterator[Measure]:
     """Whole games from the first to the last, with the slow end when few are left."""
-    progress = Progress()
+    progress = SelfPlayCounts()
     config = SelfPlayConfig(sims=sims, in_flight=min(games, 512))
     begun = time.perf_counter()
     play_games(evaluator, config, range(games), seed=0, on_game=lambda _: None, progress=progress)

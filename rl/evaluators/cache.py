@@ -1,4 +1,4 @@
-"""A cache of network evaluations: the same position, however it was reached, is judged once.
+"""A cache of network evaluations: the same position, however it was reached, is evaluated once.
 
 The key is all that a network sees of a position, byte for byte, so a hit is never wrong. A fixed number of
 entries in sets of four; a new entry takes the place of one of its set in turn.
@@ -10,20 +10,20 @@ import numpy as np
 from numba import njit
 
 from ckai.datasets.splitmix import GOLDEN
-from ckai.game.squares import LABELS
+from ckai.game.squares import NUM_ACTIONS
 from ckai.models.inference.evaluator import (
     POSITION_BYTES,
     Boards,
     Evaluator,
     Floats,
     check_boards,
-    give_arrays,
+    output_arrays,
 )
 from ckai.rl.games.checkers import Checkers
 
 WAYS = 4
 _SHIFT = np.uint64(29)
-ENTRY_BYTES = 8 * -(-POSITION_BYTES // 8) + 4 * LABELS + 4 + 1
+ENTRY_BYTES = 8 * -(-POSITION_BYTES // 8) + 4 * NUM_ACTIONS + 4 + 1
 """Memory of an entry of checkers."""
 
 
@@ -85,7 +85,7 @@ class CachedEvaluator:
     """An evaluator that remembers. For one thread; give each its own."""
 
     def __init__(self, inner: Evaluator, positions: int, game: Any = Checkers) -> None:
-        """Remember up to `positions` evaluations of `inner` (ENTRY_BYTES each), which judges this game.
+        """Remember up to `positions` evaluations of `inner` (ENTRY_BYTES each), which evaluates this game.
 
         Raises:
             ValueError: fewer than WAYS positions.
@@ -100,18 +100,18 @@ class CachedEvaluator:
         """Positions asked for."""
         self.hits = 0
         """Of them, those that were known."""
-        self.bytes, self.labels = int(game.BYTES), int(game.LABELS)
+        self.bytes, self.actions = int(game.BYTES), int(game.NUM_ACTIONS)
         self._keys = np.zeros((size, -(-self.bytes // 8)), np.uint64)
         self._used, self._turns = np.zeros(size, np.uint8), np.zeros(sets, np.uint8)
-        self._logits, self._values = np.zeros((size, self.labels), np.float32), np.zeros(size, np.float32)
+        self._logits, self._values = np.zeros((size, self.actions), np.float32), np.zeros(size, np.float32)
 
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `ckai.models.inference.evaluator.Evaluator.evaluate`."""
-        check_boards(boards, out_logits, out_values, self.bytes, self.labels)
+        check_boards(boards, out_logits, out_values, self.bytes, self.actions)
         n = len(boards)
-        logits, values = give_arrays(n, out_logits, out_values, self.labels)
+        logits, values = output_arrays(n, out_logits, out_values, self.actions)
         padded = np.zeros((n, 8 * self._keys.shape[1]), np.int8)
         padded[:, : self.bytes] = boards
         words = padded.view(np.uint64)

@@ -1,4 +1,4 @@
-"""Which network judges positions for a search."""
+"""Loading what evaluates positions for a search."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from ckai.models.inference.evaluator import Boards, Floats, give_arrays
+from ckai.models.inference.evaluator import Boards, Floats, output_arrays
 from ckai.rl.games.checkers import Checkers
 from ckai.rl.games.playouts import playout
 
@@ -12,7 +12,7 @@ ROLLOUT = "rollout"
 
 
 @njit(cache=True, nogil=True)
-def judge_boards(game, boards, seed, count, values):
+def evaluate_boards(game, boards, seed, count, values):
     """Fill `values` with the mean of `count` playouts from each encoded checkers position.
 
     A position's playouts follow from its bytes and the seed alone, whatever batch it comes in.
@@ -38,7 +38,7 @@ def judge_boards(game, boards, seed, count, values):
 
 
 class RolloutEvaluator:
-    """Judges a checkers position by random playouts; every label scores the same.
+    """Evaluates a checkers position by random playouts; every action scores the same.
 
     It goes wherever a network does. `RolloutSearcher` is the faster way to the same player.
     """
@@ -61,9 +61,9 @@ class RolloutEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `ckai.models.inference.evaluator.Evaluator.evaluate`."""
-        logits, values = give_arrays(len(boards), out_logits, out_values)
+        logits, values = output_arrays(len(boards), out_logits, out_values)
         logits[:] = 0.0
-        judge_boards(self.game, boards, self.seed, self.playouts, values)
+        evaluate_boards(self.game, boards, self.seed, self.playouts, values)
         return logits, values
 
     def close(self) -> None:

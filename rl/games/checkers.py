@@ -1,4 +1,4 @@
-"""English draughts as a game of the search. One label is one hop; the state carries the jumper."""
+"""English draughts as a game of the search. One action is one hop; the state carries the jumper."""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -6,15 +6,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ckai.game import QUIET_LIMIT, REPETITION_LIMIT, Position, kernels
-from ckai.datasets.tables.probe import sure_value
+from ckai.datasets.tables.probe import tablebase_value
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN
-from ckai.rl.games import contract as game_api
-from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
-from ckai.rl.games.contract import State, game, implements
+from ckai.game import HALFMOVE_LIMIT, REPETITION_LIMIT, Position, kernels
+from ckai.rl.games import contract
+from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN, State, game, implements
 
-_JUMPER, _QUIET, _BLACK = 32, 40, 62  # bit offsets in the second word, above the kings
-_QUIET_MASK = 0xFFFF
+_JUMPER, _CLOCK, _BLACK = 32, 40, 62  # bit offsets in the second word, above the kings
+_CLOCK_MASK = 0xFFFF
 
 _NO_VALUES, _NO_LOOKUP = np.zeros(0, np.uint8), np.zeros(0, np.int64)
 
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
     from ckai.datasets.tables import Tables
 
 
-@game(labels=128, size=34)
+@game(actions=128, size=34)
 class Checkers(NamedTuple):
     """The draw rules (see `ckai.game.play`), and the endgames that need no search."""
 
-    quiet_limit: int = QUIET_LIMIT
+    halfmove_limit: int = HALFMOVE_LIMIT
     repetition_limit: int = REPETITION_LIMIT
     pieces: int = 0
     """Positions of so many pieces or fewer are in the tables."""
@@ -35,7 +34,7 @@ class Checkers(NamedTuple):
     lookup: Any = _NO_LOOKUP
     """int64, see `ckai.datasets.tables.index`."""
 
-    def knowing(self, tables: "Tables | None") -> "Checkers":
+    def with_tables(self, tables: "Tables | None") -> "Checkers":
         """The same rules with endgame tables; None: with none."""
         if tables is None:
             return self._replace(pieces=0, values=_NO_VALUES, lookup=_NO_LOOKUP)
@@ -48,7 +47,7 @@ def pack(position: Position) -> State:
     second = (
         position.kings
         | (position.jumper + 1) << _JUMPER
-        | position.quiet << _QUIET
+        | position.halfmove_clock << _CLOCK
         | position.black << _BLACK
     )
     return (first - (1 << 64) if first >> 63 else first), second
@@ -63,97 +62,100 @@ def unpack(state: State) -> Position:
         second & kernels.FULL,
         bool(second >> _BLACK & 1),
         (second >> _JUMPER & 0xFF) - 1,
-        second >> _QUIET & _QUIET_MASK,
+        second >> _CLOCK & _CLOCK_MASK,
     )
 
 
-def quiet_of(states: NDArray[np.int64]) -> NDArray[np.int16]:
-    """`[N]` quiet counts of states `[N, 2]`."""
-    return (states[:, 1] >> _QUIET & _QUIET_MASK).astype(np.int16)
+def halfmove_clocks_of(states: NDArray[np.int64]) -> NDArray[np.int16]:
+    """`[N]` halfmove clocks of states `[N, 2]`."""
+    return (states[:, 1] >> _CLOCK & _CLOCK_MASK).astype(np.int16)
 
 
-@implements(game_api.start, Checkers)
+@implements(contract.start, Checkers)
 @njit(cache=True)
 def _start(game):
     return (np.int64(kernels.START) | np.int64(kernels.START_OPP) << 32, np.int64(1) << _BLACK)
 
 
-@implements(game_api.legal, Checkers)
+@implements(contract.legal, Checkers)
 @njit(cache=True)
 def _legal(game, state, out):
     own, opp = state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL
-    return kernels.legal_labels(own, opp, state[1] & kernels.FULL, (state[1] >> _JUMPER & 0xFF) - 1, out)
+    return kernels.legal_actions(own, opp, state[1] & kernels.FULL, (state[1] >> _JUMPER & 0xFF) - 1, out)
 
 
-@implements(game_api.play, Checkers)
+@implements(contract.play, Checkers)
 @njit(cache=True)
-def _play(game, state, label):
-    own, opp, kings, jumper, quiet, passed = kernels.apply_hop(
+def _play(game, state, action):
+    own, opp, kings, jumper, halfmove_clock, passed = kernels.apply_hop(
         state[0] & kernels.FULL,
         state[0] >> 32 & kernels.FULL,
         state[1] & kernels.FULL,
-        state[1] >> _QUIET & _QUIET_MASK,
-        np.int64(label),
+        state[1] >> _CLOCK & _CLOCK_MASK,
+        np.int64(action),
     )
     black = state[1] >> _BLACK & 1
     if passed:
         black = 1 - black
-    return (own | opp << 32, kings | (jumper + 1) << _JUMPER | quiet << _QUIET | black << _BLACK), passed
+    return (
+        own | opp << 32,
+        kings | (jumper + 1) << _JUMPER | halfmove_clock << _CLOCK | black << _BLACK,
+    ), passed
 
 
-@implements(game_api.outcome, Checkers)
+@implements(contract.outcome, Checkers)
 @njit(cache=True)
 def _outcome(game, state, count):
     if count == 0:
         return True, -1.0
-    return (state[1] >> _QUIET & _QUIET_MASK) >= game.quiet_limit, 0.0
+    return (state[1] >> _CLOCK & _CLOCK_MASK) >= game.halfmove_limit, 0.0
 
 
-@implements(game_api.key, Checkers)
+@implements(contract.key, Checkers)
 @njit(cache=True)
 def _key(game, state):
-    return state[0], state[1] & ~(np.int64(_QUIET_MASK) << _QUIET)
+    return state[0], state[1] & ~(np.int64(_CLOCK_MASK) << _CLOCK)
 
 
-@implements(game_api.lookback, Checkers)
+@implements(contract.repetition_window, Checkers)
 @njit(cache=True)
 def _lookback(game, state):
-    return state[1] >> _QUIET & _QUIET_MASK
+    return state[1] >> _CLOCK & _CLOCK_MASK
 
 
-@implements(game_api.repetitions, Checkers)
+@implements(contract.repetitions, Checkers)
 @njit(cache=True)
 def _repetitions(game):
     return game.repetition_limit
 
 
-@implements(game_api.lookahead, Checkers)
+@implements(contract.lookahead, Checkers)
 @njit(cache=True)
 def _lookahead(game):
     return False
 
 
-@implements(game_api.encode, Checkers)
+@implements(contract.encode, Checkers)
 @njit(cache=True)
 def _encode(game, state, out):
     kernels.write_board(state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL, state[1] & kernels.FULL, out)
     out[32] = (state[1] >> _JUMPER & 0xFF) - 1
-    out[33] = min(state[1] >> _QUIET & _QUIET_MASK, 127)
+    out[33] = min(state[1] >> _CLOCK & _CLOCK_MASK, 127)
 
 
-@implements(game_api.known, Checkers)
+@implements(contract.tablebase_value, Checkers)
 @njit(cache=True)
-def _known(game, state):
+def _tablebase_value(game, state):
     own, opp = state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL
     if kernels.popcount(own | opp) > game.pieces:
         return NONE, 0
-    value = sure_value(
+    value = tablebase_value(
         own,
         opp,
         state[1] & kernels.FULL,
         (state[1] >> _JUMPER & 0xFF) - 1,
-        state[1] >> _QUIET & _QUIET_MASK,
-        game.quiet_limit,
+        state[1] >> _CLOCK & _CLOCK_MASK,
+        game.halfmove_limit,
         game.values,
         game.lookup,
     )

@@ -1,7 +1,7 @@
 """Connect-4 as a game of the search: seven columns of six, four in a row win.
 
 A state is (stones of the side to move, stones of the other); bit column * 7 + row, row 0 at the bottom. The
-seventh bit of a column stays empty, so that no line of four leaps from one column to the next. A label is
+seventh bit of a column stays empty, so that no line of four leaps from one column to the next. A action is
 a column.
 """
 
@@ -10,14 +10,14 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ckai.rl.games import contract as game_api
+from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
 
 _TOPS = sum(1 << column * 7 + 5 for column in range(7))
 _FULL = sum(0o77 << column * 7 for column in range(7))
 
 
-@game(labels=7, size=44)
+@game(actions=7, size=44)
 class Connect4(NamedTuple):
     """No settings."""
 
@@ -32,34 +32,34 @@ def four(stones):
     return False
 
 
-@implements(game_api.start, Connect4)
+@implements(contract.start, Connect4)
 @njit(cache=True)
 def _start(game):
     return np.int64(0), np.int64(0)
 
 
-@implements(game_api.legal, Connect4)
+@implements(contract.legal, Connect4)
 @njit(cache=True)
 def _legal(game, state, out):
     tops = (state[0] | state[1]) & _TOPS
     n = 0
-    for label in range(7):
-        if not tops >> label * 7 & 0o77:
-            out[n] = label
+    for action in range(7):
+        if not tops >> action * 7 & 0o77:
+            out[n] = action
             n += 1
     return n
 
 
-@implements(game_api.play, Connect4)
+@implements(contract.play, Connect4)
 @njit(cache=True)
-def _play(game, state, label):
+def _play(game, state, action):
     taken = state[0] | state[1]
-    bottom = np.int64(1) << np.int64(label) * 7
+    bottom = np.int64(1) << np.int64(action) * 7
     # Adding a stone at the bottom carries through the full squares to the first empty one.
     return (state[1], state[0] | (taken + bottom) & ~taken & bottom * 0o77), True
 
 
-@implements(game_api.outcome, Connect4)
+@implements(contract.outcome, Connect4)
 @njit(cache=True)
 def _outcome(game, state, count):
     if four(state[1]):
@@ -67,31 +67,31 @@ def _outcome(game, state, count):
     return state[0] | state[1] == _FULL, 0.0
 
 
-@implements(game_api.key, Connect4)
+@implements(contract.key, Connect4)
 @njit(cache=True)
 def _key(game, state):
     return state
 
 
-@implements(game_api.lookback, Connect4)
+@implements(contract.repetition_window, Connect4)
 @njit(cache=True)
 def _lookback(game, state):
     return np.int64(0)
 
 
-@implements(game_api.repetitions, Connect4)
+@implements(contract.repetitions, Connect4)
 @njit(cache=True)
 def _repetitions(game):
     return 0
 
 
-@implements(game_api.lookahead, Connect4)
+@implements(contract.lookahead, Connect4)
 @njit(cache=True)
 def _lookahead(game):
     return True
 
 
-@implements(game_api.encode, Connect4)
+@implements(contract.encode, Connect4)
 @njit(cache=True)
 def _encode(game, state, out):
     for column in range(7):

@@ -1,7 +1,7 @@
 """What a game is to the search: a few jitted functions, chosen at compile time by the game's type.
 
 A game is a `NamedTuple` of its settings under the decorator `game`, which gives it its constants, plus one
-implementation of every function below, registered with `implements`; `known` may be left out. The search
+implementation of every function below, registered with `implements`; `tablebase_value` may be left out. The search
 calls these functions with the game as first argument and knows nothing else of it. A state is a pair of
 int64; whose turn it is belongs to the state, and every value is meant for the side to move.
 """
@@ -17,8 +17,8 @@ from numba.extending import overload
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 """What is proven of a state, for the side to move."""
 
-MOST_LEGAL = 64
-"""At least as many labels as are ever legal at once."""
+MAX_LEGAL_ACTIONS = 64
+"""At least as many actions as are ever legal at once."""
 
 State = tuple[int, int]
 C = TypeVar("C", bound=type)
@@ -35,23 +35,23 @@ def _find(module: str, name: str) -> _Game:
     A game of somebody's script ends up in the same files of Numba's cache as checkers does. Without this, a
     process that cannot import that script could not read those files at all.
     """
-    known = getattr(sys.modules.get(module), name, None)
-    return known if isinstance(known, _Game) else _Game("UnknownGame", (), {})
+    tablebase_value = getattr(sys.modules.get(module), name, None)
+    return tablebase_value if isinstance(tablebase_value, _Game) else _Game("UnknownGame", (), {})
 
 
 copyreg.pickle(_Game, lambda cls: (_find, (cls.__module__, cls.__qualname__)))
 
 
-def game(*, labels: int, size: int) -> Callable[[C], C]:
+def game(*, actions: int, size: int) -> Callable[[C], C]:
     """Make a `NamedTuple` a game.
 
     Args:
-        labels: number of move labels, the constant `LABELS`; at most 64 may be legal at once.
+        actions: number of move actions, the constant `NUM_ACTIONS`; at most 64 may be legal at once.
         size: bytes of an encoded state, the constant `BYTES`.
     """
 
     def make(settings: C) -> C:
-        constants = {"__slots__": (), "__doc__": settings.__doc__, "LABELS": labels, "BYTES": size}
+        constants = {"__slots__": (), "__doc__": settings.__doc__, "NUM_ACTIONS": actions, "BYTES": size}
         names = {"__module__": settings.__module__, "__qualname__": settings.__qualname__}
         made: Any = _Game(settings.__name__, (settings,), {**constants, **names})
         return made  # type: ignore[no-any-return]
@@ -65,17 +65,17 @@ def start(game):
 
 
 def legal(game, state, out):
-    """Write the legal labels, ascending, into `out`; return their number."""
+    """Write the legal actions, ascending, into `out`; return their number."""
     raise TypeError("only inside jitted code")
 
 
-def play(game, state, label):
-    """Return (state after the label, whether the turn passed to the other side)."""
+def play(game, state, action):
+    """Return (state after the action, whether the turn passed to the other side)."""
     raise TypeError("only inside jitted code")
 
 
 def outcome(game, state, count):
-    """Return (over, value for the side to move: 1, 0 or -1), `count` legal labels given; repetition apart."""
+    """Return (over, value for the side to move: 1, 0 or -1), `count` legal actions given; repetition apart."""
     raise TypeError("only inside jitted code")
 
 
@@ -84,7 +84,7 @@ def key(game, state):
     raise TypeError("only inside jitted code")
 
 
-def lookback(game, state):
+def repetition_window(game, state):
     """How many states back a repetition of this one can lie; 0 if it cannot have stood before."""
     raise TypeError("only inside jitted code")
 
@@ -95,7 +95,7 @@ def repetitions(game):
 
 
 def lookahead(game):
-    """Whether a new position's labels are each tried for the end of the game; where games end suddenly."""
+    """Whether a new position's actions are each tried for the end of the game; where games end suddenly."""
     raise TypeError("only inside jitted code")
 
 
@@ -104,10 +104,10 @@ def encode(game, state, out):
     raise TypeError("only inside jitted code")
 
 
-def known(game, state):
+def tablebase_value(game, state):
     """Return (proof, plies to the end) of a state that needs no search, for the side to move.
 
-    (NONE, 0) where nothing is known. The state is not over. Plies are 0 for a draw.
+    (NONE, 0) where nothing is tablebase_value. The state is not over. Plies are 0 for a draw.
     """
     raise TypeError("only inside jitted code")
 
@@ -148,7 +148,7 @@ def otherwise(function: Callable[..., Any]) -> Callable[[F], F]:
     return register
 
 
-@otherwise(known)
+@otherwise(tablebase_value)
 @njit(cache=True)
-def _nothing_known(game, state):
+def _no_tablebase(game, state):
     return NONE, 0

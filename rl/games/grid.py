@@ -1,6 +1,6 @@
 """Games of stones on a grid, tic-tac-toe and Connect-4, as people and matches see them.
 
-A move is one label; its text is the label counted from 1, a square or a column. The first player is called
+A move is one action; its text is the action counted from 1, a square or a column. The first player is called
 Black, as in English draughts, and "1-0" means that it won.
 """
 
@@ -14,49 +14,48 @@ import numpy as np
 from numba import njit
 
 from ckai.game import MoveError, Outcome
-from ckai.rl.games import contract as game_api
-from ckai.rl.games.contract import State
-from ckai.rl.games.contract import MOST_LEGAL
+from ckai.rl.games import contract
+from ckai.rl.games.contract import MAX_LEGAL_ACTIONS, State
 
 
-class StonesReason(StrEnum):
+class GridReason(StrEnum):
     """Why a game is over."""
 
     LINE = "a line of stones"
     FULL = "the board is full"
 
 
-class StoneMove(NamedTuple):
+class GridMove(NamedTuple):
     """A stone set."""
 
-    label: int
+    action: int
 
     @property
-    def labels(self) -> tuple[int, ...]:
+    def actions(self) -> tuple[int, ...]:
         """The hops of the move: one."""
-        return (self.label,)
+        return (self.action,)
 
     def __str__(self) -> str:
-        return str(self.label + 1)
+        return str(self.action + 1)
 
 
 @njit(cache=True)
-def _look(game, first, second, labels):  # type: ignore[no-untyped-def]
-    """Fill `labels`; return (their number, whether the game is over, value for the side to move)."""
+def _look(game, first, second, actions):  # type: ignore[no-untyped-def]
+    """Fill `actions`; return (their number, whether the game is over, value for the side to move)."""
     state = (first, second)
-    count = game_api.legal(game, state, labels)  # type: ignore[no-untyped-call]
-    over, value = game_api.outcome(game, state, count)  # type: ignore[no-untyped-call]
+    count = contract.legal(game, state, actions)  # type: ignore[no-untyped-call]
+    over, value = contract.outcome(game, state, count)  # type: ignore[no-untyped-call]
     return count, over, value
 
 
 @njit(cache=True)
-def _step(game, first, second, label):  # type: ignore[no-untyped-def]
-    after, _ = game_api.play(game, (first, second), label)  # type: ignore[no-untyped-call]
+def _step(game, first, second, action):  # type: ignore[no-untyped-def]
+    after, _ = contract.play(game, (first, second), action)  # type: ignore[no-untyped-call]
     return after
 
 
 @dataclass(frozen=True)
-class StonesPosition:
+class GridPosition:
     """A position; `rules` are the game as the search knows it."""
 
     rules: Any
@@ -73,21 +72,21 @@ class StonesPosition:
         """What tells positions apart."""
         return self.state
 
-    def legal_moves(self) -> list[StoneMove]:
+    def legal_moves(self) -> list[GridMove]:
         """The moves, none if the game is over."""
-        labels, over, _ = self._look()
-        return [] if over else [StoneMove(label) for label in labels]
+        actions, over, _ = self._look()
+        return [] if over else [GridMove(action) for action in actions]
 
-    def push(self, move: StoneMove) -> "StonesPosition":
+    def push(self, move: GridMove) -> "GridPosition":
         """The position after a legal move."""
-        after = _step(self.rules, *map(np.int64, self.state), np.int64(move.label))
-        return StonesPosition(self.rules, (int(after[0]), int(after[1])))
+        after = _step(self.rules, *map(np.int64, self.state), np.int64(move.action))
+        return GridPosition(self.rules, (int(after[0]), int(after[1])))
 
-    def move_of(self, hops: Sequence[int]) -> StoneMove | None:
-        """The move of these labels; see `ckai.game.Position.move_of`."""
-        return StoneMove(hops[0]) if hops else None
+    def move_of(self, hops: Sequence[int]) -> GridMove | None:
+        """The move of these actions; see `ckai.game.Position.move_of`."""
+        return GridMove(hops[0]) if hops else None
 
-    def find_move(self, text: str) -> StoneMove:
+    def find_move(self, text: str) -> GridMove:
         """The legal move of a text.
 
         Raises:
@@ -105,28 +104,28 @@ class StonesPosition:
         if not over:
             return None
         if value == 0:
-            return Outcome(None, StonesReason.FULL)
-        return Outcome("white" if self.black else "black", StonesReason.LINE)
+            return Outcome(None, GridReason.FULL)
+        return Outcome("white" if self.black else "black", GridReason.LINE)
 
     def _look(self) -> tuple[list[int], bool, float]:
-        labels = np.empty(MOST_LEGAL, np.uint8)
-        count, over, value = _look(self.rules, *map(np.int64, self.state), labels)
-        return labels[:count].tolist(), bool(over), float(value)
+        actions = np.empty(MAX_LEGAL_ACTIONS, np.uint8)
+        count, over, value = _look(self.rules, *map(np.int64, self.state), actions)
+        return actions[:count].tolist(), bool(over), float(value)
 
 
-class StonesGame:
+class GridGame:
     """A line of moves from a first position."""
 
-    def __init__(self, start: StonesPosition) -> None:
+    def __init__(self, start: GridPosition) -> None:
         self.positions = [start]
-        self.moves: list[StoneMove] = []
+        self.moves: list[GridMove] = []
 
     @property
-    def position(self) -> StonesPosition:
+    def position(self) -> GridPosition:
         """The position now."""
         return self.positions[-1]
 
-    def push(self, move: StoneMove | str) -> StoneMove:
+    def push(self, move: GridMove | str) -> GridMove:
         """Play a move.
 
         Raises:
@@ -138,7 +137,7 @@ class StonesGame:
         return found
 
     def outcome(self) -> Outcome | None:
-        """See `StonesPosition.outcome`."""
+        """See `GridPosition.outcome`."""
         return self.position.outcome()
 
     def text(self, headers: dict[str, str], result: str) -> str:
@@ -153,7 +152,7 @@ class StonesGame:
 
 
 @cache
-def solve(position: StonesPosition) -> int:
+def solve(position: GridPosition) -> int:
     """The true value for the side to move, 1, 0 or -1, by trying everything: for small games."""
     _, over, value = position._look()
     if over:

@@ -1,8 +1,8 @@
-"""Random games to the end, in Numba: every legal label is as likely as any other.
+"""Random games to the end, in Numba: every legal action is as likely as any other.
 
-A playout ends where the rules end it: no legal label, a draw by the quiet count, a line of four. Repetition
-is not looked for; in checkers the quiet count ends what would repeat. Random numbers are SplitMix64, one
-for each label, scaled by multiplication (no label of 48 is more than 1e-8 likelier than another).
+A playout ends where the rules end it: no legal action, a draw by the halfmove clock, a line of four. Repetition
+is not looked for; in checkers the halfmove clock ends what would repeat. Random numbers are SplitMix64, one
+for each action, scaled by multiplication (no action of 48 is more than 1e-8 likelier than another).
 """
 
 import numpy as np
@@ -20,7 +20,7 @@ from ckai.game.kernels import (
     up_left,
     up_right,
 )
-from ckai.rl.games import contract as game_api
+from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers
 from ckai.rl.games.contract import implements, otherwise
 from ckai.rl.games.rng import below
@@ -33,7 +33,7 @@ def playout(game, state, stream, trace):
 
     Args:
         stream: uint64, the state of the random numbers.
-        trace: int array that is filled with the labels played, as many as fit; empty if nobody asks.
+        trace: int array that is filled with the actions played, as many as fit; empty if nobody asks.
 
     Returns:
         (value of the end for the side to move at `state`, stream afterwards, moves, hops): a move is done
@@ -50,16 +50,16 @@ def _any_game(game, state, stream, trace):
     moves = 0
     hops = 0
     while True:
-        count = game_api.legal(game, state, out)
-        over, value = game_api.outcome(game, state, count)
+        count = contract.legal(game, state, out)
+        over, value = contract.outcome(game, state, count)
         if over:
             return sign * value, stream, moves, hops
         stream, k = below(stream, count)
-        label = np.int64(out[k])
+        action = np.int64(out[k])
         if hops < len(trace):
-            trace[hops] = label
+            trace[hops] = action
         hops += 1
-        state, passed = game_api.play(game, state, label)
+        state, passed = contract.play(game, state, action)
         if passed:
             sign = -sign
             moves += 1
@@ -84,7 +84,7 @@ def _checkers(game, state, stream, trace):
     own, opp = state[0] & FULL, state[0] >> 32 & FULL
     kings = state[1] & FULL
     jumper = (state[1] >> 32 & 0xFF) - 1
-    quiet = state[1] >> 40 & 0xFFFF
+    halfmove_clock = state[1] >> 40 & 0xFFFF
     going_on = jumper >= 0
     movers = np.int64(1) << jumper if going_on else own
     down = True
@@ -118,29 +118,29 @@ def _checkers(game, state, stream, trace):
                 rises = risers & down_left(empty) | (risers & down_right(empty)) << 32
             if not falls | rises:
                 return (-1.0 if down else 1.0), stream, moves, hops
-        if quiet >= game.quiet_limit:
+        if halfmove_clock >= game.halfmove_limit:
             return 0.0, stream, moves, hops
         falling = popcount(falls)
         stream, k = below(stream, falling + popcount(rises))
         if k < falling:
             at = _pick(falls, k)
-            label = (at & 31) * 4 + 1 + (at >> 5)  # down-right, down-left
+            action = (at & 31) * 4 + 1 + (at >> 5)  # down-right, down-left
         else:
             at = _pick(rises, k - falling)
-            label = (at & 31) * 4 + 3 * (at >> 5)  # up-right, up-left
+            action = (at & 31) * 4 + 3 * (at >> 5)  # up-right, up-left
         if hops < len(trace):
-            trace[hops] = label if down else (31 - (label >> 2)) * 4 + (label & 3 ^ 2)
+            trace[hops] = action if down else (31 - (action >> 2)) * 4 + (action & 3 ^ 2)
         hops += 1
-        start = np.int64(1) << (label >> 2)
-        end = np.int64(1) << STEP_TO[label]
+        start = np.int64(1) << (action >> 2)
+        end = np.int64(1) << STEP_TO[action]
         king = (kings & start) != 0
         if jumps:
             opp ^= end
             kings &= ~end
-            end = np.int64(1) << JUMP_TO[label]
-            quiet = np.int64(0)
+            end = np.int64(1) << JUMP_TO[action]
+            halfmove_clock = np.int64(0)
         else:
-            quiet = quiet + 1 if king else np.int64(0)
+            halfmove_clock = halfmove_clock + 1 if king else np.int64(0)
         own ^= start | end
         if king:
             kings ^= start | end
@@ -183,6 +183,6 @@ def playouts(game, state, count, seed):
 
 @njit(cache=True, nogil=True)
 def traced_playout(game, state, seed, trace):
-    """One random game with its labels in `trace`. Returns (value for the side to move at `state`, hops)."""
+    """One random game with its actions in `trace`. Returns (value for the side to move at `state`, hops)."""
     value, _, _, hops = playout(game, state, np.uint64(seed), trace)
     return value, hops

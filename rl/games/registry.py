@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from ckai.datasets.schema import CHECKERS as CHECKERS_NAME
 from ckai.datasets.schema import selfplay_schema
-from ckai.game import Game, Position
 from ckai.datasets.tables import Tables
-from ckai.rl.games.checkers import Checkers, pack, quiet_of, unpack
+from ckai.game import Game, Position
+from ckai.rl.games.checkers import Checkers, halfmove_clocks_of, pack, unpack
 from ckai.rl.games.connect4 import Connect4
 from ckai.rl.games.contract import State
-from ckai.rl.games.grid import StonesGame, StonesPosition
+from ckai.rl.games.grid import GridGame, GridPosition
 from ckai.rl.games.tictactoe import TicTacToe
 
 
@@ -35,13 +35,13 @@ class Kind(ABC):
     bare: Any
 
     def rules(self, tables: Tables | None = None, **limits: int) -> Any:
-        """The rules for the search; `limits` are `quiet_limit` and `repetition_limit` of checkers."""
+        """The rules for the search; `limits` are `halfmove_limit` and `repetition_limit` of checkers."""
         return self.bare
 
     @property
     def schema(self) -> pa.Schema:
         """Of its rows."""
-        # Behind the squares are the jumper and the quiet count.
+        # Behind the squares are the jumper and the halfmove clock.
         return selfplay_schema(self.name, self.bare.BYTES - 2)
 
     @abstractmethod
@@ -56,8 +56,8 @@ class Kind(ABC):
     def game(self, position: Any) -> Any:
         """A game that begins there."""
 
-    def quiet(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
-        """`[N]` quiet counts of states `[N, 2]`."""
+    def halfmove_clock(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
+        """`[N]` halfmove clocks of states `[N, 2]`."""
         return np.zeros(len(states), np.int16)
 
 
@@ -69,7 +69,7 @@ class CheckersKind(Kind):
 
     def rules(self, tables: Tables | None = None, **limits: int) -> Any:
         """See `Kind.rules`."""
-        return Checkers(**limits).knowing(tables)
+        return Checkers(**limits).with_tables(tables)
 
     def position(self, state: State | None = None) -> Position:
         """See `Kind.position`."""
@@ -83,9 +83,9 @@ class CheckersKind(Kind):
         """See `Kind.game`."""
         return Game(position)
 
-    def quiet(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
-        """See `Kind.quiet`."""
-        return quiet_of(states)
+    def halfmove_clock(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
+        """See `Kind.halfmove_clock`."""
+        return halfmove_clocks_of(states)
 
 
 class StonesKind(Kind):
@@ -94,17 +94,17 @@ class StonesKind(Kind):
     def __init__(self, name: str, bare: Any) -> None:
         self.name, self.bare = name, bare
 
-    def position(self, state: State | None = None) -> StonesPosition:
+    def position(self, state: State | None = None) -> GridPosition:
         """See `Kind.position`."""
-        return StonesPosition(self.bare, state or (0, 0))
+        return GridPosition(self.bare, state or (0, 0))
 
-    def state(self, position: StonesPosition) -> State:
+    def state(self, position: GridPosition) -> State:
         """See `Kind.state`."""
         return position.state
 
-    def game(self, position: StonesPosition) -> StonesGame:
+    def game(self, position: GridPosition) -> GridGame:
         """See `Kind.game`."""
-        return StonesGame(position)
+        return GridGame(position)
 
 
 CHECKERS: Kind = CheckersKind()

@@ -1,6 +1,6 @@
 """Tic-tac-toe as a game of the search: the whole of what a small game has to say.
 
-A state is (stones of the side to move, stones of the other); bit and label i are the square i, row by row.
+A state is (stones of the side to move, stones of the other); bit and action i are the square i, row by row.
 """
 
 from typing import NamedTuple
@@ -8,43 +8,43 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ckai.rl.games import contract as game_api
+from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
 
 _LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.int64)
 _FULL = 0o777
 
 
-@game(labels=9, size=11)
+@game(actions=9, size=11)
 class TicTacToe(NamedTuple):
     """No settings."""
 
 
-@implements(game_api.start, TicTacToe)
+@implements(contract.start, TicTacToe)
 @njit(cache=True)
 def _start(game):
     return np.int64(0), np.int64(0)
 
 
-@implements(game_api.legal, TicTacToe)
+@implements(contract.legal, TicTacToe)
 @njit(cache=True)
 def _legal(game, state, out):
     taken = state[0] | state[1]
     n = 0
-    for label in range(9):
-        if not taken >> label & 1:
-            out[n] = label
+    for action in range(9):
+        if not taken >> action & 1:
+            out[n] = action
             n += 1
     return n
 
 
-@implements(game_api.play, TicTacToe)
+@implements(contract.play, TicTacToe)
 @njit(cache=True)
-def _play(game, state, label):
-    return (state[1], state[0] | np.int64(1) << np.int64(label)), True
+def _play(game, state, action):
+    return (state[1], state[0] | np.int64(1) << np.int64(action)), True
 
 
-@implements(game_api.outcome, TicTacToe)
+@implements(contract.outcome, TicTacToe)
 @njit(cache=True)
 def _outcome(game, state, count):
     for line in _LINES:
@@ -53,31 +53,31 @@ def _outcome(game, state, count):
     return state[0] | state[1] == _FULL, 0.0
 
 
-@implements(game_api.key, TicTacToe)
+@implements(contract.key, TicTacToe)
 @njit(cache=True)
 def _key(game, state):
     return state
 
 
-@implements(game_api.lookback, TicTacToe)
+@implements(contract.repetition_window, TicTacToe)
 @njit(cache=True)
 def _lookback(game, state):
     return np.int64(0)
 
 
-@implements(game_api.repetitions, TicTacToe)
+@implements(contract.repetitions, TicTacToe)
 @njit(cache=True)
 def _repetitions(game):
     return 0
 
 
-@implements(game_api.lookahead, TicTacToe)
+@implements(contract.lookahead, TicTacToe)
 @njit(cache=True)
 def _lookahead(game):
     return True
 
 
-@implements(game_api.encode, TicTacToe)
+@implements(contract.encode, TicTacToe)
 @njit(cache=True)
 def _encode(game, state, out):
     for i in range(9):

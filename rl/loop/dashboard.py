@@ -52,7 +52,7 @@ def flatten(measured: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def write_views(folder: Path, history: list[dict[str, Any]]) -> None:
+def write_dashboard(folder: Path, history: list[dict[str, Any]]) -> None:
     """Write metrics.csv, metrics.png and the TensorBoard log of a run."""
     rows = [
         flatten(measured | {"elo": round(elo, 1)})

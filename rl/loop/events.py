@@ -11,10 +11,10 @@ class Event:
 
     generation: int
     stage: str
-    """`selfplay`, `learn`, `judge` or `done`."""
+    """`selfplay`, `learn`, `gate` or `done`."""
     done: int
     total: int
     info: dict[str, Any] = field(default_factory=dict)
 
 
-Watch = Callable[[Event], None]
+ProgressCallback = Callable[[Event], None]

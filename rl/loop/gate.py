@@ -1,4 +1,4 @@
-"""How a new network is judged: a match against the one that played, and the rule by which it replaces it."""
+"""How a new network is gated: a match against the one that played, and the rule by which it replaces it."""
 
 import json
 import os
@@ -10,20 +10,20 @@ from typing import Any
 from ckai.datasets.files import write_whole
 from ckai.rl.games.registry import CHECKERS, Kind
 from ckai.rl.loop.config import GateConfig
-from ckai.rl.loop.events import Event, Watch
+from ckai.rl.loop.events import Event, ProgressCallback
 from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn
-from ckai.rl.matches.players import Player
+from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.matches.sprt import Sprt
 
 SAVE_SECONDS = 5.0
 """Between two writings of the games played so far."""
 
 
-def judge(
-    new: Player,
-    old: Player,
+def play_gate_match(
+    new: SearchPlayer,
+    old: SearchPlayer,
     gate: GateConfig,
     path: Path,
     *,
@@ -32,7 +32,7 @@ def judge(
     seed: int,
     kind: Kind = CHECKERS,
     max_plies: int,
-    watch: Watch,
+    watch: ProgressCallback,
 ) -> dict[str, Any]:
     """Play the match of a generation, or go on with it.
 
@@ -59,7 +59,7 @@ def judge(
     def tell(game: MatchGame) -> None:
         nonlocal saved
         games.append(game)
-        watch(Event(generation, "judge", len(games), gate.games))
+        watch(Event(generation, "gate", len(games), gate.games))
         if gate.rule == "sprt" and test.verdict(MatchResult(games).leading_pairs) is not None:
             stop.set()
         if time.monotonic() - saved > SAVE_SECONDS:
@@ -95,7 +95,7 @@ def judge(
 
 
 def _played_before(
-    part: Path, openings: list[Any], kind: Kind, generation: int, watch: Watch
+    part: Path, openings: list[Any], kind: Kind, generation: int, watch: ProgressCallback
 ) -> list[MatchGame]:
     """Games of the match that an earlier start has played."""
     try:
@@ -104,5 +104,5 @@ def _played_before(
         return []
     except (ValueError, KeyError, IndexError, TypeError) as error:
         warning = f"{part}: damaged ({error}); the match begins anew"
-        watch(Event(generation, "judge", 0, 1, {"warning": warning}))
+        watch(Event(generation, "gate", 0, 1, {"warning": warning}))
         return []

@@ -9,7 +9,7 @@ from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkp
 from ckai.models.training.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
 from ckai.models.training.trainer import take_average, train
 from ckai.rl.loop.config import LearnConfig
-from ckai.rl.loop.events import Event, Watch
+from ckai.rl.loop.events import Event, ProgressCallback
 
 ENOUGH_GAMES = 100
 """From so many games on, some are held out to see how well others are predicted."""
@@ -51,7 +51,7 @@ def learn(
     split_seed: int,
     game: str,
     run: str,
-    watch: Watch,
+    watch: ProgressCallback,
 ) -> dict[str, Any]:
     """Train the network of a generation, or go on with it; once it is written there is nothing to do.
 

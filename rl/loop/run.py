@@ -1,4 +1,4 @@
-"""A run of self-play: generations of games, learning and judging, in a folder that survives a kill.
+"""A run of self-play: generations of games, learning and gate matches, in a folder that survives a kill.
 
     config.json             the settings
     gen_0000/network.ckpt   the network it began with; experts.fen positions that games begin from
@@ -15,7 +15,7 @@
 Every file is written under a temporary name and renamed, and each stage looks only at what the one before
 left whole. So a run that was killed goes on by starting it again.
 
-With `overlap` a generation is played while the one before is learned and judged, by the network of two
+With `overlap` a generation is played while the one before is learned and evaluate_positions, by the network of two
 generations before: where a GPU plays, the CPU would otherwise wait for it to learn, and the other way round.
 """
 
@@ -36,20 +36,20 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.loop.config import MOST_GAMES
-from ckai.rl.loop.dashboard import write_views
-from ckai.rl.loop.events import Event, Watch
+from ckai.rl.loop.dashboard import write_dashboard
+from ckai.rl.loop.events import Event, ProgressCallback
 from ckai.rl.loop.folder import EVALUATOR, EXPERTS, RunError, RunFolder, fresh_folder, read_measured
-from ckai.rl.loop.gate import judge
+from ckai.rl.loop.gate import play_gate_match
 from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.report import describe, endings, first_scores
-from ckai.rl.matches.players import Player
+from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.search.selection import PUCT
 from ckai.rl.search.threads import running
-from ckai.rl.selfplay.pool import Pool, draw_rivals
-from ckai.rl.selfplay.progress import Progress
+from ckai.rl.selfplay.pool import Pool, draw_opponents
+from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import headers_of_rows
 from ckai.rl.selfplay.shards import ShardWriter, merge, read_shards, write_table
-from ckai.rl.selfplay.snapshots import load_unfinished
+from ckai.rl.selfplay.snapshots import load_snapshots
 from ckai.rl.selfplay.starts import Starts
 from ckai.rl.selfplay.workers import play_games
 
@@ -59,7 +59,7 @@ class Run(RunFolder):
 
     # --- going on -----------------------------------------------------------------------------------
 
-    def go(self, generations: int, watch: Watch, *, backend: str = "torch") -> None:
+    def go(self, generations: int, watch: ProgressCallback, *, backend: str = "torch") -> None:
         """Go on until `generations` are over in all.
 
         Args:
@@ -83,7 +83,7 @@ class Run(RunFolder):
             self._show()
 
     @contextmanager
-    def _playing(self, n: int, watch: Watch, backend: str) -> Iterator[None]:
+    def _playing(self, n: int, watch: ProgressCallback, backend: str) -> Iterator[None]:
         """Play generation `n` beside what is done in the block."""
         stop, errors = threading.Event(), []
 
@@ -98,25 +98,25 @@ class Run(RunFolder):
         if errors:
             raise errors[0]
 
-    def _finish(self, n: int, played: dict[str, Any], watch: Watch, backend: str) -> None:
-        """Learn from a generation that was played, judge, and write down that it is over."""
+    def _finish(self, n: int, played: dict[str, Any], watch: ProgressCallback, backend: str) -> None:
+        """Learn from a generation that was played, play its gate match, and write down that it is over."""
         learned = self._learn(n, watch)
-        judged = self._judge(n, watch, backend)
-        accepted = judged["accepted"]
+        gate = self._play_gate(n, watch, backend)
+        accepted = gate["accepted"]
         chosen = self.path(n, "candidate.ckpt") if accepted else self.path(n - 1, "network.ckpt")
         _copy(chosen, self.path(n, "network.ckpt"))
         measured = {
             "generation": n,
             "selfplay": played,
             "learn": learned,
-            "match": judged,
+            "match": gate,
             "accepted": accepted,
         }
         write_whole(self.path(n, "done.json"), json.dumps(measured, indent=2) + "\n")
         self._show()
         watch(Event(n, "done", 1, 1, measured))
 
-    def _load(self, n: int, checkpoint: Path, watch: Watch, backend: str) -> Evaluator:
+    def _load(self, n: int, checkpoint: Path, watch: ProgressCallback, backend: str) -> Evaluator:
         """An evaluator for all groups; `auto` races once in a run: games do not depend on the hour."""
         config, kept = self.config.selfplay, self.folder / EVALUATOR
         prefer: str | None = None
@@ -142,7 +142,7 @@ class Run(RunFolder):
         """Everything that is made anew from the generations that are over."""
         _copy(self.network, self.folder / "best.ckpt")
         if self.generations:
-            write_views(self.folder, self.history())
+            write_dashboard(self.folder, self.history())
 
     # --- playing ------------------------------------------------------------------------------------
 
@@ -151,7 +151,7 @@ class Run(RunFolder):
         return max(0, n - 2 if self.config.overlap else n - 1)
 
     def _play(
-        self, n: int, watch: Watch, backend: str, stop: threading.Event | None = None
+        self, n: int, watch: ProgressCallback, backend: str, stop: threading.Event | None = None
     ) -> dict[str, Any]:
         """Play what is missing of a generation; empty if it was stopped."""
         rows_path, summary = self.path(n, "rows.parquet"), self.path(n, "selfplay.json")
@@ -159,7 +159,7 @@ class Run(RunFolder):
         if not summary.exists():
             tables, pdn, damaged = read_shards(shards)
             numbers = [number for number in self._numbers(n) if number not in pdn]
-            progress = Progress(games=len(pdn), rows=sum(table.num_rows for table in tables))
+            progress = SelfPlayCounts(games=len(pdn), rows=sum(table.num_rows for table in tables))
             for line in damaged:
                 watch(Event(n, "selfplay", len(pdn), self.config.games, {"warning": line}))
             pool = self._pool(n, watch, backend)
@@ -196,27 +196,27 @@ class Run(RunFolder):
                 raise RunError(f"{path}: expected positions of expert games, found {error}") from error
         return Starts(self.config.start, seed_stream(self.config.seed, n, 3), experts, self.kind)
 
-    def _pool(self, n: int, watch: Watch, backend: str) -> Pool:
-        """The rivals of generation `n`."""
+    def _pool(self, n: int, watch: ProgressCallback, backend: str) -> Pool:
+        """The opponents of generation `n`."""
         config, seed = self.config.pool, seed_stream(self.config.seed, n, 4)
-        rivals = draw_rivals(config, self.history()[: self._known(n)], seed)
-        judges = [self._load(n, self.path(g, "network.ckpt"), watch, backend) for g in rivals]
-        return Pool(config, seed, rivals, judges)
+        opponents = draw_opponents(config, self.history()[: self._known(n)], seed)
+        evaluators = [self._load(n, self.path(g, "network.ckpt"), watch, backend) for g in opponents]
+        return Pool(config, seed, opponents, evaluators)
 
     def _play_missing(
         self,
         n: int,
         numbers: list[int],
         pool: Pool,
-        progress: Progress,
-        watch: Watch,
+        progress: SelfPlayCounts,
+        watch: ProgressCallback,
         backend: str,
         stop: threading.Event | None,
     ) -> float:
         self.path(n).mkdir(exist_ok=True)
         player = self._load(n, self.path(self._known(n), "network.ckpt"), watch, backend)
         writer = ShardWriter(self.path(n, "shards"), n)
-        unfinished, damaged = load_unfinished(sorted(self.path(n, "shards").glob("*.npz")))
+        unfinished, damaged = load_snapshots(sorted(self.path(n, "shards").glob("*.npz")))
         for line in damaged:
             watch(Event(n, "selfplay", progress.games, self.config.games, {"warning": line}))
         begun, over = time.monotonic(), threading.Event()
@@ -264,7 +264,7 @@ class Run(RunFolder):
 
     # --- learning -----------------------------------------------------------------------------------
 
-    def _learn(self, n: int, watch: Watch) -> dict[str, Any]:
+    def _learn(self, n: int, watch: ProgressCallback) -> dict[str, Any]:
         settings = self.config.learn
         window = window_of(n, settings)
         return learn(
@@ -282,9 +282,9 @@ class Run(RunFolder):
             watch=watch,
         )
 
-    # --- judging ------------------------------------------------------------------------------------
+    # --- gate match ----------------------------------------------------------------------------------
 
-    def _judge(self, n: int, watch: Watch, backend: str) -> dict[str, Any]:
+    def _play_gate(self, n: int, watch: ProgressCallback, backend: str) -> dict[str, Any]:
         path, gate = self.path(n, "match.json"), self.config.gate
         if not path.exists():
             measured: dict[str, Any] = {"games": 0, "accepted": True}
@@ -296,9 +296,9 @@ class Run(RunFolder):
                 candidate = self._load(n, self.path(n, "candidate.ckpt"), watch, backend)
                 old = self._load(n, self.path(n - 1, "network.ckpt"), watch, backend)
                 try:
-                    measured = judge(
-                        Player(candidate, sims, puct, tables, kind=self.kind),
-                        Player(old, sims, puct, tables, kind=self.kind),
+                    measured = play_gate_match(
+                        SearchPlayer(candidate, sims, puct, tables, kind=self.kind),
+                        SearchPlayer(old, sims, puct, tables, kind=self.kind),
                         gate,
                         path,
                         names=(

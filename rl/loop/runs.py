@@ -1,4 +1,4 @@
-"""The runs of self-play under a folder side by side: what each was told, and how far it came."""
+"""The runs of self-play under a folder side by side: what each was changed, and how far it came."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ class RunSummary:
     """One run, whether it ended or not."""
 
     path: Path
-    told: dict[str, Any]
+    changed: dict[str, Any]
     """Settings that differ from the defaults, by their dotted names."""
     generations: int
     games: int
@@ -50,7 +50,7 @@ def _summary(run: Run) -> RunSummary:
     settings, defaults = (flat_settings(asdict(config)) for config in (run.config, RunConfig()))
     return RunSummary(
         path=run.folder,
-        told={name: value for name, value in settings.items() if value != defaults[name]},
+        changed={name: value for name, value in settings.items() if value != defaults[name]},
         generations=len(history),
         games=sum(measured["selfplay"]["games"] for measured in history),
         accepted=sum(bool(measured["accepted"]) for measured in history),

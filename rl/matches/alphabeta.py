@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ckai.game import QUIET_LIMIT, Game, Move
+from ckai.game import HALFMOVE_LIMIT, Game, Move
 from ckai.game.material import UNBOUNDED, MaterialValues, alpha_beta
 from ckai.rl.matches.players import MoveSide, Side
 
-VALUES = MaterialValues(man=100, king=130, loss=1_000_000, loss_per_ply=1, halfmove_limit=QUIET_LIMIT)
+VALUES = MaterialValues(man=100, king=130, loss=1_000_000, loss_per_ply=1, halfmove_limit=HALFMOVE_LIMIT)
 """What the player and the choice of openings count."""
 
 
@@ -22,7 +22,9 @@ def move_values(game: Game, depth: int) -> dict[Move, int]:
     best = -UNBOUNDED
     for move in game.position.legal_moves():
         after = game.position.push(move)
-        where = (np.int64(x) for x in (after.own, after.opp, after.kings, -1, after.quiet, depth - 1))
+        where = (
+            np.int64(x) for x in (after.own, after.opp, after.kings, -1, after.halfmove_clock, depth - 1)
+        )
         # One below the best: equals are to be found as such.
         value = -int(alpha_beta(*where, np.int64(-UNBOUNDED), np.int64(-best + 1), VALUES))
         values[move] = value
@@ -49,5 +51,5 @@ class AlphaBetaPlayer:
     in_turn = False
 
     def sit(self, boards: int) -> Side:
-        """See `Contestant`."""
+        """See `Player`."""
         return _AlphaBetaSide(boards, self.depth)

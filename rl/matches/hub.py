@@ -202,7 +202,7 @@ class _HubSide(MoveSide):
 
     def choose(self, game: Game, random: np.random.Generator) -> Move:
         # From the last position that cannot return: a program needs the rest for repetitions.
-        begin = max(0, len(game.moves) - game.position.quiet)
+        begin = max(0, len(game.moves) - game.position.halfmove_clock)
         level = f"level move-time={self.player.seconds:g}"
         if self.player.depth is not None:
             level = f"level depth={self.player.depth}"
@@ -227,5 +227,5 @@ class HubPlayer:
     in_turn = True
 
     def sit(self, boards: int) -> Side:
-        """See `Contestant`."""
+        """See `Player`."""
         return _HubSide(boards, self)

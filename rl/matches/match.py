@@ -14,7 +14,7 @@ from ckai.models.inference.devices import use_one_torch_thread
 from ckai.rl.games.registry import CHECKERS, Kind
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.matches.elo import PairStatistics
-from ckai.rl.matches.players import Contestant, Side
+from ckai.rl.matches.players import Player, Side
 from ckai.rl.search.threads import run_all
 
 
@@ -153,8 +153,8 @@ def random_openings(count: int, plies: int, seed: int, kind: Kind = CHECKERS) ->
 
 
 def play_match(
-    a: Contestant,
-    b: Contestant,
+    a: Player,
+    b: Player,
     openings: Sequence[Any],
     *,
     kind: Kind = CHECKERS,
@@ -223,7 +223,7 @@ def play_match(
 
 
 def _play_seats(
-    players: tuple[Contestant, Contestant],
+    players: tuple[Player, Player],
     waiting: deque[MatchGame],
     boards: int,
     max_plies: int,
@@ -254,10 +254,10 @@ def _play_seats(
                     for board, each in sorted(under_way.items())
                     if (each.game.position.black == each.a_black) == (number == 0)
                 ]
-                for board, label in zip(mine, side.labels(mine) if mine else [], strict=True):
+                for board, action in zip(mine, side.actions(mine) if mine else [], strict=True):
                     for each in sides:
-                        each.play(board, label)
-                    hops[board].append(label)
+                        each.play(board, action)
+                    hops[board].append(action)
                     if _push(under_way[board], hops[board]):
                         hops[board] = []
                         ended = _ended(under_way[board], max_plies)

@@ -50,7 +50,7 @@ def _after(first: Any, plies: int) -> list[Any]:
 
 
 def _worth(position: Position, depth: int) -> int:
-    where = (position.own, position.opp, position.kings, position.jumper, position.quiet, depth)
+    where = (position.own, position.opp, position.kings, position.jumper, position.halfmove_clock, depth)
     return int(alpha_beta(*map(np.int64, where), np.int64(-UNBOUNDED), np.int64(UNBOUNDED), VALUES))
 
 

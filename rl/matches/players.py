@@ -26,17 +26,17 @@ class Side(Protocol):
     def start(self, board: int, position: Any, stream: int) -> None:
         """Begin a game; `stream` is for what is random in it."""
 
-    def labels(self, boards: Sequence[int]) -> list[int]:
+    def actions(self, boards: Sequence[int]) -> list[int]:
         """The hop that it plays at each of these boards, where it is to move."""
 
-    def play(self, board: int, label: int) -> None:
+    def play(self, board: int, action: int) -> None:
         """A hop was played, its own or the other's."""
 
     def close(self) -> None:
         """Give back what it holds."""
 
 
-class Contestant(Protocol):
+class Player(Protocol):
     """A player of matches."""
 
     @property
@@ -48,7 +48,7 @@ class Contestant(Protocol):
 
 
 @dataclass(frozen=True)
-class Player:
+class SearchPlayer:
     """A search; moves are chosen by visits, without noise or chance."""
 
     evaluator: Evaluator
@@ -65,7 +65,7 @@ class Player:
 
     @property
     def in_turn(self) -> bool:
-        """See `Contestant`."""
+        """See `Player`."""
         return self.seconds is not None
 
     def searcher(self, trees: int) -> Searcher:
@@ -84,7 +84,7 @@ class Player:
         return make_searcher(self.evaluator, trees=trees, nodes=self.sims + 3, puct=self.puct, game=rules)
 
     def sit(self, boards: int) -> Side:
-        """See `Contestant`."""
+        """See `Player`."""
         return _SearchSide(self, self.searcher(boards), boards)
 
 
@@ -93,18 +93,18 @@ TIMED_NODES, TIMED_LEAVES, GROWTH = 300_000, 64, 32
 
 
 class _SearchSide:
-    def __init__(self, player: Player, searcher: Searcher, boards: int) -> None:
+    def __init__(self, player: SearchPlayer, searcher: Searcher, boards: int) -> None:
         self.player, self.searcher = player, searcher
         self.visits = np.zeros(boards, np.int32)
 
     def start(self, board: int, position: Any, stream: int) -> None:
-        self.searcher.forest.info[board]["rng"] = np.uint64(stream)
+        self.searcher.tree_batch.info[board]["rng"] = np.uint64(stream)
         self.searcher.set_root(board, self.player.kind.state(position))
 
-    def labels(self, boards: Sequence[int]) -> list[int]:
+    def actions(self, boards: Sequence[int]) -> list[int]:
         self.visits[:] = 0
         for board in boards:
-            forced = int(self.searcher.root(board)["count"]) == 1
+            forced = int(self.searcher.root(board)["num_edges"]) == 1
             self.visits[board] = 1 if forced else self.player.sims
         if self.player.seconds is None:
             self.searcher.run(self.visits)
@@ -116,8 +116,8 @@ class _SearchSide:
             self.searcher.land()
         return [self.searcher.best(board) for board in boards]
 
-    def play(self, board: int, label: int) -> None:
-        self.searcher.play(board, label)
+    def play(self, board: int, action: int) -> None:
+        self.searcher.play(board, action)
 
     def close(self) -> None:
         pass
@@ -143,17 +143,17 @@ class MoveSide(ABC):
         self.hops[board], self.plans[board] = [], []
         self.random[board] = np.random.default_rng(stream)
 
-    def labels(self, boards: Sequence[int]) -> list[int]:
+    def actions(self, boards: Sequence[int]) -> list[int]:
         """See `Side`."""
         for board in boards:
             if not self.plans[board]:
-                self.plans[board] = list(self.choose(self.games[board], self.random[board]).labels)
+                self.plans[board] = list(self.choose(self.games[board], self.random[board]).actions)
         return [self.plans[board][0] for board in boards]
 
-    def play(self, board: int, label: int) -> None:
+    def play(self, board: int, action: int) -> None:
         """See `Side`."""
         self.plans[board] = self.plans[board][1:]
-        self.hops[board].append(label)
+        self.hops[board].append(action)
         game = self.games[board]
         whole = game.position.move_of(self.hops[board])
         if whole is not None:
@@ -179,7 +179,7 @@ class RandomPlayer:
     in_turn = False
 
     def sit(self, boards: int) -> Side:
-        """See `Contestant`."""
+        """See `Player`."""
         return _RandomSide(boards, self.kind)
 
 
@@ -199,5 +199,5 @@ class PerfectPlayer:
     in_turn = False
 
     def sit(self, boards: int) -> Side:
-        """See `Contestant`."""
+        """See `Player`."""
         return _PerfectSide(boards, self.kind)

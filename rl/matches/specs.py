@@ -23,7 +23,7 @@ from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import CHECKERS, Kind
 from ckai.rl.matches.alphabeta import AlphaBetaPlayer
 from ckai.rl.matches.hub import HubPlayer
-from ckai.rl.matches.players import POLICY_SIMS, Contestant, PerfectPlayer, Player, RandomPlayer
+from ckai.rl.matches.players import POLICY_SIMS, PerfectPlayer, Player, RandomPlayer, SearchPlayer
 
 SIMS, DEPTH, HUB_SECONDS = 100, 6, 0.1
 """Limits where none is given."""
@@ -31,12 +31,12 @@ SIMS, DEPTH, HUB_SECONDS = 100, 6, 0.1
 _LIMIT = re.compile(r"(?P<who>.+)@(?:(?P<number>\d+)|(?P<seconds>\d*\.?\d+)s|(?P<policy>policy))")
 
 
-class ContestantError(ValueError):
+class PlayerSpecError(ValueError):
     """A name that is no player; says what was expected and found."""
 
 
 @dataclass(frozen=True)
-class Spec:
+class PlayerSpec:
     """A name taken apart."""
 
     text: str
@@ -47,20 +47,20 @@ class Spec:
     policy: bool = False
 
     @classmethod
-    def read(cls, text: str) -> "Spec":
+    def read(cls, text: str) -> "PlayerSpec":
         """Take a name apart.
 
         Raises:
-            ContestantError: an empty name or a limit that is none.
+            PlayerSpecError: an empty name or a limit that is none.
         """
         if not text.strip():
-            raise ContestantError("expected a player, found an empty name")
+            raise PlayerSpecError("expected a player, found an empty name")
         found = _LIMIT.fullmatch(text)
         if found is None:
             return cls(text, text)
         number, seconds = found["number"], found["seconds"]
         if (number and int(number) < 1) or (seconds and not float(seconds) > 0):
-            raise ContestantError(f"{text}: expected a limit above 0 behind the @")
+            raise PlayerSpecError(f"{text}: expected a limit above 0 behind the @")
         return cls(
             text,
             found["who"],
@@ -70,7 +70,7 @@ class Spec:
         )
 
 
-def load_contestant(
+def load_player(
     text: str,
     *,
     backend: str = "torch",
@@ -78,7 +78,7 @@ def load_contestant(
     kind: Kind = CHECKERS,
     boards: int = 1,
     threads: int = 1,
-) -> Contestant:
+) -> Player:
     """The player of a name.
 
     Args:
@@ -90,20 +90,20 @@ def load_contestant(
         threads: that call it.
 
     Raises:
-        ContestantError: no such player, or a limit that does not suit it.
+        PlayerSpecError: no such player, or a limit that does not suit it.
         CheckpointError: a file that is no network.
     """
-    spec = Spec.read(text)
+    spec = PlayerSpec.read(text)
     if spec.who == "random":
         _only(spec, "no limit", number=False, seconds=False, policy=False)
         return RandomPlayer(kind)
     if spec.who == "perfect":
         _only(spec, "no limit", number=False, seconds=False, policy=False)
         if kind.name != "tictactoe":
-            raise ContestantError(f"perfect: expected a game of tictactoe, found {kind.name}")
+            raise PlayerSpecError(f"perfect: expected a game of tictactoe, found {kind.name}")
         return PerfectPlayer(kind)
     if kind is not CHECKERS and (spec.who == "alphabeta" or spec.who.startswith("hub:")):
-        raise ContestantError(f"{text}: expected a game of checkers, found {kind.name}")
+        raise PlayerSpecError(f"{text}: expected a game of checkers, found {kind.name}")
     if spec.who == "alphabeta":
         _only(spec, "a depth, such as alphabeta@6", seconds=False, policy=False)
         return AlphaBetaPlayer(spec.number or DEPTH)
@@ -116,25 +116,27 @@ def load_contestant(
     else:
         source = _checkpoint(spec.who)
         if not source.is_file():
-            raise ContestantError(
+            raise PlayerSpecError(
                 f"{text}: expected a checkpoint, a run folder, rollout, uniform, alphabeta, random or "
                 f"hub:COMMAND, found no file {source}"
             )
-    judge = load_evaluator(source, backend, batch=boards, threads=threads, game=kind.name)
+    evaluator = load_evaluator(source, backend, batch=boards, threads=threads, game=kind.name)
     sims = POLICY_SIMS if spec.policy else spec.number or SIMS
     # The bare policy is what the network says, and nothing else.
-    return Player(judge, sims, tables=None if spec.policy else tables, seconds=spec.seconds, kind=kind)
+    return SearchPlayer(
+        evaluator, sims, tables=None if spec.policy else tables, seconds=spec.seconds, kind=kind
+    )
 
 
 def game_of(texts: Sequence[str]) -> str | None:
     """The game of the first network among players' names; None: there is no network.
 
     Raises:
-        ContestantError: a name that is none.
+        PlayerSpecError: a name that is none.
         CheckpointError: a file that is no network.
     """
     for text in texts:
-        path = _checkpoint(Spec.read(text).who)
+        path = _checkpoint(PlayerSpec.read(text).who)
         if path.is_file():
             return load_checkpoint(path).network().encode.GAME
     return None
@@ -146,10 +148,12 @@ def _checkpoint(who: str) -> Path:
     return path / "best.ckpt" if path.is_dir() else path
 
 
-def _only(spec: Spec, wanted: str, *, number: bool = True, seconds: bool = True, policy: bool = True) -> None:
+def _only(
+    spec: PlayerSpec, wanted: str, *, number: bool = True, seconds: bool = True, policy: bool = True
+) -> None:
     if (
         (spec.number is not None and not number)
         or (spec.seconds is not None and not seconds)
         or (spec.policy and not policy)
     ):
-        raise ContestantError(f"{spec.text}: expected {wanted} behind {spec.who}, found another limit")
+        raise PlayerSpecError(f"{spec.text}: expected {wanted} behind {spec.who}, found another limit")

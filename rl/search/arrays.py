@@ -18,13 +18,13 @@ PENDING, OPEN, TERMINAL, NEW = 0, 1, 2, 3
 NODE = np.dtype(
     [
         ("state", np.int64, (2,)),
-        ("total", np.float64),  # W(s), sum of the values backed up, for the side to move
+        ("value_sum", np.float64),  # W(s), sum of the values backed up, for the side to move
         ("visits", np.int32),  # N(s), the node's own evaluation included
         ("parent", np.int32),  # -1 at the root
         ("parent_edge", np.int32),  # the edge that leads here
-        ("first", np.int32),  # first edge
+        ("first_edge", np.int32),  # first edge
         ("plies", np.int16),  # distance of a proven end
-        ("count", np.uint8),  # number of edges
+        ("num_edges", np.uint8),  # number of edges
         ("sign", np.int8),  # +1 if the side to move is the parent's, else -1
         ("status", np.uint8),
         ("proof", np.uint8),
@@ -34,14 +34,14 @@ NODE = np.dtype(
 
 EDGE = np.dtype(
     [
-        ("total", np.float64),  # W(s, a), for the side to move at the node the edge leaves
+        ("value_sum", np.float64),  # W(s, a), for the side to move at the node the edge leaves
         ("prior", np.float32),  # P(s, a), sums to 1 over a node; noise mixed in at the root
         ("visits", np.int32),  # N(s, a)
         ("child", np.int32),  # -1 until visited
         ("noise", np.float32),  # noise of a root edge, 0 elsewhere: Gumbel's, or its share of Dirichlet's
         ("plies", np.int16),  # distance of a proven end
         ("in_flight", np.int16),  # leaves below that wait for the network
-        ("label", np.uint8),
+        ("action", np.uint8),
         ("proof", np.uint8),  # for the side to move at the node the edge leaves
     ],
     align=True,
@@ -50,12 +50,12 @@ EDGE = np.dtype(
 TREE = np.dtype(
     [
         ("rng", np.uint64),  # one random stream a tree
-        ("simulations", np.int64),  # backed up since the forest was planted
+        ("simulations", np.int64),  # backed up since the tree_batch was planted
         ("nodes", np.int32),  # used; node 0 is the root
         ("edges", np.int32),  # used
-        ("past", np.int32),  # used
-        ("wanted", np.int32),  # visits that the root is searched to
-        ("prepared", np.uint8),  # whether the root's priors had their temperature and noise
+        ("history_length", np.int32),  # used
+        ("target_visits", np.int32),  # visits that the root is searched to
+        ("root_prepared", np.uint8),  # whether the root's priors had their temperature and noise
     ],
     align=True,
 )
@@ -64,7 +64,7 @@ SLOT = np.dtype([("tree", np.int32), ("node", np.int32)], align=True)
 
 
 class Tree(NamedTuple):
-    """One tree of a forest."""
+    """One tree of a tree_batch."""
 
     nodes: Array
     """[C] NODE."""
@@ -72,11 +72,11 @@ class Tree(NamedTuple):
     """[E] EDGE."""
     info: Array
     """[1] TREE."""
-    past: Array
+    history: Array
     """[H, 2] int64, keys of the states before the root that a repetition can reach, oldest first."""
 
 
-class Forest(NamedTuple):
+class TreeBatch(NamedTuple):
     """T trees of up to C nodes and E edges, and a batch of B leaves on the way to the network."""
 
     nodes: Array
@@ -85,7 +85,7 @@ class Forest(NamedTuple):
     """[T, E] EDGE."""
     info: Array
     """[T] TREE."""
-    past: Array
+    history: Array
     """[T, H, 2] int64."""
     slots: Array
     """[B] SLOT, where each leaf of the batch hangs."""
@@ -100,34 +100,34 @@ EDGES_PER_NODE = 14
 
 
 def _shapes(
-    trees: int, nodes: int, leaves: int, n_bytes: int, past: int
+    trees: int, nodes: int, leaves: int, n_bytes: int, history: int
 ) -> dict[str, tuple[tuple[int, ...], Any]]:
     return {
         "nodes": ((trees, nodes), NODE),
         "edges": ((trees, nodes * EDGES_PER_NODE + 64), EDGE),
         "info": ((trees,), TREE),
-        "past": ((trees, past, 2), np.int64),
+        "history": ((trees, history, 2), np.int64),
         "slots": ((trees * leaves,), SLOT),
         "boards": ((trees * leaves, n_bytes), np.int8),
         "scratch": ((nodes, 2), np.int32),
     }
 
 
-def plant(trees: int, nodes: int, leaves: int, n_bytes: int, past: int) -> Forest:
-    """Make a forest.
+def allocate_trees(trees: int, nodes: int, leaves: int, n_bytes: int, history: int) -> TreeBatch:
+    """Make a tree_batch.
 
     Args:
         trees: T, how many searches at once.
         nodes: C, nodes a tree can hold.
         leaves: most leaves a tree sends in one batch; B = T * leaves.
         n_bytes: length of an encoded state.
-        past: H, states before the root kept for repetitions.
+        history: H, states before the root kept for repetitions.
     """
-    shapes = _shapes(trees, nodes, leaves, n_bytes, past)
-    return Forest(**{name: np.zeros(shape, dtype) for name, (shape, dtype) in shapes.items()})
+    shapes = _shapes(trees, nodes, leaves, n_bytes, history)
+    return TreeBatch(**{name: np.zeros(shape, dtype) for name, (shape, dtype) in shapes.items()})
 
 
-def forest_bytes(trees: int, nodes: int, leaves: int, n_bytes: int, past: int) -> int:
-    """Memory of a forest of this size, in bytes."""
-    shapes = _shapes(trees, nodes, leaves, n_bytes, past)
+def tree_batch_bytes(trees: int, nodes: int, leaves: int, n_bytes: int, history: int) -> int:
+    """Memory of a tree_batch of this size, in bytes."""
+    shapes = _shapes(trees, nodes, leaves, n_bytes, history)
     return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())

@@ -3,47 +3,47 @@
 import numpy as np
 from numba import njit
 
-from ckai.rl.games import contract as game_api
+from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.mcts import (
+    BACKED_UP,
     COLLISION,
-    COUNTED,
     LEAF,
-    back_up,
+    backup,
     choose,
     descend,
+    get_tree,
     keep_subtree,
-    know_root,
     mark,
+    prove_tablebase_root,
     reset,
-    tree_of,
 )
 from ckai.rl.search.selection import prepare_root
 
 
 @njit(cache=True, nogil=True)
-def gather(game, f, t, puct, visits, leaves, slot):
+def select_leaves(game, f, t, puct, visits, leaves, slot):
     """Descend tree `t` until its root has `visits` (those in flight included) or `leaves` more wait.
 
     Fills the batch from `slot` on. Returns the next free slot.
     """
-    tree = tree_of(f, t)
+    tree = get_tree(f, t)
     waiting, met = 0, 0
-    tree.info[0].wanted = visits
-    first, last = tree.nodes[0].first, tree.nodes[0].first + tree.nodes[0].count
+    tree.info[0].target_visits = visits
+    first, last = tree.nodes[0].first_edge, tree.nodes[0].first_edge + tree.nodes[0].num_edges
     for e in range(first, last):
         visits -= tree.edges[e].in_flight  # those of other batches
-    if tree.nodes[0].status == OPEN and not tree.info[0].prepared:
+    if tree.nodes[0].status == OPEN and not tree.info[0].root_prepared:
         prepare_root(tree, puct)
-        know_root(game, tree)
+        prove_tablebase_root(game, tree)
     again = np.empty(leaves if leaves > 1 else 0, np.int32)
     while waiting < leaves and tree.nodes[0].visits + waiting < visits and tree.nodes[0].proof == NONE:
         found, node = descend(game, tree, puct)
         if found == LEAF:
             f.slots[slot].tree = t
             f.slots[slot].node = node
-            game_api.encode(game, (tree.nodes[node].state[0], tree.nodes[node].state[1]), f.boards[slot])
+            contract.encode(game, (tree.nodes[node].state[0], tree.nodes[node].state[1]), f.boards[slot])
             slot += 1
             waiting += 1
             if node == 0:
@@ -53,7 +53,7 @@ def gather(game, f, t, puct, visits, leaves, slot):
             mark(tree, node, 1)
             again[met] = node
             met += 1
-        elif found != COUNTED:
+        elif found != BACKED_UP:
             break
     for node in again[:met]:
         mark(tree, node, -1)
@@ -61,7 +61,7 @@ def gather(game, f, t, puct, visits, leaves, slot):
 
 
 @njit(cache=True, nogil=True)
-def fetch_paths(f, slots):
+def prefetch_paths(f, slots):
     """Read the paths of the first `slots` leaves and the edges beside them, so that they are in the cache.
 
     The network has pushed them out. Along one path each read waits for the one before; going up all paths of
@@ -76,7 +76,9 @@ def fetch_paths(f, slots):
         for slot in range(slots):
             if here[slot] >= 0:
                 node = f.nodes[f.slots[slot].tree, here[slot]]
-                for e in range(node.first, node.first + node.count, 2):  # a cache line holds two
+                for e in range(
+                    node.first_edge, node.first_edge + node.num_edges, 2
+                ):  # a cache line holds two
                     seen += f.edges[f.slots[slot].tree, e].visits
                 here[slot] = node.parent
                 left += 1
@@ -84,33 +86,33 @@ def fetch_paths(f, slots):
 
 
 @njit(cache=True, nogil=True)
-def scatter(f, slots, logits, values):
+def expand_and_backup(f, slots, logits, values):
     """Give the first `slots` leaves of the batch their priors and back their values up.
 
     Args:
-        logits: `[B, LABELS]` float32; a softmax over the legal labels makes the priors.
+        logits: `[B, NUM_ACTIONS]` float32; a softmax over the legal actions makes the priors.
         values: `[B]` float32 for the side to move; clipped to [-1, 1].
     """
     for slot in range(slots):
-        tree = tree_of(f, f.slots[slot].tree)
+        tree = get_tree(f, f.slots[slot].tree)
         node = f.slots[slot].node
-        first, count = tree.nodes[node].first, tree.nodes[node].count
+        first, count = tree.nodes[node].first_edge, tree.nodes[node].num_edges
         top = -np.inf
         for e in range(first, first + count):
-            top = max(top, logits[slot, tree.edges[e].label])
+            top = max(top, logits[slot, tree.edges[e].action])
         total = 0.0
         for e in range(first, first + count):
-            p = np.exp(logits[slot, tree.edges[e].label] - top)
+            p = np.exp(logits[slot, tree.edges[e].action] - top)
             tree.edges[e].prior = p
             total += p
         for e in range(first, first + count):
             tree.edges[e].prior /= total
         tree.nodes[node].status = OPEN
-        back_up(tree, node, min(1.0, max(-1.0, np.float64(values[slot]))), 1)
+        backup(tree, node, min(1.0, max(-1.0, np.float64(values[slot]))), 1)
 
 
 @njit(cache=True, nogil=True)
-def gather_all(game, f, puct, visits, leaves, growth):
+def select_all_leaves(game, f, puct, visits, leaves, growth):
     """Fill a batch from every tree; `visits` `[T]` int32 is what each root wants. Returns the leaves.
 
     With `growth` above 0 a tree sends `leaves` only once its root has `growth` times as many visits, and
@@ -121,34 +123,34 @@ def gather_all(game, f, puct, visits, leaves, growth):
         most = leaves
         if growth > 0:
             most = min(leaves, max(1, f.nodes[t, 0].visits // growth))
-        slot = gather(game, f, t, puct, visits[t], most, slot)
+        slot = select_leaves(game, f, t, puct, visits[t], most, slot)
     return slot
 
 
 @njit(cache=True, nogil=True)
-def plant_root(game, f, t, state, past):
+def set_root_state(game, f, t, state, past):
     """Set tree `t` to `state`; `past` `[n, 2]` int64 are the keys before it, oldest first."""
-    tree = tree_of(f, t)
-    n = min(len(past), len(tree.past))
+    tree = get_tree(f, t)
+    n = min(len(past), len(tree.history))
     for i in range(n):
-        tree.past[i] = past[len(past) - n + i]
-    tree.info[0].past = n
+        tree.history[i] = past[len(past) - n + i]
+    tree.info[0].history_length = n
     reset(game, tree, state)
 
 
 @njit(cache=True, nogil=True)
-def follow(game, f, t, label):
-    """Play a label at the root of tree `t`, keeping its subtree; return whether it was legal there."""
-    tree = tree_of(f, t)
-    for e in range(tree.nodes[0].first, tree.nodes[0].first + tree.nodes[0].count):
-        if tree.edges[e].label == label:
+def play_root_action(game, f, t, action):
+    """Play a action at the root of tree `t`, keeping its subtree; return whether it was legal there."""
+    tree = get_tree(f, t)
+    for e in range(tree.nodes[0].first_edge, tree.nodes[0].first_edge + tree.nodes[0].num_edges):
+        if tree.edges[e].action == action:
             keep_subtree(game, tree, e, f.scratch)
             return True
     return False
 
 
 @njit(cache=True, nogil=True)
-def best_label(f, t):
-    """The label to play at the root of tree `t` (see `choose`)."""
-    tree = tree_of(f, t)
-    return np.int64(tree.edges[choose(tree)].label)
+def best_action(f, t):
+    """The action to play at the root of tree `t` (see `choose`)."""
+    tree = get_tree(f, t)
+    return np.int64(tree.edges[choose(tree)].action)

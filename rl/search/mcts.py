@@ -1,8 +1,8 @@
-"""The search itself: descent, expansion, backup and proofs over one tree of a `Forest`, all in Numba.
+"""The search itself: descent, expansion, backup and proofs over one tree of a `TreeBatch`, all in Numba.
 
 Which edge is followed is the matter of `ckai.rl.search.selection`.
 
-Proofs follow the MCTS-Solver (Winands, Bjornsson, Saito 2008), with draws: a node is won if an edge wins,
+Proofs play_root_action the MCTS-Solver (Winands, Bjornsson, Saito 2008), with draws: a node is won if an edge wins,
 and takes the best of its edges once all are proven. Proven edges are never searched again except proven
 draws, which count as visits of value 0. Distances are in plies.
 """
@@ -10,21 +10,21 @@ draws, which count as visits of value 0. Distances are in plies.
 import numpy as np
 from numba import njit
 
-from ckai.rl.games import contract as game_api
-from ckai.rl.games.contract import DRAW, LOSS, MOST_LEGAL, NONE, WIN
+from ckai.rl.games import contract
+from ckai.rl.games.contract import DRAW, LOSS, MAX_LEGAL_ACTIONS, NONE, WIN
 from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
 from ckai.rl.search.selection import best_edge, root_edge
 
 # What one descent came to
-LEAF, COUNTED, COLLISION, FULL = 0, 1, 2, 3
+LEAF, BACKED_UP, COLLISION, FULL = 0, 1, 2, 3
 
 PROOF_VALUE = np.array([0.0, 1.0, -1.0, 0.0])
 
 
 @njit(cache=True, nogil=True)
-def tree_of(f, t):
-    """Tree `t` of a forest."""
-    return Tree(f.nodes[t], f.edges[t], f.info[t : t + 1], f.past[t])
+def get_tree(f, t):
+    """Tree `t` of a tree_batch."""
+    return Tree(f.nodes[t], f.edges[t], f.info[t : t + 1], f.history[t])
 
 
 @njit(cache=True, nogil=True)
@@ -32,47 +32,47 @@ def reset(game, tree, state):
     """Make a tree a lone root that waits for the network; the states before it are kept as they are."""
     tree.info[0].nodes = 0
     tree.info[0].edges = 0
-    tree.info[0].prepared = 0
-    new_node(game, tree, state, -1, -1, False)
+    tree.info[0].root_prepared = 0
+    add_node(game, tree, state, -1, -1, False)
     if tree.nodes[0].status == PENDING:
         tree.nodes[0].status = NEW
 
 
 @njit(cache=True, nogil=True)
-def remember(game, tree, state, following):
+def append_history(game, tree, state, following):
     """Note that `state` stood before `following`, for repetitions; forget what can no longer return."""
-    if game_api.lookback(game, following) == 0:
-        tree.info[0].past = 0
+    if contract.repetition_window(game, following) == 0:
+        tree.info[0].history_length = 0
         return
-    n = tree.info[0].past
-    room = tree.past.shape[0]
+    n = tree.info[0].history_length
+    room = tree.history.shape[0]
     if n == room:
         for i in range(1, n):
-            tree.past[i - 1, 0] = tree.past[i, 0]
-            tree.past[i - 1, 1] = tree.past[i, 1]
+            tree.history[i - 1, 0] = tree.history[i, 0]
+            tree.history[i - 1, 1] = tree.history[i, 1]
         n -= 1
-    k = game_api.key(game, state)
-    tree.past[n, 0] = k[0]
-    tree.past[n, 1] = k[1]
-    tree.info[0].past = n + 1
+    k = contract.key(game, state)
+    tree.history[n, 0] = k[0]
+    tree.history[n, 1] = k[1]
+    tree.info[0].history_length = n + 1
 
 
 @njit(cache=True, nogil=True)
-def times_stood(game, tree, state, parent):
+def count_repetitions(game, tree, state, parent):
     """How often `state`, reached from node `parent`, stood on the path and before, this time included."""
-    back = game_api.lookback(game, state)
-    mine = game_api.key(game, state)
+    back = contract.repetition_window(game, state)
+    mine = contract.key(game, state)
     times = 1
     node = parent
     while node >= 0 and back > 0:
-        other = game_api.key(game, (tree.nodes[node].state[0], tree.nodes[node].state[1]))
+        other = contract.key(game, (tree.nodes[node].state[0], tree.nodes[node].state[1]))
         if other[0] == mine[0] and other[1] == mine[1]:
             times += 1
         back -= 1
         node = tree.nodes[node].parent
-    i = tree.info[0].past - 1
+    i = tree.info[0].history_length - 1
     while i >= 0 and back > 0:
-        if tree.past[i, 0] == mine[0] and tree.past[i, 1] == mine[1]:
+        if tree.history[i, 0] == mine[0] and tree.history[i, 1] == mine[1]:
             times += 1
         back -= 1
         i -= 1
@@ -80,30 +80,30 @@ def times_stood(game, tree, state, parent):
 
 
 @njit(cache=True, nogil=True)
-def without_search(game, tree, state, parent, count):
-    """What is certain of a state with `count` legal labels that is reached from node `parent`.
+def terminal_or_tablebase(game, tree, state, parent, count):
+    """What is certain of a state with `count` legal actions that is reached from node `parent`.
 
     Returns:
         (whether the game is over, proof, plies to the end).
     """
-    over, value = game_api.outcome(game, state, count)
-    if not over and game_api.repetitions(game) > 0 and game_api.lookback(game, state) > 0:
-        over = times_stood(game, tree, state, parent) >= game_api.repetitions(game)
+    over, value = contract.outcome(game, state, count)
+    if not over and contract.repetitions(game) > 0 and contract.repetition_window(game, state) > 0:
+        over = count_repetitions(game, tree, state, parent) >= contract.repetitions(game)
         value = 0.0
     if over:
         return True, WIN if value > 0 else LOSS if value < 0 else DRAW, 0
-    proof, plies = game_api.known(game, state)
+    proof, plies = contract.tablebase_value(game, state)
     return False, proof, plies
 
 
 @njit(cache=True, nogil=True)
-def new_node(game, tree, state, parent, edge, passed):
+def add_node(game, tree, state, parent, edge, passed):
     """Add a node with its edges (priors still to come); return its number, or -1 if the tree is full."""
     node = tree.info[0].nodes
     first = tree.info[0].edges
-    if node == len(tree.nodes) or first + MOST_LEGAL > len(tree.edges):
+    if node == len(tree.nodes) or first + MAX_LEGAL_ACTIONS > len(tree.edges):
         return -1
-    count = game_api.legal(game, state, tree.edges.label[first:])
+    count = contract.legal(game, state, tree.edges.action[first:])
     tree.info[0].nodes = node + 1
     tree.info[0].edges = first + count
     here = tree.nodes[node]
@@ -113,13 +113,13 @@ def new_node(game, tree, state, parent, edge, passed):
     here.parent_edge = edge
     here.sign = -1 if passed else 1
     here.visits = 0
-    here.total = 0.0
-    here.first = first
-    here.count = count
+    here.value_sum = 0.0
+    here.first_edge = first
+    here.num_edges = count
     here.proof = NONE
     here.plies = 0
     here.status = PENDING
-    over, proof, plies = without_search(game, tree, state, parent, count)
+    over, proof, plies = terminal_or_tablebase(game, tree, state, parent, count)
     if over:
         here.status = TERMINAL
     if over or parent >= 0:
@@ -128,35 +128,35 @@ def new_node(game, tree, state, parent, edge, passed):
     for e in range(first, first + count):
         tree.edges[e].prior = 0.0
         tree.edges[e].visits = 0
-        tree.edges[e].total = 0.0
+        tree.edges[e].value_sum = 0.0
         tree.edges[e].child = -1
         tree.edges[e].proof = NONE
         tree.edges[e].plies = 0
         tree.edges[e].in_flight = 0
         tree.edges[e].noise = 0.0
-    if game_api.lookahead(game) and parent >= 0 and here.proof == NONE:
-        look_ahead(game, tree, node)
+    if contract.lookahead(game) and parent >= 0 and here.proof == NONE:
+        prove_terminal_children(game, tree, node)
     return node
 
 
 @njit(cache=True, nogil=True)
-def look_ahead(game, tree, node):
+def prove_terminal_children(game, tree, node):
     """Prove the edges of a new node that end the game, and with them the node, before any search.
 
     Not done at the root, whose moves are to be visited and to have priors.
     """
     here = tree.nodes[node]
-    labels = np.empty(MOST_LEGAL, np.uint8)
-    for e in range(here.first, here.first + here.count):
-        state, passed = game_api.play(game, (here.state[0], here.state[1]), tree.edges[e].label)
-        over, value = game_api.outcome(game, state, game_api.legal(game, state, labels))
+    actions = np.empty(MAX_LEGAL_ACTIONS, np.uint8)
+    for e in range(here.first_edge, here.first_edge + here.num_edges):
+        state, passed = contract.play(game, (here.state[0], here.state[1]), tree.edges[e].action)
+        over, value = contract.outcome(game, state, contract.legal(game, state, actions))
         if over:
             set_proof(tree, e, WIN if value > 0 else LOSS if value < 0 else DRAW, 0, passed)
     prove_node(tree, node)
 
 
 @njit(cache=True, nogil=True)
-def know_root(game, tree):
+def prove_tablebase_root(game, tree):
     """Prove the edges of a root that is known by what is known of the states they lead to.
 
     Only such a root: of its ways the shortest must be found, not the first.
@@ -165,13 +165,13 @@ def know_root(game, tree):
     state = (root.state[0], root.state[1])
     if root.proof != NONE:
         return
-    worth, _ = game_api.known(game, state)
+    worth, _ = contract.tablebase_value(game, state)
     if worth == NONE:
         return
-    labels = np.empty(MOST_LEGAL, np.uint8)
-    for e in range(root.first, root.first + root.count):
-        after, passed = game_api.play(game, state, tree.edges[e].label)
-        _, proof, plies = without_search(game, tree, after, 0, game_api.legal(game, after, labels))
+    actions = np.empty(MAX_LEGAL_ACTIONS, np.uint8)
+    for e in range(root.first_edge, root.first_edge + root.num_edges):
+        after, passed = contract.play(game, state, tree.edges[e].action)
+        _, proof, plies = terminal_or_tablebase(game, tree, after, 0, contract.legal(game, after, actions))
         if proof != NONE:
             set_proof(tree, e, proof, plies, passed)
     prove_node(tree, 0)
@@ -185,7 +185,7 @@ def descend(game, tree, puct):
     """Walk from the root to a leaf.
 
     Returns:
-        (LEAF, node): a new node waits for the network, its path marked in flight. (COUNTED, node): the
+        (LEAF, node): a new node waits for the network, its path marked in flight. (BACKED_UP, node): the
         path met a proven end and was backed up. (COLLISION, node): the path met a leaf that already waits.
         (FULL, -1): no room for another node. The last two leave the tree as it was.
     """
@@ -200,8 +200,8 @@ def descend(game, tree, puct):
         child = tree.edges[e].child
         if child < 0:
             here = tree.nodes[node]
-            state, passed = game_api.play(game, (here.state[0], here.state[1]), tree.edges[e].label)
-            child = new_node(game, tree, state, node, e, passed)
+            state, passed = contract.play(game, (here.state[0], here.state[1]), tree.edges[e].action)
+            child = add_node(game, tree, state, node, e, passed)
             if child < 0:
                 return FULL, -1
             tree.edges[e].child = child
@@ -209,8 +209,8 @@ def descend(game, tree, puct):
                 mark(tree, child, 1)
                 return LEAF, child
         if tree.nodes[child].proof != NONE:
-            back_up(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0)
-            return COUNTED, child
+            backup(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0)
+            return BACKED_UP, child
         if tree.nodes[child].status == PENDING:
             return COLLISION, child
         node = child
@@ -225,14 +225,14 @@ def mark(tree, node, change):
 
 
 @njit(cache=True, nogil=True)
-def back_up(tree, node, value, landed):
+def backup(tree, node, value, landed):
     """Add a value (for the side to move at `node`) along the path to the root, and carry proofs upwards.
 
     `landed` is 1 if the path was in flight, else 0.
     """
     tree.info[0].simulations += 1
     tree.nodes[node].visits += 1
-    tree.nodes[node].total += value
+    tree.nodes[node].value_sum += value
     parent = tree.nodes[node].parent
     while parent >= 0:
         e = tree.nodes[node].parent_edge
@@ -241,12 +241,12 @@ def back_up(tree, node, value, landed):
             prove_edge(tree, node, e)
             prove_node(tree, parent)
         tree.edges[e].visits += 1
-        tree.edges[e].total += value
+        tree.edges[e].value_sum += value
         tree.edges[e].in_flight -= landed
         if tree.nodes[parent].proof != NONE:
             value = PROOF_VALUE[tree.nodes[parent].proof]
         tree.nodes[parent].visits += 1
-        tree.nodes[parent].total += value
+        tree.nodes[parent].value_sum += value
         node = parent
         parent = tree.nodes[node].parent
 
@@ -271,10 +271,10 @@ def set_proof(tree, e, proof, plies, passed):
 @njit(cache=True, nogil=True)
 def prove_node(tree, node):
     """Prove a node if its edges do: the shortest win; once all are proven, a draw or the longest loss."""
-    first = tree.nodes[node].first
+    first = tree.nodes[node].first_edge
     won, lost = -1, -1
     open_, drawn = False, False
-    for e in range(first, first + tree.nodes[node].count):
+    for e in range(first, first + tree.nodes[node].num_edges):
         proof = tree.edges[e].proof
         plies = np.int64(tree.edges[e].plies)
         if proof == WIN:
@@ -299,12 +299,12 @@ def choose(tree):
     """The root edge to play.
 
     A proven win by the shortest way; else the most visits among edges not proven lost (of a root that is
-    proven drawn, among those that draw), then the higher Q, the higher prior, the lower label; if all lose,
+    proven drawn, among those that draw), then the higher Q, the higher prior, the lower action; if all lose,
     the longest way.
     """
-    first = tree.nodes[0].first
+    first = tree.nodes[0].first_edge
     best = first
-    for e in range(first + 1, first + tree.nodes[0].count):
+    for e in range(first + 1, first + tree.nodes[0].num_edges):
         if better(tree, e, best):
             best = e
     return best
@@ -328,7 +328,7 @@ def better(tree, e, other):
     if n != m:
         return n > m
     if n > 0:
-        q, p = tree.edges[e].total / n, tree.edges[other].total / m
+        q, p = tree.edges[e].value_sum / n, tree.edges[other].value_sum / m
         if q != p:
             return q > p
     return tree.edges[e].prior > tree.edges[other].prior
@@ -338,19 +338,19 @@ def better(tree, e, other):
 def keep_subtree(game, tree, e, scratch):
     """Make the child of root edge `e` the root and drop the rest; a child not visited becomes a lone root.
 
-    So does one that was proven when it was made and so never judged. The new root's `sign` still tells
+    So does one that was proven when it was made and so never evaluate_positions. The new root's `sign` still tells
     whether the turn passed. `scratch` is `[C, 2]` int32.
     """
     nodes, edges, moved = tree.nodes, tree.edges, scratch
     state = (nodes[0].state[0], nodes[0].state[1])
     top = edges[e].child
     if top < 0 or nodes[top].status == PENDING:
-        after, passed = game_api.play(game, state, edges[e].label)
-        remember(game, tree, state, after)
+        after, passed = contract.play(game, state, edges[e].action)
+        append_history(game, tree, state, after)
         reset(game, tree, after)
         nodes[0].sign = -1 if passed else 1
         return
-    remember(game, tree, state, (nodes[top].state[0], nodes[top].state[1]))
+    append_history(game, tree, state, (nodes[top].state[0], nodes[top].state[1]))
     # Children are always made after their parents, so one pass in ascending order meets parents first,
     # and every node and edge moves to a place that was already read.
     # scratch[old, 0] = new place, -1 if dropped; scratch[new, 1] = where its edges were.
@@ -365,17 +365,17 @@ def keep_subtree(game, tree, e, scratch):
                 moved[node, 0] = -1
                 continue
         moved[node, 0] = kept
-        first, count = nodes[node].first, nodes[node].count
+        first, count = nodes[node].first_edge, nodes[node].num_edges
         edge = -1
         if parent >= 0:
             # The parent's edges kept their order: the same offset from its new first edge.
-            edge = nodes[node].parent_edge - moved[parent, 1] + nodes[parent].first
+            edge = nodes[node].parent_edge - moved[parent, 1] + nodes[parent].first_edge
             edges[edge].child = kept
         moved[kept, 1] = first
         nodes[kept] = nodes[node]
         nodes[kept].parent = parent
         nodes[kept].parent_edge = edge
-        nodes[kept].first = kept_edges
+        nodes[kept].first_edge = kept_edges
         for i in range(first, first + count):
             edges[kept_edges] = edges[i]
             edges[kept_edges].child = -1
@@ -383,4 +383,4 @@ def keep_subtree(game, tree, e, scratch):
         kept += 1
     tree.info[0].nodes = kept
     tree.info[0].edges = kept_edges
-    tree.info[0].prepared = 0
+    tree.info[0].root_prepared = 0

@@ -1,4 +1,4 @@
-"""Searches over many positions at once, from Python: a forest, a game and an evaluator."""
+"""Searches over many positions at once, from Python: a tree_batch, a game and an evaluator."""
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,22 +10,28 @@ from numpy.typing import NDArray
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.games.checkers import Checkers
-from ckai.rl.search.arrays import Forest, plant
-from ckai.rl.search.batch import best_label, follow, gather_all, plant_root, scatter
+from ckai.rl.search.arrays import TreeBatch, allocate_trees
+from ckai.rl.search.batch import (
+    best_action,
+    expand_and_backup,
+    play_root_action,
+    select_all_leaves,
+    set_root_state,
+)
 from ckai.rl.search.selection import Puct
 
 
 class _Batch:
-    """Leaves on their way to the network: a part of the forest's slots, and the answers."""
+    """Leaves on their way to the network: a part of the tree_batch's slots, and the answers."""
 
-    def __init__(self, forest: Forest, first: int, size: int, labels: int) -> None:
+    def __init__(self, tree_batch: TreeBatch, first: int, size: int, actions: int) -> None:
         part = slice(first, first + size)
-        self.forest = forest._replace(slots=forest.slots[part], boards=forest.boards[part])
-        self.logits, self.values = np.zeros((size, labels), np.float32), np.zeros(size, np.float32)
+        self.tree_batch = tree_batch._replace(slots=tree_batch.slots[part], boards=tree_batch.boards[part])
+        self.logits, self.values = np.zeros((size, actions), np.float32), np.zeros(size, np.float32)
         self.slots = 0
         """Leaves in flight."""
         self.answer: Future[None] | None = None
-        """None if they were judged in this thread."""
+        """None if they were evaluated in this thread."""
 
 
 class Searcher:
@@ -47,13 +53,13 @@ class Searcher:
         """Plant the trees.
 
         Args:
-            evaluator: judges the leaves.
+            evaluator: evaluates the leaves.
             trees: T.
             nodes: most nodes of a tree; a search that needs more stops there.
             leaves: most leaves of one tree in a batch (above 1, virtual loss spreads them).
             growth: visits at the root for each leaf of a batch, so that few visits go in small batches; 0:
                 `leaves` at once from the beginning.
-            batches: batches in flight. Above 1 each is judged in a thread of its own while the next ones are
+            batches: batches in flight. Above 1 each is evaluate_positions in a thread of its own while the next ones are
                 filled. They land in the order they left: what is found does not depend on the threads.
             puct: constants of the search.
             game: its rules (see `ckai.rl.games.contract`); checkers if None.
@@ -65,18 +71,20 @@ class Searcher:
         self.puct = puct or Puct()
         self.leaves = leaves
         self.growth = growth
-        past = getattr(rules, "quiet_limit", 0) + 2
-        self.forest: Forest = plant(trees, nodes, leaves * batches, rules.BYTES, past)
-        self.forest.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
+        past = getattr(rules, "halfmove_limit", 0) + 2
+        self.tree_batch: TreeBatch = allocate_trees(trees, nodes, leaves * batches, rules.BYTES, past)
+        self.tree_batch.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
         size = trees * leaves
-        self._batches = deque(_Batch(self.forest, n * size, size, rules.LABELS) for n in range(batches))
+        self._batches = deque(
+            _Batch(self.tree_batch, n * size, size, rules.NUM_ACTIONS) for n in range(batches)
+        )
         self._threads = ThreadPoolExecutor(batches, initializer=use_one_torch_thread) if batches > 1 else None
 
     def set_root(self, t: int, state: tuple[int, int], past: NDArray[np.int64] | None = None) -> None:
         """Set tree `t` to a state, after the states whose keys are `past` (`[n, 2]`, oldest first)."""
         self.land()
         keys = np.zeros((0, 2), np.int64) if past is None else past
-        plant_root(self.game, self.forest, t, (np.int64(state[0]), np.int64(state[1])), keys)
+        set_root_state(self.game, self.tree_batch, t, (np.int64(state[0]), np.int64(state[1])), keys)
 
     def step(self, visits: NDArray[np.int32]) -> int:
         """Back the oldest batch up and send the next. `visits` `[T]`: what each root wants.
@@ -87,11 +95,13 @@ class Searcher:
         batch = self._batches.popleft()
         self._batches.append(batch)
         self._land(batch)
-        batch.slots = int(gather_all(self.game, batch.forest, self.puct, visits, self.leaves, self.growth))
+        batch.slots = int(
+            select_all_leaves(self.game, batch.tree_batch, self.puct, visits, self.leaves, self.growth)
+        )
         if batch.slots and self._threads:
-            batch.answer = self._threads.submit(self._judge, batch)
+            batch.answer = self._threads.submit(self._evaluate, batch)
         elif batch.slots:
-            self._judge(batch)
+            self._evaluate(batch)
         return sum(each.slots for each in self._batches)
 
     def land(self) -> None:
@@ -99,9 +109,9 @@ class Searcher:
         for batch in self._batches:
             self._land(batch)
 
-    def _judge(self, batch: _Batch) -> None:
+    def _evaluate(self, batch: _Batch) -> None:
         n = batch.slots
-        self.evaluator.evaluate(batch.forest.boards[:n], batch.logits[:n], batch.values[:n])
+        self.evaluator.evaluate(batch.tree_batch.boards[:n], batch.logits[:n], batch.values[:n])
 
     def _land(self, batch: _Batch) -> None:
         if not batch.slots:
@@ -109,7 +119,7 @@ class Searcher:
         if batch.answer is not None:
             batch.answer.result()
             batch.answer = None
-        scatter(batch.forest, batch.slots, batch.logits, batch.values)
+        expand_and_backup(batch.tree_batch, batch.slots, batch.logits, batch.values)
         batch.slots = 0
 
     def run(self, visits: NDArray[np.int32]) -> None:
@@ -117,21 +127,21 @@ class Searcher:
         while self.step(visits):
             pass
 
-    def play(self, t: int, label: int) -> None:
-        """Play a label in tree `t`, keeping what was searched below it.
+    def play(self, t: int, action: int) -> None:
+        """Play a action in tree `t`, keeping what was searched below it.
 
         Raises:
             ValueError: if it is not legal there.
         """
         self.land()
-        if not follow(self.game, self.forest, t, label):
-            raise ValueError(f"label {label} is not legal at the root of tree {t}")
+        if not play_root_action(self.game, self.tree_batch, t, action):
+            raise ValueError(f"action {action} is not legal at the root of tree {t}")
 
     def best(self, t: int) -> int:
-        """The label to play in tree `t`."""
-        label: int = best_label(self.forest, t)
-        return label
+        """The action to play in tree `t`."""
+        action: int = best_action(self.tree_batch, t)
+        return action
 
     def root(self, t: int) -> Any:
         """The root's NODE record of tree `t`."""
-        return self.forest.nodes[t, 0]
+        return self.tree_batch.nodes[t, 0]

@@ -6,14 +6,14 @@ PUCT as in AlphaZero (Silver et al. 2018) takes the edge with the largest
 
 where a leaf on its way to the network counts as a visit in N, and as `virtual_loss` visits that lost in Q
 (Chaslot et al. 2008; with 0 it is the watching of unobserved visits of Liu et al. 2020), and an edge without
-visits has Q = the node's own mean value - fpu_reduction. Ties go to the lower label. N(s)
+visits has Q = the node's own mean value - fpu_reduction. Ties go to the lower action. N(s)
 counts the node's own evaluation.
 
 FORCED adds forced playouts (Wu 2019, "Accelerating Self-Play Learning in Go", section 3.2): an edge that
-has been visited gets at least sqrt(forced_k P(a) N) visits, and what PUCT would not have spent is taken
+has been visited gets at least sqrt(forced_playouts_k P(a) N) visits, and what PUCT would not have spent is taken
 away again from the policy target.
 
-GUMBEL plans at the root by sequential halving over the `considered` edges of the highest Gumbel score
+GUMBEL plans at the root by sequential halving over the `max_considered_actions` edges of the highest Gumbel score
 (Danihelka et al. 2022, "Policy improvement by planning with Gumbel"), with completed Q values; below the
 root PUCT goes on. It wants a fresh tree for every move. Halving looks at weak moves as often as at good ones,
 so the root's value is that of the improved policy, not the mean of all visits.
@@ -43,17 +43,17 @@ class Puct(NamedTuple):
     fpu_reduction: float = 0.0
     """Subtracted from the node's mean value to give an unvisited edge's Q."""
     noise_alpha: float = 1.0
-    """Dirichlet concentration for each legal label at the root."""
+    """Dirichlet concentration for each legal action at the root."""
     noise_epsilon: float = 0.0
     """Share of the root's prior that is noise; 0 = none."""
     root_temperature: float = 1.0
     """Exponent 1/T on the root's priors before the noise."""
     virtual_loss: float = 0.0
-    """Lost visits that a leaf counts as while it is judged, beside the visit; 0 played best."""
+    """Lost visits that a leaf counts as while it is evaluated, beside the visit; 0 played best."""
     root_rule: int = PUCT
     """PUCT, FORCED or GUMBEL."""
-    forced_k: float = 2.0
-    considered: int = 16
+    forced_playouts_k: float = 2.0
+    max_considered_actions: int = 16
     """Edges that sequential halving begins with."""
     c_visit: float = 50.0
     c_scale: float = 1.0
@@ -71,14 +71,14 @@ def exploration(node, visits, puct):
 @njit(cache=True, nogil=True)
 def best_edge(tree, node, puct):
     """The edge PUCT selects at an open node that is not proven."""
-    first = tree.nodes[node].first
-    last = first + tree.nodes[node].count
+    first = tree.nodes[node].first_edge
+    last = first + tree.nodes[node].num_edges
     flying = 0
     for e in range(first, last):
         flying += tree.edges[e].in_flight
     visits = tree.nodes[node].visits + flying
     scale = exploration(node, visits, puct)
-    unvisited = tree.nodes[node].total / max(1, tree.nodes[node].visits) - puct.fpu_reduction
+    unvisited = tree.nodes[node].value_sum / max(1, tree.nodes[node].visits) - puct.fpu_reduction
     best = -1
     best_score = -np.inf
     for e in range(first, last):
@@ -92,7 +92,7 @@ def best_edge(tree, node, puct):
         elif tree.edges[e].visits + lost == 0.0:
             q = unvisited
         else:
-            q = (tree.edges[e].total - lost) / (tree.edges[e].visits + lost)
+            q = (tree.edges[e].value_sum - lost) / (tree.edges[e].visits + lost)
         score = q + scale * tree.edges[e].prior / (1 + n)
         if score > best_score:
             best_score = score
@@ -102,37 +102,37 @@ def best_edge(tree, node, puct):
 
 @njit(cache=True, nogil=True)
 def root_edge(tree, puct):
-    """The edge to follow from the root."""
+    """The edge to play_root_action from the root."""
     if puct.root_rule == GUMBEL:
         return halving_edge(tree, puct)
     if puct.root_rule == FORCED:
-        first = tree.nodes[0].first
+        first = tree.nodes[0].first_edge
         total = 0
-        for e in range(first, first + tree.nodes[0].count):
+        for e in range(first, first + tree.nodes[0].num_edges):
             total += tree.edges[e].visits + tree.edges[e].in_flight
-        for e in range(first, first + tree.nodes[0].count):
+        for e in range(first, first + tree.nodes[0].num_edges):
             n = tree.edges[e].visits + tree.edges[e].in_flight
-            if n > 0 and tree.edges[e].proof != LOSS and n < forced_visits(tree, e, total, puct):
+            if n > 0 and tree.edges[e].proof != LOSS and n < forced_playouts(tree, e, total, puct):
                 return e
     return best_edge(tree, 0, puct)
 
 
 @njit(cache=True, nogil=True)
-def forced_visits(tree, e, total, puct):
+def forced_playouts(tree, e, total, puct):
     """Visits that a root edge is due among `total` of all edges."""
-    return np.sqrt(puct.forced_k * tree.edges[e].prior * total)
+    return np.sqrt(puct.forced_playouts_k * tree.edges[e].prior * total)
 
 
 # --- Gumbel ----------------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True)
-def considered_visits(simulation, considered, simulations):
+def considered_visits(simulation, max_considered_actions, simulations):
     """How many visits the edges have that sequential halving looks at in a simulation (from 0)."""
-    if considered <= 1:
+    if max_considered_actions <= 1:
         return simulation
-    rounds = np.int64(np.ceil(np.log2(considered)))
-    place, visits, width = 0, 0, considered
+    rounds = np.int64(np.ceil(np.log2(max_considered_actions)))
+    place, visits, width = 0, 0, max_considered_actions
     while True:
         for _ in range(max(1, simulations // (rounds * width))):
             if simulation < place + width:
@@ -150,18 +150,18 @@ def completed_values(tree, puct, out):
     paper (appendix D): the network's value of the root and the mean of the visited edges, weighted by their
     priors.
     """
-    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
+    first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
     visits, most = 0, 0
     of_edges, prior, weighted = 0.0, 0.0, 0.0
     for i in range(count):
         edge = tree.edges[first + i]
         visits += edge.visits
         most = max(most, edge.visits)
-        of_edges += edge.total
+        of_edges += edge.value_sum
         if edge.visits > 0:
             prior += edge.prior
-            weighted += edge.prior * edge.total / edge.visits
-    own = tree.nodes[0].total - of_edges
+            weighted += edge.prior * edge.value_sum / edge.visits
+    own = tree.nodes[0].value_sum - of_edges
     mixed = own
     if prior > 0.0:
         mixed = (own + visits * weighted / prior) / (1 + visits)
@@ -175,7 +175,7 @@ def completed_values(tree, puct, out):
         elif edge.proof == DRAW:
             q = 0.0
         elif edge.visits > 0:
-            q = edge.total / edge.visits
+            q = edge.value_sum / edge.visits
         out[i] = q
     return (puct.c_visit + most) * puct.c_scale / 2.0
 
@@ -183,12 +183,12 @@ def completed_values(tree, puct, out):
 @njit(cache=True, nogil=True)
 def halving_edge(tree, puct):
     """The edge that sequential halving visits next: the best score among those with the visits wanted."""
-    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
+    first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
     done, alive = 0, 0
     for e in range(first, first + count):
         done += tree.edges[e].visits + tree.edges[e].in_flight
         alive += tree.edges[e].proof != LOSS
-    wanted = considered_visits(done, min(puct.considered, alive), tree.info[0].wanted - 1)
+    wanted = considered_visits(done, min(puct.max_considered_actions, alive), tree.info[0].target_visits - 1)
     return best_score(tree, puct, wanted, 1.0)
 
 
@@ -198,7 +198,7 @@ def best_score(tree, puct, wanted, noise):
 
     The score is log prior + sigma(Q) + so much of the edge's Gumbel noise.
     """
-    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
+    first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
     q = np.empty(count)
     factor = completed_values(tree, puct, q)
     best, best_fits, top = -1, False, -np.inf
@@ -220,7 +220,7 @@ def gumbel_choice(tree, puct, temperature):
     With the noise at `temperature` 1 this draws from the improved policy, with none it is the best move.
     """
     most = 0
-    for e in range(tree.nodes[0].first, tree.nodes[0].first + tree.nodes[0].count):
+    for e in range(tree.nodes[0].first_edge, tree.nodes[0].first_edge + tree.nodes[0].num_edges):
         if tree.edges[e].proof != LOSS:
             most = max(most, tree.edges[e].visits)
     return best_score(tree, puct, most, temperature)
@@ -232,7 +232,7 @@ def improved_policy(tree, puct, out):
 
     A proven loss has no share while there is another move.
     """
-    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
+    first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
     q = np.empty(count)
     factor = completed_values(tree, puct, q)
     top, total, value = -np.inf, 0.0, 0.0
@@ -258,8 +258,8 @@ def improved_policy(tree, puct, out):
 @njit(cache=True, nogil=True)
 def prepare_root(tree, puct):
     """Once a root is open: its temperature and noise, one time (Silver et al. 2017, Dirichlet noise)."""
-    tree.info[0].prepared = 1
-    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
+    tree.info[0].root_prepared = 1
+    first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
     if puct.root_temperature != 1.0:
         total = 0.0
         for e in range(first, first + count):
@@ -286,18 +286,18 @@ def prepare_root(tree, puct):
 
 
 @njit(cache=True, nogil=True)
-def surprise_of(tree, puct, target):
+def policy_kl_of(tree, puct, target):
     """How far the policy's target is from what the network said of the root.
 
     The Kullback-Leibler divergence in nats, 0 or more, of the shares of `target` (int64, one entry a root
     edge) from the priors before noise.
     """
-    first, total = np.int64(tree.nodes[0].first), 0
+    first, total = np.int64(tree.nodes[0].first_edge), 0
     for i in range(len(target)):
         total += target[i]
     if total == 0:
         return 0.0
-    share = puct.noise_epsilon if puct.root_rule != GUMBEL and tree.info[0].prepared else 0.0
+    share = puct.noise_epsilon if puct.root_rule != GUMBEL and tree.info[0].root_prepared else 0.0
     found = 0.0
     for i in range(len(target)):
         if target[i] > 0:
@@ -317,7 +317,7 @@ def policy_target(tree, puct, out):
     The visits; under FORCED without those that only the rule spent; under GUMBEL the improved policy, as
     counts that sum to about TARGET_UNIT.
     """
-    first, count = np.int64(tree.nodes[0].first), np.int64(tree.nodes[0].count)
+    first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
     if puct.root_rule == GUMBEL:
         share = np.empty(count)
         improved_policy(tree, puct, share)
@@ -334,13 +334,13 @@ def policy_target(tree, puct, out):
         return
     scale = exploration(0, tree.nodes[0].visits, puct)
     edge = tree.edges[first + best]
-    bar = edge.total / edge.visits + scale * edge.prior / (1 + edge.visits)
+    bar = edge.value_sum / edge.visits + scale * edge.prior / (1 + edge.visits)
     for i in range(count):
         edge = tree.edges[first + i]
         if i == best or out[i] == 0 or edge.proof != NONE:
             continue
-        q = edge.total / edge.visits
-        spare = np.int64(forced_visits(tree, first + i, visits, puct))
+        q = edge.value_sum / edge.visits
+        spare = np.int64(forced_playouts(tree, first + i, visits, puct))
         while spare > 0 and out[i] > 0 and q + scale * edge.prior / out[i] < bar:
             out[i] -= 1
             spare -= 1

@@ -3,9 +3,9 @@
 import os
 from dataclasses import dataclass
 
-from ckai.game import QUIET_LIMIT, REPETITION_LIMIT
+from ckai.game import HALFMOVE_LIMIT, REPETITION_LIMIT
 from ckai.rl.evaluators.cache import ENTRY_BYTES
-from ckai.rl.search.arrays import forest_bytes
+from ckai.rl.search.arrays import tree_batch_bytes
 from ckai.rl.search.selection import ROOT_RULES, Puct
 from ckai.rl.selfplay.recording import PlayRules, make_records
 
@@ -26,15 +26,15 @@ class SelfPlayConfig:
     """Games at once."""
     groups: int = 0
     """Parts that the games in flight are dealt to, one thread each; 0 = one a core."""
-    full_share: float = 1.0
-    """Share of the searches that are full; the others have `fast_sims`, no noise, and teach no policy."""
-    fast_sims: int = 20
+    full_search_prob: float = 1.0
+    """Share of the searches that are full; the others have `fast_visits`, no noise, and teach no policy."""
+    fast_visits: int = 20
     leaves: int = 1
     """Leaves a tree sends to the network at once."""
     root_rule: str = "puct"
     """How the root spends its visits: `puct`, `forced` (forced playouts, pruned from the target) or `gumbel`
     (sequential halving, completed Q values); see `ckai.rl.search.selection`."""
-    considered: int = 16
+    max_considered_actions: int = 16
     """Moves that `gumbel` begins with."""
     gumbel_scale: float = 0.05
     """How much `gumbel` trusts the values against the priors: c_scale, which is 1 in the paper."""
@@ -52,7 +52,7 @@ class SelfPlayConfig:
     temperature_halflife: float = 6.0
     cache_positions: int = 0
     """Evaluations that are remembered, for positions that other games or ways reach too; 0 = none."""
-    forced_sims: int = 1
+    single_move_visits: int = 1
     """Visits where only one hop is legal."""
     max_plies: int = 300
     """A game as long as this is stopped; its z is unknown."""
@@ -60,7 +60,7 @@ class SelfPlayConfig:
     """A side gives up where the search's value is -resign or less for it; 0 = never."""
     resign_played_out: float = 0.1
     """Share of the games that are played out all the same, which shows how often giving up is wrong."""
-    quiet_limit: int = QUIET_LIMIT
+    halfmove_limit: int = HALFMOVE_LIMIT
     repetition_limit: int = REPETITION_LIMIT
     tables: int = 3
     """Endgames of so many pieces are looked up (`ckai tables build`); 0 = none."""
@@ -73,19 +73,19 @@ class SelfPlayConfig:
         for name, least in (
             ("sims", 1), ("in_flight", 1), ("groups", 0), ("leaves", 1), ("cache_positions", 0),
             ("c_puct", 0), ("noise_epsilon", 0),
-            ("temperature", 0), ("temperature_plies", 0), ("forced_sims", 1), ("max_plies", 1),
-            ("fast_sims", 1), ("considered", 1), ("gumbel_scale", 0),
-            ("quiet_limit", 1), ("repetition_limit", 2),
+            ("temperature", 0), ("temperature_plies", 0), ("single_move_visits", 1), ("max_plies", 1),
+            ("fast_visits", 1), ("max_considered_actions", 1), ("gumbel_scale", 0),
+            ("halfmove_limit", 1), ("repetition_limit", 2),
         ):  # fmt: skip
             if getattr(self, name) < least:
                 raise ValueError(f"expected {name} >= {least}, found {getattr(self, name)}")
-        for name in ("noise_alpha", "temperature_halflife", "root_policy_temperature", "full_share"):
+        for name in ("noise_alpha", "temperature_halflife", "root_policy_temperature", "full_search_prob"):
             if getattr(self, name) <= 0:
                 raise ValueError(f"expected {name} > 0, found {getattr(self, name)}")
         for name in ("resign", "resign_played_out"):
             if getattr(self, name) < 0:
                 raise ValueError(f"expected {name} >= 0, found {getattr(self, name)}")
-        for name in ("noise_epsilon", "full_share", "resign", "resign_played_out"):
+        for name in ("noise_epsilon", "full_search_prob", "resign", "resign_played_out"):
             if getattr(self, name) > 1:
                 raise ValueError(f"expected {name} <= 1, found {getattr(self, name)}")
         if self.tables not in (0, 2, 3, 4, 5, 6):
@@ -94,8 +94,8 @@ class SelfPlayConfig:
             raise ValueError(f"expected at_tables {', '.join(AT_TABLES)}, found {self.at_tables!r}")
         if self.root_rule not in ROOT_RULES:
             raise ValueError(f"expected root_rule {', '.join(ROOT_RULES)}, found {self.root_rule!r}")
-        if self.quiet_limit > 1000 or self.max_plies > 10_000:
-            raise ValueError("expected quiet_limit <= 1000 and max_plies <= 10000")
+        if self.halfmove_limit > 1000 or self.max_plies > 10_000:
+            raise ValueError("expected halfmove_limit <= 1000 and max_plies <= 10000")
 
     @property
     def puct(self) -> Puct:
@@ -108,7 +108,7 @@ class SelfPlayConfig:
             noise_epsilon=float(self.noise_epsilon),
             root_temperature=float(self.root_policy_temperature),
             root_rule=ROOT_RULES.index(self.root_rule),
-            considered=self.considered,
+            max_considered_actions=self.max_considered_actions,
             c_scale=float(self.gumbel_scale),
         )
 
@@ -117,9 +117,9 @@ class SelfPlayConfig:
         """How moves are chosen and games end."""
         return PlayRules(
             visits=self.sims,
-            forced_visits=min(self.forced_sims, self.sims),
-            full_share=float(self.full_share),
-            fast_visits=min(self.fast_sims, self.sims),
+            single_move_visits=min(self.single_move_visits, self.sims),
+            full_search_prob=float(self.full_search_prob),
+            fast_visits=min(self.fast_visits, self.sims),
             leaves=self.leaves,
             temperature=max(float(self.temperature), 1e-6),
             temperature_plies=self.temperature_plies,
@@ -143,7 +143,7 @@ class SelfPlayConfig:
     def memory(self) -> int:
         """Bytes that the trees, records and cache of a run take."""
         each = -(-self.in_flight // self.group_count)
-        bytes_each = forest_bytes(each, self.tree_nodes, self.leaves, 34, self.quiet_limit + 2)
+        bytes_each = tree_batch_bytes(each, self.tree_nodes, self.leaves, 34, self.halfmove_limit + 2)
         records = make_records(1, self.max_plies)
         games = self.group_count * (bytes_each + each * (records.rows.nbytes + records.counts.nbytes))
         return games + self.cache_positions * ENTRY_BYTES

@@ -12,20 +12,20 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.cache import WAYS, CachedEvaluator
 from ckai.rl.games.registry import Kind
 from ckai.rl.games.rng import seed_stream
-from ckai.rl.search.arrays import plant
-from ckai.rl.search.batch import follow
+from ckai.rl.search.arrays import allocate_trees
+from ckai.rl.search.batch import play_root_action
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, advance, begin, make_records
-from ckai.rl.selfplay.rows import FinishedGame, take, with_truth
-from ckai.rl.selfplay.snapshots import UnfinishedGame
+from ckai.rl.selfplay.rows import FinishedGame, take, with_table_results
+from ckai.rl.selfplay.snapshots import GameSnapshot
 
 if TYPE_CHECKING:
     from ckai.rl.selfplay.config import SelfPlayConfig
-    from ckai.rl.selfplay.progress import Progress
+    from ckai.rl.selfplay.progress import SelfPlayCounts
 
 
 class Group:
-    """Games that share a batch: one forest, and what the games have written down."""
+    """Games that share a batch: one tree_batch, and what the games have written down."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Group:
         numbers: list[int],
         seed: int,
         starts: Callable[[int], Any],
-        unfinished: Mapping[int, UnfinishedGame],
+        unfinished: Mapping[int, GameSnapshot],
     ) -> None:
         self.pool = pool if pool is not None and pool.generations else None
         self.kind, self.seed, self.starts, self.unfinished = kind, seed, starts, unfinished
@@ -48,20 +48,22 @@ class Group:
             self.evaluator = self.cache = CachedEvaluator(evaluator, max(WAYS, share), kind.bare)
         trees = min(-(-config.in_flight // config.group_count), len(numbers))
         self.game = kind.rules(
-            tables, quiet_limit=config.quiet_limit, repetition_limit=config.repetition_limit
+            tables, halfmove_limit=config.halfmove_limit, repetition_limit=config.repetition_limit
         )
         self.truth = tables if config.at_tables == "label" else None
-        self.forest = plant(trees, config.tree_nodes, config.leaves, self.game.BYTES, config.quiet_limit + 2)
+        self.tree_batch = allocate_trees(
+            trees, config.tree_nodes, config.leaves, self.game.BYTES, config.halfmove_limit + 2
+        )
         self.records = make_records(trees, config.max_plies)
         batch = trees * config.leaves
         self.logits, self.values = (
-            np.zeros((batch, self.game.LABELS), np.float32),
+            np.zeros((batch, self.game.NUM_ACTIONS), np.float32),
             np.zeros(batch, np.float32),
         )
         self.puct, self.rules = config.puct, config.rules
         self.fast = self.puct._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
-        self.rivals = np.zeros(trees, np.int64)
-        """[T] which evaluator judges for the rival in each tree."""
+        self.opponents = np.zeros(trees, np.int64)
+        """[T] which evaluator evaluates for the opponent in each tree."""
         self.waiting = iter(numbers)
         self.slots: int = 0
         self.simulations: int = 0
@@ -82,29 +84,29 @@ class Group:
             state = (int(left.rows[0]["state"][0]), int(left.rows[0]["state"][1]))
         stream = np.uint64(seed_stream(self.seed, number))
         first = (np.int64(state[0]), np.int64(state[1]))
-        begin(self.game, self.forest, self.records, self.rules, t, number, first, stream)
+        begin(self.game, self.tree_batch, self.records, self.rules, t, number, first, stream)
         seat = self.pool.seat(number) if self.pool else None
         if seat is not None:
-            self.records.games[t]["rival"] = 1 if seat.first else 2
-            self.rivals[t] = seat.rival
+            self.records.games[t]["opponent"] = 1 if seat.first else 2
+            self.opponents[t] = seat.opponent
         if left is not None:
             self.restore(t, left)
 
-    def restore(self, t: int, left: UnfinishedGame) -> None:
+    def restore(self, t: int, left: GameSnapshot) -> None:
         """Bring the game that has begun in tree `t` to where it was left."""
         records = self.records
         for row in left.rows:
-            follow(self.game, self.forest, t, int(row["label"]))
+            play_root_action(self.game, self.tree_batch, t, int(row["action"]))
         n, v, last = len(left.rows), len(left.counts), left.rows[-1]
         records.rows[t, :n], records.counts[t, :v] = left.rows, left.counts
-        passed = int(self.forest.nodes[t, 0]["sign"]) < 0
+        passed = int(self.tree_batch.nodes[t, 0]["sign"]) < 0
         here = records.games[t]
         here["rows"], here["counts"] = n, v
         here["side"] = int(last["side"]) ^ passed
         here["ply"] = int(last["ply"]) + passed
         here["hop"] = 0 if passed else int(last["hop"]) + 1
         here["resigner"] = self._would_have_resigned(left.rows)
-        self.forest.info[t]["rng"] = left.rng
+        self.tree_batch.info[t]["rng"] = left.rng
 
     def _would_have_resigned(self, rows: NDArray[Any]) -> int:
         """See `games_played.RECORD`."""
@@ -114,17 +116,19 @@ class Group:
         where[0] = False
         return int(rows["side"][where.argmax()]) + 1 if where.any() else 0
 
-    def under_way(self) -> list[UnfinishedGame]:
+    def under_way(self) -> list[GameSnapshot]:
         """Copies of the games that have begun and not ended."""
         games = []
         begun = (self.records.games["status"] == PLAYING) & (self.records.games["rows"] > 0)
         for t in np.flatnonzero(begun).tolist():
             game = take(self.records, t, self.kind)
-            games.append(UnfinishedGame(game.number, game.rows, game.counts, int(self.forest.info[t]["rng"])))
+            games.append(
+                GameSnapshot(game.number, game.rows, game.counts, int(self.tree_batch.info[t]["rng"]))
+            )
         return games
 
     def named(self, game: FinishedGame) -> FinishedGame:
-        """The game with the name of the rival, if there was one."""
+        """The game with the name of the opponent, if there was one."""
         seat = self.pool.seat(game.number) if self.pool else None
         if self.pool is None or seat is None or not len(game.rows):
             return game
@@ -133,25 +137,25 @@ class Group:
         name = self.pool.name(seat)
         return replace(game, black=name) if black else replace(game, white=name)
 
-    def judge(self, slots: int) -> None:
-        """Have the batch judged, each leaf by the network of the side that its tree is searched for."""
-        f = self.forest
+    def evaluate(self, slots: int) -> None:
+        """Evaluate the batch, each leaf by the network of the side that its tree is searched for."""
+        f = self.tree_batch
         if self.pool is None:
             self.evaluator.evaluate(f.boards[:slots], self.logits[:slots], self.values[:slots])
             return
         trees = f.slots["tree"][:slots]
         games = self.records.games[trees]
-        judges = np.where(games["rival"] == games["side"] + 1, self.rivals[trees], -1)
-        for judge in np.unique(judges).tolist():
-            evaluator = self.evaluator if judge < 0 else self.pool.evaluators[judge]
-            mine = np.flatnonzero(judges == judge)
+        players = np.where(games["opponent"] == games["side"] + 1, self.opponents[trees], -1)
+        for player in np.unique(players).tolist():
+            evaluator = self.evaluator if player < 0 else self.pool.evaluators[player]
+            mine = np.flatnonzero(players == player)
             self.logits[mine], self.values[mine] = evaluator.evaluate(f.boards[mine])
 
-    def step(self, on_game: Callable[[FinishedGame], None], progress: "Progress") -> bool:
-        """Search up to the next batch, and have it judged. Returns whether there is more to do."""
+    def step(self, on_game: Callable[[FinishedGame], None], progress: "SelfPlayCounts") -> bool:
+        """Search up to the next batch, and evaluate it. Returns whether there is more to do."""
         slots, finished = advance(
             self.game,
-            self.forest,
+            self.tree_batch,
             self.records,
             self.puct,
             self.fast,
@@ -164,15 +168,15 @@ class Group:
         if finished:
             for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():
                 game = self.named(take(self.records, t, self.kind))
-                on_game(game if self.truth is None else with_truth(game, self.truth))
+                on_game(game if self.truth is None else with_table_results(game, self.truth))
                 self.start(t)
         if slots:
-            self.judge(slots)
+            self.evaluate(slots)
             progress.evaluations += slots
             if self.cache:
                 progress.cache_hits += self.cache.hits - self.hits
                 self.hits = self.cache.hits
-        simulations = int(self.forest.info["simulations"].sum())
+        simulations = int(self.tree_batch.info["simulations"].sum())
         progress.simulations += simulations - self.simulations
         self.simulations = simulations
         return bool(slots or finished)

@@ -26,28 +26,28 @@ class PoolConfig:
 
     share: float = 0.0
     """Of the games."""
-    rivals: int = 2
+    opponents: int = 2
     """Past networks met in a generation."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.share <= 1:
             raise ValueError(f"expected pool share in [0, 1], found {self.share}")
-        if self.rivals < 1:
-            raise ValueError(f"expected pool rivals >= 1, found {self.rivals}")
+        if self.opponents < 1:
+            raise ValueError(f"expected pool opponents >= 1, found {self.opponents}")
 
 
 @dataclass(frozen=True)
 class Seat:
-    """Where a rival sits in a game."""
+    """Where a opponent sits in a game."""
 
-    rival: int
+    opponent: int
     """Index in the pool."""
     first: bool
     """Whether it has the first move."""
 
 
 class Pool:
-    """The rivals of a generation."""
+    """The opponents of a generation."""
 
     def __init__(
         self, config: PoolConfig, seed: int, generations: Sequence[int], evaluators: Sequence[Evaluator] = ()
@@ -64,7 +64,7 @@ class Pool:
         self.generations, self.evaluators = tuple(generations), tuple(evaluators)
 
     def seat(self, number: int) -> Seat | None:
-        """The rival in game `number`; None: the newest network plays both sides."""
+        """The opponent in game `number`; None: the newest network plays both sides."""
         if not self.generations or not self.config.share:
             return None
         rng = np.random.default_rng(seed_stream(self.seed, number))
@@ -73,11 +73,11 @@ class Pool:
         return Seat(int(rng.integers(len(self.generations))), bool(rng.integers(2)))
 
     def name(self, seat: Seat) -> str:
-        """What a rival is called."""
-        return f"ckai generation {self.generations[seat.rival]}"
+        """What a opponent is called."""
+        return f"ckai generation {self.generations[seat.opponent]}"
 
     def tally(self, first_scores: Mapping[int, float]) -> dict[str, dict[str, int]]:
-        """How the newest network did against each rival.
+        """How the newest network did against each opponent.
 
         Args:
             first_scores: 1, 0 or -1 for the first player, NaN if unknown, by number of the game.
@@ -91,11 +91,11 @@ class Pool:
             if seat is not None:
                 mine = -score if seat.first else score
                 end = "won" if mine > 0 else "lost" if mine < 0 else "drawn"
-                told[str(self.generations[seat.rival])][end] += 1
+                told[str(self.generations[seat.opponent])][end] += 1
         return told
 
 
-def draw_rivals(config: PoolConfig, history: Sequence[dict[str, Any]], seed: int) -> list[int]:
+def draw_opponents(config: PoolConfig, history: Sequence[dict[str, Any]], seed: int) -> list[int]:
     """The past networks to meet next, oldest first: generations, none if there is no past or no share.
 
     A network that is expected to score p is drawn with a weight of p (1 - p), which is highest for equals
@@ -115,7 +115,7 @@ def draw_rivals(config: PoolConfig, history: Sequence[dict[str, Any]], seed: int
     p = 1 / (1 + 10 ** ((elo[:-1] - elo[-1]) / 400))
     weight = p * (1 - p)
     rng = np.random.default_rng(seed_stream(seed))
-    count = min(config.rivals, len(past))
+    count = min(config.opponents, len(past))
     return sorted(past[i] for i in rng.choice(len(past), count, replace=False, p=weight / weight.sum()))
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Progress:
+class SelfPlayCounts:
     """What a run of self-play has done so far; read it at any time."""
 
     games: int = 0

@@ -10,13 +10,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ckai.rl.games import contract as game_api
-from ckai.rl.games.contract import LOSS, MOST_LEGAL, NONE, WIN
+from ckai.rl.games import contract
+from ckai.rl.games.contract import LOSS, MAX_LEGAL_ACTIONS, NONE, WIN
 from ckai.rl.games.rng import uniform
 from ckai.rl.search.arrays import TERMINAL
-from ckai.rl.search.batch import fetch_paths, gather, scatter
-from ckai.rl.search.mcts import PROOF_VALUE, choose, keep_subtree, reset, tree_of
-from ckai.rl.search.selection import GUMBEL, gumbel_choice, improved_policy, policy_target, surprise_of
+from ckai.rl.search.batch import expand_and_backup, prefetch_paths, select_leaves
+from ckai.rl.search.mcts import PROOF_VALUE, choose, get_tree, keep_subtree, reset
+from ckai.rl.search.selection import GUMBEL, gumbel_choice, improved_policy, policy_kl_of, policy_target
 
 IDLE, PLAYING, FINISHED = 0, 1, 2
 
@@ -37,7 +37,7 @@ RECORD = np.dtype(
         ("adjudicated", np.uint8),  # whether it ended where its result is known
         ("resigned", np.uint8),  # whether it ended because a side gave up
         ("played_out", np.uint8),  # whether nobody may give up
-        ("rival", np.uint8),  # who is played by a past network: 1 the first player, 2 the other, 0 nobody
+        ("opponent", np.uint8),  # who is played by a past network: 1 the first player, 2 the other, 0 nobody
         ("resigner", np.uint8),  # who would have given up there: 1 the first player, 2 the other, 0 nobody
     ],
     align=True,
@@ -47,19 +47,22 @@ ROW = np.dtype(
     [
         ("state", np.int64, (2,)),
         ("q", np.float32),  # the search's value for the side to move
-        ("surprise", np.float32),  # of the search over the network, see `surprise_of`
+        ("policy_kl", np.float32),  # of the search over the network, see `policy_kl_of`
         ("ply", np.int32),
         ("hop", np.int32),
-        ("first", np.int32),  # first of its visit counts
+        ("first_count", np.int32),  # first of its visit counts
         ("side", np.uint8),
-        ("label", np.uint8),
-        ("count", np.uint8),  # number of visit counts: the legal labels
-        ("full", np.uint8),  # whether the policy learns it: a full search, no rival's; else the counts are 0
+        ("action", np.uint8),
+        ("num_counts", np.uint8),  # number of visit counts: the legal actions
+        (
+            "full",
+            np.uint8,
+        ),  # whether the policy learns it: a full search, no opponent's; else the counts are 0
     ],
     align=True,
 )
 
-COUNT = np.dtype([("visits", np.uint32), ("label", np.uint8)], align=True)
+COUNT = np.dtype([("visits", np.uint32), ("action", np.uint8)], align=True)
 
 COUNTS_PER_ROW = 14
 
@@ -80,9 +83,9 @@ class PlayRules(NamedTuple):
 
     visits: int = 100
     """Visits at the root before a move is played; those of the kept subtree count."""
-    forced_visits: int = 1
-    """The same where only one label is legal: nothing is to be decided, only q is wanted."""
-    full_share: float = 1.0
+    single_move_visits: int = 1
+    """The same where only one action is legal: nothing is to be decided, only q is wanted."""
+    full_search_prob: float = 1.0
     """Share of the searches that are full (playout cap randomisation, Wu 2019): the others have `fast_visits`
     and no noise, and their visits are not learned."""
     fast_visits: int = 20
@@ -98,7 +101,7 @@ class PlayRules(NamedTuple):
     max_plies: int = 300
     """A game as long as this is stopped without a result."""
     adjudicate: bool = False
-    """End a game where its result is known (see `ckai.rl.games.contract.known`)."""
+    """End a game where its result is known (see `ckai.rl.games.contract.tablebase_value`)."""
     resign: float = 0.0
     """A side gives up where the search's value is -resign or less for it; 0: never."""
     played_out: float = 0.1
@@ -119,8 +122,8 @@ def make_records(trees: int, max_plies: int) -> Records:
 def begin(game, f, r, rules, t, number, state, seed):
     """Start game `number` in tree `t` from `state` (the first player to move) with its own random stream."""
     f.info[t].rng = seed
-    f.info[t].past = 0
-    reset(game, tree_of(f, t), state)
+    f.info[t].history_length = 0
+    reset(game, get_tree(f, t), state)
     here = r.games[t]
     here.game = number
     here.status = PLAYING
@@ -134,24 +137,24 @@ def begin(game, f, r, rules, t, number, state, seed):
     here.resigned = 0
     here.resigner = 0
     here.played_out = 0
-    here.rival = 0
+    here.opponent = 0
     if rules.resign > 0.0:
         here.played_out = uniform(f.info[t : t + 1]) < rules.played_out
-    draw_kind(f, r, t, rules)
+    draw_search_type(f, r, t, rules)
 
 
 @njit(cache=True, nogil=True)
-def draw_kind(f, r, t, rules):
+def draw_search_type(f, r, t, rules):
     """Decide whether the next search of tree `t` is a full one."""
     r.games[t].full = 1
-    if rules.full_share < 1.0:
-        r.games[t].full = uniform(f.info[t : t + 1]) < rules.full_share
+    if rules.full_search_prob < 1.0:
+        r.games[t].full = uniform(f.info[t : t + 1]) < rules.full_search_prob
 
 
 @njit(cache=True, nogil=True)
 def draw_edge(tree, temperature):
     """A root edge drawn by visits to the power 1/T, never a proven loss while there is another."""
-    first, count = tree.nodes[0].first, tree.nodes[0].count
+    first, count = tree.nodes[0].first_edge, tree.nodes[0].num_edges
     weights = np.zeros(count)
     top = 0
     for i in range(count):
@@ -198,8 +201,8 @@ def root_value(tree, puct):
     if root.proof != NONE:
         return PROOF_VALUE[root.proof]
     if puct.root_rule == GUMBEL:
-        return improved_policy(tree, puct, np.empty(root.count))
-    return root.total / max(1, root.visits)
+        return improved_policy(tree, puct, np.empty(root.num_edges))
+    return root.value_sum / max(1, root.visits)
 
 
 @njit(cache=True, nogil=True)
@@ -216,32 +219,32 @@ def write_row(tree, r, t, puct, chosen):
     row.q = root_value(tree, puct)
     row.ply = here.ply
     row.hop = here.hop
-    row.first = here.counts
+    row.first_count = here.counts
     row.side = here.side
-    row.label = tree.edges[chosen].label
-    row.count = root.count
-    row.full = here.full and here.rival != here.side + 1
-    target = np.empty(root.count, np.int64)
+    row.action = tree.edges[chosen].action
+    row.num_counts = root.num_edges
+    row.full = here.full and here.opponent != here.side + 1
+    target = np.empty(root.num_edges, np.int64)
     policy_target(tree, puct, target)
-    for i in range(root.count):
-        e = root.first + i
+    for i in range(root.num_edges):
+        e = root.first_edge + i
         if not row.full:
             target[i] = 0
         elif root.proof == WIN:
             target[i] = root.visits if e == chosen else 0
-        elif root.count == 1:
+        elif root.num_edges == 1:
             target[i] = max(target[i], 1)
-        r.counts[t, here.counts].label = tree.edges[e].label
+        r.counts[t, here.counts].action = tree.edges[e].action
         r.counts[t, here.counts].visits = target[i]
         here.counts += 1
-    row.surprise = surprise_of(tree, puct, target)
+    row.policy_kl = policy_kl_of(tree, puct, target)
     here.rows += 1
 
 
 @njit(cache=True, nogil=True)
 def play_move(game, f, r, t, puct, rules):
     """Play the move of tree `t`, whose search is done; end its game if it is over."""
-    tree = tree_of(f, t)
+    tree = get_tree(f, t)
     here = r.games[t]
     if (
         rules.resign > 0.0
@@ -259,7 +262,7 @@ def play_move(game, f, r, t, puct, rules):
     e = pick_edge(tree, puct, rules, here.ply)
     write_row(tree, r, t, puct, e)
     keep_subtree(game, tree, e, f.scratch)
-    other_network = here.rival > 0 and tree.nodes[0].sign < 0
+    other_network = here.opponent > 0 and tree.nodes[0].sign < 0
     if (puct.root_rule == GUMBEL or other_network) and tree.nodes[0].status != TERMINAL:
         # Sequential halving counts visits from none: the next search begins with a fresh tree. So does that
         # of another network.
@@ -277,7 +280,7 @@ def play_move(game, f, r, t, puct, rules):
     if root.status == TERMINAL:
         proof = root.proof
     elif rules.adjudicate and root.sign < 0:  # between two moves
-        proof, _ = game_api.known(game, (root.state[0], root.state[1]))
+        proof, _ = contract.tablebase_value(game, (root.state[0], root.state[1]))
         here.adjudicated = proof != NONE
     if proof != NONE:
         value = 1 if proof == WIN else -1 if proof == LOSS else 0
@@ -286,10 +289,10 @@ def play_move(game, f, r, t, puct, rules):
     elif (
         here.ply >= rules.max_plies
         or here.rows == r.rows.shape[1]
-        or here.counts + MOST_LEGAL > r.counts.shape[1]
+        or here.counts + MAX_LEGAL_ACTIONS > r.counts.shape[1]
     ):
         here.status = FINISHED
-    draw_kind(f, r, t, rules)
+    draw_search_type(f, r, t, rules)
 
 
 @njit(cache=True, nogil=True)
@@ -298,21 +301,21 @@ def advance(game, f, r, puct, fast, rules, slots, logits, values):
 
     Args:
         puct, fast: constants of full searches and of the others.
-        slots: leaves of the last batch, with their `logits` and `values` (see `scatter`).
+        slots: leaves of the last batch, with their `logits` and `values` (see `expand_and_backup`).
 
     Returns:
         (leaves in the batch, games finished and waiting to be taken away).
     """
-    fetch_paths(f, slots)
-    scatter(f, slots, logits, values)
+    prefetch_paths(f, slots)
+    expand_and_backup(f, slots, logits, values)
     slot, finished = 0, 0
     for t in range(len(r.games)):
         while r.games[t].status == PLAYING:
             full = r.games[t].full == 1
             wanted = rules.visits if full else rules.fast_visits
-            if f.nodes[t, 0].count == 1:
-                wanted = rules.forced_visits
-            after = gather(game, f, t, puct if full else fast, wanted, rules.leaves, slot)
+            if f.nodes[t, 0].num_edges == 1:
+                wanted = rules.single_move_visits
+            after = select_leaves(game, f, t, puct if full else fast, wanted, rules.leaves, slot)
             if after > slot:
                 slot = after
                 break

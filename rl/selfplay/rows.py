@@ -14,8 +14,8 @@ from ckai.datasets.tables import Tables
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN
 from ckai.datasets.writer import row_arrays
 from ckai.game import kernels
-from ckai.rl.games import contract as game_api
-from ckai.rl.games.contract import MOST_LEGAL
+from ckai.rl.games import contract
+from ckai.rl.games.contract import MAX_LEGAL_ACTIONS
 from ckai.rl.games.registry import CHECKERS, Kind
 from ckai.rl.selfplay.recording import UNDECIDED, Records
 
@@ -60,14 +60,14 @@ class FinishedGame:
     def replay(self) -> Any:
         """The game as positions and moves, as `Kind.game` has it."""
         game = self.kind.game(self.kind.position(_state(self.rows[0]) if len(self.rows) else None))
-        labels: list[int] = []
+        actions: list[int] = []
         for i, row in enumerate(self.rows):
-            labels.append(int(row["label"]))
+            actions.append(int(row["action"]))
             if i + 1 == len(self.rows) or self.rows[i + 1]["hop"] == 0:
-                move = game.position.move_of(labels)
+                move = game.position.move_of(actions)
                 assert move is not None, "the hops of a game are those of legal moves"
                 game.push(move)
-                labels = []
+                actions = []
         return game
 
 
@@ -96,7 +96,7 @@ def take(records: Records, t: int, kind: Kind = CHECKERS) -> FinishedGame:
     )
 
 
-def with_truth(game: FinishedGame, tables: Tables) -> FinishedGame:
+def with_table_results(game: FinishedGame, tables: Tables) -> FinishedGame:
     """A game whose rows in the tables are to learn what is true, and those before the first of them with it.
 
     The tables know no draw by count.
@@ -131,15 +131,15 @@ def _state(row: Any) -> tuple[int, int]:
 
 @njit(cache=True)
 def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
-    """Write what a network sees of states, and their legal labels as bits."""
-    labels = np.empty(MOST_LEGAL, np.uint8)
+    """Write what a network sees of states, and their legal actions as bits."""
+    actions = np.empty(MAX_LEGAL_ACTIONS, np.uint8)
     for i in range(len(states)):
         state = (states[i, 0], states[i, 1])
-        game_api.encode(game, state, encoded[i])  # type: ignore[no-untyped-call]
+        contract.encode(game, state, encoded[i])  # type: ignore[no-untyped-call]
         legal[i] = 0
-        count = game_api.legal(game, state, labels)  # type: ignore[no-untyped-call]
+        count = contract.legal(game, state, actions)  # type: ignore[no-untyped-call]
         for n in range(count):
-            legal[i, labels[n] >> 3] |= np.uint8(1) << (labels[n] & 7)
+            legal[i, actions[n] >> 3] |= np.uint8(1) << (actions[n] & 7)
 
 
 def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
@@ -168,9 +168,9 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
     )
     unknown = result == UNDECIDED
     z = np.where(black, result, -result).astype(np.int8)
-    offsets = np.concatenate([[0], np.cumsum(rows["count"], dtype=np.int64)]).astype(np.int32)
+    offsets = np.concatenate([[0], np.cumsum(rows["num_counts"], dtype=np.int64)]).astype(np.int32)
     visits = pa.StructArray.from_arrays(
-        [pa.array(counts["label"]), pa.array(counts["visits"])], fields=list(_visit_type())
+        [pa.array(counts["action"]), pa.array(counts["visits"])], fields=list(_visit_type())
     )
     columns = row_arrays(
         game=np.repeat(np.array([game.number for game in games], np.int32), lengths),
@@ -179,9 +179,9 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
         black=black,
         board=np.ascontiguousarray(encoded[:, :-2]),
         jumper=np.ascontiguousarray(encoded[:, -2]),
-        quiet=kind.quiet(states),
+        quiet=kind.halfmove_clock(states),
         legal=legal,
-        label=np.ascontiguousarray(rows["label"]),
+        label=np.ascontiguousarray(rows["action"]),
         z=np.where(unknown, result, z),
         unknown=UNDECIDED,
     )
@@ -189,7 +189,7 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
         "q": pa.array(np.ascontiguousarray(rows["q"])),
         "visits": pa.ListArray.from_arrays(pa.array(offsets), visits),
         "generation": pa.array(np.full(n, generation, np.int32)),
-        "surprise": pa.array(np.ascontiguousarray(rows["surprise"])),
+        "surprise": pa.array(np.ascontiguousarray(rows["policy_kl"])),
     }
     return pa.Table.from_arrays(
         [columns[name].cast(schema.field(name).type) for name in schema.names], schema=schema

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from ckai.datasets.files import whole_file
 from ckai.rl.selfplay.pdn import finished_pdn
 from ckai.rl.selfplay.rows import FinishedGame, to_table
-from ckai.rl.selfplay.snapshots import UnfinishedGame, save_unfinished
+from ckai.rl.selfplay.snapshots import GameSnapshot, save_snapshot
 
 _GAMES_KEY = b"ckai.games"
 
@@ -58,11 +58,11 @@ class ShardWriter:
             self._waiting = []
         self._flushed = time.monotonic()
 
-    def snapshot(self, group: int, games: list[UnfinishedGame]) -> None:
+    def snapshot(self, group: int, games: list[GameSnapshot]) -> None:
         """Write a group's games under way, in place of those before."""
         # The games that ended since are written first: a game is never in neither place.
         self.flush()
-        save_unfinished(self.folder / f"under-way-{group}.npz", games)
+        save_snapshot(self.folder / f"under-way-{group}.npz", games)
 
 
 def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, str], list[str]]:

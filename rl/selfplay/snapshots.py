@@ -14,7 +14,7 @@ from ckai.rl.selfplay.recording import COUNT, ROW
 
 
 @dataclass(frozen=True)
-class UnfinishedGame:
+class GameSnapshot:
     """What a game under way has written down, and its random stream; the tree is searched anew."""
 
     number: int
@@ -25,7 +25,7 @@ class UnfinishedGame:
     rng: int
 
 
-def save_unfinished(path: Path, games: Sequence[UnfinishedGame]) -> None:
+def save_snapshot(path: Path, games: Sequence[GameSnapshot]) -> None:
     """Write games as one whole file."""
     with whole_file(path) as file:
         np.savez(
@@ -39,9 +39,9 @@ def save_unfinished(path: Path, games: Sequence[UnfinishedGame]) -> None:
         )
 
 
-def load_unfinished(paths: Iterable[Path]) -> tuple[dict[int, UnfinishedGame], list[str]]:
+def load_snapshots(paths: Iterable[Path]) -> tuple[dict[int, GameSnapshot], list[str]]:
     """Games by number, of each the longest, and a line for each file that cannot be read."""
-    found: dict[int, UnfinishedGame] = {}
+    found: dict[int, GameSnapshot] = {}
     damaged = []
     for path in paths:
         try:
@@ -57,7 +57,7 @@ def load_unfinished(paths: Iterable[Path]) -> tuple[dict[int, UnfinishedGame], l
     return found, damaged
 
 
-def _split(data: dict[str, NDArray[Any]]) -> list[UnfinishedGame]:
+def _split(data: dict[str, NDArray[Any]]) -> list[GameSnapshot]:
     if data["rows"].dtype != ROW or data["counts"].dtype != COUNT:
         raise ValueError("rows of another version")
     if not len(data["number"]):
@@ -65,6 +65,6 @@ def _split(data: dict[str, NDArray[Any]]) -> list[UnfinishedGame]:
     rows = np.split(data["rows"], np.cumsum(data["row_count"])[:-1])
     counts = np.split(data["counts"], np.cumsum(data["visit_count"])[:-1])
     return [
-        UnfinishedGame(int(number), r, c, int(rng))
+        GameSnapshot(int(number), r, c, int(rng))
         for number, rng, r, c in zip(data["number"], data["rng"], rows, counts, strict=True)
     ]

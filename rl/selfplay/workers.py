@@ -1,6 +1,6 @@
 """Self-play: many games at once, so that the network is asked in large batches.
 
-The games are dealt to groups. Each group is one forest, one batch and one thread: while one group waits
+The games are dealt to groups. Each group is one batch of trees, one batch of leaves and one thread: while one group waits
 for the network, the others search, and no thread holds the interpreter for long. A group's games, their
 random streams and its batches depend on the settings and the seed alone, not on the threads.
 """
@@ -18,9 +18,9 @@ from ckai.rl.search.threads import run_all
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.group import Group
 from ckai.rl.selfplay.pool import Pool
-from ckai.rl.selfplay.progress import Progress
+from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import FinishedGame
-from ckai.rl.selfplay.snapshots import UnfinishedGame
+from ckai.rl.selfplay.snapshots import GameSnapshot
 
 
 def play_games(
@@ -33,16 +33,16 @@ def play_games(
     kind: Kind = CHECKERS,
     pool: Pool | None = None,
     starts: Callable[[int], Any] | None = None,
-    unfinished: Mapping[int, UnfinishedGame] | None = None,
-    on_snapshot: Callable[[int, list[UnfinishedGame]], None] | None = None,
+    unfinished: Mapping[int, GameSnapshot] | None = None,
+    on_snapshot: Callable[[int, list[GameSnapshot]], None] | None = None,
     snapshot_seconds: float = 10.0,
-    progress: Progress | None = None,
+    progress: SelfPlayCounts | None = None,
     stop: threading.Event | None = None,
-) -> Progress:
+) -> SelfPlayCounts:
     """Play games against oneself and hand each over as it ends.
 
     Args:
-        evaluator: judges the leaves; called by several threads.
+        evaluator: evaluates the leaves; called by several threads.
         config: the settings.
         numbers: the games to play; number and seed give a game its random stream.
         seed: of the run.
@@ -65,7 +65,7 @@ def play_games(
         TableError: there are no tables of so many pieces.
     """
     tables = Tables.open(config.tables) if config.tables else None
-    progress = progress if progress is not None else Progress()
+    progress = progress if progress is not None else SelfPlayCounts()
     stop = stop or threading.Event()
     lock = threading.Lock()
     errors: list[BaseException] = []

@@ -21,7 +21,7 @@ from ckai.cli.terminal.session import SIDES, Session
 from ckai.cli.terminal.table import Table
 from ckai.game import Game, Position
 from ckai.pdn import read_games
-from ckai.rl import Engine, Found
+from ckai.rl import Engine, SearchResult
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 
@@ -38,7 +38,7 @@ class FirstMove:
         moves = [str(move) for move in position.legal_moves()]
         visits = {move: 60 // (i + 1) for i, move in enumerate(moves)}
         priors = {move: 1 / len(moves) for move in moves}
-        return Found(moves[0], self.value, moves[:1], visits, priors, 100, 0.1)
+        return SearchResult(moves[0], self.value, moves[:1], visits, priors, 100, 0.1)
 
 
 def table(lines, tmp_path, *, side="black", fen=None, engine=None, width=80, vary=0, **screen):
@@ -160,7 +160,7 @@ def test_openings_vary_with_the_seed_and_are_the_same_with_it(tmp_path):
     class Even(FirstMove):
         def search(self, position, **limits):
             found = super().search(position, **limits)
-            return Found(found.move, 0.0, found.pv, dict.fromkeys(found.visits, 10), found.priors, 70)
+            return SearchResult(found.move, 0.0, found.pv, dict.fromkeys(found.visits, 10), found.priors, 70)
 
     def first_moves(seed, vary=8):
         opponent = Opponent(Even, "x", vary=vary, seed=seed)

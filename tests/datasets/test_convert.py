@@ -111,8 +111,8 @@ def test_rows_say_what_the_games_say(tmp_path):
         assert row["board"] == position.board.tolist()
         assert row["jumper"] == position.jumper
         legal = np.flatnonzero(np.unpackbits(np.frombuffer(row["legal"], np.uint8), bitorder="little"))
-        assert legal.tolist() == position.legal_labels()
-        position = position.push_label(row["label"])
+        assert legal.tolist() == position.legal_actions()
+        position = position.push_action(row["label"])
 
 
 def test_headers_say_what_the_tags_say(tmp_path):

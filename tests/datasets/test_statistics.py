@@ -36,11 +36,11 @@ def by_hand(rows):
         own, opp = [sum(1 << i for i, p in enumerate(r["board"]) if p * sign > 0) for sign in (1, -1)]
         kings = sum(1 << i for i, p in enumerate(r["board"]) if abs(p) == 3)
         position = Position(own, opp, kings, r["black"], r["jumper"])
-        labels = position.legal_labels()
-        after = position.push_label(r["label"])
+        labels = position.legal_actions()
+        after = position.push_action(r["label"])
         capture = after.opp.bit_count() + after.own.bit_count() < own.bit_count() + opp.bit_count()
         king = bool(kings >> (r["label"] >> 2) & 1)
-        move = next(m for m in position.legal_moves() if m.labels[0] == r["label"])
+        move = next(m for m in position.legal_moves() if m.actions[0] == r["label"])
         first = r["hop"] == 0
         result = r["z"] if r["z"] is None or r["black"] else -r["z"]
         games.setdefault(r["game"], result)

@@ -9,13 +9,13 @@ from click.testing import CliRunner
 from numba import njit
 
 from ckai.cli.tables import command
-from ckai.datasets.tables import DRAW, LOSS, WIN, Found, TableError, Tables, build_tables, table_path
+from ckai.datasets.tables import DRAW, LOSS, WIN, ProbeResult, TableError, Tables, build_tables, table_path
 from ckai.datasets.tables.file import read_tables
 from ckai.datasets.tables.index import STARTS, class_key, index_of, place
 from ckai.datasets.tables.layout import levels, make_layout
 from ckai.datasets.tables.solve import DRAWN, look
 from ckai.game import Position
-from ckai.game.kernels import apply_hop, legal_labels
+from ckai.game.kernels import apply_hop, legal_actions
 
 COUNTS = {"2": [716, 402, 2370], "3": [100_250, 87_305, 8_477], "4": [2_574_304, 1_917_090, 1_717_922]}
 
@@ -42,7 +42,7 @@ def follows(own, opp, kings, values, lookup):
     while waiting:
         waiting -= 1
         a, b, c, j = todo[waiting]
-        for i in range(legal_labels(a, b, c, j, labels)):
+        for i in range(legal_actions(a, b, c, j, labels)):
             o, p, k, jumper, _, passed = apply_hop(a, b, c, 0, np.int64(labels[i]))
             if not passed:
                 todo[waiting, 0], todo[waiting, 1], todo[waiting, 2], todo[waiting, 3] = o, p, k, jumper
@@ -145,24 +145,24 @@ def test_five_pieces(folder):
 def test_a_position_is_answered_with_its_best_play(three):
     position = Position.from_fen("W:WK1,K5:BK30")
     found = three.probe(position)
-    assert found == Found(WIN, 31)
+    assert found == ProbeResult(WIN, 31)
     line = three.line(position)
     assert len(line) == 31
     for left, move in zip(range(31, 0, -1), line, strict=True):
-        assert three.probe(position) == Found(WIN if left % 2 else LOSS, left)
+        assert three.probe(position) == ProbeResult(WIN if left % 2 else LOSS, left)
         assert move in three.best_moves(position)
         position = position.push(move)
     assert position.legal_moves() == []
-    assert three.probe(Position.from_fen("B:WK1:BK32")) == Found(DRAW, None)
+    assert three.probe(Position.from_fen("B:WK1:BK32")) == ProbeResult(DRAW, None)
     assert three.line(Position.from_fen("B:WK1:BK32")) == []
     assert len(three.best_moves(Position.from_fen("B:WK1:BK32"))) == 2
 
 
 def test_captures_and_hops_are_searched(three):
     position = Position.from_fen("B:W14,23:BK9")
-    hop = position.push_label(position.legal_labels()[0])
+    hop = position.push_action(position.legal_actions()[0])
     assert hop.jumper >= 0
-    assert three.probe(position) == three.probe(hop) == Found(WIN, 1)
+    assert three.probe(position) == three.probe(hop) == ProbeResult(WIN, 1)
 
 
 def test_many_positions_are_answered_in_one_call(three):

@@ -4,22 +4,22 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from positions import games
 
-from ckai.game import QUIET_LIMIT, REPETITION_LIMIT, Game, IllegalMoveError, Outcome, Position, Reason
+from ckai.game import HALFMOVE_LIMIT, REPETITION_LIMIT, Game, IllegalMoveError, Outcome, Position, Reason
 
 # Two kings that step to and fro; four plies lead back to the same position.
 KINGS = "B:WK32:BK1"
 ROUND = ("1-5", "32-28", "5-1", "28-32")
 
 
-def after(fen, *moves, quiet=0, **limits):
-    game = Game(Position.from_fen(fen, quiet=quiet), **limits)
+def after(fen, *moves, halfmove_clock=0, **limits):
+    game = Game(Position.from_fen(fen, halfmove_clock=halfmove_clock), **limits)
     for move in moves:
         game.push(move)
     return game
 
 
 def test_limits_are_the_rule_books():
-    assert (QUIET_LIMIT, REPETITION_LIMIT) == (80, 3)
+    assert (HALFMOVE_LIMIT, REPETITION_LIMIT) == (80, 3)
 
 
 def test_second_time_goes_on_third_time_is_a_draw():
@@ -46,31 +46,31 @@ def test_the_same_pieces_with_the_other_side_to_move_are_no_repetition():
 
 
 def test_quiet_ply_79_goes_on_80_is_a_draw():
-    game = after(KINGS, "1-5", quiet=78)
-    assert game.position.quiet == 79
+    game = after(KINGS, "1-5", halfmove_clock=78)
+    assert game.position.halfmove_clock == 79
     assert game.outcome() is None
     game.push("32-28")
     outcome = game.outcome()
-    assert (outcome.winner, outcome.reason) == (None, Reason.QUIET)
+    assert (outcome.winner, outcome.reason) == (None, Reason.HALFMOVE_LIMIT)
     assert str(outcome) == "drawn: 80 plies without a capture or a man's move"
 
 
 def test_the_80th_ply_by_a_man_or_a_capture_is_no_draw():
-    assert after("B:WK32:BK1,10", "10-15", quiet=79).outcome() is None
-    assert after("B:WK6,K32:BK1", "1x10", quiet=79).outcome() is None
+    assert after("B:WK32:BK1,10", "10-15", halfmove_clock=79).outcome() is None
+    assert after("B:WK6,K32:BK1", "1x10", halfmove_clock=79).outcome() is None
 
 
 def test_both_limits_are_parameters():
     assert after(KINGS, *ROUND, repetition_limit=2).outcome().reason == Reason.REPETITION
     assert str(after(KINGS, *ROUND, repetition_limit=2).outcome()).endswith("stands for the second time")
     assert after(KINGS, *ROUND, *ROUND, repetition_limit=4).outcome() is None
-    assert after(KINGS, *ROUND[:3], quiet_limit=4).outcome() is None
-    assert str(after(KINGS, *ROUND, quiet_limit=4).outcome()).startswith("drawn: 4 plies")
-    assert after(KINGS, "1-5", "32-28", quiet=78, quiet_limit=81).outcome() is None
+    assert after(KINGS, *ROUND[:3], halfmove_limit=4).outcome() is None
+    assert str(after(KINGS, *ROUND, halfmove_limit=4).outcome()).startswith("drawn: 4 plies")
+    assert after(KINGS, "1-5", "32-28", halfmove_clock=78, halfmove_limit=81).outcome() is None
 
 
 def test_limits_below_one_are_refused():
-    for limits in ({"quiet_limit": 0}, {"repetition_limit": 0}):
+    for limits in ({"halfmove_limit": 0}, {"repetition_limit": 0}):
         with pytest.raises(ValueError, match="expected limits >= 1"):
             Game(**limits)
 
@@ -92,16 +92,16 @@ def test_no_move_loses():
 
 
 def test_loss_beats_draw():
-    # The blocked side has lost although 80 quiet plies are over and the position has stood three times.
-    blocked = Position.from_fen("W:W13:B9,6", quiet=80)
+    # The blocked side has lost although 80 plies without a capture or a man's move are over and the position has stood three times.
+    blocked = Position.from_fen("W:W13:B9,6", halfmove_clock=80)
     game = Game(blocked)
     game.positions = [blocked] * 3
     assert game.outcome().reason == Reason.NO_MOVES
 
 
 def test_repetition_is_named_before_the_quiet_limit():
-    game = after(KINGS, *ROUND, *ROUND, quiet=72)
-    assert game.position.quiet == 80
+    game = after(KINGS, *ROUND, *ROUND, halfmove_clock=72)
+    assert game.position.halfmove_clock == 80
     assert game.outcome().reason == Reason.REPETITION
 
 
@@ -134,8 +134,8 @@ def test_results_of_agreed_and_resigned_games():
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(games())
 def test_outcomes_agree_with_a_plain_count(positions):
-    game = Game(positions[0], quiet_limit=6)
-    seen, quiet = [], positions[0].quiet
+    game = Game(positions[0], halfmove_limit=6)
+    seen, quiet = [], positions[0].halfmove_clock
     for i, position in enumerate(positions):
         if i:
             before = positions[i - 1]
@@ -149,6 +149,6 @@ def test_outcomes_agree_with_a_plain_count(positions):
         elif seen.count(position.fen) >= 3:
             assert outcome.reason == Reason.REPETITION
         elif quiet >= 6:
-            assert outcome.reason == Reason.QUIET
+            assert outcome.reason == Reason.HALFMOVE_LIMIT
         else:
             assert outcome is None

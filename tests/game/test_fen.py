@@ -54,9 +54,9 @@ def test_an_empty_side():
 
 
 def test_half_move_fields():
-    reads("W:WK18:BK1:H17:F40", "W:WK18:BK1", quiet=17)
-    reads("W:WK18:BK1:F40:H17.", "W:WK18:BK1", quiet=17)
-    assert Position.from_fen("W:WK18:BK1:H17", quiet=3).quiet == 3
+    reads("W:WK18:BK1:H17:F40", "W:WK18:BK1", halfmove_clock=17)
+    reads("W:WK18:BK1:F40:H17.", "W:WK18:BK1", halfmove_clock=17)
+    assert Position.from_fen("W:WK18:BK1:H17", halfmove_clock=3).halfmove_clock == 3
 
 
 def test_leading_zeros_and_spare_commas():
@@ -135,9 +135,9 @@ def test_positions_that_cannot_be(fen, message):
         ("B:W24:B11", {"jumper": 11}, "the piece on 11 has no capture to go on with"),
         ("B:W15:B11", {"jumper": 0}, "jumper from 1 to 32, found 0"),
         ("W:W15:B11", {"jumper": 33}, "jumper from 1 to 32, found 33"),
-        ("B:W15:B11", {"quiet": -1}, "quiet from 0 to 32767, found -1"),
-        ("B:W15:B11", {"quiet": 32768}, "quiet from 0 to 32767, found 32768"),
-        ("B:W15:B11:H99999", {}, "quiet from 0 to 32767, found 99999"),
+        ("B:W15:B11", {"halfmove_clock": -1}, "halfmove_clock from 0 to 32767, found -1"),
+        ("B:W15:B11", {"halfmove_clock": 32768}, "halfmove_clock from 0 to 32767, found 32768"),
+        ("B:W15:B11:H99999", {}, "halfmove_clock from 0 to 32767, found 99999"),
         ("B:W15:B11:H" + "9" * 5000, {}, "expected a number of plies, found 'H9999"),
     ],
 )
@@ -147,7 +147,7 @@ def test_jumpers_and_counts_that_cannot_be(fen, fields, message):
 
 
 def test_the_quiet_count_stops_where_rows_end():
-    assert Position.from_fen("B:WK32:BK1", quiet=32767).push("1-5").quiet == 32767
+    assert Position.from_fen("B:WK32:BK1", halfmove_clock=32767).push("1-5").halfmove_clock == 32767
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def test_depth_zero_is_the_position_itself():
 def test_from_the_middle_of_a_capture():
     # Of the two ways round from 2 only one is left once the first jump is made.
     position = Position.from_fen("B:W6,7,14,15:BK2")
-    assert perft(position.push_label(position.legal_labels()[0]), 1) == 1
+    assert perft(position.push_action(position.legal_actions()[0]), 1) == 1
 
 
 @pytest.mark.parametrize(("count", "depth"), [(perft, -1), (divide, 0)])

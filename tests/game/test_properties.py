@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from positions import games, setups
 
 from ckai.game import AmbiguousMoveError, MoveError, Position, PositionError, kernels
-from ckai.game.squares import POSSIBLE_LABELS, index_of
+from ckai.game.squares import POSSIBLE_ACTIONS, index_of
 
 # A game is 30 to 120 positions, so each test over games sees thousands.
 OVER_GAMES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,7 +32,7 @@ def assert_same_as_twin(position):
         assert reached.fen == slow_rules.write(after, slow_rules.other(side))
         assert reached.jumper == -1
         steps_king = not captured and board[slow_rules.PLACES[move.path[0]]].isupper()
-        assert reached.quiet == (position.quiet + 1 if steps_king else 0)
+        assert reached.halfmove_clock == (position.halfmove_clock + 1 if steps_king else 0)
 
 
 @OVER_GAMES
@@ -46,16 +46,16 @@ def test_fast_and_slow_rules_agree_in_games(positions):
 @given(setups())
 def test_fast_and_slow_rules_agree_on_boards_set_up(position):
     assert_same_as_twin(position)
-    for label in position.legal_labels():
-        after = position.push_label(label)
+    for label in position.legal_actions():
+        after = position.push_action(label)
         if after.jumper >= 0:
             assert_same_as_twin(after)
 
 
 def hop_sequences(position):
     """Every chain of hops until the turn passes, and where it leads."""
-    for label in position.legal_labels():
-        after = position.push_label(label)
+    for label in position.legal_actions():
+        after = position.push_action(label)
         if after.black == position.black:
             for labels, end in hop_sequences(after):
                 yield (label, *labels), end
@@ -67,7 +67,7 @@ def hop_sequences(position):
 @given(setups())
 def test_hop_sequences_are_whole_moves(position):
     chains = dict(hop_sequences(position))
-    assert chains == {move.labels: position.push(move) for move in position.legal_moves()}
+    assert chains == {move.actions: position.push(move) for move in position.legal_moves()}
     assert kernels.count_moves(position.own, position.opp, position.kings) == len(chains)
 
 
@@ -78,8 +78,8 @@ def test_turning_the_board_keeps_the_moves(positions):
         turned = position.rotated()
         assert turned.black != position.black
         assert turned.rotated() == position
-        assert turned.legal_labels() == position.legal_labels()
-        assert {m.labels for m in turned.legal_moves()} == {m.labels for m in position.legal_moves()}
+        assert turned.legal_actions() == position.legal_actions()
+        assert {m.actions for m in turned.legal_moves()} == {m.actions for m in position.legal_moves()}
         there = {tuple(33 - square for square in move.path) for move in turned.legal_moves()}
         assert there == {move.path for move in position.legal_moves()}
 
@@ -88,10 +88,10 @@ def test_turning_the_board_keeps_the_moves(positions):
 @given(games())
 def test_fen_and_repr_lead_back(positions):
     for position in positions:
-        assert Position.from_fen(position.fen, quiet=position.quiet) == position
+        assert Position.from_fen(position.fen, halfmove_clock=position.halfmove_clock) == position
         assert eval(repr(position)) == position
-        for label in position.legal_labels()[:2]:
-            after = position.push_label(label)
+        for label in position.legal_actions()[:2]:
+            after = position.push_action(label)
             assert eval(repr(after)) == after
 
 
@@ -106,9 +106,9 @@ def test_what_a_network_sees(positions):
         bits = np.empty(16, np.uint8)
         count = kernels.write_legal(position.own, position.opp, position.kings, position.jumper, bits)
         labels = np.flatnonzero(np.unpackbits(bits, bitorder="little")).tolist()
-        assert labels == position.legal_labels()
+        assert labels == position.legal_actions()
         assert count == len(labels)
-        assert set(labels) <= set(POSSIBLE_LABELS)
+        assert set(labels) <= set(POSSIBLE_ACTIONS)
 
 
 @OVER_SETUPS

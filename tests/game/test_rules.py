@@ -142,8 +142,8 @@ def test_a_captured_king_is_gone_and_a_king_stays_king():
 
 def test_between_two_hops_the_same_side_goes_on_with_the_same_piece():
     position = Position.from_fen("B:W15,22,16:B11,12")
-    label = position.find_move("11x18x25").labels[0]
-    middle = position.push_label(label)
+    label = position.find_move("11x18x25").actions[0]
+    middle = position.push_action(label)
     assert middle.black
     assert middle.jumper == 17
     assert [str(move) for move in middle.legal_moves()] == ["18x25"]
@@ -154,17 +154,17 @@ def test_between_two_hops_the_same_side_goes_on_with_the_same_piece():
 
 def test_an_illegal_hop_is_refused():
     with pytest.raises(IllegalMoveError, match="hop 3 is illegal here"):
-        Position.start().push_label(3)
+        Position.start().push_action(3)
 
 
-# --- the quiet count -----------------------------------------------------------------------------------
+# --- the halfmove clock -----------------------------------------------------------------------------------
 
 
 def test_quiet_counts_steps_of_kings_only():
-    position = Position.from_fen("B:W30,21:BK1,10", quiet=7)
-    assert position.push("1-5").quiet == 8
-    assert position.push("10-15").quiet == 0
-    assert Position.from_fen("B:W6:BK1", quiet=7).push("1x10").quiet == 0
+    position = Position.from_fen("B:W30,21:BK1,10", halfmove_clock=7)
+    assert position.push("1-5").halfmove_clock == 8
+    assert position.push("10-15").halfmove_clock == 0
+    assert Position.from_fen("B:W6:BK1", halfmove_clock=7).push("1x10").halfmove_clock == 0
 
 
 # --- moves as text -------------------------------------------------------------------------------------
@@ -246,9 +246,9 @@ def test_move_text():
 def test_a_move_is_found_by_its_hops():
     position = Position.from_fen("B:W6,14,15:BK1")
     for move in position.legal_moves():
-        assert position.move_of(move.labels) == position.move_of(list(move.labels)) == move
-        assert position.move_of([*move.labels, 0]) is None
-    longest = max(position.legal_moves(), key=lambda move: len(move.labels))
-    assert len(longest.labels) > 1
-    assert position.move_of(longest.labels[:1]) is None
+        assert position.move_of(move.actions) == position.move_of(list(move.actions)) == move
+        assert position.move_of([*move.actions, 0]) is None
+    longest = max(position.legal_moves(), key=lambda move: len(move.actions))
+    assert len(longest.actions) > 1
+    assert position.move_of(longest.actions[:1]) is None
     assert position.move_of([]) is None

@@ -30,23 +30,23 @@ def test_the_examples_of_the_directions():
 
 
 def test_98_labels_stay_on_the_board_and_each_is_legal_somewhere():
-    assert len(squares.POSSIBLE_LABELS) == 98
-    for label in squares.POSSIBLE_LABELS:
-        index, direction = squares.split_label(label)
-        assert squares.make_label(index, direction) == label
+    assert len(squares.POSSIBLE_ACTIONS) == 98
+    for label in squares.POSSIBLE_ACTIONS:
+        index, direction = squares.split_action(label)
+        assert squares.make_action(index, direction) == label
         king = Position(1 << index, 0, 1 << index)
-        assert label in king.legal_labels()
+        assert label in king.legal_actions()
 
 
 def test_back_and_forth_ends_where_it_began():
-    for label in squares.POSSIBLE_LABELS:
-        index, direction = squares.split_label(label)
+    for label in squares.POSSIBLE_ACTIONS:
+        index, direction = squares.split_action(label)
         assert squares.neighbour(squares.neighbour(index, direction), (direction + 2) % 4) == index
 
 
 def test_a_step_changes_row_and_file_by_one_a_jump_by_two():
     for label in range(128):
-        index, direction = squares.split_label(label)
+        index, direction = squares.split_action(label)
         row, file = squares.row_column(index)[0], squares.file_of(index)
         down = 1 if direction in (squares.DOWN_RIGHT, squares.DOWN_LEFT) else -1
         right = 1 if direction in (squares.UP_RIGHT, squares.DOWN_RIGHT) else -1
@@ -61,7 +61,7 @@ def test_a_step_changes_row_and_file_by_one_a_jump_by_two():
 def test_men_go_down_in_mover_s_view():
     for black in (True, False):
         position = Position(1 << 13, 0, 0, black)
-        assert [squares.split_label(label)[1] for label in position.legal_labels()] == [
+        assert [squares.split_action(label)[1] for label in position.legal_actions()] == [
             squares.DOWN_RIGHT,
             squares.DOWN_LEFT,
         ]

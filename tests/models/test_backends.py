@@ -17,7 +17,7 @@ from ckai.models.inference.choose import (
     NAMES,
     ROUGH,
     choose_evaluator,
-    judged,
+    evaluate_positions,
     make_evaluator,
 )
 from ckai.models.inference.evaluator import BackendError, TorchEvaluator
@@ -85,7 +85,9 @@ def test_backends_agree_at_every_batch_size(networks, positions, name, backend):
     bound = EXACT if backend in ("torch", "openvino", "onnx") else ROUGH
     for size in (300, 1, 7, 16, 17, 2, 255):
         for found, wanted in zip(
-            judged(evaluator, positions[:size]), judged(exact, positions[:size]), strict=True
+            evaluate_positions(evaluator, positions[:size]),
+            evaluate_positions(exact, positions[:size]),
+            strict=True,
         ):
             assert np.abs(found - wanted).max() <= bound
     logits, values = np.empty((9, 128), np.float32), np.empty(9, np.float32)

@@ -18,15 +18,15 @@ def positions(draw, setup=True):
         position = draw(setups())
     else:
         position = draw(st.sampled_from(draw(games(max_plies=60))))
-    hops = [label for label in position.legal_labels() if position.push_label(label).jumper >= 0]
+    hops = [label for label in position.legal_actions() if position.push_action(label).jumper >= 0]
     if hops and draw(st.booleans()):
-        position = position.push_label(draw(st.sampled_from(hops)))
+        position = position.push_action(draw(st.sampled_from(hops)))
     return position
 
 
 def tensors(position):
     board = torch.from_numpy(position.board)[None]
-    return board, torch.tensor([position.jumper], dtype=torch.int8), torch.tensor([position.quiet])
+    return board, torch.tensor([position.jumper], dtype=torch.int8), torch.tensor([position.halfmove_clock])
 
 
 def material(position):
@@ -36,7 +36,7 @@ def material(position):
 
 def slow_search(position, depth):
     """Half men for the mover: all hops to the depth, then captures only; no window, no order."""
-    labels = position.legal_labels()
+    labels = position.legal_actions()
     if not labels:
         return -60
     jumps = abs(material(position) - material_after(position, labels[0])) >= 2
@@ -44,21 +44,21 @@ def slow_search(position, depth):
         return material(position)
     values = []
     for label in labels:
-        after = position.push_label(label)
+        after = position.push_action(label)
         same = after.black == position.black
         values.append(slow_search(after, depth) if same else -slow_search(after, depth - 1))
     return max(values)
 
 
 def material_after(position, label):
-    after = position.push_label(label)
+    after = position.push_action(label)
     return material(after) if after.black == position.black else -material(after)
 
 
 @given(positions())
 def test_the_planes_of_moves_are_the_rules(position):
     legal = MovesEncoding().legal(*tensors(position)[:2])[0]
-    assert sorted(int(i) * 4 + int(d) for d, i in legal.nonzero()) == sorted(position.legal_labels())
+    assert sorted(int(i) * 4 + int(d) for d, i in legal.nonzero()) == sorted(position.legal_actions())
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
@@ -67,10 +67,10 @@ def test_the_planes_of_moves_are_the_rules(position):
 def test_tactics_are_what_a_plain_search_finds(depth, position):
     board, jumper, _ = (tensor.numpy() for tensor in tensors(position))
     found = material_changes(board, jumper, depth)[0]
-    legal = position.legal_labels()
+    legal = position.legal_actions()
     assert set(np.flatnonzero(found)) <= set(legal)
     for label in legal:
-        after = position.push_label(label)
+        after = position.push_action(label)
         value = slow_search(after, depth)
         value = (value if after.black == position.black else -value) - material(position)
         assert found[label] == min(MOST, max(-MOST, value))

@@ -68,9 +68,9 @@ def test_hops_that_keep_the_value(tables):
     legal, keeping = hops_that_keep(drawn, tables)
     turned = {WIN: LOSS, LOSS: WIN, DRAW: DRAW}
     for position, truth, may, keeps in zip(positions(drawn), drawn.truth, legal, keeping, strict=True):
-        assert np.flatnonzero(may).tolist() == position.legal_labels()
-        for label in position.legal_labels():
-            after = position.push_label(label)
+        assert np.flatnonzero(may).tolist() == position.legal_actions()
+        for label in position.legal_actions():
+            after = position.push_action(label)
             if not after.own:
                 value = WIN
             elif after.black == position.black:
@@ -94,7 +94,7 @@ def test_rows_teach_best_moves_and_the_truth(tables, tmp_path):
         position = Position(own, opp, kings, True, -1, 0)
         told = tables.probe(position)
         assert told.value == WORTH[int(row["z"])]
-        assert int(row["label"]) in tables.best_labels(position)
+        assert int(row["label"]) in tables.best_actions(position)
         assert told.plies is None or row["quiet"] + told.plies <= 80
     assert endgame_rows(tables, 50, seed=1).equals(endgame_rows(tables, 50, seed=1))
     assert not endgame_rows(tables, 50, seed=1).equals(endgame_rows(tables, 50, seed=2))

@@ -9,7 +9,7 @@ import torch
 
 from ckai.cli.main import main
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference.evaluator import widen
+from ckai.models.inference.evaluator import append_extra
 from ckai.models.inference.export import SUFFIXES, ExportError, export_network
 from ckai.models.registry import build
 
@@ -49,7 +49,7 @@ def test_torchscript_takes_rows_of_any_number(tmp_path):
     for size in (1, 7):
         boards = np.zeros((size, 34), np.int8)
         boards[:, 3], boards[:, 30], boards[:, 32] = 1, -3, -1
-        logits, values = module(torch.from_numpy(widen(boards, network.encode)))
+        logits, values = module(torch.from_numpy(append_extra(boards, network.encode)))
         assert (logits.shape, values.shape) == ((size, 128), (size,))
 
 

@@ -99,7 +99,7 @@ def test_a_program_can_bring_its_own_network():
             super().__init__(settings)
             self.policy = torch.nn.Linear(32, 128)
 
-        def judge(self, x):
+        def forward_planes(self, x):
             return self.policy(x.flatten(1)) * self.settings.scale, torch.zeros(len(x), 1)
 
     try:

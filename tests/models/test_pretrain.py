@@ -39,7 +39,7 @@ class Killed(BaseException):
 
 
 def killed_after(step):
-    """A progress callback that ends the training at a step; `Progress` comes a few times a second."""
+    """A progress callback that ends the training at a step; `TrainingProgress` comes a few times a second."""
     seen = []
 
     def progress(where):
@@ -52,7 +52,7 @@ def killed_after(step):
 
 @pytest.fixture
 def every_step(monkeypatch):
-    """Progress is told at each step."""
+    """TrainingProgress is told at each step."""
     from ckai.models.training import trainer as training
 
     clock = iter(range(10**9))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ckai.models.evaluation.metrics import Metrics, rank_of, sorted_share, unpack_legal
+from ckai.models.evaluation.metrics import Metrics, auc, rank_of, unpack_legal
 from ckai.models.layers.heads import OUTPUTS, value_of
 from ckai.models.registry import build, names
 from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TargetConfig, TrainConfig
@@ -199,7 +199,7 @@ def test_metrics_of_four_rows_by_hand():
         "value_mse": (0.25 + 2.25 + 0.01) / 3,
         "value_mse_constant": 2 / 3,
         "value_sign": 0.5,
-        "value_sorted": 0.5,  # the same value for the won and the lost row
+        "value_auc": 0.5,  # the same value for the won and the lost row
         "value_calibration_error": (2 * 0.5 + 1 * 0.1) / 3,
     }
     assert found == pytest.approx(wanted, rel=1e-5, abs=1e-6)
@@ -218,7 +218,7 @@ def test_sorting_is_the_chance_of_a_pair_in_order():
     rng = np.random.default_rng(0)
     won, lost = rng.integers(-3, 5, 40) / 4, rng.integers(-4, 4, 30) / 4
     pairs = [(a > b) + (a == b) / 2 for a in won for b in lost]
-    assert sorted_share(won, lost) == pytest.approx(sum(pairs) / len(pairs))
+    assert auc(won, lost) == pytest.approx(sum(pairs) / len(pairs))
 
 
 # --- learning --------------------------------------------------------------------------------------

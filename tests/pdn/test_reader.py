@@ -311,8 +311,8 @@ def test_an_empty_fen_is_no_fen():
 
 def test_a_fen_says_how_long_it_has_been_quiet():
     game = one('[FEN "W:WK32:BK1:H30:F40"]\n1. 32-28 *')
-    assert game.start.quiet == 30
-    assert game.play().position.quiet == 31
+    assert game.start.halfmove_clock == 30
+    assert game.play().position.halfmove_clock == 31
 
 
 def test_an_impossible_first_position_is_rejected():

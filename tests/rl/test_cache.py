@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ckai.rl.evaluators.cache import CachedEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.progress import Progress
+from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.workers import play_games
 
 
@@ -46,7 +46,7 @@ def test_answers_are_those_of_the_evaluator(batches, positions):
     assert cached.asked - cached.hits == cached.inner.asked
 
 
-def test_a_position_is_judged_once():
+def test_a_position_is_gated_once():
     cached = CachedEvaluator(Counting(), 1000)
     for _ in range(5):
         cached.evaluate(boards_of(range(50)))
@@ -68,7 +68,7 @@ def test_a_cache_too_small_is_refused():
 
 def test_self_play_is_the_same_with_a_cache():
     def play(**settings):
-        games, progress = [], Progress()
+        games, progress = [], SelfPlayCounts()
         config = SelfPlayConfig(sims=24, in_flight=8, groups=2, **settings)
         play_games(Counting(), config, range(10), seed=3, on_game=games.append, progress=progress)
         return sorted((g.number, repr(g.rows.tolist())) for g in games), progress

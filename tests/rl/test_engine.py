@@ -57,7 +57,7 @@ def test_the_value_is_the_movers(engine):
 
 
 def test_turning_the_board_turns_nothing_else():
-    position = Position.from_fen("W:W22,26,K30:BK7,12,13", quiet=3)
+    position = Position.from_fen("W:W22,26,K30:BK7,12,13", halfmove_clock=3)
     turned = position.rotated()
     one = Engine.load("uniform").search(position, sims=300)
     other = Engine.load("uniform").search(turned, sims=300)
@@ -77,9 +77,9 @@ def test_a_third_repetition_is_a_draw_inside_the_search(engine):
     found = engine.search(game.position, sims=3000, history=game.history)
     assert "28-32" in found.visits
     root = engine._searcher.root(0)
-    edges = engine._searcher.forest.edges[0, root["first"] : root["first"] + root["count"]]
-    labels = {m.labels[0]: str(m) for m in game.position.legal_moves()}
-    proofs = {labels[int(e["label"])]: int(e["proof"]) for e in edges}
+    edges = engine._searcher.tree_batch.edges[0, root["first_edge"] : root["first_edge"] + root["num_edges"]]
+    labels = {m.actions[0]: str(m) for m in game.position.legal_moves()}
+    proofs = {labels[int(e["action"])]: int(e["proof"]) for e in edges}
     assert proofs["28-32"] == 3
 
 
@@ -90,12 +90,12 @@ def test_history_as_fen_tells_the_quiet_count(engine):
     fens = [p.fen for p in game.history]
     engine.search(game.position.fen, sims=20, history=fens)
     assert engine._root is not None
-    assert engine._root.quiet == 3
+    assert engine._root.halfmove_clock == 3
 
 
 def test_the_quiet_rule_is_seen_at_its_boundary():
     for quiet, drawn in ((79, True), (60, False)):
-        found = Engine.load("uniform").search(Position.from_fen("B:WK32:BK1", quiet=quiet), sims=30)
+        found = Engine.load("uniform").search(Position.from_fen("B:WK32:BK1", halfmove_clock=quiet), sims=30)
         assert (found.proven == "draw") == drawn
 
 
@@ -133,7 +133,7 @@ def test_a_search_by_time_ends(engine):
 
 
 def test_a_position_drawn_by_rule_still_has_an_answer(engine):
-    assert engine.search(Position.from_fen("B:WK32:BK1", quiet=80), sims=20).move in ("1-5", "1-6")
+    assert engine.search(Position.from_fen("B:WK32:BK1", halfmove_clock=80), sims=20).move in ("1-5", "1-6")
 
 
 def test_no_legal_move_is_said(engine):
@@ -167,7 +167,7 @@ def test_an_engine_from_a_checkpoint(tmp_path):
 
 
 def test_encoding_is_the_movers_view():
-    position = Position.from_fen("W:W31:B1,2,K5", quiet=7)
+    position = Position.from_fen("W:W31:B1,2,K5", halfmove_clock=7)
     assert encode(position)[:32].tolist() == position.board.tolist()
     assert encode(position)[32:].tolist() == [-1, 7]
     assert encode(position).tolist() == encode(position.rotated()).tolist()

@@ -16,12 +16,12 @@ from ckai.models.registry import build
 from ckai.models.training.trainer import take_average
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.gate import judge
+from ckai.rl.loop.gate import evaluator
 from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.report import elo_curve
 from ckai.rl.loop.run import Run
 from ckai.rl.loop.runs import find_selfplay
-from ckai.rl.matches.players import Player
+from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.starts import StartConfig
 
@@ -127,11 +127,11 @@ class Slanted(UniformEvaluator):
     [("score", 1, True), ("score", -1, False), ("sprt", 1, True), ("sprt", -1, False), ("none", -1, True)],
 )
 def test_rules_by_which_a_network_is_taken(rule, sign, accepted, tmp_path):
-    good, bad = Player(Slanted(1), 30), Player(Slanted(-1), 30)
+    good, bad = SearchPlayer(Slanted(1), 30), SearchPlayer(Slanted(-1), 30)
     new, old = (good, bad) if sign > 0 else (bad, good)
     events = []
     gate = GateConfig(games=40, rule=rule)
-    told = judge(
+    told = evaluator(
         new, old, gate, tmp_path / "match.json", names=("new", "old"), generation=1, seed=0, max_plies=120,
         watch=events.append,
     )  # fmt: skip
@@ -144,8 +144,8 @@ def test_rules_by_which_a_network_is_taken(rule, sign, accepted, tmp_path):
 
 def test_a_sequential_test_ends_early(tmp_path):
     gate = GateConfig(games=400, rule="sprt", elo0=0, elo1=100)
-    told = judge(
-        Player(Slanted(1), 20), Player(Slanted(-1), 20), gate, tmp_path / "match.json", names=("new", "old"),
+    told = evaluator(
+        SearchPlayer(Slanted(1), 20), SearchPlayer(Slanted(-1), 20), gate, tmp_path / "match.json", names=("new", "old"),
         generation=1, seed=0, max_plies=60, watch=lambda event: None,
     )  # fmt: skip
     assert told["accepted"]

@@ -16,8 +16,8 @@ from ckai.rl.matches.alphabeta import VALUES, AlphaBetaPlayer, move_values
 from ckai.rl.matches.hub import HubError, HubPlayer, find_move, hub_move, hub_position, read_line
 from ckai.rl.matches.match import MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import balanced_openings, draw_openings
-from ckai.rl.matches.players import Player, RandomPlayer
-from ckai.rl.matches.specs import ContestantError, Spec, load_contestant
+from ckai.rl.matches.players import RandomPlayer, SearchPlayer
+from ckai.rl.matches.specs import PlayerSpec, PlayerSpecError, load_player
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[1] / 'support' / 'hub_program.py'}"
 
@@ -30,7 +30,7 @@ def slow_value(position, depth):
     moves = position.legal_moves()
     if not moves:
         return -VALUES.loss - depth
-    if position.quiet >= 80:
+    if position.halfmove_clock >= 80:
         return 0
     if depth <= 0 and not moves[0].is_capture:
         own, opp, kings = position.own, position.opp, position.kings
@@ -87,7 +87,7 @@ def test_games_depend_on_the_seed_and_nothing_else(boards):
         openings = draw_openings(6, 0)
         result = play_match(
             RandomPlayer(),
-            Player(load_contestant("rollout").evaluator, 20),
+            SearchPlayer(load_player("rollout").evaluator, 20),
             openings,
             threads=threads,
             in_flight=in_flight,
@@ -113,7 +113,7 @@ def test_pairs_are_counted_from_the_first():
 
 
 def test_a_search_by_the_clock_plays_its_boards_in_turn():
-    timed = Player(UniformEvaluator(), 100, seconds=0.005)
+    timed = SearchPlayer(UniformEvaluator(), 100, seconds=0.005)
     assert timed.in_turn
     result = play_match(timed, RandomPlayer(), draw_openings(2, 0), max_plies=30)
     assert len(result.games) == 4
@@ -186,13 +186,13 @@ def test_a_program_that_is_none():
 
 
 def test_names():
-    assert Spec.read("a.ckpt@400") == Spec("a.ckpt@400", "a.ckpt", number=400)
-    assert Spec.read("a.ckpt@0.5s") == Spec("a.ckpt@0.5s", "a.ckpt", seconds=0.5)
-    assert Spec.read("a@b.ckpt@policy") == Spec("a@b.ckpt@policy", "a@b.ckpt", policy=True)
-    assert Spec.read("hub:prog --x=1") == Spec("hub:prog --x=1", "hub:prog --x=1")
-    assert load_contestant("alphabeta@3") == AlphaBetaPlayer(3)
-    assert load_contestant("hub:prog -x@2").depth == 2
-    assert load_contestant("uniform@7").sims == 7
+    assert PlayerSpec.read("a.ckpt@400") == PlayerSpec("a.ckpt@400", "a.ckpt", number=400)
+    assert PlayerSpec.read("a.ckpt@0.5s") == PlayerSpec("a.ckpt@0.5s", "a.ckpt", seconds=0.5)
+    assert PlayerSpec.read("a@b.ckpt@policy") == PlayerSpec("a@b.ckpt@policy", "a@b.ckpt", policy=True)
+    assert PlayerSpec.read("hub:prog --x=1") == PlayerSpec("hub:prog --x=1", "hub:prog --x=1")
+    assert load_player("alphabeta@3") == AlphaBetaPlayer(3)
+    assert load_player("hub:prog -x@2").depth == 2
+    assert load_player("uniform@7").sims == 7
 
 
 @pytest.mark.parametrize(
@@ -208,8 +208,8 @@ def test_names():
     ],
 )
 def test_names_that_are_no_players(name, told):
-    with pytest.raises(ContestantError, match=told):
-        load_contestant(name)
+    with pytest.raises(PlayerSpecError, match=told):
+        load_player(name)
 
 
 def test_the_command(tmp_path, ckai):

@@ -11,8 +11,8 @@ from ckai.models.registry import build
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.pool import Pool, PoolConfig, draw_rivals
-from ckai.rl.selfplay.progress import Progress
+from ckai.rl.selfplay.pool import Pool, PoolConfig, draw_opponents
+from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.workers import play_games
 
 HALF = PoolConfig(share=0.5)
@@ -50,8 +50,8 @@ def test_seats_follow_from_seed_and_number():
     assert seats == [Pool(HALF, 7, [2, 5]).seat(n) for n in range(2000)]
     there = [seat for seat in seats if seat]
     assert 900 < len(there) < 1100
-    assert {(seat.rival, seat.first) for seat in there} == {(0, True), (0, False), (1, True), (1, False)}
-    assert pool.name(there[0]) == f"ckai generation {[2, 5][there[0].rival]}"
+    assert {(seat.opponent, seat.first) for seat in there} == {(0, True), (0, False), (1, True), (1, False)}
+    assert pool.name(there[0]) == f"ckai generation {[2, 5][there[0].opponent]}"
     assert not any(Pool(HALF, 7, []).seat(n) for n in range(20))
     assert not any(Pool(PoolConfig(), 7, [1]).seat(n) for n in range(20))
 
@@ -66,14 +66,14 @@ def test_each_side_is_played_by_its_network():
         met += seat is not None
         position = game.replay().positions[0]
         for row in game.rows:
-            rival = seat is not None and seat.first == (row["side"] == 0)
-            labels = position.legal_labels()
-            assert row["label"] == (max(labels) if rival else min(labels))
-            # The policy learns nothing of the rival's moves.
-            visits = game.counts["visits"][row["first"] : row["first"] + row["count"]]
-            assert visits.any() != rival
-            assert bool(row["full"]) != rival
-            position = position.push_label(int(row["label"]))
+            opponent = seat is not None and seat.first == (row["side"] == 0)
+            labels = position.legal_actions()
+            assert row["action"] == (max(labels) if opponent else min(labels))
+            # The policy learns nothing of the opponent's moves.
+            visits = game.counts["visits"][row["first_count"] : row["first_count"] + row["num_counts"]]
+            assert visits.any() != opponent
+            assert bool(row["full"]) != opponent
+            position = position.push_action(int(row["action"]))
         names = (game.black, game.white)
         if seat is None:
             assert names == ("ckai", "ckai")
@@ -104,13 +104,13 @@ def test_games_under_way_keep_their_rival():
             return super().evaluate(boards, out_logits, out_values)
 
     halves = Pool(PoolConfig(share=1.0), 1, [0], [Stopping(-1)])
-    first = games_of(halves, range(6), on_snapshot=snapshot, stop=stop, progress=Progress())
+    first = games_of(halves, range(6), on_snapshot=snapshot, stop=stop, progress=SelfPlayCounts())
     stopped = [game.number for game in first]
     assert left
     assert len(stopped) < 6
     rest = games_of(pool, [n for n in range(6) if n not in stopped], unfinished=left)
     again = sorted(first + rest, key=lambda game: game.number)
-    assert [g.rows["label"].tolist() for g in again] == [g.rows["label"].tolist() for g in whole]
+    assert [g.rows["action"].tolist() for g in again] == [g.rows["action"].tolist() for g in whole]
 
 
 def generation(n, score=0.5, accepted=True, pool=None, games=100):
@@ -123,34 +123,34 @@ def generation(n, score=0.5, accepted=True, pool=None, games=100):
 
 
 def test_rivals_are_past_networks_that_come_close():
-    assert draw_rivals(HALF, [], 0) == []
-    assert draw_rivals(PoolConfig(), [generation(1)], 0) == []
+    assert draw_opponents(HALF, [], 0) == []
+    assert draw_opponents(PoolConfig(), [generation(1)], 0) == []
     # Nothing but the first network was ever taken: there is no past.
-    assert draw_rivals(HALF, [generation(1, accepted=False)], 0) == []
+    assert draw_opponents(HALF, [generation(1, accepted=False)], 0) == []
     history = [
         generation(1, 0.95),
         generation(2, 0.5, accepted=False),
         generation(3, 0.95),
         generation(4, 0.5),
     ]
-    one = PoolConfig(share=0.5, rivals=1)
-    drawn = [draw_rivals(one, history, seed)[0] for seed in range(400)]
+    one = PoolConfig(share=0.5, opponents=1)
+    drawn = [draw_opponents(one, history, seed)[0] for seed in range(400)]
     shares = {g: drawn.count(g) / 400 for g in (0, 1, 3)}
     assert drawn.count(2) == drawn.count(4) == 0
     # Expected scores of about 0.5 against 3, 0.95 against 1 and 0.997 against 0.
     assert shares[3] > 0.7
     assert shares[3] > shares[1] > shares[0]
-    assert draw_rivals(PoolConfig(share=0.5, rivals=9), history, 0) == [0, 1, 3]
+    assert draw_opponents(PoolConfig(share=0.5, opponents=9), history, 0) == [0, 1, 3]
 
 
 def test_games_of_the_pool_count_where_there_is_no_match():
     lost = {"0": {"won": 1, "drawn": 0, "lost": 99}}
     history = [generation(1, games=0), generation(2, games=0, pool={"0": {"won": 99, "drawn": 1, "lost": 0}})]
-    one = PoolConfig(share=0.5, rivals=1)
-    drawn = [draw_rivals(one, history, seed)[0] for seed in range(200)]
+    one = PoolConfig(share=0.5, opponents=1)
+    drawn = [draw_opponents(one, history, seed)[0] for seed in range(200)]
     assert drawn.count(1) > drawn.count(0)
     history = [generation(1, games=0), generation(2, games=0, pool=lost)]
-    assert len({draw_rivals(one, history, seed)[0] for seed in range(50)}) == 2
+    assert len({draw_opponents(one, history, seed)[0] for seed in range(50)}) == 2
 
 
 def test_the_tally_is_from_the_newest_networks_side():
@@ -187,5 +187,5 @@ def test_a_run_meets_its_past_and_goes_on(tmp_path):
 def test_settings_out_of_range_are_named():
     with pytest.raises(ValueError, match="pool share"):
         PoolConfig(share=1.5)
-    with pytest.raises(ValueError, match="pool rivals"):
-        PoolConfig(rivals=0)
+    with pytest.raises(ValueError, match="pool opponents"):
+        PoolConfig(opponents=0)

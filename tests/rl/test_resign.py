@@ -8,7 +8,7 @@ from ckai.rl.loop.report import endings
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.pdn import RESIGNED, WOULD_RESIGN, finished_pdn
 from ckai.rl.selfplay.rows import to_table
-from ckai.rl.selfplay.snapshots import UnfinishedGame
+from ckai.rl.selfplay.snapshots import GameSnapshot
 from ckai.rl.selfplay.workers import play_games
 
 
@@ -95,8 +95,8 @@ def test_a_game_that_goes_on_remembers_who_would_have():
     game = next(game for game in whole if game.resigner)
     cut = first_to_give_up(game) + 3
     last = game.rows[cut - 1]
-    left = UnfinishedGame(
-        game.number, game.rows[:cut], game.counts[: int(last["first"]) + int(last["count"])], 1
+    left = GameSnapshot(
+        game.number, game.rows[:cut], game.counts[: int(last["first_count"]) + int(last["num_counts"])], 1
     )
     again = play(20, resign_played_out=1.0, unfinished={game.number: left})
     assert again[game.number].resigner == game.resigner

@@ -16,14 +16,14 @@ from ckai.rl.engine import Engine
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
-from ckai.rl.games import contract as game_api
+from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack, unpack
 from ckai.rl.games.connect4 import Connect4, four
 from ckai.rl.games.contract import DRAW, LOSS, WIN
 from ckai.rl.games.playouts import playouts, traced_playout
 from ckai.rl.games.tictactoe import TicTacToe
 from ckai.rl.matches.match import play_match, random_openings
-from ckai.rl.matches.players import Player
+from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.search.playout_search import RolloutSearcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import Puct
@@ -32,14 +32,14 @@ from ckai.rl.search.selection import Puct
 @njit
 def look(game, state, out):
     """(legal labels, over, value) of a state."""
-    n = game_api.legal(game, state, out)
-    over, value = game_api.outcome(game, state, n)
+    n = contract.legal(game, state, out)
+    over, value = contract.outcome(game, state, n)
     return n, over, value
 
 
 @njit
 def after(game, state, label):
-    return game_api.play(game, state, label)[0]
+    return contract.play(game, state, label)[0]
 
 
 def legal(game, state):
@@ -110,7 +110,7 @@ def test_a_cache_that_knows_somebodys_game_can_be_read_without_it(monkeypatch):
         size: int
 
     Somebodys.__module__, Somebodys.__qualname__ = "a_script", "Somebodys"
-    theirs = game_api.game(labels=1, size=1)(Somebodys)
+    theirs = contract.game(labels=1, size=1)(Somebodys)
     script = ModuleType("a_script")
     script.Somebodys = theirs
     monkeypatch.setitem(sys.modules, "a_script", script)
@@ -138,11 +138,11 @@ def test_connect4_lines_and_the_gap_between_columns():
 def winning(game, state, plies):
     """Whether the side to move can win within so many plies, by trying everything."""
     labels = np.empty(64, np.uint8)
-    count = game_api.legal(game, state, labels)
-    if game_api.outcome(game, state, count)[0]:
+    count = contract.legal(game, state, labels)
+    if contract.outcome(game, state, count)[0]:
         return False
     for label in labels[:count]:
-        after, _ = game_api.play(game, state, label)
+        after, _ = contract.play(game, state, label)
         if lost(game, after, plies - 1):
             return True
     return False
@@ -152,12 +152,12 @@ def winning(game, state, plies):
 def lost(game, state, plies):
     """Whether the side to move has lost within so many plies, whatever it does."""
     labels = np.empty(64, np.uint8)
-    count = game_api.legal(game, state, labels)
-    over, value = game_api.outcome(game, state, count)
+    count = contract.legal(game, state, labels)
+    over, value = contract.outcome(game, state, count)
     if over or plies <= 0:
         return over and value < 0
     for label in labels[:count]:
-        after, _ = game_api.play(game, state, label)
+        after, _ = contract.play(game, state, label)
         if not winning(game, after, plies - 1):
             return False
     return True
@@ -212,10 +212,10 @@ def random_state(rng):
     """A checkers position in the middle of a random game, often between two hops."""
     position = Position.start()
     for _ in range(rng.integers(5, 90)):
-        labels = position.legal_labels()
-        if not labels or position.quiet >= 79:
+        labels = position.legal_actions()
+        if not labels or position.halfmove_clock >= 79:
             break
-        position = position.push_label(int(rng.choice(labels)))
+        position = position.push_action(int(rng.choice(labels)))
     return position
 
 
@@ -226,12 +226,12 @@ def test_a_playout_replays_by_the_rules_to_its_end():
     for seed in range(300):
         first = position = random_state(rng)
         state = tuple(np.int64(word) for word in pack(position))
-        value, hops = traced_playout(Checkers(quiet_limit=30), state, seed, trace)
+        value, hops = traced_playout(Checkers(halfmove_limit=30), state, seed, trace)
         for label in trace[:hops]:
-            assert position.quiet < 30 or not position.legal_labels()
-            position = position.push_label(int(label))  # raises if it is not legal
-        if position.legal_labels():
-            assert position.quiet >= 30
+            assert position.halfmove_clock < 30 or not position.legal_actions()
+            position = position.push_action(int(label))  # raises if it is not legal
+        if position.legal_actions():
+            assert position.halfmove_clock >= 30
             assert value == 0.0
         else:
             assert value == (-1.0 if position.black == first.black else 1.0)
@@ -245,7 +245,7 @@ def test_every_first_hop_of_a_playout_is_as_likely():
     for fen in ("B:W32,28,K10,K20:BK15,K18,1,5", "W:W21,22,K30:B1,2,K7", "B:W6,7,14,15:BK2"):
         position = Position.from_fen(fen)
         state = tuple(np.int64(word) for word in pack(position))
-        labels, n = position.legal_labels(), 4000
+        labels, n = position.legal_actions(), 4000
         counts = dict.fromkeys(labels, 0)
         for seed in range(n):
             traced_playout(Checkers(), state, seed * 7919, trace)
@@ -270,8 +270,8 @@ def test_playouts_of_checkers_agree_with_slow_random_games():
     state = START
     for _ in range(400):
         position, hops = Position.start(), 0
-        while (labels := position.legal_labels()) and position.quiet < 80:
-            position = position.push_label(int(rng.choice(labels)))
+        while (labels := position.legal_actions()) and position.halfmove_clock < 80:
+            position = position.push_action(int(rng.choice(labels)))
             hops += 1
         values.append(0.0 if labels else -1.0 if position.black else 1.0)
         lengths.append(hops)
@@ -305,11 +305,13 @@ def test_uct_proves_a_win_in_three_plies():
 def test_uct_follows_from_the_seed_and_not_from_the_chunk():
     fen = Position.start().fen
     one, same, other = search(fen, 3000), search(fen, 3000), search(fen, 3000, seed=1)
-    assert one.forest.nodes.tobytes() == same.forest.nodes.tobytes() != other.forest.nodes.tobytes()
+    assert (
+        one.tree_batch.nodes.tobytes() == same.tree_batch.nodes.tobytes() != other.tree_batch.nodes.tobytes()
+    )
     chunks = RolloutSearcher(nodes=3001, chunk=7)
     chunks.set_root(0, pack(Position.start()))
     chunks.run(np.array([3000], np.int32))
-    assert chunks.forest.nodes.tobytes() == one.forest.nodes.tobytes()
+    assert chunks.tree_batch.nodes.tobytes() == one.tree_batch.nodes.tobytes()
     assert one.root(0)["visits"] == 3000
 
 
@@ -335,12 +337,12 @@ def test_uct_beats_random_play():
         for t in range(games):
             if t in scores:
                 continue
-            label = trees.best(t) if visits[t] else int(rng.choice(positions[t].legal_labels()))
-            positions[t] = positions[t].push_label(label)
+            label = trees.best(t) if visits[t] else int(rng.choice(positions[t].legal_actions()))
+            positions[t] = positions[t].push_action(label)
             trees.play(t, label)
-            if not positions[t].legal_labels():
+            if not positions[t].legal_actions():
                 scores[t] = 0.0 if positions[t].black == (t % 2 == 0) else 1.0
-            elif positions[t].quiet >= 80 or trees.root(t)["proof"] == DRAW:
+            elif positions[t].halfmove_clock >= 80 or trees.root(t)["proof"] == DRAW:
                 scores[t] = 0.5
     assert sum(scores.values()) >= 0.95 * games
 
@@ -349,15 +351,19 @@ def test_the_rollout_evaluator_judges_a_position_the_same_in_any_batch():
     rng = np.random.default_rng(8)
     boards = np.zeros((50, 34), np.int8)
     for row, position in enumerate(random_state(rng) for _ in range(50)):
-        boards[row, :32], boards[row, 32], boards[row, 33] = position.board, position.jumper, position.quiet
-    judge = RolloutEvaluator(playouts=40, seed=1)
-    logits, values = judge.evaluate(boards)
+        boards[row, :32], boards[row, 32], boards[row, 33] = (
+            position.board,
+            position.jumper,
+            position.halfmove_clock,
+        )
+    evaluator = RolloutEvaluator(playouts=40, seed=1)
+    logits, values = evaluator.evaluate(boards)
     assert logits.shape == (50, 128)
-    assert np.array_equal(values[20:], judge.evaluate(boards[20:])[1])
+    assert np.array_equal(values[20:], evaluator.evaluate(boards[20:])[1])
     assert not np.array_equal(values, RolloutEvaluator(playouts=40, seed=2).evaluate(boards)[1])
     lost = Position.from_fen("B:WK1,K2,K3,K4:B12")
     row = np.array([[*lost.board, -1, 0]], np.int8)
-    assert judge.evaluate(row)[1][0] < -0.8
+    assert evaluator.evaluate(row)[1][0] < -0.8
 
 
 def test_the_solver_proves_the_empty_board_a_draw():
@@ -368,7 +374,7 @@ def test_the_solver_proves_the_empty_board_a_draw():
 
 
 def test_more_playouts_beat_fewer():
-    many, few = Player(load_evaluator("rollout"), 500), Player(load_evaluator("rollout"), 50)
+    many, few = SearchPlayer(load_evaluator("rollout"), 500), SearchPlayer(load_evaluator("rollout"), 50)
     assert play_match(many, few, random_openings(6, 4, seed=0)).score > 0.7
 
 

@@ -14,7 +14,7 @@ from ckai.game import Position
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
-from ckai.rl.search.mcts import tree_of
+from ckai.rl.search.mcts import get_tree
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import (
     FORCED,
@@ -39,12 +39,12 @@ def search(root: Any, sims: int, puct: Puct = PUCT, leaves: int = 1, seed: int =
 
 
 def edges(searcher: Searcher, node: int = 0) -> Any:
-    record = searcher.forest.nodes[0, node]
-    return searcher.forest.edges[0, record["first"] : record["first"] + record["count"]]
+    record = searcher.tree_batch.nodes[0, node]
+    return searcher.tree_batch.edges[0, record["first_edge"] : record["first_edge"] + record["num_edges"]]
 
 
 def deep(value: float = 0.0) -> Any:
-    """A long line that the network judges as `value` for the side to move at its top, never ending."""
+    """A long line that the network evaluates as `value` for the side to move at its top, never ending."""
     node = Leaf(guess=value)
     for i in range(60):
         node = Leaf(node, guess=value if i % 2 else -value)
@@ -53,18 +53,18 @@ def deep(value: float = 0.0) -> Any:
 
 def test_value_flips_when_the_turn_passes() -> None:
     found = search(Leaf(Leaf(deep(), guess=0.5)), 2)
-    assert edges(found)["total"][0] == pytest.approx(-0.5)
-    assert found.root(0)["total"] == pytest.approx(-0.5)
+    assert edges(found)["value_sum"][0] == pytest.approx(-0.5)
+    assert found.root(0)["value_sum"] == pytest.approx(-0.5)
 
 
 def test_value_keeps_its_sign_between_two_hops() -> None:
     found = search(Leaf((Leaf(deep(), guess=0.5), False)), 2)
-    assert edges(found)["total"][0] == pytest.approx(0.5)
+    assert edges(found)["value_sum"][0] == pytest.approx(0.5)
 
 
 def test_value_over_two_hops_and_a_turn() -> None:
     found = search(Leaf((Leaf(Leaf(deep(), guess=0.25)), False)), 3)
-    assert edges(found)["total"][0] == pytest.approx(0.0 - 0.25)
+    assert edges(found)["value_sum"][0] == pytest.approx(0.0 - 0.25)
 
 
 def test_no_move_loses_and_the_way_there_is_a_proven_win() -> None:
@@ -118,7 +118,7 @@ def test_two_wins_take_the_shorter() -> None:
 def test_all_drawn_is_a_draw() -> None:
     found = search(Leaf(Leaf(value=0.0), Leaf(Leaf(value=0.0))), 50)
     assert found.root(0)["proof"] == DRAW
-    assert found.root(0)["total"] / found.root(0)["visits"] == pytest.approx(0.0)
+    assert found.root(0)["value_sum"] / found.root(0)["visits"] == pytest.approx(0.0)
 
 
 def test_a_draw_is_better_than_a_loss() -> None:
@@ -143,7 +143,7 @@ def test_a_batch_holds_each_leaf_once() -> None:
 
 
 def test_with_virtual_loss_a_leaf_in_flight_has_lost() -> None:
-    # Both moves look alike. While the first is judged the second is better by its lost visit.
+    # Both moves look alike. While the first is gated the second is better by its lost visit.
     game, oracle, _ = draw(Leaf(Leaf(deep(), deep()), Leaf(deep(), deep()), prior=[0.9, 0.1]))
     rule = Puct(c_init=0.1, virtual_loss=1.0)
     found = Searcher(oracle, nodes=100, batches=2, puct=rule, game=game)
@@ -164,9 +164,9 @@ def test_batches_in_flight_find_the_same_with_and_without_threads() -> None:
         searcher.set_root(0, pack(Position.start()))
         searcher.run(np.array([2000], np.int32))
         assert searcher.root(0)["visits"] == 2000
-        used = searcher.forest.info[0]
-        assert (searcher.forest.edges[0]["in_flight"] == 0).all()
-        return searcher.forest.nodes[0, : used["nodes"]], searcher.forest.edges[0, : used["edges"]]
+        used = searcher.tree_batch.info[0]
+        assert (searcher.tree_batch.edges[0]["in_flight"] == 0).all()
+        return searcher.tree_batch.nodes[0, : used["nodes"]], searcher.tree_batch.edges[0, : used["edges"]]
 
     for mine, others in zip(tree(True), tree(False), strict=True):
         assert (mine == others).all()
@@ -199,16 +199,16 @@ def test_a_full_tree_stops_and_says_what_it_has() -> None:
 def test_the_kept_subtree_is_the_same_tree() -> None:
     root = Leaf(Leaf(deep(0.2), deep(-0.1), Leaf(deep(0.3), deep(0.1))), deep(0.3), guess=0.1)
     found = search(root, 60)
-    before = found.forest.nodes[0].copy(), found.forest.edges[0].copy()
+    before = found.tree_batch.nodes[0].copy(), found.tree_batch.edges[0].copy()
     top = int(edges(found)["child"][0])
 
     def shape(nodes: Any, links: Any, node: int) -> Any:
         record = nodes[node]
-        mine = links[record["first"] : record["first"] + record["count"]]
+        mine = links[record["first_edge"] : record["first_edge"] + record["num_edges"]]
         return (
-            tuple(record["state"]), record["visits"], record["total"],
+            tuple(record["state"]), record["visits"], record["value_sum"],
             tuple(
-                (e["label"], e["prior"], e["visits"], e["total"], e["proof"],
+                (e["action"], e["prior"], e["visits"], e["value_sum"], e["proof"],
                  shape(nodes, links, e["child"]) if e["child"] >= 0 else None)
                 for e in mine
             ),
@@ -216,7 +216,7 @@ def test_the_kept_subtree_is_the_same_tree() -> None:
 
     expected = shape(*before, top)
     found.play(0, 0)
-    assert shape(found.forest.nodes[0], found.forest.edges[0], 0) == expected
+    assert shape(found.tree_batch.nodes[0], found.tree_batch.edges[0], 0) == expected
     found.run(np.array([120], np.int32))  # and it can be searched on
     assert found.root(0)["visits"] == 120
 
@@ -236,9 +236,9 @@ def drawings(draw_: Any, depth: int = 4) -> Any:
 
 
 def same(searcher: Searcher, number: int, twin: Twin) -> None:
-    record = searcher.forest.nodes[0, number]
+    record = searcher.tree_batch.nodes[0, number]
     assert (record["visits"], record["proof"], record["plies"]) == (twin.visits, twin.proof, twin.plies)
-    assert record["total"] == pytest.approx(twin.total)
+    assert record["value_sum"] == pytest.approx(twin.value_sum)
     for i, edge in enumerate(edges(searcher, number)):
         visits, _, proof, plies = twin.edge(i)
         assert (edge["visits"], edge["proof"], edge["plies"]) == (visits, proof, plies)
@@ -259,14 +259,14 @@ def test_fast_and_slow_search_agree(root: Any, sims: int) -> None:
 
 def target(searcher: Searcher) -> list[int]:
     out = np.zeros(len(edges(searcher)), np.int64)
-    policy_target(tree_of(searcher.forest, 0), searcher.puct, out)
+    policy_target(get_tree(searcher.tree_batch, 0), searcher.puct, out)
     return out.tolist()
 
 
 @settings(max_examples=100, deadline=None)
 @given(drawings(), st.integers(2, 80), st.sampled_from([0.5, 2.0, 8.0]))
 def test_forced_playouts_agree_with_the_slow_twin(root: Any, sims: int, k: float) -> None:
-    found = search(root, sims, Puct(c_init=0.5, root_rule=FORCED, forced_k=k))
+    found = search(root, sims, Puct(c_init=0.5, root_rule=FORCED, forced_playouts_k=k))
     pick = lambda top: slow_search.forced(top, 0.5, k)  # noqa: E731
     twin = twin_search(root, sims, 0.5, lambda node: edges(found, node), pick)
     same(found, 0, twin)
@@ -277,28 +277,33 @@ def test_forced_playouts_agree_with_the_slow_twin(root: Any, sims: int, k: float
 def test_forced_playouts_give_every_tried_edge_its_share_and_teach_none_of_it() -> None:
     root = Leaf(deep(0.9), deep(-0.9), deep(-0.9), prior=[0.5, 0.25, 0.25])
     plain = search(root, 50, Puct(c_init=1.0))
-    found = search(root, 50, Puct(c_init=1.0, root_rule=FORCED, forced_k=4.0))
+    found = search(root, 50, Puct(c_init=1.0, root_rule=FORCED, forced_playouts_k=4.0))
     assert edges(found)["visits"].min() > edges(plain)["visits"].min()
     best = int(np.argmax(edges(found)["visits"]))
     assert sum(target(found)) <= edges(found)["visits"].sum()
     assert target(found)[best] == edges(found)["visits"][best]
 
 
-@pytest.mark.parametrize("considered", [1, 2, 3, 5, 8, 16])
-def test_the_plan_of_sequential_halving(considered: int) -> None:
+@pytest.mark.parametrize("max_considered_actions", [1, 2, 3, 5, 8, 16])
+def test_the_plan_of_sequential_halving(max_considered_actions: int) -> None:
     for sims in (1, 2, 7, 16, 33, 64, 200):
-        plan = [considered_visits(i, considered, sims) for i in range(sims)]
-        assert plan == slow_search.halving_plan(considered, sims)
+        plan = [considered_visits(i, max_considered_actions, sims) for i in range(sims)]
+        assert plan == slow_search.halving_plan(max_considered_actions, sims)
 
 
 @settings(max_examples=100, deadline=None)
 @given(drawings(), st.integers(2, 60), st.sampled_from([2, 3, 16]))
-def test_gumbel_root_agrees_with_the_slow_twin(root: Any, sims: int, considered: int) -> None:
+def test_gumbel_root_agrees_with_the_slow_twin(root: Any, sims: int, max_considered_actions: int) -> None:
     rule = Puct(
-        c_init=1.25, root_rule=GUMBEL, considered=considered, gumbel_noise=0.0, c_visit=8.0, c_scale=0.7
+        c_init=1.25,
+        root_rule=GUMBEL,
+        max_considered_actions=max_considered_actions,
+        gumbel_noise=0.0,
+        c_visit=8.0,
+        c_scale=0.7,
     )
     found = search(root, sims, rule)
-    pick = lambda top: slow_search.halving(top, sims - 1, considered, 8.0, 0.7)  # noqa: E731
+    pick = lambda top: slow_search.halving(top, sims - 1, max_considered_actions, 8.0, 0.7)  # noqa: E731
     twin = twin_search(root, sims, 1.25, lambda node: edges(found, node), pick)
     same(found, 0, twin)
     if twin.proof == NONE and len(twin.children):
@@ -311,36 +316,36 @@ def test_gumbel_root_agrees_with_the_slow_twin(root: Any, sims: int, considered:
 def test_gumbel_root_value_is_that_of_its_policy_not_of_the_weak_moves_it_tried() -> None:
     weak, good = -0.8, 0.4
     root = Leaf(deep(-good), deep(-weak), deep(-weak), deep(-weak), prior=[0.25] * 4, guess=good)
-    puct = Puct(root_rule=GUMBEL, considered=4, gumbel_noise=0.0, c_scale=0.5)
+    puct = Puct(root_rule=GUMBEL, max_considered_actions=4, gumbel_noise=0.0, c_scale=0.5)
     found = search(root, 5, puct)
-    tree = tree_of(found.forest, 0)
+    tree = get_tree(found.tree_batch, 0)
     assert root_value(tree, PUCT) < 0.0
     assert root_value(tree, puct) == pytest.approx(good, abs=1e-3)
-    even = edges(found)["total"] / edges(found)["visits"]
+    even = edges(found)["value_sum"] / edges(found)["visits"]
     assert root_value(tree, puct._replace(c_scale=0.0)) == pytest.approx(even.mean(), abs=1e-6)
 
 
 @settings(max_examples=100, deadline=None)
 @given(drawings(), st.integers(2, 60), st.integers(0, 2**32 - 1))
 def test_gumbel_without_temperature_plays_the_best_of_the_visited(root: Any, sims: int, seed: int) -> None:
-    puct = Puct(root_rule=GUMBEL, considered=4, c_scale=0.7)
+    puct = Puct(root_rule=GUMBEL, max_considered_actions=4, c_scale=0.7)
     found = search(root, sims, puct, seed=seed)
     alive = [e for e in edges(found) if e["proof"] != LOSS]
     if found.root(0)["proof"] != NONE or not alive:
         return
-    tree = tree_of(found.forest, 0)
+    tree = get_tree(found.tree_batch, 0)
     share = np.empty(len(edges(found)))
     improved_policy(tree, puct, share)
     most = max(e["visits"] for e in alive)
     best = max(share[i] for i, e in enumerate(edges(found)) if e["visits"] == most and e["proof"] != LOSS)
-    chosen = gumbel_choice(tree, puct, 0.0) - found.forest.nodes[0, 0]["first"]
+    chosen = gumbel_choice(tree, puct, 0.0) - found.tree_batch.nodes[0, 0]["first_edge"]
     assert edges(found)[chosen]["visits"] == most
     assert share[chosen] == pytest.approx(best)
 
 
 def test_gumbel_with_few_simulations_tries_the_likely_moves_once() -> None:
     root = Leaf(deep(), deep(), deep(), deep(), prior=[0.1, 0.2, 0.3, 0.4])
-    found = search(root, 3, Puct(root_rule=GUMBEL, considered=2, gumbel_noise=0.0))
+    found = search(root, 3, Puct(root_rule=GUMBEL, max_considered_actions=2, gumbel_noise=0.0))
     assert edges(found)["visits"].tolist() == [0, 0, 1, 1]
 
 

@@ -14,11 +14,11 @@ from ckai.game import Position
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.matches.match import from_plain, play_match, random_openings, to_plain
-from ckai.rl.matches.players import Player
+from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.rows import headers_of_rows, to_table
-from ckai.rl.selfplay.snapshots import load_unfinished, save_unfinished
+from ckai.rl.selfplay.snapshots import load_snapshots, save_snapshot
 from ckai.rl.selfplay.workers import play_games
 
 
@@ -95,15 +95,15 @@ def test_rows_say_what_happened():
             assert row["black"] == position.black
             assert row["board"] == position.board.tolist()
             assert row["jumper"] == position.jumper
-            assert row["quiet"] == position.quiet
+            assert row["quiet"] == position.halfmove_clock
             legal = np.unpackbits(np.frombuffer(row["legal"], np.uint8), bitorder="little")
-            assert np.flatnonzero(legal).tolist() == position.legal_labels()
-            assert [v["label"] for v in row["visits"]] == position.legal_labels()
+            assert np.flatnonzero(legal).tolist() == position.legal_actions()
+            assert [v["label"] for v in row["visits"]] == position.legal_actions()
             assert sum(v["count"] for v in row["visits"]) >= 1
             assert -1 <= row["q"] <= 1
             assert row["generation"] == 5
             assert row["z"] == (0 if winner is None else 1 if winner == position.black else -1)
-            position = position.push_label(row["label"])
+            position = position.push_action(row["label"])
     assert at == len(rows)
 
 
@@ -166,7 +166,7 @@ def test_more_openings_than_there_are_repeat():
 
 def test_a_match_plays_both_colours_of_every_opening():
     openings = random_openings(5, 3, seed=1)
-    result = play_match(Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings)
+    result = play_match(SearchPlayer(Hashed(), 12), SearchPlayer(UniformEvaluator(), 12), openings)
     assert [(g.pair, g.a_black) for g in result.games] == [(i, c) for i in range(5) for c in (True, False)]
     for game in result.games:
         assert game.game.positions[0] == openings[game.pair]
@@ -175,14 +175,14 @@ def test_a_match_plays_both_colours_of_every_opening():
 
 
 def test_a_match_against_oneself_is_even():
-    result = play_match(Player(Hashed(), 12), Player(Hashed(), 12), random_openings(6, 3, seed=2))
+    result = play_match(SearchPlayer(Hashed(), 12), SearchPlayer(Hashed(), 12), random_openings(6, 3, seed=2))
     assert result.score == 0.5
 
 
 def test_a_match_is_the_same_in_one_thread_or_two():
     openings = random_openings(6, 3, seed=2)
-    one = play_match(Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings, threads=1)
-    two = play_match(Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings, threads=3)
+    one = play_match(SearchPlayer(Hashed(), 12), SearchPlayer(UniformEvaluator(), 12), openings, threads=1)
+    two = play_match(SearchPlayer(Hashed(), 12), SearchPlayer(UniformEvaluator(), 12), openings, threads=3)
     assert [[str(m) for m in g.game.moves] for g in one.games] == [
         [str(m) for m in g.game.moves] for g in two.games
     ]
@@ -197,13 +197,13 @@ def test_more_simulations_win_matches():
             sides = {strong_black: 100, not strong_black: 2}
             searcher = {black: Searcher(Material(), nodes=300) for black in sides}
             position, plies = opening, 0
-            while position.legal_labels() and position.quiet < 80 and plies < 300:
+            while position.legal_actions() and position.halfmove_clock < 80 and plies < 300:
                 mine = searcher[position.black]
                 mine.set_root(0, pack(position))
                 mine.run(np.array([sides[position.black]], np.int32))
-                position = position.push_label(mine.best(0))
+                position = position.push_action(mine.best(0))
                 plies += 1
-            if position.legal_labels():
+            if position.legal_actions():
                 score += 0.5
             else:
                 score += position.black != strong_black
@@ -247,8 +247,8 @@ def test_games_under_way_go_on_where_they_were(tmp_path, batches):
     )  # fmt: skip
     left = [game for group in stopping.snapshots.values() for game in group]
     assert not {g.number for g in games} & {g.number for g in left}
-    save_unfinished(tmp_path / "left.npz", left)
-    found, damaged = load_unfinished([tmp_path / "left.npz"])
+    save_snapshot(tmp_path / "left.npz", left)
+    found, damaged = load_snapshots([tmp_path / "left.npz"])
     assert damaged == []
     assert as_plain_left(found.values()) == as_plain_left(left)
     rest = [n for n in range(12) if n not in {g.number for g in games}]
@@ -266,15 +266,15 @@ def test_games_under_way_go_on_where_they_were(tmp_path, batches):
 
 def test_a_damaged_snapshot_is_said(tmp_path):
     (tmp_path / "left.npz").write_bytes(b"PK half")
-    found, damaged = load_unfinished([tmp_path / "left.npz"])
+    found, damaged = load_snapshots([tmp_path / "left.npz"])
     assert found == {}
     assert "left.npz" in damaged[0]
 
 
 @pytest.mark.parametrize("rule", ["puct", "forced", "gumbel"])
 def test_games_by_every_root_rule(rule):
-    games = play(6, root_rule=rule, sims=32, considered=4)
-    assert as_plain(games) == as_plain(play(6, root_rule=rule, sims=32, considered=4, groups=1))
+    games = play(6, root_rule=rule, sims=32, max_considered_actions=4)
+    assert as_plain(games) == as_plain(play(6, root_rule=rule, sims=32, max_considered_actions=4, groups=1))
     for game in games:
         game.replay()
     table = to_table(games, 1)
@@ -289,11 +289,11 @@ def test_games_by_every_root_rule(rule):
     ("usual", "settings"),
     [
         ({}, {"sims": 12}),
-        ({"full_share": 0.5}, {"full_share": 0.2}),
-        ({"full_share": 0.5}, {"fast_sims": 5}),
+        ({"full_search_prob": 0.5}, {"full_search_prob": 0.2}),
+        ({"full_search_prob": 0.5}, {"fast_visits": 5}),
         ({}, {"leaves": 4}),
         ({}, {"root_rule": "forced"}),
-        ({"root_rule": "gumbel"}, {"considered": 3}),
+        ({"root_rule": "gumbel"}, {"max_considered_actions": 3}),
         ({"root_rule": "gumbel"}, {"gumbel_scale": 0.01}),
         ({"root_rule": "gumbel"}, {"temperature_plies": 0}),
         ({}, {"root_policy_temperature": 2.0}),
@@ -304,15 +304,15 @@ def test_games_by_every_root_rule(rule):
         ({}, {"temperature": 0.5}),
         ({}, {"temperature_plies": 0}),
         ({}, {"temperature_halflife": 1.0}),
-        ({}, {"forced_sims": 10}),
+        ({}, {"single_move_visits": 10}),
         ({}, {"max_plies": 20}),
         ({}, {"resign": 0.2}),
         ({"resign": 0.2}, {"resign_played_out": 1.0}),
-        ({}, {"quiet_limit": 8}),
+        ({}, {"halfmove_limit": 8}),
         ({"temperature": 0.0, "tables": 0}, {"repetition_limit": 2}),
         ({}, {"tables": 0}),
         ({}, {"at_tables": "play"}),
-        ({"at_tables": "play", "quiet_limit": 8}, {"at_tables": "label"}),
+        ({"at_tables": "play", "halfmove_limit": 8}, {"at_tables": "label"}),
     ],
     ids=str,
 )
@@ -324,25 +324,25 @@ def test_gumbel_that_trusts_no_value_learns_the_priors():
     shares = {}
     for scale in (0.0, 1.0):
         rows = to_table(play(4, root_rule="gumbel", sims=16, gumbel_scale=scale), 1)
-        shares[scale] = np.mean([surprise > 0.01 for surprise in rows["surprise"].to_pylist()])
+        shares[scale] = np.mean([surprise > 0.01 for surprise in rows["policy_kl"].to_pylist()])
     assert shares[0.0] < 0.05  # proofs are learned all the same
     assert shares[1.0] > 0.5
 
 
 def test_playout_cap_randomisation_teaches_only_full_searches():
-    games = play(8, full_share=0.3, fast_sims=4, sims=32)
+    games = play(8, full_search_prob=0.3, fast_visits=4, sims=32)
     rows = np.concatenate([g.rows for g in games])
     assert 0.15 < rows["full"].mean() < 0.45
     for row in to_table(games, 1).to_pylist():
         assert len(row["visits"]) >= 1
     for game in games:
         for row in game.rows:
-            counts = game.counts["visits"][row["first"] : row["first"] + row["count"]]
+            counts = game.counts["visits"][row["first_count"] : row["first_count"] + row["num_counts"]]
             assert (counts.sum() > 0) == bool(row["full"])
 
 
 def test_rows_of_fast_searches_have_no_policy_to_learn(tmp_path):
-    pq.write_table(to_table(play(8, full_share=0.3, fast_sims=4), 1), tmp_path / "rows.parquet")
+    pq.write_table(to_table(play(8, full_search_prob=0.3, fast_visits=4), 1), tmp_path / "rows.parquet")
     data = RowsDataModule([tmp_path / "rows.parquet"], heldout=0.0, batch_size=100_000)
     (batch,) = data.batches("all")
     sums = batch["policy"].sum(1)
@@ -352,11 +352,15 @@ def test_rows_of_fast_searches_have_no_policy_to_learn(tmp_path):
 
 def test_a_match_goes_on_with_the_games_done_before():
     openings = random_openings(5, 3, seed=1)
-    whole = play_match(Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings)
+    whole = play_match(SearchPlayer(Hashed(), 12), SearchPlayer(UniformEvaluator(), 12), openings)
     done = from_plain(json.loads(json.dumps(to_plain(whole.games[1:6]))), openings)
     told = []
     again = play_match(
-        Player(Hashed(), 12), Player(UniformEvaluator(), 12), openings, done=done, on_game=told.append
+        SearchPlayer(Hashed(), 12),
+        SearchPlayer(UniformEvaluator(), 12),
+        openings,
+        done=done,
+        on_game=told.append,
     )
     assert to_plain(again.games) == to_plain(whole.games)
     assert [g.score for g in again.games] == [g.score for g in whole.games]

@@ -14,7 +14,7 @@ from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError
 from ckai.game import MoveError
 from ckai.models.checkpoint import CheckpointError, load_network, save_checkpoint
-from ckai.models.inference.choose import judged, make_evaluator, sample_positions
+from ckai.models.inference.choose import evaluate_positions, make_evaluator, sample_positions
 from ckai.models.registry import build, names
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.grid import solve
@@ -24,8 +24,8 @@ from ckai.rl.loop.folder import RunError
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings, openings_of
-from ckai.rl.matches.players import PerfectPlayer, Player, RandomPlayer
-from ckai.rl.matches.specs import ContestantError, game_of, load_contestant
+from ckai.rl.matches.players import PerfectPlayer, RandomPlayer, SearchPlayer
+from ckai.rl.matches.specs import PlayerSpecError, game_of, load_player
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.starts import StartConfig
 from ckai.rl.selfplay.workers import play_games
@@ -52,7 +52,7 @@ def network(game, name="mlp"):
 @pytest.mark.parametrize("game", STONES)
 def test_encodings_and_rules_agree_on_their_sizes(game):
     encode, rules = network(game).encode, kind_of(game).bare
-    assert (encode.GAME, encode.MOVES, encode.position_bytes) == (game, rules.LABELS, rules.BYTES)
+    assert (encode.GAME, encode.MOVES, encode.position_bytes) == (game, rules.NUM_ACTIONS, rules.BYTES)
 
 
 @pytest.mark.parametrize("game", STONES)
@@ -69,10 +69,10 @@ def test_every_architecture_judges_stones(game, name):
 def test_backends_agree_on_stones():
     net = network("connect4", "cnn3x3").eval()
     boards = sample_positions(100, encoding=net.encode)
-    wanted = judged(make_evaluator(net, "torch"), boards)
+    wanted = evaluate_positions(make_evaluator(net, "torch"), boards)
     for backend in ("openvino", "onnx"):
         pytest.importorskip({"openvino": "openvino", "onnx": "onnxruntime"}[backend])
-        found = judged(make_evaluator(net, backend), boards)
+        found = evaluate_positions(make_evaluator(net, backend), boards)
         for a, b in zip(wanted, found, strict=True):
             assert np.abs(a - b).max() < 1e-4
 
@@ -157,7 +157,7 @@ def test_games_of_self_play_are_games_of_the_rules(game):
         assert outcome is not None
         assert outcome.result == each.result_text
         assert len(replayed.moves) == each.plies == len(each.rows)
-        assert [move.label for move in replayed.moves] == each.rows["label"].tolist()
+        assert [move.action for move in replayed.moves] == each.rows["action"].tolist()
 
 
 def test_a_line_of_tic_tac_toe_ends_the_game():
@@ -165,7 +165,7 @@ def test_a_line_of_tic_tac_toe_ends_the_game():
     config = SelfPlayConfig(sims=4, in_flight=8, groups=1, tables=0, temperature_plies=20)
     play_games(UniformEvaluator(), config, range(40), seed=1, on_game=games.append, kind=kind_of("tictactoe"))
     for each in games:
-        labels = each.rows["label"].tolist()
+        labels = each.rows["action"].tolist()
         black, white = set(labels[::2]), set(labels[1::2])
         lines = [any(set(line) <= stones for line in LINES) for stones in (black, white)]
         assert {(True, False): 1, (False, True): -1, (False, False): 0}[tuple(lines)] == each.result
@@ -185,7 +185,7 @@ def test_a_run_learns_and_goes_on(tmp_path, game):
     data = RowsDataModule([run.path(2, "rows.parquet")], heldout=0.0, positions="average", game=game)
     batch = next(data.epoch(0))
     assert batch["policy"].sum(1).sub(1).abs().max() < 1e-5
-    assert not batch["policy"][:, kind_of(game).bare.LABELS :].any()
+    assert not batch["policy"][:, kind_of(game).bare.NUM_ACTIONS :].any()
     assert run.path(2, "games.pdn").read_text().count("[Event ") == 6
     assert run.history()[1]["match"]["games"] == 4
     assert game == load_network(folder / "best.ckpt", game).encode.GAME
@@ -205,10 +205,10 @@ def test_what_is_of_another_game_is_refused(tmp_path):
     with pytest.raises(ValueError, match="one of the games"):
         kind_of("chess")
     for name in ("alphabeta@3", "hub:program"):
-        with pytest.raises(ContestantError, match="expected a game of checkers"):
-            load_contestant(name, kind=kind_of("connect4"))
-    with pytest.raises(ContestantError, match="expected a game of tictactoe"):
-        load_contestant("perfect", kind=kind_of("connect4"))
+        with pytest.raises(PlayerSpecError, match="expected a game of checkers"):
+            load_player(name, kind=kind_of("connect4"))
+    with pytest.raises(PlayerSpecError, match="expected a game of tictactoe"):
+        load_player("perfect", kind=kind_of("connect4"))
 
 
 def test_matches_of_stones_are_fair_and_can_be_written_down():
@@ -228,8 +228,8 @@ def test_matches_of_stones_are_fair_and_can_be_written_down():
 
 def test_a_search_of_connect4_beats_chance():
     kind = kind_of("connect4")
-    searcher = load_contestant("rollout@60", kind=kind)
-    assert isinstance(searcher, Player)
+    searcher = load_player("rollout@60", kind=kind)
+    assert isinstance(searcher, SearchPlayer)
     result = play_match(searcher, RandomPlayer(kind), draw_openings(6, 0, kind), kind=kind)
     assert result.score > 0.8
 
@@ -274,14 +274,14 @@ def test_tic_tac_toe_is_learned_perfectly_from_nothing(tmp_path):
     run = Run.create(tmp_path / "run", build("mlp", {"encoding": "tictactoe", "hidden": 128}), config)
     run.go(15, lambda _: None)
     kind = kind_of("tictactoe")
-    player = load_contestant(f"{run.folder}@policy", kind=kind)
+    player = load_player(f"{run.folder}@policy", kind=kind)
     lost = []
     for black in (True, False):
         side = player.sit(1)
 
         def choose(position, side=side):
             side.start(0, position, 1)
-            return position.move_of(side.labels([0]))
+            return position.move_of(side.actions([0]))
 
         walk(choose, kind.position(), black, lost)
     assert not lost

@@ -46,19 +46,19 @@ def play(**settings):
         {"noise_epsilon": 0.0},
         {"noise_epsilon": 0.9, "noise_alpha": 0.3},
         {"root_rule": "gumbel", "gumbel_scale": 1.0},
-        {"full_share": 0.5},
+        {"full_search_prob": 0.5},
     ],
 )
 def test_it_is_the_divergence_of_the_target_from_the_network(settings):
     seen = 0
     for game in play(**settings):
         for row in game.rows:
-            counts = game.counts[row["first"] : row["first"] + row["count"]]
+            counts = game.counts[row["first_count"] : row["first_count"] + row["num_counts"]]
             total = counts["visits"].sum()
             if not total:
                 assert row["surprise"] == 0
                 continue
-            prior = np.exp(SCORES[counts["label"]].astype(float))
+            prior = np.exp(SCORES[counts["action"]].astype(float))
             prior /= prior.sum()
             share = counts["visits"] / total
             there = share > 0

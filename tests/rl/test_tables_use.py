@@ -16,7 +16,7 @@ from ckai.rl.games.contract import DRAW as PROVEN_DRAW
 from ckai.rl.games.contract import LOSS as PROVEN_LOSS
 from ckai.rl.games.contract import NONE
 from ckai.rl.games.contract import WIN as PROVEN_WIN
-from ckai.rl.search.mcts import tree_of, without_search
+from ckai.rl.search.mcts import get_tree, terminal_or_tablebase
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.pdn import ADJUDICATED, finished_pdn
@@ -49,11 +49,11 @@ def placements(rng, number, sizes=((1, 1), (2, 1), (1, 2))):
 
 def prove(tables, position, limit=80):
     """What the search is told of a position that is not the root."""
-    game = Checkers(quiet_limit=limit).knowing(tables)
+    game = Checkers(halfmove_limit=limit).with_tables(tables)
     searcher = Searcher(UniformEvaluator(), game=game)
     searcher.set_root(0, pack(Position.start()))
-    count = len(position.legal_labels())
-    _, proof, plies = without_search(game, tree_of(searcher.forest, 0), pack(position), 0, count)
+    count = len(position.legal_actions())
+    _, proof, plies = terminal_or_tablebase(game, get_tree(searcher.tree_batch, 0), pack(position), 0, count)
     return int(proof), int(plies)
 
 
@@ -79,7 +79,7 @@ def test_the_search_proves_what_the_tables_know(tables):
 
 def test_a_capture_under_way_is_known(tables):
     position = Position.from_fen("B:WK6,15:BK1", jumper=None)
-    after = position.push_label(position.legal_labels()[0])
+    after = position.push_action(position.legal_actions()[0])
     assert after.jumper >= 0
     value = int(tables.probe_many(np.array([[after.own, after.opp, after.kings, after.jumper]]))[0])
     assert prove(tables, after) == (PROVEN_WIN, value) == (PROVEN_WIN, 1)
@@ -97,7 +97,7 @@ def test_a_win_that_the_count_would_take_is_not_taken_for_one(tables, quiet):
     rng = random.Random(quiet)
     refused = 0
     for position in placements(rng, 300, ((2, 1), (1, 2))):
-        position = replace(position, kings=position.own | position.opp, quiet=quiet)
+        position = replace(position, kings=position.own | position.opp, halfmove_clock=quiet)
         if not position.legal_moves():
             continue
         told = tables.probe(position)
@@ -117,9 +117,9 @@ def test_a_man_that_steps_in_time_begins_the_count_again(tables):
     rng = random.Random(5)
     limit, checked = 12, 0
     for position in placements(rng, 3000):
-        position = replace(position, quiet=rng.randrange(limit))
+        position = replace(position, halfmove_clock=rng.randrange(limit))
         proof, plies = prove(tables, position, limit)
-        if proof != PROVEN_WIN or position.quiet + plies <= limit:
+        if proof != PROVEN_WIN or position.halfmove_clock + plies <= limit:
             continue
         checked += 1
         here = position
@@ -129,9 +129,9 @@ def test_a_man_that_steps_in_time_begins_the_count_again(tables):
                 break
             sure = {p: prove(tables, p, limit) for p in after}
             here = min((p for p in after if sure[p][0] == PROVEN_LOSS), key=lambda p: sure[p][1])
-            assert here.quiet < limit
+            assert here.halfmove_clock < limit
             here = here.push(rng.choice(here.legal_moves()))
-            assert here.quiet < limit
+            assert here.halfmove_clock < limit
             assert prove(tables, here, limit)[0] == PROVEN_WIN
     assert checked > 20
 
@@ -164,7 +164,7 @@ def test_a_won_ending_is_not_left_for_one_that_the_count_draws(tables):
         if not position.legal_moves() or tables.probe(position).value != WIN:
             continue
         plies = tables.probe(position).plies
-        position = replace(position, quiet=80 - plies)
+        position = replace(position, halfmove_clock=80 - plies)
         found = engine.search(position, sims=50)
         assert (found.proven, found.plies) == (WIN, plies)
         game = Game(position)
@@ -176,11 +176,11 @@ def test_a_draw_is_not_left_for_a_loss_that_the_count_might_save(tables):
     rng = random.Random(11)
     engine, left = Engine(UniformEvaluator(), tables=tables), 0
     for position in placements(rng, 4000, ((1, 2),)):
-        position = replace(position, quiet=74)
+        position = replace(position, halfmove_clock=74)
         if tables.probe(position).value != DRAW:
             continue
         after = {str(m): position.push(m) for m in position.legal_moves()}
-        left += any(p.quiet and prove(tables, p)[0] == NONE for p in after.values())
+        left += any(p.halfmove_clock and prove(tables, p)[0] == NONE for p in after.values())
         found = engine.search(position, sims=50)
         assert found.proven == DRAW
         assert tables.probe(after[found.move]).value == DRAW
@@ -218,7 +218,7 @@ def test_adjudicated_games_end_with_the_truth(tables):
 
 
 def test_labelled_rows_learn_the_truth(tables):
-    labelled, free = (played(at_tables=way, quiet_limit=8) for way in ("label", "play"))
+    labelled, free = (played(at_tables=way, halfmove_limit=8) for way in ("label", "play"))
     assert [repr(game.rows.tolist()) for game in labelled] == [repr(game.rows.tolist()) for game in free]
     changed = 0
     for game, without in zip(labelled, free, strict=True):

@@ -21,15 +21,15 @@ def random_games(games, seed=0, max_plies=40, first=0):
             moves = position.legal_moves()
             if not moves:
                 break
-            for hop, label in enumerate(moves[rng.integers(len(moves))].labels):
+            for hop, label in enumerate(moves[rng.integers(len(moves))].actions):
                 rows.append(row(position, label, game, ply, hop, result))
-                position = position.push_label(label)
+                position = position.push_action(label)
     return rows
 
 
 def row(position, label, game=0, ply=0, hop=0, result=None):
     """One row; `result` is Black's: 1, 0, -1 or None."""
-    legal = sum(1 << i for i in position.legal_labels())
+    legal = sum(1 << i for i in position.legal_actions())
     return {
         "game": game,
         "ply": ply,
@@ -37,7 +37,7 @@ def row(position, label, game=0, ply=0, hop=0, result=None):
         "black": position.black,
         "board": position.board.tolist(),
         "jumper": position.jumper,
-        "quiet": position.quiet,
+        "quiet": position.halfmove_clock,
         "legal": legal.to_bytes(16, "little"),
         "label": label,
         "z": None if result is None else result if position.black else -result,

@@ -7,10 +7,10 @@ from ckai.game import Position
 from ckai.game.squares import (
     file_of,
     index_of,
-    make_label,
+    make_action,
     neighbour,
     row_column,
-    split_label,
+    split_action,
     square_of,
 )
 
@@ -33,7 +33,7 @@ def board(black):
 
 def labels_of(index):
     """The labels of the four directions, None where the step leaves the board."""
-    return [make_label(index, d) if neighbour(index, d) >= 0 else None for d in range(4)]
+    return [make_action(index, d) if neighbour(index, d) >= 0 else None for d in range(4)]
 
 
 def table():
@@ -92,9 +92,9 @@ def move():
     for fen in ("B:W15,22:B11", "W:W22:B11,18"):
         position = Position.from_fen(fen)
         only = position.legal_moves()[0]
-        for hop, label in enumerate(only.labels):
-            position = position.push_label(label)
-            index, direction = split_label(label)
+        for hop, label in enumerate(only.actions):
+            position = position.push_action(label)
+            index, direction = split_action(label)
             after = position.jumper if position.jumper >= 0 else "none, the turn passes"
             lines.append(f"| `{only}` | `{fen}` | {hop} | {index} | {direction} | {label} | {after} |")
     return "\n".join(lines)

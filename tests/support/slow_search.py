@@ -17,7 +17,7 @@ class Twin:
     """
 
     def __init__(self, leaf: Any, like: Any = None) -> None:
-        self.leaf, self.visits, self.total = leaf, 0, 0.0
+        self.leaf, self.visits, self.value_sum = leaf, 0, 0.0
         self.like = like
         self.children: list[Twin | None] = [None] * len(leaf.children)
         self.proof, self.plies = NONE, 0
@@ -39,11 +39,11 @@ class Twin:
         if child is None:
             return 0, 0.0, NONE, 0
         if not passed:
-            return child.visits, child.total, child.proof, child.plies
+            return child.visits, child.value_sum, child.proof, child.plies
         if child.proof == NONE:
-            return child.visits, -child.total, NONE, 0
+            return child.visits, -child.value_sum, NONE, 0
         swapped = {WIN: LOSS, LOSS: WIN, DRAW: DRAW}[child.proof]
-        return child.visits, -child.total, swapped, child.plies + 1
+        return child.visits, -child.value_sum, swapped, child.plies + 1
 
 
 def puct(node: Twin, c: float) -> int:
@@ -54,7 +54,7 @@ def puct(node: Twin, c: float) -> int:
         visits, total, proof, _ = node.edge(i)
         if proof == LOSS:
             continue
-        q = 0.0 if proof == DRAW else total / visits if visits else node.total / node.visits
+        q = 0.0 if proof == DRAW else total / visits if visits else node.value_sum / node.visits
         score = q + scale * node.prior(i) / (1 + visits)
         if score > best_score:
             best, best_score = i, score
@@ -88,15 +88,15 @@ def pruned(top: Twin, c: float, k: float) -> list[int]:
     return out
 
 
-def halving_plan(considered: int, sims: int) -> list[int]:
+def halving_plan(max_considered_actions: int, sims: int) -> list[int]:
     """How many visits the edges have that each simulation looks at, written out."""
-    if considered <= 1:
+    if max_considered_actions <= 1:
         return list(range(sims))
     plan: list[int] = []
-    visits = [0] * considered
-    width = considered
+    visits = [0] * max_considered_actions
+    width = max_considered_actions
     while len(plan) < sims:
-        for _ in range(max(1, int(sims / (math.ceil(math.log2(considered)) * width)))):
+        for _ in range(max(1, int(sims / (math.ceil(math.log2(max_considered_actions)) * width)))):
             plan += visits[:width]
             visits = [v + 1 for v in visits[:width]] + visits[width:]
         width = max(2, width // 2)
@@ -108,7 +108,7 @@ def gumbel_scores(top: Twin, c_visit: float, c_scale: float) -> list[float]:
     found = [top.edge(i) for i in range(len(top.children))]
     priors = [top.prior(i) for i in range(len(found))]
     seen = [i for i, (n, *_) in enumerate(found) if n]
-    own = top.total - sum(total for _, total, _, _ in found)
+    own = top.value_sum - sum(total for _, total, _, _ in found)
     mixed = own
     if seen:
         mean = sum(priors[i] * found[i][1] / found[i][0] for i in seen) / sum(priors[i] for i in seen)
@@ -122,11 +122,11 @@ def gumbel_scores(top: Twin, c_visit: float, c_scale: float) -> list[float]:
     return scores
 
 
-def halving(top: Twin, sims: int, considered: int, c_visit: float, c_scale: float) -> int:
+def halving(top: Twin, sims: int, max_considered_actions: int, c_visit: float, c_scale: float) -> int:
     """The edge sequential halving visits next, without noise."""
     found = [top.edge(i) for i in range(len(top.children))]
     alive = [i for i, (_, _, proof, _) in enumerate(found) if proof != LOSS]
-    plan = halving_plan(min(considered, len(alive)), sims)
+    plan = halving_plan(min(max_considered_actions, len(alive)), sims)
     wanted = plan[min(sum(n for n, *_ in found), sims - 1)]
     scores = gumbel_scores(top, c_visit, c_scale)
     return max(alive, key=lambda i: (found[i][0] == wanted, scores[i], -i))
@@ -170,5 +170,5 @@ def twin_search(
                 if node.proof != NONE:
                     value = sign_value[node.proof]
             node.visits += 1
-            node.total += value
+            node.value_sum += value
     return top

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ckai.rl.games import contract as game_api
+from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
 
 WIDTH = 4
@@ -71,13 +71,13 @@ class Oracle:
         pass
 
 
-@implements(game_api.start, TreeGame)
+@implements(contract.start, TreeGame)
 @njit
 def _start(game):
     return (np.int64(0), np.int64(0))
 
 
-@implements(game_api.legal, TreeGame)
+@implements(contract.legal, TreeGame)
 @njit
 def _legal(game, state, out):
     n = 0
@@ -88,43 +88,43 @@ def _legal(game, state, out):
     return n
 
 
-@implements(game_api.play, TreeGame)
+@implements(contract.play, TreeGame)
 @njit
 def _play(game, state, label):
     return (np.int64(game.children[state[0], label]), np.int64(0)), game.passes[state[0], label] != 0
 
 
-@implements(game_api.outcome, TreeGame)
+@implements(contract.outcome, TreeGame)
 @njit
 def _outcome(game, state, count):
     return count == 0, game.values[state[0]]
 
 
-@implements(game_api.key, TreeGame)
+@implements(contract.key, TreeGame)
 @njit
 def _key(game, state):
     return state
 
 
-@implements(game_api.lookback, TreeGame)
+@implements(contract.repetition_window, TreeGame)
 @njit
 def _lookback(game, state):
     return np.int64(0)
 
 
-@implements(game_api.repetitions, TreeGame)
+@implements(contract.repetitions, TreeGame)
 @njit
 def _repetitions(game):
     return 0
 
 
-@implements(game_api.lookahead, TreeGame)
+@implements(contract.lookahead, TreeGame)
 @njit
 def _lookahead(game):
     return False
 
 
-@implements(game_api.encode, TreeGame)
+@implements(contract.encode, TreeGame)
 @njit
 def _encode(game, state, out):
     out[0] = state[0] % 128
