@@ -3,7 +3,7 @@
     python benchmarks/climb.py runs/expert runs/nothing --every 4 -o climb.png
 
 All chosen generations of all runs meet each other at equal visits. The hours are those that a run's own
-numbers say it has played, learned and evaluate_positions. Results are kept beside the plot: a second call plays only what
+numbers say it has played, learned and matched. Results are kept beside the plot: a second call plays only what
 is missing.
 """
 

@@ -89,7 +89,7 @@ def evaluations(folder: Path) -> float:
     return sum(stage["evaluations_per_second"] * stage["seconds"] for stage in stages)
 
 
-def evaluate_positions(
+def match_against_start(
     path: Path, init: Path, games: int, sims: int, backend: str, tables: int
 ) -> dict[str, Any]:
     """A network against the one at the beginning."""
@@ -164,7 +164,7 @@ def main(
             network = one_run(folder, init, config, generations, evaluator)
             kept = folder / "gated.json"
             if not kept.exists():
-                result = evaluate_positions(network, init, match_games, sims, "torch", tables)
+                result = match_against_start(network, init, match_games, sims, "torch", tables)
                 kept.write_text(json.dumps(result) + "\n", encoding="utf-8")
             told = json.loads(kept.read_text(encoding="utf-8"))
             found[name].append(told | {"evaluations": evaluations(folder)})

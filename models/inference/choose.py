@@ -84,7 +84,7 @@ def make_evaluator(
     """A network on a backend.
 
     Args:
-        network: evaluate_positions as it is now.
+        network: taken as it is now.
         backend: one of `BACKENDS`, or cpu.
         threads: how many threads are going to call at once.
         like: an evaluator of the same network, whose conversion is used again if it has one of use.

@@ -120,7 +120,7 @@ class TorchEvaluator:
         """Take a copy of a network.
 
         Args:
-            network: evaluate_positions as it is now; later training does not reach the copy.
+            network: taken as it is now; later training does not reach the copy.
             device: "cpu", "cuda" or a torch device.
             dtype: of weights and arithmetic; None is bfloat16 on a GPU and float32 elsewhere.
             compiled: use `torch.compile`, which takes half a minute and a C++ compiler.

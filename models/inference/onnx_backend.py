@@ -28,7 +28,7 @@ class OnnxRuntimeEvaluator:
         """Export and load.
 
         Args:
-            network: evaluate_positions as it is now; later training does not reach it.
+            network: taken as it is now; later training does not reach it.
             threads: how many threads are going to call at once. Several use a core each; one alone uses all.
 
         Raises:

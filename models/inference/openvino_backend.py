@@ -38,7 +38,7 @@ class OpenVINOEvaluator:
         """Convert and compile.
 
         Args:
-            network: evaluate_positions as it is now; later training does not reach it.
+            network: taken as it is now; later training does not reach it.
             bf16: compute in bfloat16.
             threads: how many threads are going to call at once; more may, and wait for each other.
             like: an evaluator of the same network and weights, whose conversion is used again.

@@ -108,7 +108,7 @@ class PolicyValueModule(pl.LightningModule):
 
         Args:
             network: trained in place.
-            config: how it is evaluate_positions and how it steps.
+            config: its losses and its optimizer.
             epoch_steps: steps of an epoch; the schedule ends with the last epoch.
         """
         super().__init__()

@@ -2,7 +2,7 @@
 
 Which edge is followed is the matter of `ckai.rl.search.selection`.
 
-Proofs play_root_action the MCTS-Solver (Winands, Bjornsson, Saito 2008), with draws: a node is won if an edge wins,
+Proofs follow the MCTS-Solver (Winands, Bjornsson, Saito 2008), with draws: a node is won if an edge wins,
 and takes the best of its edges once all are proven. Proven edges are never searched again except proven
 draws, which count as visits of value 0. Distances are in plies.
 """
@@ -338,7 +338,7 @@ def better(tree, e, other):
 def keep_subtree(game, tree, e, scratch):
     """Make the child of root edge `e` the root and drop the rest; a child not visited becomes a lone root.
 
-    So does one that was proven when it was made and so never evaluate_positions. The new root's `sign` still tells
+    So does one that was proven when it was made and so never evaluated. The new root's `sign` still tells
     whether the turn passed. `scratch` is `[C, 2]` int32.
     """
     nodes, edges, moved = tree.nodes, tree.edges, scratch

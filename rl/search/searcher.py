@@ -59,8 +59,8 @@ class Searcher:
             leaves: most leaves of one tree in a batch (above 1, virtual loss spreads them).
             growth: visits at the root for each leaf of a batch, so that few visits go in small batches; 0:
                 `leaves` at once from the beginning.
-            batches: batches in flight. Above 1 each is evaluate_positions in a thread of its own while the next ones are
-                filled. They land in the order they left: what is found does not depend on the threads.
+            batches: batches in flight. Above 1 each is evaluated in a thread of its own while the next
+                ones are filled. They land in the order they left: what is found does not depend on the threads.
             puct: constants of the search.
             game: its rules (see `ckai.rl.games.contract`); checkers if None.
             seed: of the noise at the roots.

@@ -102,7 +102,7 @@ def best_edge(tree, node, puct):
 
 @njit(cache=True, nogil=True)
 def root_edge(tree, puct):
-    """The edge to play_root_action from the root."""
+    """The edge to follow from the root."""
     if puct.root_rule == GUMBEL:
         return halving_edge(tree, puct)
     if puct.root_rule == FORCED:

@@ -238,7 +238,7 @@ def test_many_games_come_back_as_they_were_played(tmp_path, book):
     assert (tally.games_kept, refused) == (100, [])
     assert rows.num_rows == tally.rows
     games = list(read_games(tmp_path / "games.pdn"))
-    labels = [label for game in games for each in game.moves for label in each.move.labels]
+    labels = [action for game in games for each in game.moves for action in each.move.actions]
     assert rows["label"].to_pylist() == labels
 
 
@@ -267,7 +267,7 @@ def check_readers_agree(data: bytes, folder: Path) -> int:
     assert tally.games_read == len(games) == sum(found.values())
     table = pq.read_table(tally.output)
     labels = [
-        (g.number, label) for g in games for each in g.moves for label in each.move.labels if not g.rejected
+        (g.number, label) for g in games for each in g.moves for action in each.move.actions if not g.rejected
     ]
     assert list(zip(table["game"].to_pylist(), table["label"].to_pylist(), strict=True)) == labels
     headers = pq.read_table(headers_path(tally.output)).to_pylist()

@@ -46,13 +46,13 @@ def evaluate(ckai):
 def opening(tmp_path):
     """Game 5 (held out by seed 0) and games 0 to 3: all the first move, 11-15 but for game 5's 9-13."""
     start = Position.start()
-    moves = {str(move): move.labels[0] for move in start.legal_moves()}
+    moves = {str(move): move.actions[0] for move in start.legal_moves()}
     rows = [
         make_rows.row(start, moves["9-13" if game == 5 else "11-15"], game, result=1)
         for game in (0, 1, 2, 3, 5)
     ]
     after = start.push("9-13")
-    rows.append(make_rows.row(after, after.legal_moves()[0].labels[0], 5, ply=1, result=1))
+    rows.append(make_rows.row(after, after.legal_moves()[0].actions[0], 5, ply=1, result=1))
     return make_rows.write(tmp_path / "o.parquet", rows), moves
 
 

@@ -106,7 +106,7 @@ def test_a_program_can_bring_its_own_network():
         assert "flat" in names()
         assert build("flat", {"scale": 2.0}).settings.scale == 2.0
     finally:
-        from ckai.models.networks import registry
+        from ckai.models.layers import network as registry
 
         del registry._NETWORKS["flat"]
 

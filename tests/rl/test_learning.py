@@ -16,7 +16,7 @@ from ckai.models.registry import build
 from ckai.models.training.trainer import take_average
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.gate import evaluator
+from ckai.rl.loop.gate import play_gate_match
 from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.report import elo_curve
 from ckai.rl.loop.run import Run
@@ -131,7 +131,7 @@ def test_rules_by_which_a_network_is_taken(rule, sign, accepted, tmp_path):
     new, old = (good, bad) if sign > 0 else (bad, good)
     events = []
     gate = GateConfig(games=40, rule=rule)
-    told = evaluator(
+    told = play_gate_match(
         new, old, gate, tmp_path / "match.json", names=("new", "old"), generation=1, seed=0, max_plies=120,
         watch=events.append,
     )  # fmt: skip
@@ -144,7 +144,7 @@ def test_rules_by_which_a_network_is_taken(rule, sign, accepted, tmp_path):
 
 def test_a_sequential_test_ends_early(tmp_path):
     gate = GateConfig(games=400, rule="sprt", elo0=0, elo1=100)
-    told = evaluator(
+    told = play_gate_match(
         SearchPlayer(Slanted(1), 20), SearchPlayer(Slanted(-1), 20), gate, tmp_path / "match.json", names=("new", "old"),
         generation=1, seed=0, max_plies=60, watch=lambda event: None,
     )  # fmt: skip

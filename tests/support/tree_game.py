@@ -11,12 +11,12 @@ from ckai.rl.games.contract import game, implements
 WIDTH = 4
 
 
-@game(labels=WIDTH, size=2)
+@game(actions=WIDTH, size=2)
 class TreeGame(NamedTuple):
     """Tables over the nodes 0..n-1; node 0 is the start."""
 
     children: np.ndarray[Any, Any]
-    """[n, WIDTH] int32, -1: no such label."""
+    """[n, WIDTH] int32, -1: no such action."""
     passes: np.ndarray[Any, Any]
     """[n, WIDTH] int8, whether the turn passes to the other side."""
     values: np.ndarray[Any, Any]
