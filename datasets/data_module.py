@@ -32,7 +32,7 @@ from ckai.datasets import POSITIONS
 from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFiles
 from ckai.datasets.rows import Rows, concatenate
-from ckai.datasets.schema import CHECKERS, DatasetError
+from ckai.datasets.schema import DEFAULT_GAME_NAME, DatasetError
 from ckai.datasets.split import Split, held_out, position_keys
 
 Batch: TypeAlias = dict[str, Tensor]
@@ -69,7 +69,7 @@ class RowsDataModule(pl.LightningDataModule):
         positions: str = "all",
         weights: Sequence[float] = (),
         surprise: float = 0.0,
-        game: str = CHECKERS,
+        game: str = DEFAULT_GAME_NAME,
     ) -> None:
         """Open and check the files; decode them if they fit.
 
@@ -319,11 +319,11 @@ def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:
         q = z if rows.q is None else np.where(np.isnan(rows.q), z, rows.q)
         arrays["q"] = q.astype(np.float32, copy=False)
         if rows.visits is None:
-            policy = np.zeros((len(rows), 128), np.float32)
+            policy = np.zeros((len(rows), 8 * rows.legal.shape[1]), np.float32)
             policy[np.arange(len(rows)), rows.label] = 1
             arrays["policy"] = policy
         else:
-            arrays["policy"] = rows.visits.dense(rows.label)
+            arrays["policy"] = rows.visits.dense(rows.label, 8 * rows.legal.shape[1])
     return {name: torch.from_numpy(a if a.flags.writeable else a.copy()) for name, a in arrays.items()}
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ckai.datasets.rows import Rows, Visits
 from ckai.datasets.schema import (
-    CHECKERS,
+    DEFAULT_GAME_NAME,
     EXPERT_SCHEMA,
     GAME_KEY,
     SCHEMA_VERSION,
@@ -41,7 +41,7 @@ class RowFile:
         DatasetError: on construction, if it is missing, cut short, empty, or not of this row format.
     """
 
-    def __init__(self, path: str | Path, game: str = CHECKERS) -> None:
+    def __init__(self, path: str | Path, game: str = DEFAULT_GAME_NAME) -> None:
         """Open and check a file.
 
         Args:
@@ -52,6 +52,7 @@ class RowFile:
         self._file = _open(self.path)
         self.selfplay = _check_schema(self.path, self._file.schema_arrow, game)
         self._squares = self._file.schema_arrow.field("board").type.list_size
+        self._mask_bytes = self._file.schema_arrow.field("legal").type.byte_width
         metadata = self._file.metadata
         self.group_rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self.rows = sum(self.group_rows)
@@ -88,7 +89,7 @@ class RowFile:
             board=_numbers(columns["board"].flatten()).reshape(-1, self._squares),
             jumper=_numbers(columns["jumper"]),
             quiet=_numbers(columns["quiet"]),
-            legal=_fixed_bytes(columns["legal"], 16),
+            legal=_fixed_bytes(columns["legal"], self._mask_bytes),
             label=_numbers(columns["label"]),
             z=_numbers(columns["z"].fill_null(0)),
             z_known=_numbers(columns["z"].is_valid()),
@@ -128,7 +129,7 @@ class RowFile:
 
     def _check_labels(self, group: int, rows: Rows) -> None:
         byte, bit = rows.label >> 3, rows.label & 7
-        inside = byte < 16
+        inside = byte < rows.legal.shape[1]
         legal = rows.legal[np.arange(len(rows)), np.where(inside, byte, 0)] >> bit & 1
         bad = np.flatnonzero(~inside | (legal == 0))
         if len(bad):
@@ -143,7 +144,7 @@ class RowFile:
 class RowFiles:
     """Several row files read as one data set; games of different files may bear the same number."""
 
-    def __init__(self, paths: Sequence[str | Path], game: str = CHECKERS) -> None:
+    def __init__(self, paths: Sequence[str | Path], game: str = DEFAULT_GAME_NAME) -> None:
         """Open and check all; their rows must be of `game`.
 
         Raises:
@@ -202,7 +203,7 @@ def _check_schema(path: Path, schema: Any, game: str) -> bool:
     if version != str(SCHEMA_VERSION).encode():
         found = "none" if version is None else version.decode(errors="replace")
         raise DatasetError(f"{path}: expected row format version {SCHEMA_VERSION}, found {found}")
-    played = metadata.get(GAME_KEY, CHECKERS.encode()).decode(errors="replace")
+    played = metadata.get(GAME_KEY, DEFAULT_GAME_NAME.encode()).decode(errors="replace")
     if played != game:
         raise DatasetError(f"{path}: expected rows of {game}, found rows of {played}")
     selfplay = metadata.get(b"ckai.kind") == b"selfplay"
@@ -212,8 +213,10 @@ def _check_schema(path: Path, schema: Any, game: str) -> bool:
         raise DatasetError(f"{path}: expected the column {missing[0]}, found {', '.join(schema.names)}")
     for name in _COLUMNS + (_SEARCH_COLUMNS if selfplay else []):
         want, have = expected.field(name).type, schema.field(name).type
-        if name == "board" and game != CHECKERS and pa.types.is_fixed_size_list(have):
+        if name == "board" and game != DEFAULT_GAME_NAME and pa.types.is_fixed_size_list(have):
             want = pa.list_(pa.int8(), have.list_size)
+        if name == "legal" and game != DEFAULT_GAME_NAME and pa.types.is_fixed_size_binary(have):
+            want = have
         if not _same_type(want, have):
             raise DatasetError(f"{path}: expected column {name} of type {want}, found {have}")
     return selfplay

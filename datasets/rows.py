@@ -7,8 +7,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game.squares import NUM_ACTIONS
-
 Bytes: TypeAlias = NDArray[np.uint8]
 Index: TypeAlias = NDArray[np.int64]
 
@@ -33,14 +31,14 @@ class Visits:
         entries = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
         return Visits(offsets, self.labels[entries], self.counts[entries])
 
-    def dense(self, label: Bytes) -> NDArray[np.float32]:
-        """`[N, 128]` float32: shares of the visits, or the label played where no visits are listed.
+    def dense(self, label: Bytes, actions: int) -> NDArray[np.float32]:
+        """`[N, actions]` float32: shares of the visits, or the action played where no visits are listed.
 
         Rows sum to 1; a row whose visits are all 0 (a search too short to learn from) stays 0.
         """
         listed = np.diff(self.offsets)
         rows = np.repeat(np.arange(len(label)), listed)
-        policy = np.zeros((len(label), NUM_ACTIONS), np.float32)
+        policy = np.zeros((len(label), actions), np.float32)
         np.add.at(policy, (rows, self.labels), self.counts)
         total = policy.sum(1, keepdims=True)
         empty = np.flatnonzero(listed == 0)
@@ -65,7 +63,7 @@ class Rows:
     quiet: NDArray[np.int16]
     """`[N]` int16, plies since the last capture or man's move."""
     legal: Bytes
-    """`[N, 16]` uint8, little-endian bits: bit i of the 128 = label i is legal."""
+    """`[N, mask bytes]` uint8, little-endian bits: bit i = action i is legal; 16 bytes in checkers."""
     label: Bytes
     """`[N]` uint8, the label played."""
     z: NDArray[np.int8] | NDArray[np.float32]
@@ -110,7 +108,7 @@ class Rows:
         )
 
     def legal_mask(self) -> NDArray[np.bool_]:
-        """`[N, 128]` bool, True where the label is legal."""
+        """`[N, 8 * mask bytes]` bool, True where the action is legal."""
         return np.unpackbits(self.legal, axis=1, bitorder="little").view(np.bool_)
 
 

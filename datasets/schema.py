@@ -14,7 +14,10 @@ VERSION_KEY: Final = b"ckai.rows"
 """Key of the version in the file's metadata."""
 GAME_KEY: Final = b"ckai.game"
 """Key of the game's name; without it the rows are of checkers."""
-CHECKERS: Final = "checkers"
+DEFAULT_GAME_NAME: Final = "checkers"
+"""The game of rows whose file names none."""
+LEGAL_MASK_BYTES: Final = 16
+"""Bytes of the mask of legal actions in checkers, and in every game of 128 actions or fewer."""
 
 _COLUMNS: Final = [
     # name, type, nullable
@@ -25,7 +28,7 @@ _COLUMNS: Final = [
     ("board", pa.list_(pa.int8(), 32), False),  # mover's view: 1 own man, 3 own king, -1 / -3 theirs, 0 empty
     ("jumper", pa.int8(), False),  # index of the piece that must go on, -1 if none
     ("quiet", pa.int16(), False),  # plies since the last capture or man's move
-    ("legal", pa.binary(16), False),  # bit i of the 128 = label i is legal, little-endian bits
+    ("legal", pa.binary(LEGAL_MASK_BYTES), False),  # bit i of the 128 = label i is legal, little-endian bits
     ("label", pa.uint8(), False),  # the label played
     ("z", pa.int8(), True),  # the game's result for the mover: 1, 0, -1; null for '*'
 ]
@@ -55,15 +58,14 @@ SELFPLAY_SCHEMA: Final = _schema(_COLUMNS + _SELFPLAY_COLUMNS, "selfplay")
 """Rows of self-play: the same columns and what the search found."""
 
 
-def selfplay_schema(game: str, squares: int) -> pa.Schema:
-    """Rows of self-play of a game: the board has as many entries as squares."""
-    if game == CHECKERS:
+def selfplay_schema(game: str, squares: int, mask_bytes: int = LEGAL_MASK_BYTES) -> pa.Schema:
+    """The schema of a game's self-play rows: the board has an entry a square, the mask a bit an action."""
+    if game == DEFAULT_GAME_NAME:
         return SELFPLAY_SCHEMA
-    board = SELFPLAY_SCHEMA.get_field_index("board")
-    field = pa.field("board", pa.list_(pa.int8(), squares), False)
-    return SELFPLAY_SCHEMA.set(board, field).with_metadata(
-        {**SELFPLAY_SCHEMA.metadata, GAME_KEY: game.encode()}
-    )
+    schema = SELFPLAY_SCHEMA.with_metadata({**SELFPLAY_SCHEMA.metadata, GAME_KEY: game.encode()})
+    for name, type_ in (("board", pa.list_(pa.int8(), squares)), ("legal", pa.binary(mask_bytes))):
+        schema = schema.set(schema.get_field_index(name), pa.field(name, type_, False))
+    return schema
 
 
 HEADERS_SCHEMA: Final = pa.schema(

@@ -34,7 +34,7 @@ def row_arrays(
     """The columns that all rows have as Arrow arrays.
 
     Args:
-        board: `[N, squares]`, legal: `[N, 16]` packed bits, the others `[N]`; all contiguous.
+        board: `[N, squares]`, legal: `[N, mask bytes]` packed bits, the others `[N]`; all contiguous.
         unknown: the z that stands for no known result; null in the file.
     """
     n = len(game)
@@ -46,7 +46,9 @@ def row_arrays(
         "board": pa.FixedSizeListArray.from_arrays(from_numpy(board.reshape(-1)), board.shape[1]),
         "jumper": from_numpy(jumper),
         "quiet": from_numpy(quiet),
-        "legal": pa.Array.from_buffers(pa.binary(16), n, [None, pa.py_buffer(np.ascontiguousarray(legal))]),
+        "legal": pa.Array.from_buffers(
+            pa.binary(legal.shape[1]), n, [None, pa.py_buffer(np.ascontiguousarray(legal))]
+        ),
         "label": from_numpy(label),
         "z": pa.Array.from_buffers(
             pa.int8(), n, [_bits(z != unknown), pa.py_buffer(np.ascontiguousarray(z))]

@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from ckai.datasets.files import write_whole
+from ckai.datasets.schema import DEFAULT_GAME_NAME
 from ckai.models.layers.network import Network
 from ckai.models.registry import ModelError, build
 
@@ -136,7 +137,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     return Checkpoint(**{key: content[key] for key in _KINDS}, training=training, path=path)
 
 
-def load_network(path: str | Path, game: str = "checkers") -> Network:
+def load_network(path: str | Path, game: str = DEFAULT_GAME_NAME) -> Network:
     """The network of a checkpoint, on the CPU and in evaluation mode.
 
     Raises:

@@ -18,7 +18,7 @@ from ckai.models.checkpoint import Checkpoint
 from ckai.models.evaluation.metrics import is_in, measure
 from ckai.models.inference.choose import evaluations_per_second, sample_positions
 from ckai.models.inference.devices import pick_device
-from ckai.models.inference.evaluator import POSITION_BYTES, TorchEvaluator
+from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.layers.network import Network
 
 DEFAULT_SEED, DEFAULT_HELDOUT = 0, 0.1
@@ -97,7 +97,7 @@ def evaluate_checkpoint(
 def speeds(network: Network, seconds: float = 0.5) -> dict[str, float]:
     """Evaluations/s in batches of 256 on this machine: `cpu` (PyTorch in float32, all cores), `gpu` if
     there is one."""
-    rows = np.resize(sample_positions(256), (256, POSITION_BYTES))
+    rows = sample_positions(256, network.encode)
     threads = os.cpu_count() or 1
     found = {"cpu": evaluations_per_second(TorchEvaluator(network), rows, threads, seconds)}
     if torch.cuda.is_available():

@@ -17,12 +17,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ckai.game.squares import NUM_ACTIONS
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
-
-POSITION_BYTES = 34
-"""Of checkers."""
 
 Boards: TypeAlias = NDArray[np.int8]
 Floats: TypeAlias = NDArray[np.float32]
@@ -153,7 +149,7 @@ class TorchEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`; without output arrays the result is torch's own memory."""
-        check_boards(boards, out_logits, out_values, *sizes_of(self.network.encode))
+        check_boards(boards, *sizes_of(self.network.encode), out_logits, out_values)
         with torch.inference_mode():
             rows = torch.from_numpy(append_extra(boards, self.network.encode))
             logits, values = self._rows(rows.to(self.device, non_blocking=True))
@@ -165,15 +161,15 @@ class TorchEvaluator:
 
 def sizes_of(encoding: Encoding) -> tuple[int, int]:
     """Bytes of a position and actions of the game that it encodes."""
-    return encoding.position_bytes, encoding.MOVES
+    return encoding.position_bytes, encoding.NUM_ACTIONS
 
 
 def check_boards(
     boards: Boards,
+    width: int,
+    actions: int,
     out_logits: Floats | None = None,
     out_values: Floats | None = None,
-    width: int = POSITION_BYTES,
-    actions: int = NUM_ACTIONS,
 ) -> None:
     """Refuse arrays that do not fit together, or the game: bytes of a position and actions.
 
@@ -192,7 +188,7 @@ def check_boards(
 
 
 def output_arrays(
-    size: int, out_logits: Floats | None, out_values: Floats | None, actions: int = NUM_ACTIONS
+    size: int, actions: int, out_logits: Floats | None, out_values: Floats | None
 ) -> tuple[Floats, Floats]:
     """The arrays given, or new ones."""
     logits = np.empty((size, actions), np.float32) if out_logits is None else out_logits

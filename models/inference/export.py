@@ -69,13 +69,13 @@ def export_network(network: Network, path: Path, to: str) -> Exported:
     if to not in SUFFIXES:
         raise ValueError(f"expected {', '.join(SUFFIXES)}, found {to!r}")
     write, read = {"onnx": _onnx, "openvino": _openvino, "torchscript": _torchscript}[to]
-    boards = sample_positions(256, encoding=network.encode)
+    boards = sample_positions(256, network.encode)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".export-", dir=path.parent) as folder:
         written = Path(folder) / path.name
         write(network, written)
-        found = evaluate_positions(_File(read(written), network), boards)
-        wanted = evaluate_positions(TorchEvaluator(network), boards)
+        found = evaluate_positions(_File(read(written), network), boards, network.encode)
+        wanted = evaluate_positions(TorchEvaluator(network), boards, network.encode)
         policy, value = (float(np.abs(a - b).max()) for a, b in zip(found, wanted, strict=True))
         if not max(policy, value) <= EXACT:
             raise ExportError(
@@ -98,7 +98,7 @@ class _File(Evaluator):
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        logits, values = output_arrays(len(boards), out_logits, out_values, self._encoding.MOVES)
+        logits, values = output_arrays(len(boards), self._encoding.NUM_ACTIONS, out_logits, out_values)
         logits[:], values[:] = self._run(append_extra(boards, self._encoding))
         return logits, values
 

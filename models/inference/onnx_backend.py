@@ -53,8 +53,8 @@ class OnnxRuntimeEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`."""
-        check_boards(boards, out_logits, out_values, *sizes_of(self._encoding))
-        logits, values = output_arrays(len(boards), out_logits, out_values, self._encoding.MOVES)
+        check_boards(boards, *sizes_of(self._encoding), out_logits, out_values)
+        logits, values = output_arrays(len(boards), self._encoding.NUM_ACTIONS, out_logits, out_values)
         if len(boards):
             rows = np.ascontiguousarray(append_extra(boards, self._encoding))
             found = self._session.run(["logits", "values"], {"boards": rows})

@@ -72,9 +72,9 @@ class OpenVINOEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`."""
-        check_boards(boards, out_logits, out_values, *sizes_of(self._encoding))
+        check_boards(boards, *sizes_of(self._encoding), out_logits, out_values)
         size = len(boards)
-        logits, values = output_arrays(size, out_logits, out_values, self._encoding.MOVES)
+        logits, values = output_arrays(size, self._encoding.NUM_ACTIONS, out_logits, out_values)
         if not size:
             return logits, values
         try:

@@ -29,7 +29,7 @@ class DenseNetwork(Network):
 
     def __init__(self, settings: Any) -> None:
         super().__init__(settings)
-        self.policy = nn.Linear(settings.hidden, self.encode.MOVES)
+        self.policy = nn.Linear(settings.hidden, self.encode.NUM_ACTIONS)
         self.value = nn.Linear(settings.hidden, OUTPUTS[settings.value])
 
     def features(self, x: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor, nn
 
-from ckai.models.inputs.encodings import ENCODINGS
+from ckai.models.inputs.registry import encoding_type
 from ckai.models.layers.heads import OUTPUTS, value_of
 
 
@@ -21,9 +21,9 @@ class NetworkSettings:
     """Its value head: "tanh", a number, or "wdl", the chances of a win, a draw and a loss."""
 
     def __post_init__(self) -> None:
-        for name, known in (("encoding", ENCODINGS), ("value", OUTPUTS)):
-            if getattr(self, name) not in known:
-                raise ValueError(f"expected {name} {' or '.join(known)}, found {getattr(self, name)!r}")
+        encoding_type(self.encoding)
+        if self.value not in OUTPUTS:
+            raise ValueError(f"expected value {' or '.join(OUTPUTS)}, found {self.value!r}")
 
 
 def require_at_least(settings: NetworkSettings, **least: float) -> None:
@@ -53,7 +53,7 @@ class Network(nn.Module):
     def __init__(self, settings: Any) -> None:
         super().__init__()
         self.settings = settings
-        self.encode = ENCODINGS[settings.encoding]()
+        self.encode = encoding_type(settings.encoding)()
 
     @property
     def dtype(self) -> torch.dtype:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.models.inputs.encodings import StonesEncoding
 from ckai.models.layers.heads import PlanesPolicy, PlanesValue, StepPolicy
 from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
 
@@ -64,11 +63,11 @@ class ResNet(Network):
         self.norm = nn.BatchNorm2d(channels)
         self.blocks = nn.Sequential(*(self.block() for _ in range(settings.blocks)))
         self.policy: nn.Module
-        if isinstance(self.encode, StonesEncoding):  # a stone makes no step
-            hidden = settings.policy_hidden or settings.value_hidden
-            self.policy = PlanesPolicy(channels, self.encode.board_size, hidden, self.encode.MOVES)
-        else:
+        if self.encode.STEPS:
             self.policy = StepPolicy(channels, settings.policy_hidden)
+        else:
+            hidden = settings.policy_hidden or settings.value_hidden
+            self.policy = PlanesPolicy(channels, self.encode.board_size, hidden, self.encode.NUM_ACTIONS)
         self.value = PlanesValue(channels, self.encode.board_size, settings.value_hidden, settings.value)
 
     def block(self) -> nn.Module:

@@ -12,7 +12,7 @@ from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.evaluation.evaluate import frequent_moves
 from ckai.models.evaluation.plots import first_layers
-from ckai.models.inputs.encodings import ENCODINGS
+from ckai.models.inputs.registry import encoding_type
 from ckai.models.registry import build, names
 
 SMALLEST = {"channels": 1, "hidden": 1}
@@ -168,7 +168,7 @@ def test_plots_are_drawn(tmp_path, opening, ckai):
 
 @pytest.mark.parametrize("encoding", ["grid", "moves"])
 def test_the_first_layers_are_those_that_meet_the_board(encoding):
-    planes = ENCODINGS[encoding].PLANES
+    planes = encoding_type(encoding).PLANES
     shapes = {
         "cnn2x2": [(32, planes, 2, 2)],
         "cnn3x3": [(32, planes, 3, 3)],
