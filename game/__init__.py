@@ -1,8 +1,8 @@
 """The rules of 8x8 English draughts: positions, moves, games, draw rules and FEN.
 
-Squares are PDN's 1..32: Black starts on 1..12 and moves first, White on 21..32. Positions and moves are immutable;
-a `Game` collects them and applies both draw rules. Text that cannot be used raises a `PositionError` or a `MoveError`,
-both `ValueError`s.
+Squares are PDN's 1..32: Black starts on 1..12 and moves first, White on 21..32. Positions and moves are
+immutable; a `Game` collects them and applies both draw rules. Text that cannot be used raises a
+`PositionError` or a `MoveError`, both `ValueError`s.
 
 >>> from ckai.game import Game, Position
 >>> position = Position.start()
@@ -29,11 +29,12 @@ True
 
 In a notebook, positions and games show as boards; `Position.svg` returns the picture.
 
-The package imports no file format, network or search; `ckai.game.kernels` holds the rules as Numba functions over
-bitboards, for code that needs millions of positions a second.
+The package imports no file format, network or search; `ckai.game.kernels` holds the rules as Numba functions
+over bitboards, for code that needs millions of positions a second.
 """
 
 from ckai.game.color import BLACK, WHITE, Color
+from ckai.game.count import divide, perft
 from ckai.game.errors import (
     AmbiguousMoveError,
     IllegalMoveError,
@@ -43,7 +44,6 @@ from ckai.game.errors import (
 )
 from ckai.game.moves import Move
 from ckai.game.outcome import HALFMOVE_LIMIT, REPETITION_LIMIT, Outcome, Reason
-from ckai.game.count import divide, perft
 from ckai.game.play import Game
 from ckai.game.position import Position
 

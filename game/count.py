@@ -49,7 +49,7 @@ def divide(position: Position, depth: int) -> dict[Move, int]:
 
 
 def _perft(position: Position, depth: int, split: int) -> int:
-    """Split deep counts by their first `split` moves: Ctrl-C cannot interrupt a kernel, but it stops this loop."""
+    """Split deep counts by their first moves: Ctrl-C cannot interrupt a kernel, but it stops this loop."""
     if depth == 0:
         return 1
     if split and depth > 6:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Move:
     """A whole move. `str(move)` is its PDN text with every landing square.
 
-    Moves come from a position (`Position.legal_moves`, `Position.find_move`), sort by their squares, and can be
-    used as dictionary keys.
+    Moves come from a position (`Position.legal_moves`, `Position.find_move`), sort by their squares, and can
+    be used as dictionary keys.
 
     >>> from ckai.game import Position
     >>> move = Position.from_fen("W:W26:B22,14,6").find_move("26x1")

@@ -1,7 +1,7 @@
 """How `Game.from_pdn` and `Game.to_pdn` reach `ckai.pdn`, which imports this package.
 
-The rules must not import a text format, and a user should not have to import one before calling a method. So a
-format registers its two functions here, and `find_format` imports the package `ckai.<name>` on first use if
+The rules must not import a text format, and a user should not have to import one before calling a method. So
+a format registers its two functions here, and `find_format` imports the package `ckai.<name>` on first use if
 nobody has: the way `codecs.lookup` finds encodings.
 """
 

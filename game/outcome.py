@@ -1,6 +1,7 @@
 """How games end, and the numbers of the draw rules.
 
-Source: World Checkers/Draughts Federation, *Official Rules of Checkers*, 1.30 (no move loses) and 1.32 (draws).
+Source: World Checkers/Draughts Federation, *Official Rules of Checkers*, 1.30 (no move loses) and 1.32
+(draws).
 """
 
 from dataclasses import dataclass

@@ -15,7 +15,8 @@ class Game:
     Attributes:
         positions: the first position and the one after each move; one more than there are moves.
         moves: the moves played.
-        headers: PDN tags such as Event, Black and White. `push` and `pop` remove "Result", which no longer applies.
+        headers: PDN tags such as Event, Black and White. `push` and `pop` remove "Result", which no longer
+            applies.
         halfmove_limit: plies in a row without a capture or a man's move that make a draw.
         repetition_limit: occurrences of a position that make a draw.
 
@@ -66,8 +67,8 @@ class Game:
     ) -> "Game":
         """Read the main line of one game of PDN, with its tags as `headers`.
 
-        A game that cannot be read to its end is an error here; `ckai.pdn.read_games` keeps what is readable, and
-        comments and variations.
+        A game that cannot be read to its end is an error here; `ckai.pdn.read_games` keeps what is readable,
+        and comments and variations.
 
         Args:
             source: PDN text (str or bytes), the path of a file as a `pathlib.Path`, or an open file.
@@ -75,8 +76,8 @@ class Game:
             halfmove_limit, repetition_limit: see `Game`.
 
         Raises:
-            ValueError: if there is no such game or it cannot be read (`ckai.pdn.PdnError`, with line and ply), or a
-                limit is below 1.
+            ValueError: if there is no such game or it cannot be read (`ckai.pdn.PdnError`, with line and
+                ply), or a limit is below 1.
             OSError: if the file cannot be read.
 
         >>> game = Game.from_pdn('[Event "Club"] 1. 11-15 23-19 2. 8-11 1-0')
@@ -89,13 +90,14 @@ class Game:
     def to_pdn(self, headers: Mapping[str, str] | None = None, result: str | None = None) -> str:
         """Write the game as PDN.
 
-        A first position other than the initial one is written as a FEN with its halfmove clock; a FEN cannot express
-        that its piece must continue a capture.
+        A first position other than the initial one is written as a FEN with its halfmove clock; a FEN cannot
+        express that its piece must continue a capture.
 
         Args:
-            headers: tags in order, such as {"Event": "Club"}; default: `self.headers`. Result, GameType, SetUp and FEN
-                are added.
-            result: "1-0" (Black won), "0-1", "1/2-1/2" or "*"; default: the Result of the headers, else `result()`.
+            headers: tags in order, such as {"Event": "Club"}; default: `self.headers`. Result, GameType,
+                SetUp and FEN are added.
+            result: "1-0" (Black won), "0-1", "1/2-1/2" or "*"; default: the Result of the headers, else
+                `result()`.
 
         Raises:
             ValueError: for any other result.
@@ -181,8 +183,8 @@ class Game:
     def outcome(self) -> Outcome | None:
         """The end of the game by rule, None while it goes on.
 
-        A side that cannot move has lost, even where a draw rule applies too. Resignations and agreed draws leave no
-        trace in the moves; the result that a PDN file gives is in `headers`.
+        A side that cannot move has lost, even where a draw rule applies too. Resignations and agreed draws
+        leave no trace in the moves; the result that a PDN file gives is in `headers`.
 
         Source: World Checkers/Draughts Federation, *Official Rules of Checkers*, 1.30 and 1.32.
 

@@ -28,16 +28,20 @@ MAX_HALFMOVE_CLOCK: Final = 32_767
 class Position:
     """An immutable position of English draughts.
 
-    Make one with `start`, `from_fen`, `from_squares` or `from_pieces`. Two positions are equal if their pieces, side
-    to move, capturing piece and halfmove clock are; `key` leaves the clock out. Squares are PDN's 1..32.
+    Make one with `start`, `from_fen`, `from_squares` or `from_pieces`. Two positions are equal if their
+    pieces, side to move, capturing piece and halfmove clock are; `key` leaves the clock out. Squares are
+    PDN's 1..32.
 
-    The constructor and its fields are internal: they are bitboards in *mover's view* (see `ckai.game.squares`), in
-    which bit i is the square with index i and the board is rotated when White is to move. Code that needs speed, such
-    as search and self-play, uses them; `pieces`, `turn` and `jumper_square` say the same in PDN squares.
+    The constructor and its fields are internal: they are bitboards in *mover's view* (see
+        `ckai.game.squares`), in
+    which bit i is the square with index i and the board is rotated when White is to move. Code that needs
+    speed, such as search and self-play, uses them; `pieces`, `turn` and `jumper_square` say the same in PDN
+    squares.
 
     Raises:
-        PositionError: on construction, if the rules exclude the position: two pieces on a square, more than 12 of a
-            side, a man on its crowning row, a clock out of range, or a capturing piece that cannot capture.
+        PositionError: on construction, if the rules exclude the position: two pieces on a square, more than
+            12 of a side, a man on its crowning row, a clock out of range, or a capturing piece that cannot
+            capture.
 
     >>> from ckai.game import Position
     >>> position = Position.start()
@@ -365,7 +369,8 @@ class Position:
     def outcome(self, *, halfmove_limit: int = HALFMOVE_LIMIT) -> Outcome | None:
         """How the game ended, as far as the position alone decides: None while it goes on.
 
-        A side that cannot move has lost, whatever the clock. Repetitions need the moves before: see `Game.outcome`.
+        A side that cannot move has lost, whatever the clock. Repetitions need the moves before: see
+        `Game.outcome`.
 
         Args:
             halfmove_limit: plies without a capture or a man's move that make a draw.
@@ -510,8 +515,8 @@ class Position:
         """The legal move that text names.
 
         Args:
-            text: squares joined by `-`, `x`, `X`, `:`, `*` or the en dash. Landing squares between the first and the
-                last may be missing if one move fits.
+            text: squares joined by `-`, `x`, `X`, `:`, `*` or the en dash. Landing squares between the first
+                and the last may be missing if one move fits.
 
         Raises:
             MoveTextError: if the text is not a move.

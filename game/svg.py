@@ -1,5 +1,6 @@
 """A board as SVG, without dependencies: for notebooks, web pages and reports."""
 
+import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from ckai.game.squares import SQUARES, file_of
@@ -44,8 +45,8 @@ def board_svg(
         title: text for screen readers and tooltips.
 
     Returns:
-        One `<svg>` element. Each piece is a `<g>` of class "piece" with its letter in `data-piece` and its square
-        in `data-square`.
+        One `<svg>` element. Each piece is a `<g>` of class "piece" with its letter in `data-piece` and its
+        square in `data-square`.
 
     Raises:
         ValueError: for a square outside 1..32, an unknown piece or a size below 1.
@@ -79,7 +80,7 @@ def board_svg(
                 f'<text x="{left + 3:g}" y="{top + 10:g}" font-size="9" fill="{_STYLE["number"]}">{square}</text>'
             )
     parts += [_piece(pieces[square], square, flipped) for square in sorted(pieces)]
-    parts += [_arrow(*pair, flipped) for pair in [*zip(last_move, last_move[1:], strict=False), *arrows]]
+    parts += [_arrow(*pair, flipped) for pair in [*itertools.pairwise(last_move), *arrows]]
     return "\n".join([*parts, "</svg>"])
 
 

@@ -12,15 +12,15 @@ Club 23-19 ['the Cross'] *
 1. 11-15 23-19 {the Cross} 2. 8-11 22-17 *
 <BLANKLINE>
 
-Files may have any size and encoding errors; a game that cannot be read to its end keeps its legal moves and says what
-stopped it (`PdnGame.problem`). `Game.from_pdn` and `Game.to_pdn` of `ckai.game` are the short way for one game; importing
-this package registers the functions behind them.
+Files may have any size and encoding errors; a game that cannot be read to its end keeps its legal moves and
+says what stopped it (`PdnGame.problem`). `Game.from_pdn` and `Game.to_pdn` of `ckai.game` are the short way
+for one game; importing this package registers the functions behind them.
 
-The package owns the grammar and the resolution of written moves. It imports `ckai.game` and no data sets, networks or
-search.
+The package owns the grammar and the resolution of written moves. It imports `ckai.game` and no data sets,
+networks or search.
 """
 
-from ckai.pdn import notation  # registers the format; noqa: F401
+from ckai.pdn import notation  # noqa: F401  (registers the format)
 from ckai.pdn.errors import PdnError
 from ckai.pdn.game import PdnGame, PdnMove, Variation, from_game
 from ckai.pdn.reader import read_games

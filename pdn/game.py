@@ -7,7 +7,7 @@ from ckai.game import HALFMOVE_LIMIT, REPETITION_LIMIT, Game, Move, Position
 from ckai.pdn.errors import PdnError
 
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
-"""Black won, White won, drawn, unknown: in English draughts Black, the first mover, stands before the dash."""
+"""Black won, White won, drawn, unknown. In English draughts Black, the first mover, comes first."""
 
 
 @dataclass
@@ -59,11 +59,11 @@ class PdnGame:
 
     >>> import io
     >>> from ckai.pdn import read_games
-    >>> (game,) = read_games(io.BytesIO(b'[Event "Club"] 1. 11-15 22-18 2. 8-11 1-0'))
+    >>> (game,) = read_games(io.BytesIO(b'[Event "Club"] 1. 11-15 22-18 2. 8-11 1-0'), "club.pdn")
     >>> game.header("event"), game.result, len(game.moves)
     ('Club', '1-0', 2)
     >>> str(game.problem)
-    "1: game 0: ply 2: '8-11' is illegal here (legal: 15x22)"
+    "club.pdn:1: game 0: ply 2: '8-11' is illegal here (legal: 15x22)"
     """
 
     headers: list[tuple[str, str]] = field(default_factory=list)
@@ -103,13 +103,11 @@ class PdnGame:
         """The result after the moves, else that of the Result tag, else None. "1-0" means that Black won."""
         return self.tag_result if self.token is None else self.token
 
-    def play(
-        self, *, halfmove_limit: int = HALFMOVE_LIMIT, repetition_limit: int = REPETITION_LIMIT
-    ) -> Game:
+    def play(self, *, halfmove_limit: int = HALFMOVE_LIMIT, repetition_limit: int = REPETITION_LIMIT) -> Game:
         """The main line as a `Game`, with the tags as its headers.
 
-        Of repeated tags the first counts. "Result" is `result`, or missing if that is None; SetUp and FEN are left out
-        because the game has its first position.
+        Of repeated tags the first counts. "Result" is `result`, or missing if that is None; SetUp and FEN are
+        left out because the game has its first position.
 
         Args:
             halfmove_limit, repetition_limit: see `Game`.
@@ -139,12 +137,14 @@ def from_game(
 ) -> PdnGame:
     """Make a PDN game from a game that was played.
 
-    A first position other than the initial one is written as SetUp and FEN tags, with its halfmove clock. A FEN cannot
-    express that its piece must continue a capture (`Position.jumper_square`): the moves stay legal without it.
+    A first position other than the initial one is written as SetUp and FEN tags, with its halfmove clock. A
+    FEN cannot express that its piece must continue a capture (`Position.jumper_square`): the moves stay legal
+    without it.
 
     Args:
         game: the moves.
-        headers: tags, in order. Result and GameType are added; Result, GameType, SetUp and FEN in it are replaced.
+        headers: tags, in order. Result and GameType are added; Result, GameType, SetUp and FEN in it are
+            replaced.
         result: "1-0" (Black won), "0-1", "1/2-1/2" or "*".
         comments: one per move, "" for none; as many as there are moves, or none at all.
 

@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Mapping
-from contextlib import closing
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,24 +17,17 @@ from ckai.pdn.writer import write_game
 def _read(source: Source, number: int, limits: Mapping[str, Any]) -> Game:
     if number < 0:
         raise ValueError(f"expected a game number >= 0, found {number}")
-    name, binary = "text", source
-    if isinstance(source, str):
-        binary = io.BytesIO(source.encode())
-    elif isinstance(source, bytes):
-        binary = io.BytesIO(source)
-    elif isinstance(source, Path):
-        name = str(source)
-    else:
-        name = str(getattr(source, "name", name))
-        if isinstance(source, io.TextIOBase):
-            binary = io.BytesIO(source.read().encode())
-    count = 0
-    with closing(read_games(binary, name)) as games:  # type: ignore[arg-type, type-var]
-        for game in islice(games, number + 1):
-            count += 1
-    if count <= number:
+    name = str(source) if isinstance(source, Path) else str(getattr(source, "name", "text"))
+    data = source if isinstance(source, (str, bytes, Path)) else source.read()
+    if isinstance(data, str):
+        data = data.encode()
+    games = read_games(data if isinstance(data, Path) else io.BytesIO(data), name)
+    count = sum(1 for _ in islice(games, number))
+    game = next(games, None)
+    games.close()
+    if game is None:
         hint = ": give a file's path as a pathlib.Path" if isinstance(source, str) and count == 0 else ""
-        raise PdnError(f"expected a game {number}, found {count} games{hint}", name)
+        raise PdnError(f"expected a game {number}, counting from 0, found {count} games{hint}", name)
     if game.problem is not None:
         raise game.problem
     return game.play(**limits)

@@ -92,7 +92,7 @@ def test_no_move_loses():
 
 
 def test_loss_beats_draw():
-    # The blocked side has lost although 80 plies without a capture or a man's move are over and the position has stood three times.
+    # The blocked side has lost although both draw rules apply.
     blocked = Position.from_fen("W:W13:B9,6", halfmove_clock=80)
     game = Game(blocked)
     game.positions = [blocked] * 3
