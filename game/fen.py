@@ -18,7 +18,7 @@ _CLOCK = re.compile(r"[HF]\d+\Z", re.ASCII)
 
 @dataclass(frozen=True)
 class Placement:
-    """The contents of a FEN. Boards are bit sets of PDN squares (bit = square - 1), the same for either side to move."""
+    """The contents of a FEN. Boards have bit = PDN square - 1, whichever side is to move."""
 
     black_to_move: bool
     black: int
@@ -84,7 +84,7 @@ def parse_fen(text: str) -> Placement:
 
 
 def format_fen(placement: Placement) -> str:
-    """Write a FEN: White's pieces first, squares ascending, no ranges, and the H field if the clock is above 0.
+    """Write a FEN: White first, squares ascending, no ranges, and the H field if the clock is above 0.
 
     >>> format_fen(parse_fen("W:B1-3:WK5:H0:F1")), format_fen(parse_fen("b:wk5:bk1:h7"))
     ('W:WK5:B1,2,3', 'B:WK5:BK1:H7')

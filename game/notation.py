@@ -21,7 +21,7 @@ class TextFormat(NamedTuple):
     """The reader and the writer of a text format."""
 
     read: "Callable[[Source, int, Mapping[str, Any]], Game]"
-    """(source, 0-based number of the game, keyword arguments for `Game`) -> the game; ValueError if unreadable."""
+    """(source, 0-based number of the game, keyword arguments for `Game`) -> game, or ValueError."""
     write: "Callable[[Game, Mapping[str, str], str], str]"
     """(game, headers, result) -> text; ValueError for an unknown result."""
 

@@ -54,5 +54,5 @@ class Outcome:
 
     @property
     def result(self) -> str:
-        """The PDN result. In English draughts Black, the first mover, stands before the dash: "1-0" is a Black win."""
+        """The PDN result: "1-0" if Black won (Black moves first and comes first), "0-1" or "1/2-1/2"."""
         return {"black": "1-0", "white": "0-1", None: "1/2-1/2"}[self.winner]

@@ -47,7 +47,8 @@ class Game:
     ) -> None:
         if halfmove_limit < 1 or repetition_limit < 1:
             raise ValueError(
-                f"expected limits >= 1, found halfmove_limit {halfmove_limit}, repetition_limit {repetition_limit}"
+                f"expected limits >= 1, found halfmove_limit {halfmove_limit},"
+                f" repetition_limit {repetition_limit}"
             )
         self.halfmove_limit = halfmove_limit
         self.repetition_limit = repetition_limit
@@ -176,7 +177,7 @@ class Game:
     # --- the end ------------------------------------------------------------------------------------
 
     def repetitions(self) -> int:
-        """Occurrences of the current position in the game, this one included; the halfmove clock does not count."""
+        """Occurrences of the current position in the game, this one included, whatever the halfmove clock."""
         key = self.position.key
         return sum(position.key == key for position in self.positions)
 

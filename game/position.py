@@ -32,9 +32,8 @@ class Position:
     pieces, side to move, capturing piece and halfmove clock are; `key` leaves the clock out. Squares are
     PDN's 1..32.
 
-    The constructor and its fields are internal: they are bitboards in *mover's view* (see
-        `ckai.game.squares`), in
-    which bit i is the square with index i and the board is rotated when White is to move. Code that needs
+    The constructor and its fields are internal: they are bitboards in *mover's view* (`ckai.game.squares`),
+    where bit i is the square with index i and the board is rotated when White is to move. Code that needs
     speed, such as search and self-play, uses them; `pieces`, `turn` and `jumper_square` say the same in PDN
     squares.
 
@@ -272,7 +271,7 @@ class Position:
 
     @property
     def board(self) -> NDArray[np.int8]:
-        """`[32]` int8 in mover's view: 1 own man, 3 own king, -1 / -3 the other's, 0 empty."""
+        """`[32]` int8 in mover's view: 1 own man, 3 own king, -1 / -3 the opponent's, 0 empty."""
         out = np.empty(32, np.int8)
         kernels.write_board(self.own, self.opp, self.kings, out)
         return out
@@ -388,13 +387,13 @@ class Position:
     def is_game_over(self) -> bool:
         """Whether the side to move cannot move, or 80 plies passed without a capture or a man's move.
 
-        >>> Position.from_fen("B:WK32:BK1:H79").is_game_over(), Position.from_fen("B:WK32:BK1:H80").is_game_over()
-        (False, True)
+        >>> [Position.from_fen(f"B:WK32:BK1:H{clock}").is_game_over() for clock in (79, 80)]
+        [False, True]
         """
         return self.outcome() is not None
 
     def result(self) -> str:
-        """The PDN result that the position alone decides: "1-0" (Black won), "0-1", "1/2-1/2", or "*" before the end.
+        """The PDN result by the position alone: "1-0" (Black won), "0-1", "1/2-1/2", or "*" before the end.
 
         >>> Position.from_fen("W:W:B18").result(), Position.start().result()
         ('1-0', '*')
@@ -405,7 +404,7 @@ class Position:
     # --- hops ---------------------------------------------------------------------------------------
 
     def legal_actions(self) -> list[int]:
-        """The legal hops as actions 0..127 in mover's view, ascending; empty if the side to move has lost."""
+        """The legal hops as actions 0..127 in mover's view, ascending; empty if the mover has lost."""
         out = np.empty(128, np.int64)
         n = kernels.legal_actions(self.own, self.opp, self.kings, self.jumper, out)
         return [int(action) for action in out[:n]]
@@ -465,7 +464,7 @@ class Position:
         return sorted(self._moves)
 
     def is_legal(self, move: Move | str) -> bool:
-        """Whether `push` accepts a move, or text such as `11-15`; False for text that is ambiguous or not a move.
+        """Whether `push` accepts a move or text such as `11-15`; False for ambiguous text and other words.
 
         >>> Position.start().is_legal("11-15"), Position.start().is_legal("11x18")
         (True, False)

@@ -61,11 +61,12 @@ def board_svg(
         if letter not in ("b", "B", "w", "W"):
             raise ValueError(f"expected a piece of b, B, w, W, found {letter!r}")
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_WIDTH}" width="{size}" height="{size}"'
-        ' font-family="sans-serif">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_WIDTH}"'
+        f' width="{size}" height="{size}" font-family="sans-serif">',
         *([f"<title>{_escape(title)}</title>"] if title else []),
         f'<rect width="{_WIDTH}" height="{_WIDTH}" fill="{_STYLE["frame"]}"/>',
-        f'<rect x="{_MARGIN}" y="{_MARGIN}" width="{8 * _CELL}" height="{8 * _CELL}" fill="{_STYLE["light"]}"/>',
+        f'<rect x="{_MARGIN}" y="{_MARGIN}" width="{8 * _CELL}" height="{8 * _CELL}"'
+        f' fill="{_STYLE["light"]}"/>',
     ]
     for square in range(1, SQUARES + 1):
         x, y = _center(square, flipped)
@@ -77,7 +78,8 @@ def board_svg(
         )
         if numbers:
             parts.append(
-                f'<text x="{left + 3:g}" y="{top + 10:g}" font-size="9" fill="{_STYLE["number"]}">{square}</text>'
+                f'<text x="{left + 3:g}" y="{top + 10:g}" font-size="9"'
+                f' fill="{_STYLE["number"]}">{square}</text>'
             )
     parts += [_piece(pieces[square], square, flipped) for square in sorted(pieces)]
     parts += [_arrow(*pair, flipped) for pair in [*itertools.pairwise(last_move), *arrows]]

@@ -89,8 +89,7 @@ class PdnGame:
     problem: PdnError | None = None
     """What stopped the reader; `moves` ends there. None if the game is complete."""
     rejected: bool = False
-    """Whether the game is unusable: another draughts variant, an impossible first position, or a problem before the
-    first move."""
+    """Whether the game is unusable: another variant, an impossible start, or no move before the problem."""
     notes: list[str] = field(default_factory=list)
     """Harmless oddities: contradicting results, unmatched closing brackets."""
 

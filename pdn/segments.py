@@ -147,7 +147,7 @@ def begins_again(tokens, t):
 
 @njit(cache=True, nogil=True)
 def repeats(data, tokens, t, here):
-    """Whether tag `t` follows a blank line and repeats one of `here`, a game without moves that ends there."""
+    """Whether tag `t` follows a blank line and repeats one of `here`, a game without moves."""
     number = tag_number(data, tokens[t].start)
     return number >= 0 and here.tags[number, 0] >= 0 and tokens[t].line - tokens[t - 1].line >= 2
 
