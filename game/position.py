@@ -410,7 +410,7 @@ class Position:
         return [int(action) for action in out[:n]]
 
     def push_action(self, action: int) -> "Position":
-        """The position after one hop; the side to move stays the same while its piece must continue capturing.
+        """The position after one hop; the same side stays to move while its piece must continue capturing.
 
         Args:
             action: 0..127 in mover's view.
