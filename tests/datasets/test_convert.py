@@ -269,9 +269,9 @@ def check_readers_agree(data: bytes, folder: Path) -> int:
     labels = [
         (g.number, action)
         for g in games
+        if not g.rejected
         for each in g.moves
         for action in each.move.actions
-        if not g.rejected
     ]
     assert list(zip(table["game"].to_pylist(), table["label"].to_pylist(), strict=True)) == labels
     headers = pq.read_table(headers_path(tally.output)).to_pylist()
