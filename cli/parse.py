@@ -32,7 +32,7 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, as_json:
     output = output or Path("data") / f"{files[0].stem}.parquet"
     begun = time.perf_counter()
     with _Bar() as bar:
-        tally = parse_files(files, output, strict=strict, watch=bar.show)
+        tally = parse_files(files, output, strict=strict, progress=bar.show)
     seconds = time.perf_counter() - begun
     if as_json:
         click.echo(

@@ -40,8 +40,8 @@ def command(datasets: tuple[Path, ...], folder: Path | None, memory_mb: int, as_
 
     paths = list(datasets) or [newest_dataset(Path("data"))]
     begun = time.perf_counter()
-    with progress_bar("reading", "rows") as watch:
-        found = describe(paths, memory_mb=memory_mb, watch=watch)
+    with progress_bar("reading", "rows") as progress:
+        found = describe(paths, memory_mb=memory_mb, progress=progress)
     if not as_json:
         click.echo(as_text(found))  # before the pictures: the folder may not be ours to write to
     pictures = save_plots(found, folder or paths[0].with_name(f"{paths[0].stem}.plots"))

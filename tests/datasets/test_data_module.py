@@ -174,9 +174,9 @@ def test_missing_folder_and_foreign_files_are_refused(tmp_path, expert):
     refuse(tmp_path / "none.parquet", "no such file")
     refuse(tmp_path, "found a folder")
     (tmp_path / "text.parquet").write_text("1. 11-15")
-    refuse(tmp_path / "text.parquet", "another kind of file or one cut short")
+    refuse(tmp_path / "text.parquet", "a file that is not one or is cut short")
     (tmp_path / "short.parquet").write_bytes(expert.read_bytes()[:-500])
-    refuse(tmp_path / "short.parquet", "another kind of file or one cut short")
+    refuse(tmp_path / "short.parquet", "a file that is not one or is cut short")
     with pytest.raises(DatasetError, match="at least one data set"):
         RowsDataModule([])
 
