@@ -89,17 +89,17 @@ def parse_files(
         >>> tally.games_read, tally.games_kept, tally.plies, tally.rows
         (2, 2, 11, 11)
     """
-    paths = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    sources = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
     output = Path(output)
     refused_path = output.with_name(f"{output.stem}.refused.jsonl")
-    for path in paths:
+    for path in sources:
         if path.is_dir():
             raise PdnError("expected a PDN file, found a folder", _name(path))
         for written in (output, headers_path(output), refused_path):
             if written.exists() and written.samefile(path):
                 raise PdnError("expected another file to write to, found the one to read", _name(path))
     tally = Tally(output, refused_path)
-    total = sum(path.stat().st_size for path in paths)
+    total = sum(path.stat().st_size for path in sources)
     done = 0
     temporary = refused_path.with_name(f".{refused_path.name}.{os.getpid()}.tmp")
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ def parse_files(
             TableWriter(headers_path(output), HEADERS_SCHEMA) as headers,
             temporary.open("w", encoding="utf-8") as refused,
         ):
-            for path in paths:
+            for path in sources:
                 before = tally.games_read
                 with path.open("rb") as file:
                     for chunk in read_chunks(file):
@@ -139,7 +139,7 @@ def parse_files(
             if unusable:
                 raise PdnError(
                     f"none of {tally.games_read} games can be used; {_name(refused_path)} says why",
-                    _name(paths[0]),
+                    _name(sources[0]),
                 )
             headers.commit()
             rows.commit()

@@ -79,7 +79,7 @@ def _bits(values: NDArray[np.bool_]) -> pa.Buffer:
 class TableWriter:
     """Writes a Parquet file in row groups of ROW_GROUP rows, under a temporary name until `commit`.
 
-    Leaving the `with` block without `commit` removes the temporary file and leaves an existing file as it was.
+    Leaving the `with` block without `commit` removes the temporary file; an existing file is unchanged.
     """
 
     def __init__(self, path: Path, schema: pa.Schema = EXPERT_SCHEMA) -> None:

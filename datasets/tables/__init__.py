@@ -1,4 +1,4 @@
-"""Endgame tablebases: every position with few pieces, whether it is won, lost or drawn, and in how many plies.
+"""Endgame tablebases: every position with few pieces, its exact result and distance to the end.
 
     from ckai.datasets import Tables
     tables = Tables.open(3)

@@ -1,6 +1,7 @@
 """Index every placement of few pieces, without gaps, class by class.
 
-A class is (own men, own kings, the other's men, the other's kings), in mover's view. Within a class a placement is numbered by the combinatorial number system: own men on rows 0 to 6, the other's men on rows 1
+A class is (own men, own kings, the other's men, the other's kings), in mover's view. Within a class, a
+placement is numbered by the combinatorial number system: own men on rows 0 to 6, the other's men on rows 1
 to 7 not occupied by own men, then own kings and the other's kings on the squares left.
 """
 

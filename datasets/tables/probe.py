@@ -1,7 +1,7 @@
 """Probe tables: result, distance, best moves and the whole line, for one position or for many at once.
 
-The tables ignore draws by move count and by repetition. A win in n plies certainly stands if the halfmove clock
-plus n is within the limit, and nearly always otherwise, since most wins capture or move a man on the way.
+The tables ignore draws by move count and by repetition. A win in n plies certainly stands if the halfmove
+clock plus n is within the limit, and nearly always otherwise, as most wins capture or move a man on the way.
 """
 
 import os
@@ -147,7 +147,7 @@ def _many(boards, pieces, values, lookup, out):
 
 @njit(cache=True, nogil=True)
 def best_hops(row, pieces, values, lookup, out):
-    """Write the hops of the best moves of a position `[4]` (own, opp, kings, jumper) to `out`; return how many."""
+    """Write the best hops of a position `[4]` (own, opp, kings, jumper) to `out`; return how many."""
     between = np.empty((ROOM, 4), np.int64)
     own, opp, kings, jumper = row[0], row[1], row[2], row[3]
     value = value_of(own, opp, kings, jumper, pieces, values, lookup, between)

@@ -24,10 +24,10 @@ report:
     value_auc                   AUC of won against lost rows: chance that the won one has the higher value
     value_calibration_error     expected calibration error of the value against the mean result
 
-Checkpoints and metrics of earlier versions call `value_auc` `value_sorted`; see `current_names`.
+Earlier versions wrote `value_auc` as `value_sorted`; readers rename it, see `ckai.models.checkpoint`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -49,11 +49,6 @@ BINS = 10
 
 Numbers = NDArray[Any]
 Report = dict[str, Any]
-
-
-def current_names(metrics: Mapping[str, Any]) -> dict[str, Any]:
-    """Metrics of any version under today's names; with their prefix, such as `heldout_`, if they have one."""
-    return {name.replace("value_sorted", "value_auc"): value for name, value in metrics.items()}
 
 
 def unpack_legal(legal: Tensor) -> Tensor:

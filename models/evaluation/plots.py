@@ -109,14 +109,14 @@ def plot_calibration(path: Path, breakdown: Mapping[str, Any], title: str) -> No
 
 
 def _reliability(
-    ax: Any, bins: Sequence[Mapping[str, float]], said: str, came: str, low: float, labels: tuple[str, str]
+    ax: Any, bins: Sequence[Mapping[str, float]], x: str, y: str, low: float, labels: tuple[str, str]
 ) -> None:
-    ax.plot([low, 1], [low, 1], color="grey", linestyle="--", linewidth=1, label="as said")
-    ax.plot([b[said] for b in bins], [b[came] for b in bins], marker="o")
+    ax.plot([low, 1], [low, 1], color="grey", linestyle="--", linewidth=1, label="perfect calibration")
+    ax.plot([b[x] for b in bins], [b[y] for b in bins], marker="o")
     total = sum(b["rows"] for b in bins) or 1
     width = (1 - low) / 12
     heights = [b["rows"] / total * (1 - low) / 2 for b in bins]
-    ax.bar([b[said] for b in bins], heights, width, bottom=low, alpha=0.25, label="share of rows")
+    ax.bar([b[x] for b in bins], heights, width, bottom=low, alpha=0.25, label="share of rows")
     ax.set_xlabel(labels[0])
     ax.set_ylabel(labels[1])
     ax.grid(alpha=0.3)
