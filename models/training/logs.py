@@ -1,7 +1,7 @@
-"""What a training leaves for people: CSV, TensorBoard and a plot, all made from its history.
+"""Logs of a training: CSV, TensorBoard and a plot, all made from its history.
 
-A history is a list of one dict an epoch, see `ckai.models.training.trainer`; files are written anew
-each epoch, so a continued training neither loses nor doubles a line.
+A history is a list of one dict an epoch, see `ckai.models.training.trainer`. Files are rewritten each epoch, so
+a resumed training neither loses nor repeats a line.
 """
 
 import csv
@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 
 
 def write_csv(path: Path, history: Sequence[Row]) -> None:
-    """One line an epoch under a line of names; replaced as a whole."""
+    """Write a history as CSV: a header, and one line an epoch."""
     names = list(dict.fromkeys(name for row in history for name in row))
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, names, restval="")
@@ -26,7 +26,7 @@ def write_csv(path: Path, history: Sequence[Row]) -> None:
 
 
 def tensorboard_writer(folder: Path, history: Sequence[Row]) -> Any | None:
-    """A writer that begins with `history`, whatever was written before; None if there is no TensorBoard."""
+    """A TensorBoard writer that starts with `history`; None if TensorBoard is not installed."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
@@ -38,7 +38,7 @@ def tensorboard_writer(folder: Path, history: Sequence[Row]) -> Any | None:
 
 
 def write_tensorboard(writer: Any, row: Row) -> None:
-    """The numbers of an epoch, at its number."""
+    """Write the metrics of one epoch."""
     for name, value in row.items():
         side, _, rest = name.partition("_")
         tag = f"{rest}/{side}" if side in ("train", "heldout") else name
@@ -48,7 +48,7 @@ def write_tensorboard(writer: Any, row: Row) -> None:
 
 
 def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
-    """Losses, share of moves hit, and the value's error over the epochs, as a PNG."""
+    """Plot losses, accuracy and the value's squared error over the epochs, as a PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -56,12 +56,12 @@ def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
     panels = [
         ("policy loss", {"train_policy_loss": "training", "heldout_policy_loss": "held out"}),
         (
-            "share of moves hit",
+            "accuracy",
             {
-                "train_top1": "training, first",
-                "heldout_top1": "held out, first",
-                "heldout_top1_legal": "held out, first legal",
-                "heldout_top5": "held out, first five",
+                "train_top1": "training, top-1",
+                "heldout_top1": "held out, top-1",
+                "heldout_top1_legal": "held out, top-1 legal",
+                "heldout_top5": "held out, top-5",
             },
         ),
         (
@@ -102,9 +102,9 @@ def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
 
 
 def _stages(history: Sequence[Row]) -> list[tuple[float, str]]:
-    """First epoch and name of each stage, of a training that has several."""
-    found: dict[str, float] = {}
+    """(first epoch, name) of each stage, if there are several."""
+    begins: dict[str, float] = {}
     for row in history:
         if "stage" in row:
-            found.setdefault(row["stage"], row["epoch"])
-    return [(epoch, stage) for stage, epoch in found.items()]
+            begins.setdefault(row["stage"], row["epoch"])
+    return [(epoch, stage) for stage, epoch in begins.items()]

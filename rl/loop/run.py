@@ -10,7 +10,8 @@
     gen_0001/network.ckpt    the network that plays the next generation
     gen_0001/done.json       everything measured; only now the generation is over
     best.ckpt                the network of the last generation that is over
-    metrics.csv,             .png       the same numbers for people, rewritten from every done.json; tensorboard/ too
+    metrics.csv              the same numbers for people, rewritten from every done.json;
+                             also as metrics.png and in tensorboard/
 
 Every file is written under a temporary name and renamed, and each stage looks only at what the one before
 left whole. So a run that was killed goes on by starting it again.

@@ -73,7 +73,7 @@ def test_a_file_with_code_is_refused_and_not_run(tmp_path, monkeypatch):
         ({"settings": {"channels": 0}}, "expected channels >= 1, found 0"),
         ({"encoding": "grid-9"}, "expected encoding grid-1 for cnn2x2, found grid-9"),
         ({"format": 7}, "expected checkpoint format 1, found 7"),
-        ({"weights": {}}, "found them without conv1.bias"),
+        ({"weights": {}}, "found weights without conv1.bias"),
         ({"weights": None}, "expected weights to be dict, found NoneType"),
         ({"training": 3}, "expected training to be dict, found int"),
         ({"format": None}, "expected a ckai checkpoint, found a torch file with keys"),
