@@ -55,7 +55,7 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
     Examples:
         >>> network = build("resnet", {"channels": 8, "blocks": 1})
         >>> sum(p.numel() for p in network.parameters())
-        20259
+        18593
     """
     cls = network_type(name)
     fields = {field.name: field for field in dataclasses.fields(cls.settings_type)}

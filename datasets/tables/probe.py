@@ -190,9 +190,9 @@ class Tables:
         >>> position = Position.from_fen("B:WK32:BK15,K18")
         >>> result = tables.probe(position)
         >>> result.value, result.plies
-        ('win', 5)
+        ('win', 19)
         >>> [str(move) for move in tables.best_moves(position)]
-        ['18-23']
+        ['15-19', '18-23']
     """
 
     def __init__(self, layout: Layout, values: Values, header: dict[str, Any] | None = None) -> None:

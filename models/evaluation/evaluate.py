@@ -143,7 +143,7 @@ def frequent_moves(data: RowsDataModule, split: Split) -> dict[str, float]:
 
 
 def _most_frequent(data: RowsDataModule) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """Sorted keys of the training side's positions, and the most frequent action in each, the lowest on a tie."""
+    """Sorted keys of the training side's positions, and the most frequent (then lowest) action in each."""
     blocks = [(position_keys(b.board, b.jumper), b.label) for b in data.blocks("train")]
     if not blocks:
         return np.empty(0, np.uint64), np.empty(0, np.uint8)

@@ -124,7 +124,7 @@ def _reliability(
 
 
 def _sheet(weights: NDArray[np.float32]) -> NDArray[np.float32]:
-    """All filters in one image, NaN between them: a line for each filter, or rows of filters with one plane."""
+    """All filters in one image with gaps of NaN: a line for each filter, or rows if there is one plane."""
     filters, planes, height, width = weights.shape
     if planes == 1:
         lines = -(-filters // _ROW)

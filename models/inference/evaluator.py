@@ -32,7 +32,7 @@ class BackendError(ValueError):
 
 
 class Evaluator(Protocol):
-    """Evaluates positions in batches, for a search or for `predict`; may be called from several threads at once."""
+    """Evaluates positions in batches; may be called from several threads at once."""
 
     @property
     def name(self) -> str:
@@ -45,14 +45,13 @@ class Evaluator(Protocol):
         """Evaluate positions.
 
         Args:
-            boards: `[B, 34]` int8, mover's view, see `ckai.models.inference.evaluator`; any B >= 0. Not
-                modified.
+            boards: `[B, 34]` int8, mover's view, see the module's docstring; any B >= 0; not modified.
             out_logits: `[B, 128]` float32, written to; None: a new array.
             out_values: `[B]` float32, written to; None: a new array.
 
         Returns:
-            `[B, 128]` float32 logits of the actions (legal or not) and `[B]` float32 values in [-1, 1] for the
-            side to move; the output arrays, if given.
+            `[B, 128]` float32 logits of the actions, legal or not, and `[B]` float32 values in [-1, 1] for
+            the side to move; the output arrays, if given.
 
         Raises:
             ValueError: wrong shape or type.
@@ -65,7 +64,7 @@ class Evaluator(Protocol):
 
 
 class PackedNetwork(nn.Module):
-    """A network with a single input for backends: positions as bytes, followed by the encoding's extra bytes."""
+    """A network with a single input for backends: positions as bytes, then the encoding's extra bytes."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()
@@ -104,8 +103,8 @@ def append_extra(boards: Boards, encoding: Encoding) -> Boards:
 class TorchEvaluator:
     """A network evaluated by PyTorch.
 
-    It starts no threads: on a CPU, let several Python threads share one evaluator, each limited to one core by
-    `torch.set_num_threads(1)`.
+    It starts no threads: on a CPU, let several Python threads share one evaluator, each limited to one core
+    by `torch.set_num_threads(1)`.
     """
 
     def __init__(

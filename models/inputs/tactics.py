@@ -1,9 +1,9 @@
 """The material that each hop wins or loses by force, found by a small alpha-beta search: input planes.
 
-For every legal action, the hop is played and a few more plies are searched by alpha-beta, followed by all open
-captures (quiescence search). The result is the change of material for the side that plays the hop. AlphaGo's
-networks had such features too (ladders, captures; Silver et al. 2016, extended data table 2). A position takes a
-few microseconds.
+For every legal action, the hop is played and a few more plies are searched by alpha-beta, followed by all
+open captures (quiescence search). The result is the change of material for the side that plays the hop.
+AlphaGo's networks had such features too (ladders, captures; Silver et al. 2016, extended data table 2). A
+position takes a few microseconds.
 """
 
 import numpy as np

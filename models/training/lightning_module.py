@@ -49,7 +49,7 @@ def value_target(batch: dict[str, Tensor], target: TargetConfig) -> Tensor:
 
 
 def outcome_shares(value: Tensor) -> Tensor:
-    """Values `[B]` as probabilities `[B, 3]` of win, draw and loss: of all with that value, the most drawish."""
+    """Values `[B]` as probabilities `[B, 3]` of win, draw and loss, with as much draw as possible."""
     return torch.stack([value.clamp(min=0), 1 - value.abs(), (-value).clamp(min=0)], 1)
 
 
@@ -100,7 +100,7 @@ class PolicyValueModule(pl.LightningModule):
     Attributes:
         network: the network in training.
         averaged: the moving average of its weights, or None.
-        sums: `[5]` float64 over the epoch: rows, policy loss and value loss (times rows), correct rows, steps.
+        sums: `[5]` float64 over the epoch: rows, policy and value loss times rows, correct rows, steps.
     """
 
     def __init__(self, network: Network, config: TrainConfig, *, epoch_steps: int) -> None:
@@ -163,12 +163,12 @@ class PolicyValueModule(pl.LightningModule):
         self.heldout = Metrics()
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
-        """Clip gradients here: Lightning refuses to with fused optimizers because of fp16, which is not used."""
+        """Clip gradients here: Lightning refuses to for fused optimizers, because of fp16 (not used here)."""
         if self.config.optimizer.clip:
             torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.optimizer.clip)
 
     def average(self) -> None:
-        """Update the moving average after a step; Lightning's own hook would run after the saving callback."""
+        """Update the moving average after a step; Lightning's own hook would run after the callbacks."""
         if self.averaged is not None:
             self.averaged.update_parameters(self.network)
 

@@ -1,7 +1,7 @@
 """Logs of a training: CSV, TensorBoard and a plot, all made from its history.
 
-A history is a list of one dict an epoch, see `ckai.models.training.trainer`. Files are rewritten each epoch, so
-a resumed training neither loses nor repeats a line.
+A history is a list of one dict an epoch, see `ckai.models.training.trainer`. Files are rewritten each epoch,
+so a resumed training neither loses nor repeats a line.
 """
 
 import csv

@@ -1,6 +1,7 @@
 """Recommended networks and training settings by budget: `ckai pretrain --preset NAME`.
 
-Each preset lists the options of `ckai pretrain` that differ from the defaults; docs/networks.md has the results.
+Each preset lists the options of `ckai pretrain` that differ from the defaults; docs/networks.md has the
+results.
 """
 
 from typing import Any

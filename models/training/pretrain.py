@@ -159,7 +159,7 @@ def _train(
     progress: Callable[[TrainingProgress], None] | None,
     say: Callable[[str], None],
 ) -> State:
-    """Train all stages of a network, resuming from `state`; each ends with its best weights in the network."""
+    """Train all stages of a network, resuming from `state`; each ends with its best weights loaded."""
     stages = network.stages()
     log = _Log(run, config, stages, data.train_rows, say)
     done: list[list[dict[str, float]]] = list(state["stages"]) if state else []

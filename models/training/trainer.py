@@ -1,9 +1,9 @@
 """The training loop: Lightning's trainer, which can be killed at any moment and resumed.
 
 Lightning runs the steps; the state to resume from is kept here as plain data, so that checkpoints contain
-nothing else and no private part of Lightning is used. The order of rows depends on the seed and the epoch, the
-learning rate on the step: with weights, optimizer and random states restored, a resumed training is identical
-to an uninterrupted one.
+nothing else and no private part of Lightning is used. The order of rows depends on the seed and the epoch,
+the learning rate on the step: with weights, optimizer and random states restored, a resumed training is
+identical to an uninterrupted one.
 """
 
 import logging
