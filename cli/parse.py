@@ -65,7 +65,8 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, as_json:
         click.echo(f"  {tally.games_without_moves:,} kept without moves, and so without rows")
     if tally.result_conflicts:
         click.echo(
-            f"  {tally.result_conflicts:,} whose Result tag contradicts the result after the moves (the latter is used)"
+            f"  {tally.result_conflicts:,} with a Result tag that contradicts the result after the moves "
+            "(the latter is used)"
         )
     if tally.stray_words:
         click.echo(f"  {tally.stray_words:,} words outside of games skipped")

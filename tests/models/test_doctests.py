@@ -21,6 +21,7 @@ from ckai.models import (
     predict,
     save_checkpoint,
 )
+from ckai.models.layers import network
 
 PDN = """[Event "First"]
 [Result "1-0"]
