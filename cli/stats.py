@@ -122,8 +122,8 @@ def _phases(statistics: "Statistics") -> list[str]:
 
 def _headers(headers: "Headers") -> list[str]:
     lines = [
-        f"  headers of {headers.games:,} games: {headers.players:,} players, {headers.events:,} events, "
-        f"{headers.openings:,} openings"
+        f"  headers of {_count(headers.games, 'game')}: {_count(headers.players, 'player')}, "
+        f"{_count(headers.events, 'event')}, {_count(headers.openings, 'opening')}"
     ]
     for label, names in (
         ("players", headers.top_players),
@@ -134,3 +134,7 @@ def _headers(headers: "Headers") -> list[str]:
             lines.append(f"  most frequent {label}")
             lines += [f"    {games:>7,}  {name}" for name, games in names]
     return lines
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -29,12 +29,9 @@ from ckai.models.evaluation.metrics import measure
 from ckai.models.inference.devices import pick_device
 from ckai.models.layers.network import Network
 from ckai.models.registry import build
-from ckai.models.training import logs
 from ckai.models.training.config import PretrainConfig
+from ckai.models.training.logs import RunLog
 from ckai.models.training.trainer import State, TrainingError, TrainingProgress, train
-
-PLOT_SECONDS = 30.0
-"""Least time between two plots of the curves."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +158,7 @@ def _train(
 ) -> State:
     """Train all stages of a network, resuming from `state`; each ends with its best weights loaded."""
     stages = network.stages()
-    log = _Log(run, config, stages, data.train_rows, say)
+    log = RunLog(run, config, stages, data.train_rows, say)
     done: list[list[dict[str, float]]] = list(state["stages"]) if state else []
 
     def save(now: State) -> None:
@@ -190,68 +187,6 @@ def _train(
         log.close()
 
 
-class _Log:
-    """Writes the logs of a run folder while it trains."""
-
-    def __init__(
-        self,
-        run: Path,
-        config: PretrainConfig,
-        stages: Sequence[tuple[str, Network]],
-        rows: int,
-        say: Callable[[str], None],
-    ) -> None:
-        self.run, self.epochs, self.say = run, config.train.epochs, say
-        self.legal = config.train.loss.mask_illegal
-        self.names = [name for name, _ in stages]
-        self.title = f"{config.model}, {rows:,} rows"
-        self.writer: Any = None
-        self.written, self.drawn = 0, time.monotonic()
-
-    def rows(self, histories: Sequence[Sequence[dict[str, float]]]) -> list[dict[str, Any]]:
-        """The epochs of all stages in one list; with several stages, each has its name and epochs are
-        numbered throughout."""
-        if len(self.names) == 1:
-            return [dict(row) for history in histories for row in history]
-        rows: list[dict[str, Any]] = []
-        for name, history in zip(self.names, histories, strict=False):
-            before = len(rows)
-            rows += [{"stage": name, **row, "epoch": before + row["epoch"]} for row in history]
-        return rows
-
-    def begin(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
-        """Write the history of a resumed training."""
-        rows = self.rows(histories)
-        self.writer = logs.tensorboard_writer(self.run / "tensorboard", rows)
-        if self.writer is None:
-            self.say("TensorBoard is not installed: no log for it; metrics.csv has the same numbers")
-        if rows:
-            logs.write_csv(self.run / "metrics.csv", rows)
-        self.written = len(rows)
-
-    def update(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
-        """Log a new epoch, if there is one."""
-        rows = self.rows(histories)
-        if len(rows) > self.written:
-            self.written = len(rows)
-            logs.write_csv(self.run / "metrics.csv", rows)
-            if self.writer is not None:
-                logs.write_tensorboard(self.writer, rows[-1])
-            self.say(describe_epoch(histories[-1][-1], self.epochs, legal=self.legal))
-        if rows and time.monotonic() - self.drawn > PLOT_SECONDS:
-            self.draw(histories)
-
-    def draw(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
-        """Plot the curves."""
-        logs.plot_curves(self.run / "curves.png", self.rows(histories), self.title)
-        self.drawn = time.monotonic()
-
-    def close(self) -> None:
-        """Close TensorBoard's log."""
-        if self.writer is not None:
-            self.writer.close()
-
-
 def _seconds(history: Sequence[Mapping[str, float]]) -> float:
     return history[-1]["seconds"] if history else 0.0
 
@@ -271,18 +206,6 @@ def trial_run(
         result = pretrain(paths, output, one, memory_mb=memory_mb, progress=progress, say=say)
         load_checkpoint(output).network()
     return result
-
-
-def describe_epoch(row: Mapping[str, float], epochs: int, *, legal: bool = False) -> str:
-    """One line about an epoch of a history; `legal`: with the metrics over the legal actions."""
-    which = "_legal" if legal else ""
-    text = f"epoch {int(row['epoch'])}/{epochs}: policy loss {row['train_policy_loss']:.3f}"
-    if "heldout_policy_loss" in row:
-        text += f", held out {row['heldout_policy_loss' + which]:.3f}, "
-        text += f"top-1 {row['heldout_top1' + which]:.1%}, top-5 {row['heldout_top5' + which]:.1%}"
-        if "heldout_value_mse" in row:
-            text += f", value error {row['heldout_value_mse']:.3f}"
-    return f"{text} ({row['seconds']:.0f} s)"
 
 
 def _final_metrics(network: Network, data: RowsDataModule) -> dict[str, Any]:

@@ -161,7 +161,7 @@ def test_headers(rows, tmp_path):
     assert headers.top_players[0] == ("Tinsley", 2)
     assert headers.top_events == [("Match", 2)]
     text = as_text(describe([path]))
-    assert "headers of 3 games: 3 players, 1 events, 0 openings" in text
+    assert "headers of 3 games: 3 players, 1 event, 0 openings" in text
     assert "2  Tinsley" in text
 
 
