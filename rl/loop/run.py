@@ -1,16 +1,17 @@
 """A run of self-play: generations of games, learning and gate matches, in a folder that survives a kill.
 
-    config.json             the settings
-    gen_0000/network.ckpt   the network it began with; experts.fen positions that games begin from
-    gen_0001/shards/        games as they end, until all are there, and those under way
-    gen_0001/rows.parquet   rows of the generation's games; games.pdn and rows.headers.parquet beside it
-    gen_0001/training.ckpt  where learning is, until it is done
-    gen_0001/candidate.ckpt what it learned
-    gen_0001/match.json     how the candidate did against the network that played; match.pdn the games
-    gen_0001/network.ckpt   the network that plays the next generation
-    gen_0001/done.json      everything measured; only now the generation is over
-    best.ckpt               the network of the last generation that is over
-    metrics.csv, metrics.png, tensorboard/   the same numbers for people, made anew from every done.json
+    config.json              the settings
+    gen_0000/network.ckpt    the network it began with; experts.fen positions that games begin from
+    gen_0001/shards/         games as they end, until all are there, and those under way
+    gen_0001/rows.parquet    rows of the generation's games; games.pdn and rows.headers.parquet beside it
+    gen_0001/training.ckpt   where learning is, until it is done
+    gen_0001/candidate.ckpt  what it learned
+    gen_0001/match.json      how the candidate did against the network that played; match.pdn the games
+    gen_0001/network.ckpt    the network that plays the next generation
+    gen_0001/done.json       everything measured; only now the generation is over
+    best.ckpt                the network of the last generation that is over
+    metrics.csv              the same numbers for people, rewritten from every done.json;
+                             also as metrics.png and in tensorboard/
 
 Every file is written under a temporary name and renamed, and each stage looks only at what the one before
 left whole. So a run that was killed goes on by starting it again.

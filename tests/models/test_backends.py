@@ -148,7 +148,8 @@ def test_a_missing_package_is_one_clear_line(networks, monkeypatch, backend, pac
     monkeypatch.setattr("ckai.models.inference.evaluator.importlib.import_module", missing)
     with pytest.raises(BackendError) as caught:
         make_evaluator(networks["cnn2x2"], backend)
-    assert str(caught.value) == f"this evaluator needs the package {package}: pip install 'ckai[{extra}]'"
+    expected = f"this evaluator needs the package {package}; install it with pip install 'ckai[{extra}]'"
+    assert str(caught.value) == expected
 
 
 def test_compiling_without_a_compiler_is_refused(networks, monkeypatch):

@@ -89,8 +89,8 @@ def test_another_split_can_be_asked_for_and_is_said(tmp_path, opening, ckai):
     save_checkpoint(path, constant_network({}))
     status, out, err = ckai("evaluate", path, "--data", data, "--heldout", "0.5", "--split-seed", "2")
     assert status == 0, err
-    assert "on the games held out (share 0.5, split seed 2)" in out
-    assert "move played is first" in out
+    assert "on the held-out games (share 0.5, split seed 2)" in out
+    assert "top-1 accuracy" in out
 
 
 def test_what_cannot_be_measured_is_one_line(tmp_path, opening, ckai):
