@@ -3,5 +3,8 @@
 Owns everything between games and tensors. Knows nothing of networks or search.
 """
 
-POSITIONS = ("all", "distinct", "average")
+from typing import Literal, get_args
+
+Positions = Literal["all", "distinct", "average"]
+POSITIONS: tuple[str, ...] = get_args(Positions)
 """What of repeated positions is kept, see `ckai.datasets.merge`; here, so that help needs no numpy."""

@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ckai.cli.shared.output import time_text
+from ckai.rl.selfplay.setup import memory
 
 if TYPE_CHECKING:
     from ckai.rl.loop.config import RunConfig
@@ -51,9 +52,7 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
         seconds = plies * visits * EVALUATIONS / rate
         time_of = f"about {time_text(seconds)} of play, "
     disk = (plies * PLY_BYTES + NETWORK_FILES * network_bytes) / 2**20
-    return (
-        f"a generation takes {time_of}{play.memory() / 2**20:.0f} MiB for the trees, {disk:.0f} MiB of disk"
-    )
+    return f"a generation takes {time_of}{memory(play) / 2**20:.0f} MiB for the trees, {disk:.0f} MiB of disk"
 
 
 class Screen:

@@ -69,15 +69,15 @@ def endings(table: Any, pdn: Iterable[str], config: SelfPlayConfig) -> dict[str,
         config: how they were played.
 
     Returns:
-        `adjudicated` games, or `labelled` rows, whose z endgame tables gave (see `SelfPlayConfig.at_tables`);
+        `adjudicated` games, or `labelled` rows, whose z endgame tables gave (see `SelfPlayConfig.tables_mode`);
         `resigned` games; `played_out` games that a side would have given up, and of these `wrongly` those
         that it did not lose.
     """
     texts = list(pdn)
     told: dict[str, int] = {}
-    if config.tables and config.at_tables == "adjudicate":
+    if config.tables and config.tables_mode == "adjudicate":
         told["adjudicated"] = sum(ADJUDICATED in text for text in texts)
-    elif config.tables and config.at_tables == "label":
+    elif config.tables and config.tables_mode == "label":
         told["labelled"] = _labelled(table, config.tables)
     if config.resign:
         told["resigned"] = sum(f'"{RESIGNED}"' in text for text in texts)

@@ -17,6 +17,7 @@ from ckai.rl.search.batch import play_root_action
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, advance, begin, make_records
 from ckai.rl.selfplay.rows import FinishedGame, take, with_table_results
+from ckai.rl.selfplay.setup import play_rules, search_constants
 from ckai.rl.selfplay.snapshots import GameSnapshot
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Group:
         self.game = kind.rules(
             tables, halfmove_limit=config.halfmove_limit, repetition_limit=config.repetition_limit
         )
-        self.truth = tables if config.at_tables == "label" else None
+        self.truth = tables if config.tables_mode == "label" else None
         self.tree_batch = allocate_trees(
             trees, config.tree_nodes, config.leaves, self.game.BYTES, config.halfmove_limit + 2
         )
@@ -60,7 +61,7 @@ class Group:
             np.zeros((batch, self.game.NUM_ACTIONS), np.float32),
             np.zeros(batch, np.float32),
         )
-        self.puct, self.rules = config.puct, config.rules
+        self.puct, self.rules = search_constants(config), play_rules(config)
         self.fast = self.puct._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
         self.opponents = np.zeros(trees, np.int64)
         """[T] which evaluator evaluates for the opponent in each tree."""
