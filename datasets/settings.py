@@ -29,7 +29,6 @@ _TYPES = {
     int: "an integer",
     float: "a number",
     str: "a text",
-    tuple: "a list",
     dict: "a table",
 }
 
@@ -149,7 +148,7 @@ class Setting:
     default: Any
     help: str
     bounds: Mapping[str, float]
-    """`ge`, `gt`, `le`, `lt`, `multiple_of`, those there are."""
+    """`ge`, `gt`, `le`, `lt`, `multiple_of`, those there are; of a tuple those of its items."""
     option: str | None
     """With its dashes; None: no option."""
     aliases: tuple[str, ...]
@@ -224,13 +223,8 @@ class Setting:
         if self.choices:
             *others, last = self.choices
             return SettingError("expected ", name, f" {', '.join(others)} or {last}, found {value!r}")
-        items = get_origin(self.type) is tuple and not isinstance(value, (list, tuple))
-        if items:  # one of the items is wrong
-            bounds = [bound for item in get_args(self.type) for bound in getattr(item, "__metadata__", ())]
-            least = [b.gt for bound in bounds for b in bound.metadata if hasattr(b, "gt")]
-            if least and not wrong_type:
-                return SettingError("expected ", name, f" > {least[0]}, found {value!r}")
-            return SettingError("expected numbers for ", name, f", found {value!r}")
+        if tuple in self.types:
+            return SettingError(f"expected numbers {self.range} for ", name, f", found {value!r}")
         if wrong_type or not self.range:
             kinds = [_TYPES[kind] for kind in self.types if kind in _TYPES]
             return SettingError(f"expected {' or '.join(kinds)} for ", name, f", found {value!r}")
@@ -255,7 +249,7 @@ def _setting(cls: Any, name: str, path: str = "", heading: str = "") -> Setting:
     extra: Any = field.json_schema_extra
     bounds = {
         bound: getattr(part, bound)
-        for part in field.metadata
+        for part in (*field.metadata, *_of_items(field.annotation))
         for bound in ("ge", "gt", "le", "lt", "multiple_of")
         if hasattr(part, bound)
     }
@@ -272,6 +266,12 @@ def _setting(cls: Any, name: str, path: str = "", heading: str = "") -> Setting:
         option_aliases=extra["option_aliases"],
         constraints=tuple(field.metadata),
     )
+
+
+def _of_items(annotation: Any) -> list[Any]:
+    """Bounds of the items of a `tuple[Annotated[float, Field(...)], ...]`."""
+    items = get_args(annotation)[:1] if get_origin(annotation) is tuple else ()
+    return [part for item in items for field in getattr(item, "__metadata__", ()) for part in field.metadata]
 
 
 def _current_name(cls: Any, name: str) -> str:

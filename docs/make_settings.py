@@ -1,4 +1,4 @@
-"""Write docs/settings.md, the table of all settings, from the classes of settings: `python docs/make_settings.py`."""
+"""Write docs/settings.md, the tables of all settings, from their classes: `python docs/make_settings.py`."""
 
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,9 @@ INTRODUCTION = """\
 
 Written by `python docs/make_settings.py` from the classes of settings; not to be edited.
 
-A setting is named by its section and name, such as `learn.lr`. `ckai selfplay` and `ckai pretrain` have an option for
-most of them, `ckai selfplay --setting NAME=VALUE` changes any, and a run keeps them all in its `config.json`. Names of
-earlier versions are still read.
+A setting is named by its section and name, such as `learn.lr`. Most have an option of `ckai selfplay` or
+`ckai pretrain`; `ckai selfplay --setting NAME=VALUE` changes any. A run keeps them all in its `config.json`,
+where the names of earlier versions are still read.
 """
 COMMANDS: dict[str, tuple[Any, str, str]] = {
     "selfplay": (
