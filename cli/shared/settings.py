@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ckai.datasets.settings import Setting, all_settings
+from ckai.datasets.settings import Setting, SettingError, all_settings
 
 _GIVEN = "ckai.settings"
 
@@ -27,8 +27,11 @@ class _Checked:
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
             return self.setting.check(self.setting.parse(value) if isinstance(value, str) else value)
-        except ValueError as error:
-            raise click.BadParameter(str(error), ctx, param) from None
+        except SettingError as error:
+            before, path, after = error.parts
+            # click names the option before this, so that the section says nothing more.
+            name = path.rpartition(".")[2]
+            raise click.BadParameter(f"{before}{name}{after}", ctx, param) from None
 
 
 class _Integer(_Checked, click.IntRange):

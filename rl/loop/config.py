@@ -140,7 +140,7 @@ class RunConfig:
     overlap: bool = setting(
         default=False,
         option="--overlap/--no-overlap",
-        option_aliases=("--overlap/--in-turn",),
+        option_aliases=(" /--in-turn",),
         help="Play a generation while learning from the one before, which pays where a GPU plays",
     )
     start: StartConfig = setting(default_factory=StartConfig, help="Where games begin")

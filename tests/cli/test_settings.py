@@ -87,11 +87,11 @@ def selfplay():
 @pytest.mark.parametrize(
     ("cls", "words", "told"),
     [
-        (RunConfig, ("--lr", -1), "Invalid value for '--lr': expected learn.lr > 0, found -1"),
-        (RunConfig, ("--lr", "nan"), "expected learn.lr > 0, found nan"),
-        (RunConfig, ("--sims", 0), "expected selfplay.sims >= 1, found 0"),
-        (RunConfig, ("--sims", 8.5), "expected an integer for selfplay.sims, found 8.5"),
-        (RunConfig, ("--gate-games", 3), "expected gate.games >= 0 and even, found 3"),
+        (RunConfig, ("--lr", -1), "Invalid value for '--lr': expected lr > 0, found -1"),
+        (RunConfig, ("--lr", "nan"), "expected lr > 0, found nan"),
+        (RunConfig, ("--sims", 0), "expected sims >= 1, found 0"),
+        (RunConfig, ("--sims", 8.5), "expected an integer for sims, found 8.5"),
+        (RunConfig, ("--gate-games", 3), "expected games >= 0 and even, found 3"),
         (PretrainConfig, ("--heldout", 1), "expected heldout in [0, 1), found 1"),
         (PretrainConfig, ("--schedule", "steps"), "'--schedule': 'steps' is not one of"),
     ],
@@ -121,7 +121,7 @@ def test_help_of_a_command_with_settings_imports_nothing_heavy(name):
 def test_names_options_and_defaults_are_sound(cls):
     every = list(all_settings(cls))
     command = click.command()(settings_options(cls)(lambda: None))
-    names = [name for param in command.params for name in {*param.opts, *param.secondary_opts}]
+    names = [name for param in command.params for name in (*param.opts, *param.secondary_opts)]
     assert len(names) == len(set(names))
     assert all(isinstance(param, SettingOption) for param in command.params)
     for one in every:
