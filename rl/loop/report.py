@@ -69,7 +69,7 @@ def endings(table: Any, pdn: Iterable[str], config: SelfPlayConfig) -> dict[str,
         config: how they were played.
 
     Returns:
-        `adjudicated` games, or `labelled` rows, whose z endgame tables gave (see `SelfPlayConfig.tables_mode`);
+        `adjudicated` games, or `labelled` rows, whose z endgame tables gave (`SelfPlayConfig.tables_mode`);
         `resigned` games; `played_out` games that a side would have given up, and of these `wrongly` those
         that it did not lose.
     """

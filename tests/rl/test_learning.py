@@ -65,7 +65,8 @@ def learned(folder, **settings):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"ema": 0.9}, {"positions": "average"}, {"positions": "distinct"}, {"policy_kl_share": 0.9}, {"epochs": 1},
+        {"ema": 0.9}, {"positions": "average"}, {"positions": "distinct"}, {"policy_kl_share": 0.9},
+        {"epochs": 1},
         {"batch_size": 64}, {"lr": 0.001}, {"weight_decay": 0.9}, {"value_weight": 3.0}, {"q_weight": 0.1},
         {"q_first": 0.1}, {"mask_illegal": False},
     ],
