@@ -69,7 +69,7 @@ def test_generations_follow_each_other(tmp_path, network):
     run.go(2, events.append)
     check_whole(run, 2)
     assert [e.generation for e in events if e.stage == "done"] == [1, 2]
-    assert {"selfplay", "learn", "evaluator", "done"} == {e.stage for e in events}
+    assert {"selfplay", "learn", "gate", "done"} == {e.stage for e in events}
     for n in (1, 2):
         accepted = run.history()[n - 1]["accepted"]
         chosen = run.path(n, "candidate.ckpt") if accepted else run.path(n - 1, "network.ckpt")
