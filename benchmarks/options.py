@@ -19,8 +19,8 @@ from typing import Any
 import click
 from matplotlib.figure import Figure
 
-from ckai.cli.selfplay import apply_settings
 from ckai.datasets.files import whole_file
+from ckai.datasets.settings import change_settings
 from ckai.datasets.tables import Tables
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
@@ -34,39 +34,61 @@ from ckai.rl.selfplay.config import SelfPlayConfig
 Options = dict[str, Any]
 COMPARED: dict[str, dict[str, Options]] = {
     "targets": {
-        "z only": {"q_weight": 0.0},
-        "q only": {"q_weight": 1.0},
-        "half and half": {"q_weight": 0.5},
-        "from z to q": {"q_first": 0.0, "q_weight": 1.0},
+        "z only": {"learn.q_weight": 0.0},
+        "q only": {"learn.q_weight": 1.0},
+        "half and half": {"learn.q_weight": 0.5},
+        "from z to q": {"learn.q_first": 0.0, "learn.q_weight": 1.0},
     },
     "search": {
         "visits": {},
-        "forced playouts": {"root_rule": "forced"},
+        "forced playouts": {"selfplay.root_rule": "forced"},
         # Its trees begin anew with every move, so that half the visits cost as much.
-        "gumbel": {"root_rule": "gumbel", "sims": 0.5, "gumbel_scale": 1.0},
+        "gumbel": {"selfplay.root_rule": "gumbel", "selfplay.sims": 0.5, "selfplay.gumbel_scale": 1.0},
         # A quarter of the searches has 2.3 times the visits, the others 0.56 times.
-        "playout cap": {"full_search_prob": 0.25, "sims": 2.32, "fast_visits": 0.56},
-        "gumbel, values a quarter": {"root_rule": "gumbel", "sims": 0.5, "gumbel_scale": 0.25},
-        "gumbel, values a twentieth": {"root_rule": "gumbel", "sims": 0.5, "gumbel_scale": 0.05},
+        "playout cap": {
+            "selfplay.full_search_prob": 0.25,
+            "selfplay.sims": 2.32,
+            "selfplay.fast_visits": 0.56,
+        },
+        "gumbel, values a quarter": {
+            "selfplay.root_rule": "gumbel",
+            "selfplay.sims": 0.5,
+            "selfplay.gumbel_scale": 0.25,
+        },
+        "gumbel, values a twentieth": {
+            "selfplay.root_rule": "gumbel",
+            "selfplay.sims": 0.5,
+            "selfplay.gumbel_scale": 0.05,
+        },
     },
     "learning": {
         "as it is": {},
-        "surprise": {"surprise": 0.5},
-        "averaged weights": {"ema": 0.999},
-        "averaged positions": {"positions": "average"},
-        "pool": {"pool_share": 0.2},
-        "label by the tables": {"at_tables": "label"},
-        "play on at the tables": {"at_tables": "play"},
-        "no tables": {"tables": 0},
+        "surprise": {"learn.policy_kl_share": 0.5},
+        "averaged weights": {"learn.ema": 0.999},
+        "averaged positions": {"learn.positions": "average"},
+        "pool": {"pool.share": 0.2},
+        "label by the tables": {"selfplay.tables_mode": "label"},
+        "play on at the tables": {"selfplay.tables_mode": "play"},
+        "no tables": {"selfplay.tables": 0},
     },
     "gate": {
         "no match": {},
-        "55 % of the points": {"games": 0.75, "gate_games": 0.25, "gate": "score", "gate_score": 0.55},
-        "half of the points": {"games": 0.75, "gate_games": 0.25, "gate": "score", "gate_score": 0.5},
-        "a match, every network is taken": {"games": 0.75, "gate_games": 0.25, "gate": "none"},
+        "55 % of the points": {
+            "games": 0.75,
+            "gate.games": 0.25,
+            "gate.rule": "score",
+            "gate.threshold": 0.55,
+        },
+        "half of the points": {
+            "games": 0.75,
+            "gate.games": 0.25,
+            "gate.rule": "score",
+            "gate.threshold": 0.5,
+        },
+        "a match, every network is taken": {"games": 0.75, "gate.games": 0.25, "gate.rule": "none"},
     },
 }
-"""What is compared -> options of `ckai selfplay` by name; visits and games are shares of those given."""
+"""What is compared -> settings of the run; visits and games are shares of those given."""
 
 
 def one_run(folder: Path, init: Path, config: RunConfig, generations: int, backend: str) -> Path:
@@ -78,8 +100,10 @@ def one_run(folder: Path, init: Path, config: RunConfig, generations: int, backe
 
 def counted(options: Options, sims: int, games: int) -> dict[str, int]:
     """The visits and games of a variant in numbers; those of a match are even."""
-    visits = {key: round(options[key] * sims) for key in ("sims", "fast_visits") if key in options}
-    halves = {key: round(options[key] * games / 2) for key in ("games", "gate_games") if key in options}
+    visits = {
+        key: round(options[key] * sims) for key in ("selfplay.sims", "selfplay.fast_visits") if key in options
+    }
+    halves = {key: round(options[key] * games / 2) for key in ("games", "gate.games") if key in options}
     return visits | {key: 2 * half for key, half in halves.items()}
 
 
@@ -159,7 +183,7 @@ def main(
                 learn=LearnConfig(epochs=1, q_ramp=max(1, generations - 1)),
                 gate=GateConfig(games=0),
             )
-            config = apply_settings(usual, options | counted(options, sims, games))
+            config = change_settings(usual, options | counted(options, sims, games))
             folder = output / f"{number}-{seed}"
             network = one_run(folder, init, config, generations, evaluator)
             kept = folder / "gated.json"

@@ -12,7 +12,7 @@ from ckai.cli.shared.output import report_compiling
 from ckai.cli.shared.tables import chosen_tables, tables_option
 
 if TYPE_CHECKING:
-    from ckai.rl import Engine
+    from ckai.rl.engine import Engine
 
 
 @click.command("play")
@@ -100,7 +100,7 @@ def command(
         click.echo(str(report), err=True)
 
     def load() -> "Engine":
-        from ckai.rl import Engine
+        from ckai.rl.engine import Engine
 
         backend = "fastest" if evaluator == "auto" else evaluator
         return Engine.load(

@@ -33,9 +33,6 @@ from typing import TYPE_CHECKING
 
 from ckai.datasets.lazy import lazy_exports
 
-POSITIONS = ("all", "distinct", "average")
-"""What of repeated positions is kept, see `ckai.datasets.merge`; here, so that help needs no numpy."""
-
 if TYPE_CHECKING:
     from ckai.datasets.convert import Tally, parse_files
     from ckai.datasets.data_module import Batch, RowsDataModule, to_batch

@@ -28,13 +28,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ckai.datasets import POSITIONS
+from ckai.datasets.choices import DEFAULT_GAME_NAME, POSITIONS
 from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFiles
 from ckai.datasets.rows import Rows, concatenate
-from ckai.datasets.schema import DEFAULT_GAME_NAME, DatasetError
+from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, held_out, position_keys
-from ckai.game.squares import NUM_ACTIONS
 
 Batch: TypeAlias = dict[str, Tensor]
 

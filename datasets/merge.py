@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.datasets import POSITIONS
+from ckai.datasets.choices import POSITIONS
 from ckai.datasets.rows import Bytes, Rows, Visits
 from ckai.datasets.split import position_keys
 from ckai.game.squares import NUM_ACTIONS

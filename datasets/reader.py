@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.rows import Rows, Visits, concatenate
 from ckai.datasets.schema import (
-    DEFAULT_GAME_NAME,
     EXPERT_SCHEMA,
     GAME_KEY,
     SCHEMA_VERSION,
@@ -165,7 +165,7 @@ class RowFiles:
             yield file.read(group)
 
 
-def read_rows(paths: str | Path | Sequence[str | Path], *, game: str = CHECKERS) -> Rows:
+def read_rows(paths: str | Path | Sequence[str | Path], *, game: str = DEFAULT_GAME_NAME) -> Rows:
     """Read row files into memory, about 64 bytes a row.
 
     Args:
@@ -188,7 +188,7 @@ def read_rows(paths: str | Path | Sequence[str | Path], *, game: str = CHECKERS)
 
 
 def iter_rows(
-    paths: str | Path | Sequence[str | Path], batch_size: int = 65_536, *, game: str = CHECKERS
+    paths: str | Path | Sequence[str | Path], batch_size: int = 65_536, *, game: str = DEFAULT_GAME_NAME
 ) -> Iterator[Rows]:
     """Read row files batch by batch, in file order; memory is bounded by `batch_size` and one row group.
 

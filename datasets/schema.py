@@ -17,13 +17,13 @@ from typing import Final
 
 import pyarrow as pa
 
+from ckai.datasets.choices import DEFAULT_GAME_NAME
+
 SCHEMA_VERSION: Final = 1
 VERSION_KEY: Final = b"ckai.rows"
 """Metadata key of the format's version."""
 GAME_KEY: Final = b"ckai.game"
 """Metadata key of the game's name; absent for checkers."""
-DEFAULT_GAME_NAME: Final = "checkers"
-"""The game of rows whose file names none."""
 LEGAL_MASK_BYTES: Final = 16
 """Bytes of the mask of legal actions in checkers, and in every game of 128 actions or fewer."""
 

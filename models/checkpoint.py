@@ -25,8 +25,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import write_whole
-from ckai.datasets.schema import DEFAULT_GAME_NAME
 from ckai.models.layers.network import Network
 from ckai.models.registry import ModelError, build
 

@@ -40,7 +40,7 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
         network_bytes: of a checkpoint.
     """
     from ckai.rl.games.registry import get_game
-    from ckai.rl.selfplay.workers import memory_of
+    from ckai.rl.selfplay.setup import memory
 
     play, spec = config.selfplay, get_game(config.game)
     visits = play.full_search_prob * play.sims + (1 - play.full_search_prob) * min(
@@ -53,7 +53,7 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
         time_of = f"about {time_text(seconds)} of play, "
     disk = (plies * PLY_BYTES + NETWORK_FILES * network_bytes) / 2**20
     return (
-        f"a generation takes {time_of}{memory_of(play, spec) / 2**20:.0f} MiB for the trees, "
+        f"a generation takes {time_of}{memory(play, spec) / 2**20:.0f} MiB for the trees, "
         f"{disk:.0f} MiB of disk"
     )
 

@@ -9,7 +9,7 @@ from ckai.cli.terminal.session import Side, side_of
 from ckai.game import Game, Move, Position
 
 if TYPE_CHECKING:
-    from ckai.rl import Engine, SearchResult
+    from ckai.rl.engine import Engine, SearchResult
 
 SIMS = 400
 """Visits of a search when no limit is given."""

@@ -19,7 +19,8 @@ from ckai.datasets.tables.index import MOST
 from ckai.datasets.tables.layout import Layout
 from ckai.datasets.tables.solve import DRAWN, ROOM, UNKNOWN, best_capture, look
 from ckai.game.kernels import apply_hop, legal_actions, legal_hops, lowest, popcount
-from ckai.game.position import Move, Position
+from ckai.game.moves import Move
+from ckai.game.position import Position
 
 DEFAULT_PIECES: Final = 4
 SHIPPED: Final = 3

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from ckai.datasets.rows import Rows
 from ckai.game import Position
 from ckai.game.squares import NUM_ACTIONS, SQUARES
-from ckai.models.inference.evaluator import POSITION_BYTES, Boards, Evaluator, Floats, TorchEvaluator
+from ckai.models.inference.evaluator import Boards, Evaluator, Floats, TorchEvaluator
 from ckai.models.layers.network import Network
 
 MAX_CLOCK = 127
@@ -98,7 +98,7 @@ def pack_positions(positions: Sequence[Position]) -> Boards:
         >>> pack_positions([Position.start()]).shape
         (1, 34)
     """
-    boards = np.empty((len(positions), POSITION_BYTES), np.int8)
+    boards = np.empty((len(positions), SQUARES + 2), np.int8)
     for row, position in zip(boards, positions, strict=True):
         row[:SQUARES], row[SQUARES] = position.board, position.jumper
         row[SQUARES + 1] = min(position.halfmove_clock, MAX_CLOCK)

@@ -28,7 +28,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ckai.datasets.schema import DEFAULT_GAME_NAME
+from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.game import Position
 from ckai.game.squares import NUM_ACTIONS, SQUARES, neighbour
 

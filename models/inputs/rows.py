@@ -4,7 +4,8 @@ import torch
 from torch import Tensor
 
 from ckai.datasets.rows import Rows
-from ckai.models.inputs.encodings import ENCODINGS, Encoding
+from ckai.models.inputs.encodings import Encoding
+from ckai.models.inputs.registry import encoding_type
 
 
 def encode_rows(rows: Rows, encoding: str | Encoding = "planes") -> Tensor:
@@ -28,9 +29,7 @@ def encode_rows(rows: Rows, encoding: str | Encoding = "planes") -> Tensor:
         True
     """
     if isinstance(encoding, str):
-        if encoding not in ENCODINGS:
-            raise ValueError(f"expected one of the encodings {', '.join(ENCODINGS)}, found {encoding!r}")
-        encoding = ENCODINGS[encoding]()
+        encoding = encoding_type(encoding)()
     squares = rows.board.shape[1]
     if squares != encoding.board_size:
         raise ValueError(

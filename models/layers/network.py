@@ -66,7 +66,7 @@ class Network(nn.Module):
         ...     def __init__(self, settings):
         ...         super().__init__(settings)
         ...         inputs = self.encode.PLANES * self.encode.board_size
-        ...         self.policy = torch.nn.Linear(inputs, self.encode.MOVES, bias=settings.bias)
+        ...         self.policy = torch.nn.Linear(inputs, self.encode.NUM_ACTIONS, bias=settings.bias)
         ...         self.value = torch.nn.Linear(inputs, 1, bias=settings.bias)
         ...
         ...     def forward_planes(self, x):

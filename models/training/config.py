@@ -1,84 +1,71 @@
-"""Settings of training, small and typed: wrong values fail at birth. Needs no torch; help shows defaults."""
+"""Settings of training. Needs no torch, so that help shows them quickly."""
 
 import math
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from ckai.datasets import POSITIONS
+from pydantic import Field
+
+from ckai.datasets.choices import Positions
+from ckai.datasets.settings import setting, settings
+from ckai.models.networks import shipped
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class TargetConfig:
     """What the value head learns: (1 - q_weight) * z + q_weight * q, where there is a q; z elsewhere."""
 
-    q_weight: float = 0.5
-    """0 = the game's result only, 1 = the search's value only. AlphaZero: 0."""
+    q_weight: float = setting(
+        default=0.5,
+        ge=0,
+        le=1,
+        option=None,
+        help="Weight of the search's value q in the value target; 0 trains on the game's result z alone, as "
+        "AlphaZero does",
+    )
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.q_weight <= 1:
-            raise ValueError(f"expected q_weight in [0, 1], found {self.q_weight}")
 
-
-@dataclass(frozen=True, kw_only=True)
+@settings
 class LossConfig:
     """The loss of both heads."""
 
-    value_weight: float = 0.5
-    """Of the value's squared error beside the policy's cross-entropy."""
-    mask_illegal: bool = False
-    """Leave illegal labels out of the cross-entropy: better among legal moves, worse raw scores."""
-    label_smoothing: float = 0.0
-    """Share of the target that is spread over the legal labels (Szegedy et al. 2016)."""
-    target: TargetConfig = field(default_factory=TargetConfig)
-
-    def __post_init__(self) -> None:
-        if not self.value_weight >= 0:
-            raise ValueError(f"expected value_weight >= 0, found {self.value_weight}")
-        if not 0 <= self.label_smoothing < 1:
-            raise ValueError(f"expected label_smoothing in [0, 1), found {self.label_smoothing}")
-
-
-SCHEDULES = ("one-cycle", "constant", "decay")
-OPTIMIZERS = ("adamw", "momentum")
-PRECISIONS = ("auto", "32", "bf16")
+    value_weight: float = setting(
+        default=0.5, ge=0, help="Weight of the value's squared error beside the policy's cross-entropy"
+    )
+    mask_illegal: bool = setting(
+        default=False,
+        help="Leave illegal actions out of the cross-entropy: better among legal moves, worse raw scores",
+    )
+    label_smoothing: float = setting(
+        default=0.0,
+        ge=0,
+        lt=1,
+        help="Share of the policy target spread over the legal actions (Szegedy et al. 2016)",
+    )
+    target: TargetConfig = setting(default_factory=TargetConfig, help="Value target")
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class OptimizerConfig:
     """How weights step, and the learning rate over the training."""
 
-    name: str = "adamw"
-    """Or "momentum": stochastic gradient descent with momentum, as the seed article has it."""
-    lr: float = 2e-3
-    """At the peak."""
-    weight_decay: float = 0.2
-    momentum: float = 0.9
-    """Of the optimizer "momentum"."""
-    warmup: float = 0.15
-    """Share of the steps before the peak."""
-    clip: float = 1.0
-    """Largest norm of the gradient; 0 does not clip."""
-    schedule: str = "one-cycle"
-    """After the warm-up: half a cosine to nearly nothing, "constant", or "decay", `decay` times less an
-    epoch."""
-    decay: float = 0.95
-    """Of the schedule "decay"; the article's."""
-
-    def __post_init__(self) -> None:
-        for name in ("lr", "weight_decay", "clip"):
-            if not getattr(self, name) >= (0 if name != "lr" else 1e-12):
-                raise ValueError(
-                    f"expected {name} {'> 0' if name == 'lr' else '>= 0'}, found {getattr(self, name)}"
-                )
-        for name in ("warmup", "decay"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"expected {name} in [0, 1], found {getattr(self, name)}")
-        if not 0 <= self.momentum < 1:
-            raise ValueError(f"expected momentum in [0, 1), found {self.momentum}")
-        for name, known in (("schedule", SCHEDULES), ("name", OPTIMIZERS)):
-            if getattr(self, name) not in known:
-                what = "optimizer" if name == "name" else name
-                raise ValueError(f"expected {what} {' or '.join(known)}, found {getattr(self, name)!r}")
+    name: Literal["adamw", "momentum"] = setting(
+        default="adamw",
+        option="--optimizer",
+        help="Optimizer: AdamW, or stochastic gradient descent with momentum",
+    )
+    lr: float = setting(default=2e-3, gt=0, help="Peak learning rate")
+    schedule: Literal["one-cycle", "constant", "decay"] = setting(
+        default="one-cycle",
+        help="Learning rate after the warm-up: one-cycle follows half a cosine to nearly 0, decay multiplies "
+        "it by --decay every epoch",
+    )
+    warmup: float = setting(default=0.15, ge=0, le=1, help="Share of the steps spent warming up")
+    decay: float = setting(
+        default=0.95, ge=0, le=1, help="Factor on the learning rate per epoch, for --schedule decay"
+    )
+    momentum: float = setting(default=0.9, ge=0, lt=1, help="Momentum, for --optimizer momentum")
+    weight_decay: float = setting(default=0.2, ge=0, help="Weight decay, decoupled for AdamW")
+    clip: float = setting(default=1.0, ge=0, help="Max gradient norm; 0 disables clipping")
 
     def factor(self, step: int, steps: int, epoch_steps: int = 1) -> float:
         """Learning rate of a step (from 0) of `steps`, as a share of the peak; an epoch has `epoch_steps`."""
@@ -93,60 +80,65 @@ class OptimizerConfig:
         return 0.001 + 0.999 * (1 + math.cos(math.pi * done)) / 2
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class TrainConfig:
     """One training: how long, in what order, and with which losses and steps."""
 
-    epochs: int = 8
-    batch_size: int = 256
-    patience: int = 3
-    """Stop after so many epochs without a lower held-out policy loss; 0 never stops early."""
-    seed: int = 0
-    """Of the first weights and the order of rows."""
-    precision: str = "auto"
-    """"32", "bf16" (weights stay in 32), or "auto": bf16 where the machine has it."""
-    ema: float = 0.0
-    """Weights are averaged with this decay a step, and the average is what is measured and kept; 0: not."""
-    compile: bool = False
-    """Let `torch.compile` make the network faster, which takes a minute first and a C++ compiler on a CPU."""
-    overfit: int = 0
-    """Train on so many batches only, again and again, and measure on them: a network that cannot is
-    broken."""
-    loss: LossConfig = field(default_factory=LossConfig)
-    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+    epochs: int = setting(
+        default=8, ge=1, help="Passes over the rows, for each stage of a network trained in stages"
+    )
+    batch_size: int = setting(default=256, ge=1, help="Rows per step")
+    patience: int = setting(
+        default=3,
+        ge=0,
+        help="Stop after this many epochs without a lower held-out policy loss; 0 never stops early",
+    )
+    seed: int = setting(default=0, help="Seed of the first weights and of the order of rows")
+    precision: Literal["auto", "32", "bf16"] = setting(
+        default="auto",
+        help="Compute in 32 bits or in bf16 (weights stay in 32); auto uses bf16 where the machine has it",
+    )
+    ema: float = setting(
+        default=0.0,
+        ge=0,
+        lt=1,
+        help="Average the weights with this decay per step, such as 0.999, and keep the average; 0 keeps the "
+        "last weights",
+    )
+    compile: bool = setting(
+        default=False,
+        help="Speed up the network with torch.compile, which takes a minute first and on a CPU needs a C++ "
+        "compiler",
+    )
+    overfit: int = setting(
+        default=0,
+        ge=0,
+        help="Train and measure on this many batches only, to see that the network can learn; 0 uses all",
+    )
+    loss: LossConfig = setting(default_factory=LossConfig, help="Loss")
+    optimizer: OptimizerConfig = setting(default_factory=OptimizerConfig, help="Optimizer")
 
-    def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch_size", 1), ("patience", 0), ("overfit", 0)):
-            if getattr(self, name) < least:
-                raise ValueError(f"expected {name} >= {least}, found {getattr(self, name)}")
-        if self.precision not in PRECISIONS:
-            raise ValueError(f"expected precision {', '.join(PRECISIONS)}, found {self.precision!r}")
-        if not 0 <= self.ema < 1:
-            raise ValueError(f"expected ema in [0, 1), found {self.ema}")
 
-
-@dataclass(frozen=True, kw_only=True)
+@settings
 class PretrainConfig:
     """What `ckai pretrain` does."""
 
-    model: str = "cnn2x2"
-    """Architecture, by its name in the registry."""
-    settings: dict[str, Any] = field(default_factory=dict)
-    """Of the architecture; what is left out has its default."""
-    heldout: float = 0.1
-    """Share of the games held out for measuring."""
-    split_seed: int = 0
-    """Which games are held out."""
-    positions: str = "all"
-    """What of positions that come up again in the training games is kept, see `ckai.datasets.merge`."""
-    weights: tuple[float, ...] = ()
-    """How often an epoch goes over each data set; empty: once over each."""
-    train: TrainConfig = field(default_factory=TrainConfig)
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.heldout < 1:
-            raise ValueError(f"expected heldout in [0, 1), found {self.heldout}")
-        if self.positions not in POSITIONS:
-            raise ValueError(f"expected positions {', '.join(POSITIONS)}, found {self.positions!r}")
-        if not all(weight > 0 for weight in self.weights):
-            raise ValueError(f"expected weights of data sets above 0, found {min(self.weights)}")
+    model: str = setting(default="cnn2x2", help=f"Network architecture: {', '.join(shipped())}")
+    settings: dict[str, Any] = setting(
+        default_factory=dict,
+        option=None,
+        help="Settings of the network, given with --set; what is left out has its default",
+    )
+    heldout: float = setting(default=0.1, ge=0, lt=1, help="Share of the games held out for measuring")
+    split_seed: int = setting(default=0, help="Seed that chooses the games held out")
+    positions: Positions = setting(
+        default="all",
+        help="Rows kept of positions that repeat: all, each move once (distinct), or one row with the shares "
+        "of the moves (average)",
+    )
+    weights: tuple[Annotated[float, Field(gt=0)], ...] = setting(
+        default=(),
+        option="--data-weight",
+        help="Passes over a data set per epoch, one for each --data: 2 is twice, 0.5 half of it",
+    )
+    train: TrainConfig = setting(default_factory=TrainConfig, help="Training")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ckai.datasets.schema import DEFAULT_GAME_NAME
+from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.rollout import ROLLOUT, RolloutEvaluator
 from ckai.rl.evaluators.uniform import UNIFORM, UniformEvaluator

@@ -11,7 +11,7 @@ The package that has the game may be any that is installed; a program may also c
 from functools import cache
 from importlib.metadata import entry_points
 
-from ckai.datasets.schema import DEFAULT_GAME_NAME
+from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.models.inputs.registry import GAMES_GROUP
 from ckai.rl.games.spec import GameSpec
 

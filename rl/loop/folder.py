@@ -51,9 +51,9 @@ class RunFolder:
         # A run that was killed while it was made has no settings yet: it is made again.
         if folder.exists() and {path.name for path in folder.iterdir()} - {"gen_0000"}:
             raise RunError(f"{folder}: expected no such folder or an empty one, found files that are no run")
-        if config.start.experts and not experts:
+        if config.start.expert_share and not experts:
             raise RunError(
-                f"{folder}: expected positions for {config.start.experts:.0%} of the games, found none"
+                f"{folder}: expected positions for {config.start.expert_share:.0%} of the games, found none"
             )
         metrics, info = {}, {"init": "none"}
         if isinstance(init, Path):

@@ -94,7 +94,7 @@ def learn(
         seed=seed,
         positions=settings.positions,
         weights=weights,
-        surprise=settings.surprise,
+        surprise=settings.policy_kl_share,
         game=game,
     )
     before = load_checkpoint(old)

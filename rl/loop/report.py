@@ -69,14 +69,14 @@ def endings(table: Any, ends: Sequence[Ending], config: SelfPlayConfig) -> dict[
         config: how they were played.
 
     Returns:
-        `adjudicated` games, or `labelled` rows, whose z endgame tables gave (see `SelfPlayConfig.at_tables`);
+        `adjudicated` games, or `labelled` rows, whose z endgame tables gave (`SelfPlayConfig.tables_mode`);
         `resigned` games; `played_out` games that a side would have given up, and of these `wrongly` those
         that it did not lose.
     """
     counts: dict[str, int] = {}
-    if config.tables and config.at_tables == "adjudicate":
+    if config.tables and config.tables_mode == "adjudicate":
         counts["adjudicated"] = sum(end.adjudicated for end in ends)
-    elif config.tables and config.at_tables == "label":
+    elif config.tables and config.tables_mode == "label":
         counts["labelled"] = _labelled(table, config.tables)
     if config.resign:
         counts["resigned"] = sum(end.resigned for end in ends)

@@ -49,6 +49,7 @@ from ckai.rl.search.threads import running
 from ckai.rl.selfplay.pool import Pool, draw_opponents
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import headers_of_rows
+from ckai.rl.selfplay.setup import search_constants
 from ckai.rl.selfplay.shards import ShardWriter, merge, read_shards, write_table
 from ckai.rl.selfplay.snapshots import load_snapshots
 from ckai.rl.selfplay.starts import Starts
@@ -192,7 +193,7 @@ class Run(RunFolder):
     def _starts(self, n: int) -> Starts:
         experts: list[Position] = []
         path = self.path(0, EXPERTS)
-        if self.config.start.experts:
+        if self.config.start.expert_share:
             try:
                 experts = [Position.from_fen(line) for line in path.read_text(encoding="utf-8").split()]
             except (OSError, ValueError) as error:
@@ -296,7 +297,9 @@ class Run(RunFolder):
             if gate.games:
                 selfplay = self.config.selfplay
                 sims = gate.sims or selfplay.sims
-                puct = selfplay.puct._replace(noise_epsilon=0.0, root_rule=PUCT, root_temperature=1.0)
+                puct = search_constants(selfplay)._replace(
+                    noise_epsilon=0.0, root_rule=PUCT, root_temperature=1.0
+                )
                 tables = Tables.open(selfplay.tables) if selfplay.tables else None
                 candidate = self._load(n, self.path(n, "candidate.ckpt"), watch, backend)
                 old = self._load(n, self.path(n - 1, "network.ckpt"), watch, backend)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ckai.datasets.schema import DEFAULT_GAME_NAME
+from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.game import Game, Move
 from ckai.game.material import UNBOUNDED, alpha_beta
 from ckai.rl.games.checkers.openings import VALUES

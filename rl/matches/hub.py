@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ckai.datasets.schema import DEFAULT_GAME_NAME
+from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.game import Game, Move, Position
 from ckai.rl.matches.players import MoveSide, Side
 

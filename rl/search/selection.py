@@ -28,8 +28,7 @@ from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.games.rng import gamma, uniform
 
 PUCT, FORCED, GUMBEL = 0, 1, 2
-ROOT_RULES = ("puct", "forced", "gumbel")
-"""Names of the rules by their number."""
+"""Numbers of the rules at the root; `ckai.rl.search.rules.ROOT_RULES` has their names in this order."""
 
 TARGET_UNIT = 65536
 """Counts of an improved policy sum to about this."""

@@ -1,16 +1,17 @@
-"""Settings of self-play: how games are searched and played."""
+"""Settings of self-play: how games begin, are searched and played, and against whom.
+
+Imports neither numpy nor Numba, so that help shows them quickly; `ckai.rl.selfplay.setup` makes of them what
+the search takes.
+"""
 
 import os
-from dataclasses import dataclass
+from typing import Literal
 
-from ckai.game import HALFMOVE_LIMIT, REPETITION_LIMIT
-from ckai.rl.search.selection import ROOT_RULES, Puct
-from ckai.rl.selfplay.recording import PlayRules
-
-AT_TABLES = ("adjudicate", "label", "play")
+from ckai.datasets.settings import setting, settings
+from ckai.rl.search.rules import RootRule
 
 
-@dataclass(frozen=True, kw_only=True)
+@settings
 class SelfPlayConfig:
     """How games of self-play are searched and played.
 
@@ -18,115 +19,122 @@ class SelfPlayConfig:
         ValueError: a value out of range, named.
     """
 
-    sims: int = 100
-    """Visits at the root before a move is played."""
-    in_flight: int = 256
-    """Games at once."""
-    groups: int = 0
-    """Parts that the games in flight are dealt to, one thread each; 0 = one a core."""
-    full_search_prob: float = 1.0
-    """Share of the searches that are full; the others have `fast_visits`, no noise, and teach no policy."""
-    fast_visits: int = 20
-    leaves: int = 1
-    """Leaves a tree sends to the network at once."""
-    root_rule: str = "puct"
-    """How the root spends its visits: `puct`, `forced` (forced playouts, pruned from the target) or `gumbel`
-    (sequential halving, completed Q values); see `ckai.rl.search.selection`."""
-    max_considered_actions: int = 16
-    """Moves that `gumbel` begins with."""
-    gumbel_scale: float = 0.05
-    """How much `gumbel` trusts the values against the priors: c_scale, which is 1 in the paper."""
-    root_policy_temperature: float = 1.0
-    """Exponent 1/T on the root's priors: above 1 the search looks wider."""
-    c_puct: float = 4.0
-    fpu_reduction: float = 0.0
-    noise_alpha: float = 1.0
-    """Dirichlet concentration for each legal hop at the root."""
-    noise_epsilon: float = 0.25
-    """Share of noise in the root's priors."""
-    temperature: float = 1.0
-    temperature_plies: int = 16
-    """Plies at the full temperature; after them it halves every `temperature_halflife` plies."""
-    temperature_halflife: float = 6.0
-    cache_positions: int = 0
-    """Evaluations that are remembered, for positions that other games or ways reach too; 0 = none."""
-    single_move_visits: int = 1
-    """Visits where only one hop is legal."""
-    max_plies: int = 300
-    """A game as long as this is stopped; its z is unknown."""
-    resign: float = 0.0
-    """A side gives up where the search's value is -resign or less for it; 0 = never."""
-    resign_played_out: float = 0.1
-    """Share of the games that are played out all the same, which shows how often giving up is wrong."""
-    halfmove_limit: int = HALFMOVE_LIMIT
-    repetition_limit: int = REPETITION_LIMIT
-    tables: int = 3
-    """Endgames of so many pieces are looked up (`ckai tables build`); 0 = none."""
-    at_tables: str = "adjudicate"
-    """What comes of a game that reaches them: `adjudicate`, it ends with the true result; `label`, it is
-    played on, and z is the truth from there on and of the first such position before; `play`, it is played on
-    and z is how it ends. The search knows them in any case."""
+    sims: int = setting(default=100, ge=1, help="Visits per move")
+    in_flight: int = setting(default=256, ge=1, help="Games played at the same time")
+    groups: int = setting(default=0, ge=0, help="Threads that play; 0 uses one per core")
+    leaves: int = setting(default=1, ge=1, help="Leaves a tree sends to the network at once")
+    root_rule: RootRule = setting(
+        default="puct",
+        help="Rule that spends visits at the root: puct, forced (forced playouts, pruned from the policy "
+        "target) or gumbel (sequential halving with completed Q values)",
+    )
+    max_considered_actions: int = setting(
+        default=16,
+        ge=1,
+        option=None,
+        aliases=("considered",),
+        help="Root actions that gumbel starts with",
+    )
+    gumbel_scale: float = setting(
+        default=0.05,
+        ge=0,
+        help="Scale of the Q values against the priors in gumbel: c_scale, which is 1 in the paper",
+    )
+    full_search_prob: float = setting(
+        default=1.0,
+        gt=0,
+        le=1,
+        aliases=("full_share",),
+        option_aliases=("--full-share",),
+        help="Probability of a full search (playout cap randomization); the other searches take "
+        "--fast-visits, add no noise and train no policy",
+    )
+    fast_visits: int = setting(
+        default=20,
+        ge=1,
+        aliases=("fast_sims",),
+        option_aliases=("--fast-sims",),
+        help="Visits of the searches that are not full",
+    )
+    single_move_visits: int = setting(
+        default=1,
+        ge=1,
+        option=None,
+        aliases=("forced_sims",),
+        help="Visits where only one action is legal",
+    )
+    cache_positions: int = setting(
+        default=0,
+        ge=0,
+        help="Evaluations to cache, for positions that other games or move orders reach too; 0 disables the "
+        "cache",
+    )
+    c_puct: float = setting(default=4.0, ge=0, help="Exploration constant of PUCT, the weight of the prior")
+    fpu_reduction: float = setting(
+        default=0.0, option=None, help="Amount subtracted from the node's value to give an unvisited edge's Q"
+    )
+    root_policy_temperature: float = setting(
+        default=1.0,
+        gt=0,
+        option=None,
+        help="Temperature of the root's priors; above 1 the search looks wider",
+    )
+    noise_alpha: float = setting(
+        default=1.0, gt=0, help="Dirichlet concentration for each legal action at the root"
+    )
+    noise_epsilon: float = setting(default=0.25, ge=0, le=1, help="Share of noise in the root's priors")
+    temperature: float = setting(default=1.0, ge=0, help="Temperature of the first moves")
+    temperature_plies: int = setting(default=16, ge=0, help="Plies before the temperature starts to fall")
+    temperature_halflife: float = setting(
+        default=6.0, gt=0, option=None, help="Plies in which the temperature then halves"
+    )
+    resign: float = setting(
+        default=0.0,
+        ge=0,
+        le=1,
+        help="Resign when the search's value is minus this or lower, such as 0.95; 0 never resigns",
+    )
+    resign_disabled_prob: float = setting(
+        default=0.1,
+        ge=0,
+        le=1,
+        option=None,
+        aliases=("resign_played_out",),
+        help="Probability that a game is played out all the same, which shows how often resigning is wrong",
+    )
+    max_plies: int = setting(
+        default=300,
+        ge=1,
+        le=10_000,
+        option=None,
+        help="Stop a game at this length; its result z is then unknown",
+    )
+    halfmove_limit: int = setting(
+        default=80,
+        ge=1,
+        le=1000,
+        option=None,
+        aliases=("quiet_limit",),
+        help="Halfmove clock at which a game is drawn",
+    )
+    repetition_limit: int = setting(
+        default=3, ge=2, option=None, help="Occurrences of a position at which a game is drawn"
+    )
+    tables: int = setting(
+        default=3, ge=0, le=6, help="Use N-piece tablebases, building them if missing; 0 uses none"
+    )
+    tables_mode: Literal["adjudicate", "label", "play"] = setting(
+        default="adjudicate",
+        aliases=("at_tables",),
+        option_aliases=("--at-tables",),
+        help="Handling of a game that reaches the tablebases: adjudicate ends it with the true result; label "
+        "plays on and sets z to the true result, for earlier moves that of the first position in the tables; "
+        "play plays on and takes z from how it ends. The search probes them in any case",
+    )
 
     def __post_init__(self) -> None:
-        for name, least in (
-            ("sims", 1), ("in_flight", 1), ("groups", 0), ("leaves", 1), ("cache_positions", 0),
-            ("c_puct", 0), ("noise_epsilon", 0),
-            ("temperature", 0), ("temperature_plies", 0), ("single_move_visits", 1), ("max_plies", 1),
-            ("fast_visits", 1), ("max_considered_actions", 1), ("gumbel_scale", 0),
-            ("halfmove_limit", 1), ("repetition_limit", 2),
-        ):  # fmt: skip
-            if getattr(self, name) < least:
-                raise ValueError(f"expected {name} >= {least}, found {getattr(self, name)}")
-        for name in ("noise_alpha", "temperature_halflife", "root_policy_temperature", "full_search_prob"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"expected {name} > 0, found {getattr(self, name)}")
-        for name in ("resign", "resign_played_out"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"expected {name} >= 0, found {getattr(self, name)}")
-        for name in ("noise_epsilon", "full_search_prob", "resign", "resign_played_out"):
-            if getattr(self, name) > 1:
-                raise ValueError(f"expected {name} <= 1, found {getattr(self, name)}")
-        if self.tables not in (0, 2, 3, 4, 5, 6):
+        if self.tables == 1:
             raise ValueError(f"expected tables of 2 to 6 pieces or 0 for none, found {self.tables}")
-        if self.at_tables not in AT_TABLES:
-            raise ValueError(f"expected at_tables {', '.join(AT_TABLES)}, found {self.at_tables!r}")
-        if self.root_rule not in ROOT_RULES:
-            raise ValueError(f"expected root_rule {', '.join(ROOT_RULES)}, found {self.root_rule!r}")
-        if self.halfmove_limit > 1000 or self.max_plies > 10_000:
-            raise ValueError("expected halfmove_limit <= 1000 and max_plies <= 10000")
-
-    @property
-    def puct(self) -> Puct:
-        """The constants of the search."""
-        # Floats, so that a setting given as 0 or 1 does not compile the kernels anew for other types.
-        return Puct(
-            c_init=float(self.c_puct),
-            fpu_reduction=float(self.fpu_reduction),
-            noise_alpha=float(self.noise_alpha),
-            noise_epsilon=float(self.noise_epsilon),
-            root_temperature=float(self.root_policy_temperature),
-            root_rule=ROOT_RULES.index(self.root_rule),
-            max_considered_actions=self.max_considered_actions,
-            c_scale=float(self.gumbel_scale),
-        )
-
-    @property
-    def rules(self) -> PlayRules:
-        """How moves are chosen and games end."""
-        return PlayRules(
-            visits=self.sims,
-            single_move_visits=min(self.single_move_visits, self.sims),
-            full_search_prob=float(self.full_search_prob),
-            fast_visits=min(self.fast_visits, self.sims),
-            leaves=self.leaves,
-            temperature=max(float(self.temperature), 1e-6),
-            temperature_plies=self.temperature_plies,
-            temperature_halflife=float(self.temperature_halflife),
-            max_plies=self.max_plies,
-            adjudicate=self.at_tables == "adjudicate",
-            resign=float(self.resign),
-            played_out=float(self.resign_played_out),
-        )
 
     @property
     def group_count(self) -> int:
@@ -137,3 +145,69 @@ class SelfPlayConfig:
     def tree_nodes(self) -> int:
         """Room in a tree: every node is a visit of the root, and each batch may go a little over."""
         return self.sims + self.leaves + 2
+
+
+@settings
+class StartConfig:
+    """Shares of the games by where they begin; the rest begins at the first position.
+
+    Raises:
+        ValueError: a value out of range, named.
+    """
+
+    opening_share: float = setting(
+        default=0.5,
+        ge=0,
+        le=1,
+        aliases=("balanced",),
+        help="Share of games that begin with a balanced opening; in games of stones with any opening",
+    )
+    opening_plies: int = setting(
+        default=3, ge=0, le=5, option=None, aliases=("plies",), help="Length of these openings in plies"
+    )
+    max_men_lost: int = setting(
+        default=0,
+        ge=0,
+        option=None,
+        aliases=("men",),
+        help="Most men that a side may lose by force in these openings",
+    )
+    expert_share: float = setting(
+        default=0.0,
+        ge=0,
+        le=1,
+        aliases=("experts",),
+        help="Share of games that begin at positions of the rows given with --experts",
+    )
+
+    def __post_init__(self) -> None:
+        if self.opening_share + self.expert_share > 1:
+            raise ValueError(
+                "expected opening_share and expert_share that sum to 1 or less, found "
+                f"{self.opening_share} and {self.expert_share}"
+            )
+
+
+@settings
+class PoolConfig:
+    """Games against past networks.
+
+    Raises:
+        ValueError: a value out of range, named.
+    """
+
+    share: float = setting(
+        default=0.0,
+        ge=0,
+        le=1,
+        option="--pool-share",
+        help="Share of games against past networks, preferring those of about equal strength",
+    )
+    opponents: int = setting(
+        default=2,
+        ge=1,
+        aliases=("rivals",),
+        option="--pool-opponents",
+        option_aliases=("--pool-rivals",),
+        help="Past networks met in a generation",
+    )

@@ -18,18 +18,12 @@ from ckai.rl.search.batch import play_root_action
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, advance, begin, make_records
 from ckai.rl.selfplay.rows import FinishedGame, take, with_table_results
+from ckai.rl.selfplay.setup import play_rules, search_constants, search_rules
 from ckai.rl.selfplay.snapshots import GameSnapshot
 
 if TYPE_CHECKING:
     from ckai.rl.selfplay.config import SelfPlayConfig
     from ckai.rl.selfplay.progress import SelfPlayCounts
-
-
-def search_rules(config: "SelfPlayConfig", spec: GameSpec, tables: Tables | None) -> Any:
-    """Return the rules that self-play searches a game with."""
-    return spec.make_rules(
-        tables, halfmove_limit=config.halfmove_limit, repetition_limit=config.repetition_limit
-    )
 
 
 class Group:
@@ -56,7 +50,7 @@ class Group:
             self.evaluator = self.cache = CachedEvaluator(evaluator, max(WAYS, share), spec.rules)
         trees = min(-(-config.in_flight // config.group_count), len(numbers))
         self.game = search_rules(config, spec, tables)
-        self.truth = tables if config.at_tables == "label" else None
+        self.truth = tables if config.tables_mode == "label" else None
         self.tree_batch = allocate_trees(self.game, trees, config.tree_nodes, config.leaves)
         self.records = make_records(self.game, trees, config.max_plies)
         batch = trees * config.leaves
@@ -64,7 +58,7 @@ class Group:
             np.zeros((batch, self.game.NUM_ACTIONS), np.float32),
             np.zeros(batch, np.float32),
         )
-        self.puct, self.rules = config.puct, config.rules
+        self.puct, self.rules = search_constants(config), play_rules(config)
         self.fast = self.puct._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
         self.opponents = np.zeros(trees, np.int64)
         """[T] which evaluator evaluates for the opponent in each tree."""

@@ -14,26 +14,7 @@ import numpy as np
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.matches.ratings import PairScores, fit
-
-
-@dataclass(frozen=True, kw_only=True)
-class PoolConfig:
-    """Games against past networks.
-
-    Raises:
-        ValueError: a value out of range, named.
-    """
-
-    share: float = 0.0
-    """Of the games."""
-    opponents: int = 2
-    """Past networks met in a generation."""
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.share <= 1:
-            raise ValueError(f"expected pool share in [0, 1], found {self.share}")
-        if self.opponents < 1:
-            raise ValueError(f"expected pool opponents >= 1, found {self.opponents}")
+from ckai.rl.selfplay.config import PoolConfig
 
 
 @dataclass(frozen=True)

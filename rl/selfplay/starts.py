@@ -4,7 +4,6 @@ A game's start follows from the run's seed and its number alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,42 +15,12 @@ from ckai.game import Position
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
+from ckai.rl.selfplay.config import StartConfig
 
 EXPERT_POSITIONS = 20_000
 """Kept in a run's folder, drawn once."""
 LEAST_PIECES = 8
 """Positions of fewer are nearly over, and belong to the endgame tables."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StartConfig:
-    """Shares of the games by where they begin; the rest begins at the first position.
-
-    Raises:
-        ValueError: a value out of range, named.
-    """
-
-    balanced: float = 0.5
-    """Openings that lose nothing by force; in games of stones all openings."""
-    plies: int = 3
-    """Of these openings."""
-    men: int = 0
-    """Men that a side may lose by force in them; 0 = none."""
-    experts: float = 0.0
-    """Positions of the data set that the run was made with."""
-
-    def __post_init__(self) -> None:
-        for name in ("balanced", "experts"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"expected start {name} in [0, 1], found {getattr(self, name)}")
-        if self.balanced + self.experts > 1:
-            raise ValueError(
-                f"expected shares of starts that sum to 1 or less, found {self.balanced} and {self.experts}"
-            )
-        if not 0 <= self.plies <= 5:
-            raise ValueError(f"expected start plies from 0 to 5, found {self.plies}")
-        if self.men < 0:
-            raise ValueError(f"expected start men >= 0, found {self.men}")
 
 
 class Starts:
@@ -71,18 +40,19 @@ class Starts:
         Raises:
             ValueError: a share of expert positions and none given.
         """
-        if config.experts and not experts:
-            raise ValueError(f"expected expert positions for a share of {config.experts}, found none")
+        if config.expert_share and not experts:
+            raise ValueError(f"expected expert positions for a share of {config.expert_share}, found none")
         self.config, self.seed, self.experts, self.spec = config, seed, experts, spec
-        self.openings = spec.openings(config.plies, config.men) if config.balanced else ()
+        wanted = config.opening_share > 0
+        self.openings = spec.openings(config.opening_plies, config.max_men_lost) if wanted else ()
 
     def __call__(self, number: int) -> Any:
         """Where game `number` begins."""
         rng = np.random.default_rng(seed_stream(self.seed, number))
         draw = rng.random()
-        if draw < self.config.balanced:
+        if draw < self.config.opening_share:
             return self.openings[int(rng.integers(len(self.openings)))]
-        if draw < self.config.balanced + self.config.experts:
+        if draw < self.config.opening_share + self.config.expert_share:
             return self.experts[int(rng.integers(len(self.experts)))]
         return self.spec.position()
 

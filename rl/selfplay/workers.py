@@ -13,16 +13,13 @@ from typing import Any
 from ckai.datasets.tables import Tables
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.evaluators.cache import entry_bytes
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.arrays import tree_batch_bytes
 from ckai.rl.search.threads import run_all
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.group import Group, search_rules
+from ckai.rl.selfplay.group import Group
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.progress import SelfPlayCounts
-from ckai.rl.selfplay.recording import make_records
 from ckai.rl.selfplay.rows import FinishedGame
 from ckai.rl.selfplay.snapshots import GameSnapshot
 
@@ -120,13 +117,3 @@ def play_games(
 
 def _first_position(spec: GameSpec) -> Callable[[int], Any]:
     return lambda _: spec.position()
-
-
-def memory_of(config: SelfPlayConfig, spec: GameSpec = DEFAULT_GAME) -> int:
-    """Return the bytes that trees, records and cache take."""
-    rules = search_rules(config, spec, None)
-    each = -(-config.in_flight // config.group_count)
-    records = make_records(rules, 1, config.max_plies)
-    game = tree_batch_bytes(rules, each, config.tree_nodes, config.leaves)
-    games = config.group_count * (game + each * (records.rows.nbytes + records.counts.nbytes))
-    return games + config.cache_positions * entry_bytes(rules)

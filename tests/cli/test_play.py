@@ -21,7 +21,7 @@ from ckai.cli.terminal.session import SIDES, Session
 from ckai.cli.terminal.table import Table
 from ckai.game import Game, Position
 from ckai.pdn import read_games
-from ckai.rl import Engine, SearchResult
+from ckai.rl.engine import Engine, SearchResult
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 

@@ -246,9 +246,7 @@ def test_the_schema_here_is_that_of_the_writers(expert):
 # --- rows without a data module ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "size", [1, 7, 100, 150, 10_000]
-)  # row groups have 100
+@pytest.mark.parametrize("size", [1, 7, 100, 150, 10_000])  # row groups have 100
 def test_batches_of_rows_are_the_rows_in_order(tmp_path, rows, size):
     files = [
         make_rows.write(tmp_path / "a.parquet", rows[:330]),

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import ckai.datasets
-from ckai.datasets import parse_files
+from ckai.datasets.convert import parse_files
 
 PDN = """[Event "First"]
 [Result "1-0"]

@@ -10,18 +10,15 @@ import pytest
 import torch
 
 import ckai.models
-from ckai.datasets import parse_files, read_rows
+from ckai.datasets.convert import parse_files
+from ckai.datasets.reader import read_rows
 from ckai.game import Position
-from ckai.models import (
-    TorchEvaluator,
-    build,
-    encode_rows,
-    pack_positions,
-    pack_rows,
-    predict,
-    save_checkpoint,
-)
+from ckai.models.checkpoint import save_checkpoint
+from ckai.models.inference.evaluator import TorchEvaluator
+from ckai.models.inference.predict import pack_positions, pack_rows, predict
+from ckai.models.inputs.rows import encode_rows
 from ckai.models.layers import network
+from ckai.models.registry import build
 
 PDN = """[Event "First"]
 [Result "1-0"]

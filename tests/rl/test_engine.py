@@ -6,8 +6,7 @@ import pytest
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
-from ckai.rl import Engine
-from ckai.rl.engine import encode
+from ckai.rl.engine import Engine, encode
 from ckai.rl.evaluators.uniform import UniformEvaluator
 
 START = Position.start()

@@ -18,7 +18,8 @@ from ckai.rl.loop.config import RunConfig
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.rows import to_table
-from ckai.rl.selfplay.workers import memory_of, play_games
+from ckai.rl.selfplay.setup import memory
+from ckai.rl.selfplay.workers import play_games
 
 GAMES = [get_game(name) for name in game_names()]
 MAX_PLIES = 300
@@ -183,7 +184,7 @@ def test_self_play_of_every_game(spec):
     table = to_table(games, 1)
     assert table.schema.equals(spec.schema)
     assert {game.number for game in games} == set(range(4))
-    assert memory_of(config, spec) > 0
+    assert memory(config, spec) > 0
     for each in games:
         assert len(each.replay().moves) == each.plies
 

@@ -22,8 +22,7 @@ from ckai.rl.loop.report import elo_curve
 from ckai.rl.loop.run import Run
 from ckai.rl.loop.runs import find_selfplay
 from ckai.rl.matches.players import SearchPlayer
-from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.starts import StartConfig
+from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
 
 
 def test_a_window_that_grows():
@@ -66,7 +65,8 @@ def learned(folder, **settings):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"ema": 0.9}, {"positions": "average"}, {"positions": "distinct"}, {"surprise": 0.9}, {"epochs": 1},
+        {"ema": 0.9}, {"positions": "average"}, {"positions": "distinct"}, {"policy_kl_share": 0.9},
+        {"epochs": 1},
         {"batch_size": 64}, {"lr": 0.001}, {"weight_decay": 0.9}, {"value_weight": 3.0}, {"q_weight": 0.1},
         {"q_first": 0.1}, {"mask_illegal": False},
     ],
@@ -157,7 +157,7 @@ def test_a_run_with_all_of_it(tmp_path, ckai):
     save_checkpoint(network, build("cnn2x2", {"channels": 2, "hidden": 4}))
     config = RunConfig(
         games=4,
-        start=StartConfig(balanced=1.0),
+        start=StartConfig(opening_share=1.0),
         selfplay=SelfPlayConfig(sims=6, in_flight=4, groups=1, max_plies=60),
         learn=LearnConfig(
             window=2,

@@ -10,8 +10,8 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
-from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.pool import Pool, PoolConfig, draw_opponents
+from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig
+from ckai.rl.selfplay.pool import Pool, draw_opponents
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.workers import play_games
 
@@ -185,7 +185,7 @@ def test_a_run_meets_its_past_and_goes_on(tmp_path):
 
 
 def test_settings_out_of_range_are_named():
-    with pytest.raises(ValueError, match="pool share"):
+    with pytest.raises(ValueError, match="expected share in"):
         PoolConfig(share=1.5)
-    with pytest.raises(ValueError, match="pool opponents"):
+    with pytest.raises(ValueError, match="expected opponents >= 1"):
         PoolConfig(opponents=0)

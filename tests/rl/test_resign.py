@@ -38,7 +38,7 @@ def first_to_give_up(game, resign=0.8):
 
 
 def test_who_gives_up_has_lost_and_the_game_is_over():
-    games = play(resign_played_out=0.0)
+    games = play(resign_disabled_prob=0.0)
     assert sum(game.resigned for game in games) > 10
     for game in games:
         assert first_to_give_up(game) is None
@@ -56,7 +56,7 @@ def test_who_gives_up_has_lost_and_the_game_is_over():
 
 
 def test_games_played_out_say_who_would_have():
-    games = play(resign_played_out=1.0)
+    games = play(resign_disabled_prob=1.0)
     assert not any(game.resigned for game in games)
     doubtful = 0
     for game in games:
@@ -80,7 +80,7 @@ def test_the_share_of_games_played_out():
 
 
 def test_wrong_resignations_are_counted():
-    games = play(60, resign=0.25, resign_played_out=1.0, sims=8)
+    games = play(60, resign=0.25, resign_disabled_prob=1.0, sims=8)
     config = SelfPlayConfig(**{**SETTINGS, "resign": 0.25})
     told = endings(to_table(games, 1), [game.ending for game in games], config)
     score = {"Black": -1, "White": 1}
@@ -91,18 +91,18 @@ def test_wrong_resignations_are_counted():
 
 
 def test_a_game_that_goes_on_remembers_who_would_have():
-    whole = play(20, resign_played_out=1.0)
+    whole = play(20, resign_disabled_prob=1.0)
     game = next(game for game in whole if game.resigner)
     cut = first_to_give_up(game) + 3
     last = game.rows[cut - 1]
     left = GameSnapshot(
         game.number, game.rows[:cut], game.counts[: int(last["first_count"]) + int(last["num_counts"])], 1
     )
-    again = play(20, resign_played_out=1.0, unfinished={game.number: left})
+    again = play(20, resign_disabled_prob=1.0, unfinished={game.number: left})
     assert again[game.number].resigner == game.resigner
 
 
-@pytest.mark.parametrize("name", ["resign", "resign_played_out"])
+@pytest.mark.parametrize("name", ["resign", "resign_disabled_prob"])
 def test_wrong_settings(name):
     for value in (-0.1, 1.1):
         with pytest.raises(ValueError, match=name):

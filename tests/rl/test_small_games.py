@@ -26,8 +26,7 @@ from ckai.rl.matches.match import from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.players import PerfectPlayer, RandomPlayer, SearchPlayer
 from ckai.rl.matches.specs import PlayerSpecError, game_of, load_player
-from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.starts import StartConfig
+from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
 from ckai.rl.selfplay.workers import play_games
 
 STONES = ["tictactoe", "connect4"]
@@ -188,7 +187,7 @@ def test_a_line_of_tic_tac_toe_ends_the_game():
 @pytest.mark.parametrize("game", STONES)
 def test_a_run_learns_and_goes_on(tmp_path, game):
     folder = tmp_path / "run"
-    run = Run.create(folder, network(game), small(game, start=StartConfig(balanced=0.5)))
+    run = Run.create(folder, network(game), small(game, start=StartConfig(opening_share=0.5)))
     run.go(1, lambda _: None)
     run = Run.open(folder)
     assert run.config.game == game

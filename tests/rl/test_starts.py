@@ -17,15 +17,15 @@ from ckai.rl.games.checkers.openings import balanced_openings
 from ckai.rl.loop.config import LearnConfig, RunConfig
 from ckai.rl.loop.folder import RunError
 from ckai.rl.loop.run import Run
-from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
 from ckai.rl.selfplay.rows import to_table
-from ckai.rl.selfplay.starts import StartConfig, Starts, draw_expert_positions
+from ckai.rl.selfplay.starts import Starts, draw_expert_positions
 from ckai.rl.selfplay.workers import play_games
 
 
 def test_shares_of_starts():
     experts = [Position.from_fen("W:W21-30:B1-10"), Position.from_fen("B:W21-29:B1-9")]
-    starts = Starts(StartConfig(balanced=0.5, experts=0.3), 7, experts)
+    starts = Starts(StartConfig(opening_share=0.5, expert_share=0.3), 7, experts)
     drawn = Counter(starts(number).key for number in range(4000))
     openings = {p.key for p in balanced_openings()}
     share = sum(n for key, n in drawn.items() if key in openings) / 4000
@@ -47,10 +47,10 @@ def test_openings_that_lose_a_man_are_a_setting():
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
-        ({"balanced": 1.5}, "balanced"),
-        ({"balanced": 0.7, "experts": 0.5}, "sum to 1"),
-        ({"plies": 9}, "plies"),
-        ({"men": -1}, "men"),
+        ({"opening_share": 1.5}, "opening_share"),
+        ({"opening_share": 0.7, "expert_share": 0.5}, "sum to 1"),
+        ({"opening_plies": 9}, "opening_plies"),
+        ({"max_men_lost": -1}, "max_men_lost"),
     ],
 )
 def test_wrong_shares(settings, told):
@@ -141,9 +141,9 @@ def test_a_run_from_positions_of_experts(ckai, tmp_path, monkeypatch):
 
 
 def test_a_share_without_positions(tmp_path):
-    config = RunConfig(start=StartConfig(balanced=0, experts=0.5))
+    config = RunConfig(start=StartConfig(opening_share=0, expert_share=0.5))
     with pytest.raises(RunError, match="positions"):
         Run.create(tmp_path / "r", tmp_path / "no.ckpt", config)
     with pytest.raises(ValueError, match="expert positions"):
         Starts(config.start, 0)
-    assert np.isclose(config.start.experts, 0.5)
+    assert np.isclose(config.start.expert_share, 0.5)

@@ -123,8 +123,8 @@ def test_epochs_are_as_long_as_before_and_follow_from_the_seed(tmp_path, memory_
 
 
 def test_a_share_out_of_range_is_named(tmp_path):
-    with pytest.raises(ValueError, match="expected surprise in"):
-        LearnConfig(surprise=1.5)
+    with pytest.raises(ValueError, match="expected policy_kl_share in"):
+        LearnConfig(policy_kl_share=1.5)
     pq.write_table(to_table(play(), 1), tmp_path / "rows.parquet")
     with pytest.raises(ValueError, match="expected surprise in"):
         RowsDataModule([tmp_path / "rows.parquet"], surprise=-1)

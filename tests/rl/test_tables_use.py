@@ -9,7 +9,7 @@ import pytest
 from ckai.datasets.tables import DRAW, LOSS, SHIPPED, WIN, Tables, build_tables, table_path
 from ckai.datasets.tables.solve import DRAWN
 from ckai.game import Game, Position
-from ckai.rl import Engine
+from ckai.rl.engine import Engine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import Checkers, pack, unpack
 from ckai.rl.games.contract import DRAW as PROVEN_DRAW
@@ -218,7 +218,7 @@ def test_adjudicated_games_end_with_the_truth(tables):
 
 
 def test_labelled_rows_learn_the_truth(tables):
-    labelled, free = (played(at_tables=way, halfmove_limit=8) for way in ("label", "play"))
+    labelled, free = (played(tables_mode=way, halfmove_limit=8) for way in ("label", "play"))
     assert [repr(game.rows.tolist()) for game in labelled] == [repr(game.rows.tolist()) for game in free]
     changed = 0
     for game, without in zip(labelled, free, strict=True):
@@ -246,7 +246,7 @@ def test_labelled_rows_learn_the_truth(tables):
 
 
 def test_settings_of_tables_are_checked():
-    with pytest.raises(ValueError, match="at_tables"):
-        SelfPlayConfig(at_tables="cheat")
+    with pytest.raises(ValueError, match="tables_mode"):
+        SelfPlayConfig(tables_mode="cheat")
     with pytest.raises(ValueError, match="tables of 2 to 6"):
         SelfPlayConfig(tables=1)

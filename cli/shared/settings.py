@@ -1,0 +1,170 @@
+"""Options of a command from a class of settings: names, types, bounds, defaults and help are the fields'.
+
+@click.command("selfplay", cls=SettingsCommand)
+@settings_options(RunConfig)
+@click.pass_context
+def command(ctx): config = change_settings(RunConfig(), given_settings(ctx))
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from ckai.datasets.settings import Setting, SettingError, all_settings
+
+_GIVEN = "ckai.settings"
+
+
+class _Checked:
+    """Mixed into click's number types: the setting itself checks the value and words the error."""
+
+    def __init__(self, setting: Setting, **bounds: Any) -> None:
+        super().__init__(**bounds)
+        self.setting = setting
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return self.setting.check(self.setting.parse(value) if isinstance(value, str) else value)
+        except SettingError as error:
+            before, path, after = error.parts
+            # click names the option before this, so that the section says nothing more.
+            name = path.rpartition(".")[2]
+            raise click.BadParameter(f"{before}{name}{after}", ctx, param) from None
+
+
+class _Integer(_Checked, click.IntRange):
+    """A whole number; click shows its bounds in help."""
+
+
+class _Number(_Checked, click.FloatRange):
+    """A number; click shows its bounds in help."""
+
+
+def _type_of(setting: Setting) -> Any:
+    """click's type for a setting, None for a flag."""
+    if setting.choices:
+        return click.Choice(setting.choices)
+    if bool in setting.types:
+        return None
+    if str in setting.types:
+        return click.STRING
+    if tuple in setting.types:
+        return click.FLOAT
+    low, high = (setting.bounds.get(name) for name in ("ge", "le"))
+    above, below = (setting.bounds.get(name) for name in ("gt", "lt"))
+    number = _Number if float in setting.types else _Integer
+    if not {"ge", "gt", "le", "lt"} & set(setting.bounds):
+        return click.FLOAT if number is _Number else click.INT
+    return number(
+        setting,
+        min=above if low is None else low,
+        max=below if high is None else high,
+        min_open=low is None and above is not None,
+        max_open=high is None and below is not None,
+    )
+
+
+class SettingOption(click.Option):
+    """An option made of a setting; earlier names are taken and not shown.
+
+    What was given on the command line, by the environment or by a preset is in `given_settings`.
+    """
+
+    def __init__(self, names: Sequence[str], setting: Setting, shown_default: str | None) -> None:
+        """Make it.
+
+        Args:
+            names: none; click passes them.
+            setting: what it sets; must have an option.
+            shown_default: what help shows in place of the default, for one that the command works out.
+        """
+        assert setting.option is not None
+        assert not names
+        shown, _, negative = setting.option.partition("/")
+        flag, several = bool in setting.types, tuple in setting.types
+        long = f"{shown}/{negative or '--no-' + shown.removeprefix('--')}" if flag else shown
+        super().__init__(
+            [shown.removeprefix("--").replace("-", "_"), long, *setting.option_aliases],
+            type=_type_of(setting),
+            is_flag=flag or None,
+            multiple=several,
+            default=None if several else setting.default,
+            show_default=shown_default or True,
+            help=f"{setting.help}.",
+            expose_value=False,
+            callback=_remember,
+        )
+        self.setting = setting
+
+    @contextmanager
+    def _shown_names(self) -> Iterator[None]:
+        opts, secondary = self.opts, self.secondary_opts
+        self.opts, self.secondary_opts = opts[:1], secondary[:1]  # earlier names stand behind
+        try:
+            yield
+        finally:
+            self.opts, self.secondary_opts = opts, secondary
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """See click."""
+        with self._shown_names():
+            return super().get_help_record(ctx)
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """See click."""
+        with self._shown_names():
+            return super().get_error_hint(ctx)  # type: ignore[arg-type]
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    assert isinstance(param, SettingOption)
+    default = click.core.ParameterSource.DEFAULT
+    if param.name is not None and ctx.get_parameter_source(param.name) is not default:
+        ctx.meta.setdefault(_GIVEN, {})[param.setting.path] = value
+    return value
+
+
+def given_settings(ctx: click.Context) -> dict[str, Any]:
+    """Values by path, `{"learn.lr": 0.001}`, of the settings that were given to a command."""
+    return dict(ctx.meta.get(_GIVEN, {}))
+
+
+def settings_options(
+    cls: Any, shown_defaults: Mapping[str, str] | None = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Decorator: an option for each setting that has one, in the order of the fields.
+
+    Args:
+        cls: the class of settings.
+        shown_defaults: by path, what help says of defaults that the command works out.
+    """
+    shown = shown_defaults or {}
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for setting in reversed(list(all_settings(cls))):
+            if setting.option is not None:
+                option = click.option(
+                    cls=SettingOption, setting=setting, shown_default=shown.get(setting.path)
+                )
+                function = option(function)
+        return function
+
+    return decorate
+
+
+class SettingsCommand(click.Command):
+    """A command whose help shows the options of each section of settings below its heading."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """See click."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                heading = param.setting.heading if isinstance(param, SettingOption) else ""
+                sections.setdefault(heading, []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading or "Options"):
+                formatter.write_dl(records)

@@ -1,0 +1,81 @@
+"""Write docs/settings.md, the tables of all settings, from their classes: `python docs/make_settings.py`."""
+
+from pathlib import Path
+from typing import Any
+
+from ckai.datasets.files import write_whole
+from ckai.datasets.settings import Setting, all_settings
+from ckai.models.training.config import PretrainConfig
+from ckai.rl.loop.config import RunConfig
+
+PAGE = Path(__file__).parent / "settings.md"
+INTRODUCTION = """\
+# Settings
+
+Written by `python docs/make_settings.py` from the classes of settings; not to be edited.
+
+A setting is named by its section and name, such as `learn.lr`. Most have an option of `ckai selfplay` or
+`ckai pretrain`; `ckai selfplay --setting NAME=VALUE` changes any. A run keeps them all in its `config.json`,
+where the names of earlier versions are still read.
+"""
+COMMANDS: dict[str, tuple[Any, str, str]] = {
+    "selfplay": (
+        RunConfig,
+        "Run",
+        "Defaults are those of checkers; `RunConfig.usual` has those of other games.",
+    ),
+    "pretrain": (
+        PretrainConfig,
+        "Data and network",
+        "The finished checkpoint and the run folder hold them. A preset changes some defaults.",
+    ),
+}
+
+
+def page() -> str:
+    """The whole page, Markdown."""
+    parts = [INTRODUCTION]
+    for command, (cls, first, remark) in COMMANDS.items():
+        parts.append(f"\n## ckai {command}\n\n{remark}\n")
+        sections: dict[str, list[Setting]] = {}
+        for setting in all_settings(cls):
+            sections.setdefault(setting.heading or first, []).append(setting)
+        for heading, settings in sections.items():
+            parts.append(f"\n### {heading}\n\n| setting | option | default | values | what it does |\n")
+            parts.append("|---|---|---|---|---|\n")
+            parts += [_row(setting) for setting in settings]
+    return "".join(parts)
+
+
+def _row(setting: Setting) -> str:
+    name = f"`{setting.path}`"
+    if setting.aliases:
+        name += f" (was {', '.join(f'`{old}`' for old in setting.aliases)})"
+    option = f"`{setting.option}`" if setting.option else ""
+    cells = (name, option, _default(setting.default), _values(setting), f"{setting.help}.")
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |\n"
+
+
+def _default(value: Any) -> str:
+    if value is None or value in ((), {}):
+        return "none"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+def _values(setting: Setting) -> str:
+    if setting.choices:
+        return ", ".join(f"`{choice}`" for choice in setting.choices)
+    names = {
+        bool: "true or false",
+        int: "integer",
+        float: "number",
+        str: "text",
+        tuple: "numbers",
+        dict: "table",
+    }
+    kind = " or ".join(names[kind] for kind in setting.types if kind in names)
+    return f"{kind} {setting.range}".strip()
+
+
+if __name__ == "__main__":
+    write_whole(PAGE, page())

@@ -1,0 +1,62 @@
+"""What the search and the recording of games take of the settings of self-play."""
+
+from typing import Any
+
+from ckai.datasets.tables import Tables
+from ckai.rl.evaluators.cache import entry_bytes
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import GameSpec
+from ckai.rl.search.arrays import tree_batch_bytes
+from ckai.rl.search.rules import ROOT_RULES
+from ckai.rl.search.selection import Puct
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.recording import PlayRules, make_records
+
+
+def search_constants(config: SelfPlayConfig) -> Puct:
+    """The constants of the search."""
+    return Puct(
+        c_init=config.c_puct,
+        fpu_reduction=config.fpu_reduction,
+        noise_alpha=config.noise_alpha,
+        noise_epsilon=config.noise_epsilon,
+        root_temperature=config.root_policy_temperature,
+        root_rule=ROOT_RULES.index(config.root_rule),
+        max_considered_actions=config.max_considered_actions,
+        c_scale=config.gumbel_scale,
+    )
+
+
+def play_rules(config: SelfPlayConfig) -> PlayRules:
+    """How moves are chosen and games end."""
+    return PlayRules(
+        visits=config.sims,
+        single_move_visits=min(config.single_move_visits, config.sims),
+        full_search_prob=config.full_search_prob,
+        fast_visits=min(config.fast_visits, config.sims),
+        leaves=config.leaves,
+        temperature=max(config.temperature, 1e-6),
+        temperature_plies=config.temperature_plies,
+        temperature_halflife=config.temperature_halflife,
+        max_plies=config.max_plies,
+        adjudicate=config.tables_mode == "adjudicate",
+        resign=config.resign,
+        played_out=config.resign_disabled_prob,
+    )
+
+
+def search_rules(config: SelfPlayConfig, spec: GameSpec, tables: Tables | None = None) -> Any:
+    """Return the rules that self-play searches a game with."""
+    return spec.make_rules(
+        tables, halfmove_limit=config.halfmove_limit, repetition_limit=config.repetition_limit
+    )
+
+
+def memory(config: SelfPlayConfig, spec: GameSpec = DEFAULT_GAME) -> int:
+    """Return the bytes that the trees, records and cache of a run take."""
+    rules = search_rules(config, spec)
+    each = -(-config.in_flight // config.group_count)
+    records = make_records(rules, 1, config.max_plies)
+    trees = tree_batch_bytes(rules, each, config.tree_nodes, config.leaves)
+    games = config.group_count * (trees + each * (records.rows.nbytes + records.counts.nbytes))
+    return games + config.cache_positions * entry_bytes(rules)

@@ -1,0 +1,172 @@
+"""Settings from one source: checked, read and written by their fields, with the names of earlier versions."""
+
+import json
+import pickle
+import re
+from dataclasses import FrozenInstanceError, asdict, replace
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field
+
+from ckai.datasets.settings import (
+    SettingError,
+    all_settings,
+    change_settings,
+    parse_settings,
+    read_settings,
+    setting,
+    settings,
+)
+
+
+@settings
+class Engine:
+    """A section."""
+
+    power: float = setting(default=1.5, gt=0, le=400, help="Power", aliases=("strength",))
+    gears: int = setting(default=5, ge=1, help="Gears", option="--engine-gears")
+    fuel: Literal["petrol", "gas", "none"] = setting(default="petrol", help="Fuel")
+    turbo: bool = setting(default=False, help="Use a turbo")
+
+
+@settings
+class Car:
+    """All kinds of settings."""
+
+    name: str = setting(default="", help="Name", option=None)
+    wheels: int = setting(default=4, ge=0, multiple_of=2, help="Wheels")
+    load: float | None = setting(default=None, ge=0, lt=1, help="Load")
+    stops: tuple[Annotated[float, Field(gt=0)], ...] = setting(default=(), help="Stops")
+    extras: dict[str, int] = setting(default_factory=dict, help="Extras", option=None)
+    engine: Engine = setting(default_factory=Engine, help="Engine", aliases=("motor",))
+
+    def __post_init__(self) -> None:
+        if self.load and not self.wheels:
+            raise ValueError("expected wheels under a load, found none")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"power": 0}, "expected power in (0, 400], found 0"),
+        ({"power": 401}, "expected power in (0, 400], found 401"),
+        ({"power": float("nan")}, "expected power in (0, 400], found nan"),
+        ({"power": float("inf")}, "expected power in (0, 400], found inf"),
+        ({"power": "much"}, "expected a number for power, found 'much'"),
+        ({"power": True}, "expected a number for power, found True"),
+        ({"power": None}, "expected a number for power, found None"),
+        ({"gears": 0}, "expected gears >= 1, found 0"),
+        ({"gears": 5.0}, "expected an integer for gears, found 5.0"),
+        ({"gears": True}, "expected an integer for gears, found True"),
+        ({"gears": "5"}, "expected an integer for gears, found '5'"),
+        ({"fuel": "coal"}, "expected fuel petrol, gas or none, found 'coal'"),
+        ({"fuel": 3}, "expected fuel petrol, gas or none, found 3"),
+        ({"turbo": 1}, "expected true or false for turbo, found 1"),
+        ({"geers": 3}, "unknown setting geers; did you mean gears?"),
+        ({"sound": 3}, "unknown setting sound; expected one of fuel, gears, power, turbo"),
+    ],
+)
+def test_wrong_values_are_refused_in_one_line(given, told):
+    with pytest.raises(SettingError) as made:
+        Engine(**given)
+    with pytest.raises(SettingError) as read:
+        read_settings(Car, {"engine": given})
+    assert str(made.value) == told
+    [name] = given
+    assert str(read.value) == told.replace(name, f"engine.{name}", 1)
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ({"wheels": 3}, "expected wheels >= 0 and even, found 3"),
+        ({"wheels": -2}, "expected wheels >= 0 and even, found -2"),
+        ({"load": 1}, "expected load in [0, 1), found 1"),
+        ({"load": "full"}, "expected a number for load, found 'full'"),
+        ({"stops": [1, -1]}, "expected numbers > 0 for stops, found -1"),
+        ({"stops": [1, "x"]}, "expected numbers > 0 for stops, found 'x'"),
+        ({"stops": [True]}, "expected numbers > 0 for stops, found True"),
+        ({"stops": 3}, "expected numbers > 0 for stops, found 3"),
+        ({"extras": []}, "expected a table for extras, found []"),
+        ({"name": 3}, "expected a text for name, found 3"),
+        ({"engine": 3}, "expected settings for engine, found int"),
+        ({"enigne": {}}, "unknown setting enigne; did you mean engine?"),
+        ([], "expected settings, found list"),
+        ({"load": 0.5, "wheels": 0}, "expected wheels under a load, found none"),
+        ({"engine": {"power": 1, "strength": 2}}, "setting engine.power is given twice, once as strength"),
+    ],
+)
+def test_wrong_data_is_refused_in_one_line(data, told):
+    with pytest.raises(ValueError, match=re.escape(told)) as caught:
+        read_settings(Car, data)
+    assert str(caught.value) == told
+
+
+def test_what_is_written_is_read():
+    car = Car(
+        name="a", wheels=6, load=0.5, stops=(1, 2.5), extras={"horn": 1}, engine=Engine(fuel="gas", gears=3)
+    )
+    data = json.loads(json.dumps(asdict(car)))
+    assert read_settings(Car, data) == car
+    assert read_settings(Car, {}) == Car()
+    assert pickle.loads(pickle.dumps(car)) == car
+    assert replace(car, wheels=4).wheels == 4
+    with pytest.raises(SettingError):
+        replace(car, wheels=5)
+    with pytest.raises(FrozenInstanceError):
+        car.wheels = 2
+
+
+def test_a_whole_number_is_fine_for_a_float_and_becomes_one():
+    engine = Engine(power=2)
+    assert (engine.power, type(engine.power)) == (2.0, float)
+    assert Car(stops=[1]).stops == (1.0,)
+
+
+def test_earlier_names_are_read():
+    assert read_settings(Car, {"motor": {"strength": 3}}).engine.power == 3
+    assert parse_settings(Car, ["motor.strength=3"]) == {"engine.power": 3}
+
+
+def test_settings_as_texts():
+    texts = ["engine.power=.5", "engine.gears=7", "engine.turbo=true", "load=null", "name=12", "stops=[1, 2]"]
+    car = change_settings(Car(load=0.5), parse_settings(Car, texts))
+    assert car == Car(name="12", stops=(1, 2), engine=Engine(power=0.5, gears=7, turbo=True))
+    for text, told in {
+        "engine.gears=many": "expected an integer for engine.gears, found 'many'",
+        "engine.gears=true": "expected an integer for engine.gears, found True",
+        "engine.power=nan": "expected engine.power in (0, 400], found nan",
+        "engine.fuel=coal": "expected engine.fuel petrol, gas or none, found 'coal'",
+        "engine.turbo=on": "expected true or false for engine.turbo, found 'on'",
+        "engine.geers=7": "unknown setting engine.geers; did you mean gears?",
+        "engin.gears=7": "unknown setting engin; did you mean engine?",
+        "engine=7": "expected a setting such as learn.batch_size=256, found 'engine=7'",
+        "name.first=7": "expected a setting such as learn.batch_size=256, found 'name.first=7'",
+        "wheels": "expected a setting such as learn.batch_size=256, found 'wheels'",
+    }.items():
+        with pytest.raises(ValueError, match=re.escape(told)) as caught:
+            parse_settings(Car, [text])
+        assert str(caught.value) == told
+
+
+def test_changes_are_checked_together():
+    assert change_settings(Car(load=0.5), {"wheels": 0, "load": None}) == Car(wheels=0)
+    with pytest.raises(ValueError, match="wheels under a load"):
+        change_settings(Car(load=0.5), {"wheels": 0})
+
+
+def test_a_field_describes_itself():
+    found = {one.path: one for one in all_settings(Car)}
+    assert list(found) == [
+        "name", "wheels", "load", "stops", "extras",
+        "engine.power", "engine.gears", "engine.fuel", "engine.turbo",
+    ]  # fmt: skip
+    power, gears = found["engine.power"], found["engine.gears"]
+    assert (power.heading, power.default, power.help, power.range) == ("Engine", 1.5, "Power", "in (0, 400]")
+    assert (power.option, gears.option, found["name"].option) == ("--power", "--engine-gears", None)
+    assert power.aliases == ("strength",)
+    assert found["engine.fuel"].choices == ("petrol", "gas", "none")
+    assert (found["load"].range, found["engine.turbo"].range) == ("in [0, 1)", "")
+    assert (found["extras"].default, found["load"].default) == ({}, None)
+    assert gears.check(3) == 3
