@@ -132,7 +132,7 @@ from ckai.datasets import POSITIONS
 @click.option("--seed", type=click.IntRange(0), help="Of everything random.  [default: 0]")
 @click.option(
     "--evaluator",
-    default="auto",
+    default="fastest",
     show_default=True,
     type=click.Choice(EVALUATORS),
     help=EVALUATOR_HELP,

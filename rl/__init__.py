@@ -3,6 +3,28 @@
 Owns what happens between a network and a move. Knows nothing of terminals.
 """
 
-from ckai.rl.engine import Engine, Policy, SearchResult
+from ckai.rl.engine import (
+    Analysis,
+    Engine,
+    EngineError,
+    Limit,
+    Line,
+    MoveMap,
+    Policy,
+    SearchResult,
+    StopReason,
+    Value,
+)
 
-__all__ = ["Engine", "Policy", "SearchResult"]
+__all__ = [
+    "Analysis",
+    "Engine",
+    "EngineError",
+    "Limit",
+    "Line",
+    "MoveMap",
+    "Policy",
+    "SearchResult",
+    "StopReason",
+    "Value",
+]

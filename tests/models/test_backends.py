@@ -218,6 +218,6 @@ def test_evaluators_are_loaded_by_name(networks, tmp_path):
     with pytest.raises(ValueError, match=r"expected evaluator auto, torch, .*, found 'tpu'"):
         load_evaluator(path, "tpu")
     told = []
-    evaluator = load_evaluator(path, batch=16, threads=1, tell=told.append)
+    evaluator = load_evaluator(path, "fastest", batch=16, threads=1, tell=told.append)
     assert told[0].name == evaluator.name
     assert load_evaluator("uniform", "openvino").name == "uniform"
