@@ -14,8 +14,8 @@ GAMES = ["checkers", "connect4", "tictactoe"]
 EVALUATORS = ["auto", "fastest", "torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda", "cpu"]
 """What `--evaluator` takes, as `ckai.models.inference.choose` has it; help needs no torch."""
 EVALUATOR_HELP = (
-    "Backend that computes the network; auto: a GPU if there is one, else torch; fastest: the fastest correct "
-    "one, by a short trial."
+    "Backend that computes the network; auto: a GPU if there is one, else torch; fastest: the fastest "
+    "correct one, by a short trial."
 )
 
 

@@ -13,9 +13,9 @@ Publish: TypeAlias = Callable[[SearchResult], None]
 class Analysis:
     """The growing results of a search under way, made by `Engine.analysis`.
 
-    Iterate over it, or take one result at a time with `next`. Each result has more visits than the one before;
-    results that were not taken in time are replaced by newer ones. The last one has the reason why the search
-    ended. Leaving the loop or the `with` block stops the search and waits until it has ended.
+    Iterate over it, or take one result at a time with `next`. Each result has more visits than the one
+    before; results that were not taken in time are replaced by newer ones. The last one has the reason why
+    the search ended. Leaving the loop or the `with` block stops the search and waits until it has ended.
 
     Raises:
         Exception: whatever the search raised, from the loop, `next`, `wait` or the end of the `with` block,

@@ -28,12 +28,12 @@ class Limit:
     visits: int | None = None
     """Visits at the root, 1 or more; those kept from an earlier search count."""
     seconds: float | None = None
-    """Wall time of this call, above 0. However short, the root is evaluated; what is in flight is waited for."""
+    """Wall time of this call, above 0. However short, the root is evaluated, and what is in flight lands."""
     depth: int | None = None
     """Plies from the root to the deepest position in the tree (selective depth), 1 or more. A capture of
     several hops is 1 ply; a tree kept from an earlier search counts."""
     nodes: int | None = None
-    """Positions that this search adds to the tree, 1 or more, never exceeded; those between two hops count."""
+    """Positions that this search adds to the tree, 1 or more, those between two hops too; never exceeded."""
 
     def __post_init__(self) -> None:
         for name in ("visits", "depth", "nodes"):

@@ -204,7 +204,7 @@ class TreeReader:
         )
 
     def _pv(self, position: Position, branch: _Branch, *, proven: bool) -> list[Move]:
-        """A move and the best ones after it, up to the last that was searched; to the end if it is `proven`."""
+        """A move and the best ones after it, to the last that was searched, or to the end of a proof."""
         pv: list[Move] = []
         step: _Branch | None = branch
         while step is not None and len(pv) < LONGEST_PV:

@@ -1,4 +1,4 @@
-"""From what a caller gives to the root of a tree: positions, their history, and whether a tree can be kept."""
+"""What a caller wants searched: a position, its history, and whether the last tree leads to it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
