@@ -158,7 +158,7 @@ def draw(path: Path, found: dict[str, list[dict[str, Any]]]) -> None:
 @click.option("--sims", default=50, show_default=True, help="Visits a move, in self-play and in the matches.")
 @click.option("--match-games", default=300, show_default=True, help="Of each run's last network.")
 @click.option("--tables", default=3, show_default=True, help="Pieces of the endgame tables; 0: none.")
-@click.option("--evaluator", default="auto", show_default=True)
+@click.option("--evaluator", default="fastest", show_default=True)
 def main(
     init: Path,
     output: Path,

@@ -42,7 +42,7 @@ def points(result: MatchResult) -> tuple[float, float]:
 @click.option("--pairs", default=50, show_default=True, help="Openings, each played twice.")
 @click.option("--plies", default=4, show_default=True, help="Random plies of an opening.")
 @click.option("--seed", default=0, show_default=True)
-@click.option("--evaluator", default="auto", show_default=True)
+@click.option("--evaluator", default="fastest", show_default=True)
 @click.option("--json", "as_json", is_flag=True)
 def main(
     checkpoints: tuple[Path, ...],

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS
 from ckai.cli.shared.output import json_option, print_json, report_compiling, talk
 
 PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "search", "training")
@@ -20,7 +21,9 @@ PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "
 )
 @click.option("--model", default="cnn2x2", show_default=True, help="Architecture of a new network.")
 @click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of the new network.")
-@click.option("--evaluator", default="auto", show_default=True, help="Where the network runs.")
+@click.option(
+    "--evaluator", default="fastest", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
+)
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Repetitions.")
 @click.option("--seconds", default=2.0, show_default=True, type=float, help="Of each self-play measure.")
 @click.option("--in-flight", default=256, show_default=True, type=click.IntRange(1), help="Games at once.")

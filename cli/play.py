@@ -102,9 +102,8 @@ def command(
     def load() -> "Engine":
         from ckai.rl.engine import Engine
 
-        backend = "fastest" if evaluator == "auto" else evaluator
         return Engine.load(
-            source or newest_network(), evaluator=backend, tables=endgames, tell=tell, seed=seed
+            source or newest_network(), evaluator=evaluator, tables=endgames, tell=tell, seed=seed
         )
 
     opponent = Opponent(load, name_of(source), sims=sims, seconds=seconds, vary=vary, seed=seed)

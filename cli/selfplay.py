@@ -63,7 +63,7 @@ from ckai.rl.loop.config import RunConfig
 )
 @click.option(
     "--evaluator",
-    default="auto",
+    default="fastest",
     show_default=True,
     type=click.Choice(EVALUATORS),
     help=EVALUATOR_HELP,

@@ -8,21 +8,18 @@ nobody has: the way `codecs.lookup` finds encodings.
 import importlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
-
-if TYPE_CHECKING:
-    from ckai.game.play import Game
+from typing import IO, Any, NamedTuple, TypeAlias
 
 Source: TypeAlias = "str | bytes | Path | IO[str] | IO[bytes]"
 """Text itself (str or bytes), the path of a file (`pathlib.Path` only), or an open file."""
 
 
 class TextFormat(NamedTuple):
-    """The reader and the writer of a text format."""
+    """The reader and the writer of a text format; a game is a `ckai.game.Game`, which this module must not import."""
 
-    read: "Callable[[Source, int, Mapping[str, Any]], Game]"
+    read: Callable[["Source", int, Mapping[str, Any]], Any]
     """(source, 0-based number of the game, keyword arguments for `Game`) -> game, or ValueError."""
-    write: "Callable[[Game, Mapping[str, str], str], str]"
+    write: Callable[[Any, Mapping[str, str], str], str]
     """(game, headers, result) -> text; ValueError for an unknown result."""
 
 

@@ -1,19 +1,61 @@
-"""Search and learning: Monte-Carlo tree search, self-play, generations, matches, the engine.
+"""Search and learning: Monte Carlo tree search, self-play, generations, matches, the engine.
 
-Owns what happens between a network and a move. Knows nothing of terminals.
+Owns what happens between a network and a move; contains nothing of terminals. The names below are the public
+ones; importing this package loads none of them until they are used.
+
+Examples:
+    >>> from ckai.rl import Engine, Limit
+    >>> with Engine.load("uniform") as engine:
+    ...     result = engine.search("W:W18:B14", limit=Limit(visits=50))
+    >>> str(result.move), result.proven
+    ('18x9', 'win')
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ckai.datasets.lazy import lazy_exports
 
 if TYPE_CHECKING:
-    from ckai.rl.engine import Engine, Policy, SearchResult
+    from ckai.rl.engine import (
+        Analysis,
+        Engine,
+        EngineError,
+        Limit,
+        Line,
+        MoveMap,
+        Policy,
+        SearchResult,
+        StopReason,
+        Value,
+    )
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "engine": [
+                "Analysis",
+                "Engine",
+                "EngineError",
+                "Limit",
+                "Line",
+                "MoveMap",
+                "Policy",
+                "SearchResult",
+                "StopReason",
+                "Value",
+            ]
+        },
+    )
 
-__all__ = ["Engine", "Policy", "SearchResult"]
-
-
-def __getattr__(name: str) -> Any:
-    """The engine's names when they are asked for: importing settings of this room must not compile it."""
-    if name in __all__:
-        return getattr(importlib.import_module("ckai.rl.engine"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = [
+    "Analysis",
+    "Engine",
+    "EngineError",
+    "Limit",
+    "Line",
+    "MoveMap",
+    "Policy",
+    "SearchResult",
+    "StopReason",
+    "Value",
+]

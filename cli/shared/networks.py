@@ -12,9 +12,12 @@ NO_NETWORK = ("rollout", "uniform")
 GAMES = sorted(entry_points(group="ckai.games").names)
 """What `--game` takes, as `ckai.rl.games.registry` has it."""
 
-EVALUATORS = ["auto", "torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda", "cpu"]
+EVALUATORS = ["auto", "fastest", "torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda", "cpu"]
 """What `--evaluator` takes, as `ckai.models.inference.choose` has it; help needs no torch."""
-EVALUATOR_HELP = "What computes the network; auto: the fastest that is right, by a short trial."
+EVALUATOR_HELP = (
+    "Backend that computes the network; auto: a GPU if there is one, else torch; fastest: the fastest "
+    "correct one, by a short trial."
+)
 
 
 class NoNetworkError(ValueError):

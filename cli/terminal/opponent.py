@@ -1,11 +1,10 @@
-"""The engine as a player: it thinks within limits, varies its openings, and says what it thought."""
+"""The engine as a player: it searches within limits, varies its openings, and explains its move."""
 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ckai.cli.terminal.session import Side, side_of
 from ckai.game import Game, Move, Position
 
 if TYPE_CHECKING:
@@ -18,46 +17,43 @@ NEARLY = 0.5
 
 
 @dataclass(frozen=True)
-class Thought:
-    """What the engine thinks of a position."""
+class Reply:
+    """The engine's answer to a position."""
 
     move: Move
-    """What it plays."""
-    side: Side
-    """The side to move; values are for this side."""
-    found: "SearchResult"
+    """The move it plays; with varied openings not always the best one."""
+    result: "SearchResult"
 
     @property
-    def verdict(self) -> str:
-        """`value +0.12 for White`, or what is proven."""
-        name, other = ("Black", "White") if self.side == "black" else ("White", "Black")
-        if self.found.proven == "draw":
+    def evaluation(self) -> str:
+        """`value +0.12 for White`, for the side to move, or what is proven."""
+        result = self.result
+        name, other = ("Black", "White") if result.value.turn == "black" else ("White", "Black")
+        if result.proven == "draw":
             return "a proven draw"
-        if self.found.proven:
-            winner = name if self.found.proven == "win" else other
-            plies = self.found.plies or 0
+        if result.proven:
+            winner = name if result.proven == "win" else other
+            plies = result.plies or 0
             return f"{winner} wins in {plies} {'ply' if plies == 1 else 'plies'}"
-        return f"value {self.found.value:+.2f} for {name}"
+        return f"value {result.value:+.2f} for {name}"
 
     @property
     def effort(self) -> str:
         """How much was searched."""
-        if self.found.proven and self.found.sims == 1:
+        if self.result.proven and self.result.sims == 1:
             return "known, without a search"
-        return f"{self.found.sims:,} visits, {self.found.seconds:.1f} s"
+        return f"{self.result.sims:,} visits, {self.result.seconds:.1f} s"
 
-    def top(self, number: int = 5) -> list[tuple[str, float, str]]:
-        """The move played and those searched most: (move, the network's probability, visits or, if it is
-        proven, what it is worth)."""
-        found = self.found
-        moves = sorted(found.visits, key=lambda m: (m != found.move, -found.visits[m], -found.priors[m]))
-        return [(m, found.priors[m], self._worth(m)) for m in moves[:number]]
+    def top_moves(self, number: int = 5) -> list[tuple[Move, float, str]]:
+        """The best move and those visited most: (move, the network's probability, visits or the proof)."""
+        moves = list(self.result.visits)[:number]
+        return [(move, self.result.priors[move], self._visits_or_proof(move)) for move in moves]
 
-    def _worth(self, move: str) -> str:
-        if move not in self.found.proofs:
-            return f"{self.found.visits[move]:,}"
-        value, plies = self.found.proofs[move]
-        return value if plies is None else f"{value} in {plies}"
+    def _visits_or_proof(self, move: Move) -> str:
+        if move not in self.result.proofs:
+            return f"{self.result.visits[move]:,}"
+        proof, plies = self.result.proofs[move]
+        return proof if plies is None else f"{proof} in {plies}"
 
 
 class Opponent:
@@ -100,16 +96,17 @@ class Opponent:
             engine.search(Position.start(), sims=2)
             self._engine = engine
 
-    def think(self, game: Game, *, vary: bool = True) -> Thought:
+    def reply(self, game: Game, *, vary: bool = True) -> Reply:
         """Search the position of a game that goes on; its earlier positions count for repetitions."""
         self.load()
         assert self._engine is not None
-        position = game.position
-        found = self._engine.search(position, sims=self._sims, seconds=self._seconds, history=game.history)
-        text = found.move
-        if vary and len(game.moves) < self._vary and found.proven is None:
-            least = NEARLY * max(found.visits.values())
-            likely = {m: n for m, n in found.visits.items() if n >= least and n > 0}
-            if text in likely:
-                text = self._random.choices(list(likely), list(likely.values()))[0]
-        return Thought(position.find_move(text), side_of(position), found)
+        result = self._engine.search(
+            game.position, sims=self._sims, seconds=self._seconds, history=game.history
+        )
+        move = result.move
+        if vary and len(game.moves) < self._vary and result.proven is None:
+            least = NEARLY * max(result.visits.values())
+            likely = {m: n for m, n in result.visits.items() if n >= least and n > 0}
+            if move in likely:
+                move = self._random.choices(list(likely), list(likely.values()))[0]
+        return Reply(move, result)

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ckai.cli.terminal.board import Look, beside, draw_board, look_of
-from ckai.cli.terminal.opponent import Opponent, Thought
+from ckai.cli.terminal.opponent import Opponent, Reply
 from ckai.cli.terminal.record import Record
 from ckai.cli.terminal.session import WORDS, Command, CommandError, Session, read_command
 from ckai.game import MoveError, Outcome
@@ -48,7 +48,7 @@ class Table:
         self.session, self.opponent, self.record = session, opponent, record
         self.console, self.lines = console, lines
         self.flipped = session.humans == {"black"}
-        self._thought: Thought | None = None
+        self._reply: Reply | None = None
         self._saved = False
         self._copies: dict[str, Record] = {}
 
@@ -77,9 +77,9 @@ class Table:
     def engine_move(self) -> None:
         """The engine plays the side to move."""
         with self.console.status("thinking ..."):
-            thought = self.opponent.think(self.session.game)
-        self._thought = thought
-        self.session.play(thought.move)
+            reply = self.opponent.reply(self.session.game)
+        self._reply = reply
+        self.session.play(reply.move)
         self.save()
         self.show()
 
@@ -99,7 +99,7 @@ class Table:
         """Do what a command says; False to leave the table."""
         if command.move is not None:
             self.session.play(command.move)
-            self._thought = None
+            self._reply = None
             self.save()
             # The engine's answer comes with a board of its own.
             if self.session.human_to_move or self.session.outcome() is not None:
@@ -155,11 +155,11 @@ class Table:
     def _hint(self) -> None:
         try:
             with self.console.status("thinking ..."):
-                thought = self.opponent.think(self.session.game, vary=False)
+                reply = self.opponent.reply(self.session.game, vary=False)
         except ValueError as error:  # no network to ask
             self.say(str(error))
             return
-        for line in self._thought_lines(thought, "would play"):
+        for line in self._reply_lines(reply, "would play"):
             self.console.print(line)
 
     def _undo(self) -> None:
@@ -168,7 +168,7 @@ class Table:
             self.say("there is no move of yours to take back")
             return
         self.say(f"taken back: {', '.join(map(str, taken))}")
-        self._thought = None
+        self._reply = None
         self.save()
         self.show()
 
@@ -180,8 +180,8 @@ class Table:
         """People agree; the engine agrees where it does not think itself better."""
         if len(self.session.humans) == 1:
             with self.console.status("thinking ..."):
-                thought = self.opponent.think(self.session.game, vary=False)
-            if thought.found.value < 0:  # of the side to move, which is not the engine's
+                reply = self.opponent.reply(self.session.game, vary=False)
+            if reply.result.value < 0:  # of the side to move, which is not the engine's
                 self.say("the engine plays on")
                 return
         self.session.agree_draw()
@@ -252,8 +252,8 @@ class Table:
         """The lines beside or below a board."""
         session = self.session
         lines: list[Text] = []
-        if self._thought is not None:
-            lines += self._thought_lines(self._thought, "plays")
+        if self._reply is not None:
+            lines += self._reply_lines(self._reply, "plays")
             lines.append(Text())
         elif session.last_move is not None:
             mover = "White" if session.side == "black" else "Black"
@@ -274,23 +274,22 @@ class Table:
             lines.append(Text("this position has stood before"))
         return lines
 
-    def _thought_lines(self, thought: Thought, verb: str) -> list[Text]:
-        """What the engine thinks: the move, its value, the moves searched most."""
-        found = thought.found
-        move = Text.assemble(("ckai ", ""), (f"{verb} {thought.move}", "bold"))
+    def _reply_lines(self, reply: Reply, verb: str) -> list[Text]:
+        """The engine's move, its value, and the moves visited most."""
+        move = Text.assemble(("ckai ", ""), (f"{verb} {reply.move}", "bold"))
         lines = [
             move,
-            Text(thought.verdict),
-            Text(thought.effort),
+            Text(reply.evaluation),
+            Text(reply.effort),
             Text(f"{'move':<14}{'network':>8}{'visits':>11}", style="dim"),
         ]
-        for text, prior, worth in thought.top():
-            played = text == str(thought.move)
-            lines.append(
-                Text(f"{_cut(text, 13):<14}{prior:>8.1%}{worth:>11}", style="bold" if played else "")
-            )
-        if len(found.pv) > 1:
-            lines.append(Text(_cut("expects " + " ".join(found.pv[1:4]), PANEL_COLUMNS), style="dim"))
+        for candidate, prior, searched in reply.top_moves():
+            style = "bold" if candidate == reply.move else ""
+            lines.append(Text(f"{_cut(str(candidate), 13):<14}{prior:>8.1%}{searched:>11}", style=style))
+        expected = reply.result.pv[1:4]
+        if expected:
+            text = "expects " + " ".join(map(str, expected))
+            lines.append(Text(_cut(text, PANEL_COLUMNS), style="dim"))
         return lines
 
     def _welcome(self) -> str:

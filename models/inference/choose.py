@@ -1,4 +1,4 @@
-"""Which backend a network runs on: by name, or the fastest correct one by a short trial."""
+"""Which backend a network runs on: by name, by a rule (`auto`), or the fastest by a short trial."""
 
 import threading
 import time
@@ -18,8 +18,11 @@ from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
 
 AUTO = "auto"
+"""A GPU if there is one, else torch in float32 on the CPU: at once, and the same in every process."""
+FASTEST = "fastest"
+"""The fastest correct backend, by a trial of a second or two (`choose_evaluator`)."""
 BACKENDS = ("torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda")
-NAMES = (AUTO, *BACKENDS, "cpu")
+NAMES = (AUTO, FASTEST, *BACKENDS, "cpu")
 """What `--evaluator` takes; cpu is another name of torch."""
 EXACT = 1e-4
 """Bound of a float32 backend against torch in float32, on probabilities of legal moves and on values."""
@@ -83,7 +86,7 @@ def make_evaluator(
 
     Args:
         network: taken as it is now.
-        backend: one of `BACKENDS`, or cpu.
+        backend: one of `BACKENDS`, `auto`, or cpu.
         threads: how many threads are going to call at once.
         like: an evaluator of the same network, whose conversion is used again if it has one of use.
 
@@ -91,7 +94,11 @@ def make_evaluator(
         BackendError: the backend cannot be had here; says why.
         ValueError: there is none of that name.
     """
-    makers = {**_MAKERS, "cpu": _MAKERS["torch"]}
+    makers = {
+        AUTO: _MAKERS["cuda" if torch.cuda.is_available() else "torch"],
+        **_MAKERS,
+        "cpu": _MAKERS["torch"],
+    }
     if backend not in makers:
         raise ValueError(f"expected evaluator {', '.join(NAMES)}, found {backend!r}")
     return makers[backend](network, threads, like)

@@ -28,13 +28,14 @@ def load_evaluator(
 
     Args:
         source: a checkpoint file, or the word `uniform` or `rollout`.
-        backend: `torch` (or `cpu`), `torch-bf16`, `openvino`, `openvino-bf16`, `onnx`, `cuda`, or `auto`: the
-            fastest correct one, by a trial of some seconds.
+        backend: `auto`, a GPU if there is one, else PyTorch in float32 on the CPU; `fastest`, the fastest
+            correct one by a trial of some seconds; or by name `torch` (or `cpu`), `torch-bf16`, `openvino`,
+            `openvino-bf16`, `onnx`, `cuda`.
         batch: positions in one call, for the trial.
         threads: threads that call at once.
-        prefer: with `auto`, the backend to take without a trial if it can be had and is correct.
+        prefer: with `fastest`, the backend to take without a trial if it can be had and is correct.
         game: that the network must be for.
-        tell: with `auto`, is given what the trial found.
+        tell: with `fastest`, is given the report of the trial.
 
     Raises:
         CheckpointError: the file is no checkpoint that fits.
@@ -45,10 +46,10 @@ def load_evaluator(
     if str(source) == ROLLOUT:
         return RolloutEvaluator(game=get_game(game).rules)
     from ckai.models.checkpoint import load_network
-    from ckai.models.inference.choose import AUTO, choose_evaluator, make_evaluator
+    from ckai.models.inference.choose import FASTEST, choose_evaluator, make_evaluator
 
     network = load_network(source, game)
-    if backend != AUTO:
+    if backend != FASTEST:
         return make_evaluator(network, backend, threads)
     evaluator, report = choose_evaluator(network, batch=batch, threads=threads, prefer=prefer)
     if tell is not None:

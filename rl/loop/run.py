@@ -67,7 +67,7 @@ class Run(RunFolder):
         Args:
             generations: of the whole run; those already over are not repeated.
             watch: is told of every step.
-            backend: see `load_evaluator`; what `auto` found is kept in the run's folder, and used again.
+            backend: see `load_evaluator`; what `fastest` chose is kept in the run's folder, and used again.
 
         Raises:
             RunError: the run cannot go on.
@@ -119,7 +119,7 @@ class Run(RunFolder):
         watch(Event(n, "done", 1, 1, measured))
 
     def _load(self, n: int, checkpoint: Path, watch: ProgressCallback, backend: str) -> Evaluator:
-        """An evaluator for all groups; `auto` races once in a run: games do not depend on the hour."""
+        """An evaluator for all groups; `fastest` tries once in a run: games do not depend on the hour."""
         config, kept = self.config.selfplay, self.folder / EVALUATOR
         prefer: str | None = None
         with suppress(OSError, ValueError, KeyError, TypeError):

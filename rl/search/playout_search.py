@@ -90,4 +90,5 @@ class RolloutSearcher(Searcher):
     def step(self, visits: NDArray[np.int32]) -> int:
         """Search every tree on by at most `chunk` simulations. Returns the playouts; none stays in flight."""
         played: int = uct_search_all(self.game, self.tree_batch, visits, self.chunk, self.puct)
+        self.evaluations += played
         return played

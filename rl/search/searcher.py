@@ -79,6 +79,13 @@ class Searcher:
             _Batch(self.tree_batch, n * size, size, rules.NUM_ACTIONS) for n in range(batches)
         )
         self._threads = ThreadPoolExecutor(batches, initializer=use_one_torch_thread) if batches > 1 else None
+        self.evaluations = 0
+        """Positions evaluated and backed up so far, of all trees."""
+
+    @property
+    def in_flight(self) -> int:
+        """Leaves that wait for their evaluation, of all trees."""
+        return sum(batch.slots for batch in self._batches)
 
     def set_root(self, t: int, state: State, past: NDArray[np.int64] | None = None) -> None:
         """Set tree `t` to a state, after the states whose keys are `past` (`[n, 2]`, oldest first)."""
@@ -92,6 +99,10 @@ class Searcher:
 
         Returns:
             The leaves in flight, those in batches sent before too; 0 once there is nothing more to do.
+
+        Raises:
+            Exception: whatever the evaluator raised, and ValueError if its answer has the wrong shape. The
+                searches of all trees are then left with leaves in flight: call `discard`.
         """
         batch = self._batches.popleft()
         self._batches.append(batch)
@@ -103,16 +114,46 @@ class Searcher:
             batch.answer = self._threads.submit(self._evaluate, batch)
         elif batch.slots:
             self._evaluate(batch)
-        return sum(each.slots for each in self._batches)
+        return self.in_flight
 
     def land(self) -> None:
         """Back up all that is in flight."""
         for batch in self._batches:
             self._land(batch)
 
+    def discard(self) -> None:
+        """Drop all that is in flight, as after an error; trees it came from begin again at their roots."""
+        for batch in self._batches:
+            if batch.answer is not None:
+                batch.answer.exception()  # wait: it may still be writing
+                batch.answer = None
+        trees = {
+            int(tree) for batch in self._batches for tree in batch.tree_batch.slots["tree"][: batch.slots]
+        }
+        for batch in self._batches:
+            batch.slots = 0
+        for t in trees:
+            past = self.tree_batch.history[t, : self.tree_batch.info[t]["history_length"]].copy()
+            first, second = self.root(t)["state"]
+            self.set_root(t, (int(first), int(second)), past)
+
+    def close(self) -> None:
+        """End the threads; the searcher is not used afterwards."""
+        if self._threads is not None:
+            self._threads.shutdown()
+
     def _evaluate(self, batch: _Batch) -> None:
         n = batch.slots
-        self.evaluator.evaluate(batch.tree_batch.boards[:n], batch.logits[:n], batch.values[:n])
+        wanted = batch.logits[:n], batch.values[:n]
+        answer = self.evaluator.evaluate(batch.tree_batch.boards[:n], *wanted)
+        for name, given, out in zip(("logits", "values"), answer, wanted, strict=True):
+            if given is not out:  # an evaluator with arrays of its own
+                if np.shape(given) != out.shape:
+                    raise ValueError(
+                        f"evaluator {self.evaluator.name}: expected {name} {list(out.shape)}, "
+                        f"found {list(np.shape(given))}"
+                    )
+                out[:] = given
 
     def _land(self, batch: _Batch) -> None:
         if not batch.slots:
@@ -121,6 +162,7 @@ class Searcher:
             batch.answer.result()
             batch.answer = None
         expand_and_backup(batch.tree_batch, batch.slots, batch.logits, batch.values)
+        self.evaluations += batch.slots
         batch.slots = 0
 
     def run(self, visits: NDArray[np.int32]) -> None:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -21,7 +22,8 @@ from ckai.cli.terminal.session import SIDES, Session
 from ckai.cli.terminal.table import Table
 from ckai.game import Game, Position
 from ckai.pdn import read_games
-from ckai.rl.engine import Engine, SearchResult
+from ckai.rl.engine.engine import Engine
+from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 
@@ -35,10 +37,16 @@ class FirstMove:
 
     def search(self, position, *, sims=None, seconds=None, history=()):
         self.asked.append((position, sims, seconds, list(history)))
-        moves = [str(move) for move in position.legal_moves()]
-        visits = {move: 60 // (i + 1) for i, move in enumerate(moves)}
-        priors = {move: 1 / len(moves) for move in moves}
-        return SearchResult(moves[0], self.value, moves[:1], visits, priors, 100, 0.1)
+        moves = position.legal_moves()
+        value = Value(self.value, "black" if position.black else "white")
+        return SearchResult(
+            lines=[Line(pv=moves[:1], value=value, visits=60, prior=1 / len(moves))],
+            value=value,
+            visits=MoveMap({move: 60 // (i + 1) for i, move in enumerate(moves)}),
+            priors=MoveMap({move: 1 / len(moves) for move in moves}),
+            sims=100,
+            seconds=0.1,
+        )
 
 
 def table(lines, tmp_path, *, side="black", fen=None, engine=None, width=80, vary=0, **screen):
@@ -159,12 +167,12 @@ def test_a_game_that_ends_at_its_limit_of_plies_has_its_result(here, monkeypatch
 def test_openings_vary_with_the_seed_and_are_the_same_with_it(tmp_path):
     class Even(FirstMove):
         def search(self, position, **limits):
-            found = super().search(position, **limits)
-            return SearchResult(found.move, 0.0, found.pv, dict.fromkeys(found.visits, 10), found.priors, 70)
+            result = super().search(position, **limits)
+            return replace(result, visits=MoveMap(dict.fromkeys(result.visits, 10)))
 
     def first_moves(seed, vary=8):
         opponent = Opponent(Even, "x", vary=vary, seed=seed)
-        return [str(opponent.think(Game()).move) for _ in range(6)]
+        return [str(opponent.reply(Game()).move) for _ in range(6)]
 
     assert first_moves(1) == first_moves(1)
     assert len({tuple(first_moves(seed)) for seed in range(5)}) > 1
@@ -175,7 +183,7 @@ def test_openings_vary_with_the_seed_and_are_the_same_with_it(tmp_path):
 def test_a_move_searched_little_is_never_played_for_variety():
     engine = FirstMove()  # visits 60, 30, 20, ...
     opponent = Opponent(lambda: engine, "x", vary=8, seed=3)
-    assert {str(opponent.think(Game()).move) for _ in range(60)} == {"9-13", "9-14"}
+    assert {str(opponent.reply(Game()).move) for _ in range(60)} == {"9-13", "9-14"}
 
 
 # --- commands ------------------------------------------------------------------------------------------

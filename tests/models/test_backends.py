@@ -1,4 +1,4 @@
-"""Backends agree within stated bounds, several threads may share one, and `auto` takes a right one."""
+"""Backends agree within stated bounds, several threads may share one, and `fastest` takes a right one."""
 
 import importlib
 import importlib.util
@@ -23,6 +23,7 @@ from ckai.models.inference.choose import (
 from ckai.models.inference.evaluator import BackendError, TorchEvaluator
 from ckai.models.inputs.encodings import PlanesEncoding
 from ckai.models.registry import build
+from ckai.rl.engine.engine import Engine
 from ckai.rl.evaluators.loading import load_evaluator
 
 SIZES = {"cnn2x2": {"channels": 8, "hidden": 64}, "resnet": {"channels": 8, "blocks": 2}}
@@ -166,7 +167,7 @@ class Wrong(TorchEvaluator):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_auto_drops_what_is_wrong_or_breaks_and_says_so(networks, monkeypatch, threads):
+def test_the_trial_drops_what_is_wrong_or_breaks_and_says_so(networks, monkeypatch, threads):
     def breaks(network, threads, like):
         raise RuntimeError("no such kernel\nat line 7")
 
@@ -196,7 +197,7 @@ def test_auto_drops_what_is_wrong_or_breaks_and_says_so(networks, monkeypatch, t
     assert not any(trial.problem for trial in loose.trials)
 
 
-def test_auto_takes_the_fastest_and_a_preferred_one_without_a_race(networks, monkeypatch):
+def test_the_trial_takes_the_fastest_and_a_preferred_one_without_a_race(networks, monkeypatch):
     speeds = {"torch": 5.0, "torch-bf16": 9.0}
     speed = lambda evaluator, rows, threads: speeds[fakes[evaluator.name]]  # noqa: E731
     monkeypatch.setattr(choose, "evaluations_per_second", speed)
@@ -217,9 +218,28 @@ def test_evaluators_are_loaded_by_name(networks, tmp_path):
     path = tmp_path / "network.ckpt"
     save_checkpoint(path, networks["cnn2x2"])
     assert load_evaluator(path, "cpu").name == load_evaluator(path, "torch").name
-    with pytest.raises(ValueError, match=r"expected evaluator auto, torch, .*, found 'tpu'"):
+    with pytest.raises(ValueError, match=r"expected evaluator auto, fastest, torch, .*, found 'tpu'"):
         load_evaluator(path, "tpu")
     told = []
-    evaluator = load_evaluator(path, batch=16, threads=1, tell=told.append)
+    evaluator = load_evaluator(path, "fastest", batch=16, threads=1, tell=told.append)
     assert told[0].name == evaluator.name
+    assert len(told) == 1
     assert load_evaluator("uniform", "openvino").name == "uniform"
+
+
+def test_auto_is_a_gpu_if_there_is_one_and_means_the_same_everywhere(networks, tmp_path, monkeypatch):
+    path, told = tmp_path / "network.ckpt", []
+    save_checkpoint(path, networks["cnn2x2"])
+    usual = "cuda" if torch.cuda.is_available() else "torch"
+    name = load_evaluator(path, usual).name
+    assert load_evaluator(path, tell=told.append).name == load_evaluator(path, "auto").name == name
+    assert make_evaluator(networks["cnn2x2"], "auto").name == name
+    with Engine.load(path, tell=told.append) as engine:
+        assert engine.evaluator.name == name
+    assert not told  # no trial
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setitem(choose._MAKERS, "cuda", lambda network, threads, like: Wrong(network))
+    with Engine.load(path) as engine:
+        assert isinstance(engine.evaluator, Wrong)
+    with Engine.load(path, evaluator="cpu") as engine:
+        assert engine.evaluator.name == "cnn2x2, torch float32, cpu"

@@ -1,4 +1,4 @@
-"""The engine: whole moves, values, repetitions, reuse, and the limits of a search."""
+"""The engine: whole moves, values, repetitions, reuse of the tree, and the network alone."""
 
 import numpy as np
 import pytest
@@ -19,14 +19,14 @@ def engine():
 
 def test_a_capture_of_several_hops_is_one_move(engine):
     found = engine.search("B:W6,7,14,15:B2", sims=200)
-    assert found.move in ("2x9x18", "2x11x18")
-    assert set(found.visits) == {"2x9x18", "2x11x18"}
+    assert str(found.move) in ("2x9x18", "2x11x18")
+    assert {str(move) for move in found.visits} == {"2x9x18", "2x11x18"}
     assert sum(found.visits.values()) <= found.sims == 200
 
 
 def test_visits_and_priors_cover_every_legal_move(engine):
     found = engine.search(START, sims=400)
-    assert set(found.visits) == {str(m) for m in START.legal_moves()} == set(found.priors)
+    assert set(found.visits) == set(START.legal_moves()) == set(found.priors)
     assert sum(found.visits.values()) == found.sims - 1
     assert sum(found.priors.values()) == pytest.approx(1.0)
     assert found.move == next(iter(found.visits)) == found.pv[0]
@@ -61,8 +61,8 @@ def test_turning_the_board_turns_nothing_else():
     one = Engine.load("uniform").search(position, sims=300)
     other = Engine.load("uniform").search(turned, sims=300)
     squares = lambda text: "x".join(str(33 - int(s)) for s in text.replace("-", "x").split("x"))  # noqa: E731
-    assert {squares(m): n for m, n in one.visits.items()} == {
-        m.replace("-", "x"): n for m, n in other.visits.items()
+    assert {squares(str(m)): n for m, n in one.visits.items()} == {
+        str(m).replace("-", "x"): n for m, n in other.visits.items()
     }
     assert one.value == pytest.approx(other.value)
 
@@ -89,7 +89,7 @@ def test_history_as_fen_tells_the_quiet_count(engine):
     fens = [p.fen for p in game.history]
     engine.search(game.position.fen, sims=20, history=fens)
     assert engine._root is not None
-    assert engine._root.halfmove_clock == 3
+    assert engine._root.position.halfmove_clock == 3
 
 
 def test_the_quiet_rule_is_seen_at_its_boundary():
@@ -132,18 +132,13 @@ def test_a_search_by_time_ends(engine):
 
 
 def test_a_position_drawn_by_rule_still_has_an_answer(engine):
-    assert engine.search(Position.from_fen("B:WK32:BK1", halfmove_clock=80), sims=20).move in ("1-5", "1-6")
+    found = engine.search(Position.from_fen("B:WK32:BK1", halfmove_clock=80), sims=20)
+    assert str(found.move) in ("1-5", "1-6")
 
 
 def test_no_legal_move_is_said(engine):
     with pytest.raises(ValueError, match="no legal move"):
         engine.search("B:W18:B", sims=10)
-
-
-@pytest.mark.parametrize("limits", [{"sims": 0}, {"seconds": 0}, {"seconds": float("nan")}])
-def test_limits_out_of_range_are_refused(engine, limits):
-    with pytest.raises(ValueError, match="expected sims >= 1 and seconds > 0"):
-        engine.search(START, **limits)
 
 
 def test_policy_multiplies_the_hops_of_a_move():
@@ -154,7 +149,9 @@ def test_policy_multiplies_the_hops_of_a_move():
             return logits, values
 
     policy = Engine(Leaning()).policy("B:W6,7,14,15:B2")
-    assert policy.moves == {"2x11x18": pytest.approx(0.75), "2x9x18": pytest.approx(0.25)}
+    assert [str(move) for move in policy.moves] == ["2x11x18", "2x9x18"]
+    assert list(policy.moves.values()) == pytest.approx([0.75, 0.25])
+    assert policy.value.black() == policy.value == 0
 
 
 def test_an_engine_from_a_checkpoint(tmp_path):

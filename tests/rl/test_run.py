@@ -399,7 +399,7 @@ def test_a_backend_that_does_not_suit_one_network_is_tried_again(tmp_path, netwo
     monkeypatch.setattr(module, "load_evaluator", load)
     events = []
     run = Run.create(tmp_path / "run", network, TINY)
-    run.go(2, events.append, backend="auto")
+    run.go(2, events.append, backend="fastest")
     assert prefers == [None, "onnx", "onnx", "onnx", "onnx", "onnx"]
     told = [e.info["evaluator"] for e in events if "evaluator" in e.info]
     assert told == ["evaluator onnx", "evaluator torch"]

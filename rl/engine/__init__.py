@@ -1,0 +1,24 @@
+"""The engine: a network and a search behind one object, its limits and its results.
+
+May import `games`, `evaluators` and `search`.
+"""
+
+from ckai.rl.engine.analysis import Analysis
+from ckai.rl.engine.engine import Engine, EngineError
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.policy import encode
+from ckai.rl.engine.result import Line, MoveMap, Policy, SearchResult, StopReason, Value
+
+__all__ = [
+    "Analysis",
+    "Engine",
+    "EngineError",
+    "Limit",
+    "Line",
+    "MoveMap",
+    "Policy",
+    "SearchResult",
+    "StopReason",
+    "Value",
+    "encode",
+]

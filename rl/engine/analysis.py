@@ -1,0 +1,109 @@
+"""A search that goes on in a thread of its own while its results are read."""
+
+import threading
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from ckai.rl.engine.result import SearchResult
+
+Publish: TypeAlias = Callable[[SearchResult], None]
+
+
+class Analysis:
+    """The growing results of a search under way, made by `Engine.analysis`.
+
+    Iterate over it, or take one result at a time with `next`. Each result has more visits than the one
+    before; results that were not taken in time are replaced by newer ones. The last one has the reason why
+    the search ended. Leaving the loop or the `with` block stops the search and waits until it has ended.
+
+    Raises:
+        Exception: whatever the search raised, from the loop, `next`, `wait` or the end of the `with` block,
+            once.
+    """
+
+    def __init__(self, work: Callable[[Publish], SearchResult], stop: Callable[[], None]) -> None:
+        """Start a search.
+
+        Args:
+            work: searches to the end, handing results on the way to its argument.
+            stop: makes it end soon.
+        """
+        self._stop = stop
+        self._changed = threading.Condition()
+        self._fresh: SearchResult | None = None
+        """The newest result, None once it was taken."""
+        self._final: SearchResult | None = None
+        self._error: BaseException | None = None
+        self._ended = False
+        self._thread = threading.Thread(target=self._run, args=(work,), name="ckai-analysis", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the search soon; its last result can still be taken. May be called from any thread."""
+        with self._changed:
+            if not self._ended:
+                self._stop()
+
+    def wait(self) -> SearchResult:
+        """Wait until the search has ended and return its last result."""
+        self._thread.join()
+        self._raise_error()
+        if self._final is None:
+            raise RuntimeError("the search failed; its error was raised before")
+        return self._final
+
+    def __next__(self) -> SearchResult:
+        with self._changed:
+            self._changed.wait_for(lambda: self._fresh is not None or self._ended)
+            if self._fresh is not None:
+                result, self._fresh = self._fresh, None
+                return result
+        self._raise_error()
+        raise StopIteration
+
+    def __iter__(self) -> Iterator[SearchResult]:
+        try:
+            while True:
+                try:
+                    result = next(self)
+                except StopIteration:
+                    return
+                yield result
+        finally:
+            self._end()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+        if kind is None:
+            self._raise_error()
+
+    def _end(self) -> None:
+        self.stop()
+        self._thread.join()
+
+    def _raise_error(self) -> None:
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    def _run(self, work: Callable[[Publish], SearchResult]) -> None:
+        final: SearchResult | None = None
+        try:
+            final = work(self._publish)
+        except BaseException as error:
+            self._error = error
+        with self._changed:
+            self._fresh = self._final = final
+            self._ended = True
+            self._changed.notify_all()
+
+    def _publish(self, result: SearchResult) -> None:
+        with self._changed:
+            self._fresh = result
+            self._changed.notify_all()

@@ -1,0 +1,426 @@
+"""The engine: a network and a search behind one object."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from ckai.datasets.tables import Tables
+from ckai.game import Position
+from ckai.models.inference.devices import one_torch_thread
+from ckai.models.inference.evaluator import Evaluator
+from ckai.rl.engine.analysis import Analysis, Publish
+from ckai.rl.engine.limit import DEFAULT_VISITS, MAX_COUNT, Limit
+from ckai.rl.engine.policy import evaluate_policy
+from ckai.rl.engine.reading import TreeReader
+from ckai.rl.engine.result import Policy, SearchResult, StopReason
+from ckai.rl.engine.root import Root, legal_moves, read_position
+from ckai.rl.evaluators.loading import load_evaluator
+from ckai.rl.games.checkers import Checkers, pack
+from ckai.rl.games.contract import NONE
+from ckai.rl.search.arrays import NEW, TERMINAL
+from ckai.rl.search.factory import make_searcher
+from ckai.rl.search.selection import Puct
+
+LEAVES = 96
+"""Positions in one call of the network, at most."""
+GROWTH = 32
+"""Visits at the root for each position of a call: few visits in large calls would follow the first guess."""
+BATCHES = 2
+"""Calls at once."""
+INTERVAL = 0.1
+"""Seconds between two results of an analysis."""
+
+
+class EngineError(RuntimeError):
+    """An engine that is closed, or busy with another search; says what to do."""
+
+
+@dataclass
+class _Task:
+    """A search that was asked for."""
+
+    root: Root
+    limit: Limit
+    multipv: int
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+class Engine:
+    """Finds moves by PUCT search over an evaluator.
+
+    One search at a time: `stop` and `close` may be called from any thread, the rest while no search is under
+    way. A second search of the same game keeps the part of the tree that still counts.
+
+    Example:
+        >>> with Engine.load("uniform") as engine:
+        ...     result = engine.search("W:WK18,K15:BK4", Limit(visits=2000))
+        >>> str(result.move), result.proven, result.plies, result.reason
+        ('15-11', 'win', 3, <StopReason.PROVEN: 'proven'>)
+        >>> [str(move) for move in result.pv]
+        ['15-11', '4-8', '11x4']
+        >>> result.value, result.value.black()
+        (1.0, -1.0)
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        *,
+        seed: int | None = None,
+        puct: Puct | None = None,
+        nodes: int = 1_000_000,
+        leaves: int = LEAVES,
+        batches: int = BATCHES,
+        game: Checkers | None = None,
+        tables: Tables | None = None,
+    ) -> None:
+        """Make an engine.
+
+        Args:
+            evaluator: evaluates positions; `close` leaves it open.
+            seed: of what is random in the search (nothing, unless `puct` asks for noise).
+            puct: constants of the search.
+            nodes: most positions a tree holds; a longer search stops there.
+            leaves: most positions in one call of the evaluator; smaller calls come first.
+            batches: calls at once, each in a thread of its own. Results depend on the number, not on the
+                threads.
+            game: the draw rules.
+            tables: endgame tables: the search proves every position that is in them, and plays those by the
+                shortest win or the longest loss.
+        """
+        self.evaluator = evaluator
+        self.tables = tables
+        self._owns_evaluator = False
+        self._searcher = make_searcher(
+            evaluator,
+            nodes=nodes,
+            leaves=leaves,
+            growth=GROWTH,
+            batches=batches,
+            puct=puct,
+            game=(game or Checkers()).with_tables(tables),
+            seed=0 if seed is None else seed,
+        )
+        self._reader = TreeReader(self._searcher, tables, self._policy)
+        self._root: Root | None = None
+        """What the tree was searched for last; None if it cannot be kept."""
+        self._changed = threading.Condition()
+        self._task: _Task | None = None
+        self._closed = False
+
+    @classmethod
+    def load(
+        cls,
+        source: str | Path,
+        *,
+        evaluator: str = "auto",
+        tables: Tables | int | None = None,
+        seed: int | None = None,
+        tell: Callable[[Any], None] | None = None,
+        **settings: Any,
+    ) -> "Engine":
+        """An engine from a checkpoint.
+
+        Args:
+            source: a checkpoint file; `uniform` for a search without a network; `rollout` for one with
+                random playouts.
+            evaluator: the backend that computes the network, as `load_evaluator` has it: `auto`, a GPU if
+                there is one, else PyTorch on the CPU; `fastest`, the best of a trial of some seconds; or the
+                name of a backend.
+            tables: endgame tables, or of how many pieces (`Tables.open`); None: none.
+            seed: see `Engine`.
+            tell: with the evaluator `fastest`, is given the report of the trial.
+            **settings: further settings of `Engine`.
+
+        Raises:
+            CheckpointError: the file is no checkpoint that fits.
+            TableError: there are no such tables.
+            ValueError: no such backend, or not on this machine.
+        """
+        if isinstance(tables, int):
+            tables = Tables.open(tables)
+        leaves, batches = int(settings.get("leaves", LEAVES)), int(settings.get("batches", BATCHES))
+        loaded = load_evaluator(source, evaluator, batch=leaves, threads=batches, tell=tell)
+        engine = cls(loaded, seed=seed, tables=tables, **settings)
+        engine._owns_evaluator = True
+        return engine
+
+    def __repr__(self) -> str:
+        tables = "" if self.tables is None else f", tables of {self.tables.pieces} pieces"
+        return f"<Engine {self.evaluator.name}{tables}{', closed' if self._closed else ''}>"
+
+    # --- its life -----------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        with self._changed:
+            self._check_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the search under way, and give back the tree, the threads and a loaded evaluator.
+
+        From then on everything but `close`, `stop` and `repr` raises `EngineError`. Closing twice is fine.
+        """
+        with self._changed:
+            if self._closed:
+                return
+            self._closed = True
+            if self._task is not None:
+                self._task.stop.set()
+            self._changed.wait_for(lambda: self._task is None)
+            self._searcher.close()
+            del self._searcher, self._reader  # the tree may be a hundred megabytes
+        if self._owns_evaluator:
+            self.evaluator.close()
+
+    def stop(self) -> None:
+        """End the search under way soon; it returns what it has come to. Nothing if there is none.
+
+        May be called from any thread.
+        """
+        with self._changed:
+            if self._task is not None:
+                self._task.stop.set()
+
+    def forget(self) -> None:
+        """Drop the tree: the next search begins from nothing.
+
+        Raises:
+            EngineError: the engine is closed, or searching.
+        """
+        with self._changed:
+            self._check_idle()
+            self._root = None
+
+    # --- answers ------------------------------------------------------------------------------------
+
+    def policy(self, position: Position | str) -> Policy:
+        """The network's answer without a search; a move of several hops has the product of its hops.
+
+        Args:
+            position: a `Position` or a FEN.
+
+        Raises:
+            ValueError: the side to move has no legal move.
+            PositionError: a FEN that cannot be read.
+            EngineError: the engine is closed.
+
+        Example:
+            >>> with Engine.load("uniform") as engine:
+            ...     engine.policy("B:W32:B1").moves
+            MoveMap({'1-5': 0.5, '1-6': 0.5})
+        """
+        with self._changed:
+            self._check_open()
+        here = read_position(position)
+        legal_moves(here)
+        return self._policy(here)
+
+    def search(
+        self,
+        position: Position | str,
+        limit: Limit | None = None,
+        *,
+        sims: int | None = None,
+        seconds: float | None = None,
+        history: Sequence[Position | str] = (),
+        multipv: int = 1,
+    ) -> SearchResult:
+        """Search a position.
+
+        Args:
+            position: a `Position` or a FEN. If it is reached from the last one searched by one or two moves,
+                the tree is kept.
+            limit: when to end; 400 visits if no limit is given.
+            sims, seconds: the same as `Limit(visits=sims, seconds=seconds)`, instead of `limit`.
+            history: earlier positions of the game, oldest first, for repetitions. They also set the halfmove
+                clock where the position has none (a FEN).
+            multipv: lines in the result, best first; the search itself is the same.
+
+        Raises:
+            ValueError: no legal move, a limit out of range, or two ways of giving it.
+            PositionError: a FEN that cannot be read.
+            EngineError: the engine is closed, or searching.
+
+        Example:
+            >>> engine = Engine.load("uniform")
+            >>> result = engine.search("B:W18:B14,1", sims=50, multipv=2)
+            >>> [(str(line.move), line.proven) for line in result.lines]
+            [('14x23', 'win')]
+            >>> result.visits["14x23"], result.reason
+            (1, <StopReason.PROVEN: 'proven'>)
+        """
+        if limit is None:
+            limit = Limit(visits=sims, seconds=seconds)
+            if sims is None and seconds is None:
+                limit = Limit(visits=DEFAULT_VISITS)
+        elif sims is not None or seconds is not None:
+            raise ValueError("expected a limit, or sims and seconds, found both")
+        return self._run(self._begin(position, limit, history, multipv))
+
+    def analysis(
+        self,
+        position: Position | str,
+        limit: Limit | None = None,
+        *,
+        multipv: int = 1,
+        history: Sequence[Position | str] = (),
+        interval: float = INTERVAL,
+    ) -> Analysis:
+        """Search a position in a thread of its own and look at the results as they grow.
+
+        Args:
+            position, multipv, history: see `search`.
+            limit: when to end; None: once it is stopped, proven or the tree is full.
+            interval: seconds between two results, 0 or more; the first comes as soon as there is one.
+
+        Raises:
+            ValueError, PositionError, EngineError: see `search`.
+
+        Example:
+            >>> with Engine.load("uniform") as engine:
+            ...     with engine.analysis(Position.start(), multipv=3) as analysis:
+            ...         for result in analysis:
+            ...             if result.sims >= 1000:
+            ...                 break
+            ...     final = analysis.wait()
+            >>> len(final.lines), final.sims >= 1000, str(final.reason)
+            (3, True, 'stopped')
+        """
+        if not interval >= 0:
+            raise ValueError(f"expected interval >= 0, found {interval!r}")
+        task = self._begin(position, limit or Limit(), history, multipv)
+        return Analysis(lambda publish: self._run(task, publish, interval), task.stop.set)
+
+    # --- a search -----------------------------------------------------------------------------------
+
+    def _policy(self, position: Position) -> Policy:
+        return evaluate_policy(self.evaluator, position)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise EngineError("the engine is closed; load another one")
+
+    def _check_idle(self) -> None:
+        self._check_open()
+        if self._task is not None:
+            raise EngineError("the engine is searching; stop that search first, or use another engine")
+
+    def _begin(
+        self, position: Position | str, limit: Limit, history: Sequence[Position | str], multipv: int
+    ) -> _Task:
+        """Check what is asked for and reserve the engine; `_run` must follow."""
+        if multipv < 1:
+            raise ValueError(f"expected multipv >= 1, found {multipv!r}")
+        with self._changed:
+            self._check_idle()
+            self._task = _Task(Root.read(position, history), limit, multipv)
+            return self._task
+
+    def _run(self, task: _Task, publish: Publish | None = None, interval: float = INTERVAL) -> SearchResult:
+        """Do what `_begin` reserved the engine for, handing results on the way to `publish`."""
+        try:
+            return self._search(task, publish, interval)
+        except BaseException:
+            # The tree has leaves without a value: begin anew the next time.
+            self._searcher.discard()
+            self._root = None
+            raise
+        finally:
+            with self._changed:
+                self._task = None
+                self._changed.notify_all()
+
+    def _search(self, task: _Task, publish: Publish | None, interval: float) -> SearchResult:
+        begun = time.perf_counter()
+        searcher, reader, limit = self._searcher, self._reader, task.limit
+        kept = self._set_root(task.root)
+        evaluated = searcher.evaluations
+        shown_at, shown = -interval, 0
+
+        def result(reason: StopReason | None) -> SearchResult:
+            return reader.result(
+                task.root.position,
+                task.multipv,
+                seconds=time.perf_counter() - begun,
+                nodes=reader.nodes - kept,
+                evaluations=searcher.evaluations - evaluated,
+                reason=reason,
+            )
+
+        def reached() -> StopReason | None:
+            if task.stop.is_set():
+                return StopReason.STOPPED
+            if limit.seconds is not None and time.perf_counter() - begun >= limit.seconds:
+                return StopReason.SECONDS
+            if limit.depth is not None and reader.depth() >= limit.depth:
+                return StopReason.DEPTH
+            if limit.nodes is not None and reader.nodes - kept >= limit.nodes:
+                return StopReason.NODES
+            return None
+
+        with one_torch_thread():
+            searcher.step(np.ones(1, np.int32))  # whatever the limit, the root is evaluated
+            reason = reached()
+            while reason is None:
+                reason = self._step(limit, kept) or reached()
+                if publish is not None and reader.ready and reason is None:
+                    now, visits = time.perf_counter() - begun, int(searcher.root(0)["visits"])
+                    if now - shown_at >= interval and visits > shown:
+                        publish(result(None))
+                        shown_at, shown = time.perf_counter() - begun, visits
+            searcher.land()
+            return result(reason)
+
+    def _step(self, limit: Limit, kept: int) -> StopReason | None:
+        """Search on by a batch; why that was the last, if it was."""
+        searcher = self._searcher
+        most = wanted = MAX_COUNT if limit.visits is None else int(limit.visits)
+        if limit.nodes is not None:
+            # A visit adds one position at most.
+            room = limit.nodes - (self._reader.nodes - kept)
+            wanted = min(most, int(searcher.root(0)["visits"]) + searcher.in_flight + room)
+        root = searcher.root(0)
+        before = int(root["visits"])
+        if searcher.step(np.array([wanted], np.int32)):
+            return None
+        if root["proof"] != NONE:
+            return StopReason.PROVEN
+        if root["visits"] >= most:
+            return StopReason.VISITS
+        return StopReason.FULL if root["visits"] == before < wanted else None
+
+    def _set_root(self, root: Root) -> int:
+        """Make a position the root, keeping the tree if it can be kept.
+
+        Returns:
+            Positions in the tree that were there before.
+        """
+        searcher, here = self._searcher, root.position
+        actions = None if self._root is None else root.actions_from(self._root)
+        if actions is not None:
+            for action in actions:
+                searcher.play(0, action)
+        else:
+            past = root.history[-here.halfmove_clock :] if here.halfmove_clock else []
+            keys = [pack(replace(p, halfmove_clock=0)) for p in past]
+            searcher.set_root(0, pack(here), np.array(keys, np.int64).reshape(-1, 2))
+        if searcher.root(0)["status"] == TERMINAL:  # drawn by rule as it stands: search on as if it were not
+            searcher.set_root(0, pack(here))
+            if searcher.root(0)["status"] == TERMINAL:
+                searcher.tree_batch.nodes[0, 0]["status"] = NEW
+                searcher.tree_batch.nodes[0, 0]["proof"] = NONE
+        self._root = root
+        self._reader.moved()
+        return 0 if searcher.root(0)["status"] == NEW else self._reader.nodes

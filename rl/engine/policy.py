@@ -1,0 +1,56 @@
+"""The network's answer without a search."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ckai.game import Position
+from ckai.models.inference.devices import one_torch_thread
+from ckai.models.inference.evaluator import Evaluator
+from ckai.rl.engine.result import MoveMap, Policy, Turn, Value
+
+
+def evaluate_policy(evaluator: Evaluator, position: Position) -> Policy:
+    """Probabilities of the legal moves, of which there must be one, and the value; see `Engine.policy`.
+
+    A move of several hops has the product of the probabilities of its hops.
+    """
+    moves = position.legal_moves()
+    # Every position on the way of a capture is evaluated in one call.
+    chains = {m.actions[:n] for m in moves for n in range(len(m.actions))}
+    prefixes = sorted(chains, key=lambda actions: (len(actions), actions))
+    boards = np.stack([encode(_after(position, actions)) for actions in prefixes])
+    with one_torch_thread():
+        logits, values = evaluator.evaluate(boards)
+    priors: dict[tuple[int, ...], float] = {}
+    for actions, row in zip(prefixes, logits, strict=True):
+        legal = _after(position, actions).legal_actions()
+        weights = np.exp(row[legal] - row[legal].max())
+        for action, p in zip(legal, weights / weights.sum(), strict=True):
+            priors[(*actions, action)] = float(p)
+    whole = {m: float(np.prod([priors[m.actions[: n + 1]] for n in range(len(m.actions))])) for m in moves}
+    return Policy(
+        MoveMap({m: whole[m] for m in sorted(moves, key=lambda m: (-whole[m], m))}),
+        Value(float(np.clip(values[prefixes.index(())], -1, 1)), turn_of(position)),
+    )
+
+
+def encode(position: Position) -> NDArray[np.int8]:
+    """`[34]` int8, what a network sees of a position (see `ckai.models.inference.evaluator`)."""
+    out = np.empty(34, np.int8)
+    out[:32] = position.board
+    out[32] = position.jumper
+    out[33] = min(position.halfmove_clock, 127)
+    return out
+
+
+def turn_of(position: Position) -> Turn:
+    """The side to move."""
+    return "black" if position.black else "white"
+
+
+def _after(position: Position, actions: Sequence[int]) -> Position:
+    for action in actions:
+        position = position.push_action(action)
+    return position

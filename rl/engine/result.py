@@ -1,0 +1,178 @@
+"""What the engine answers: moves, lines, values, and why a search ended."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+from ckai.game import Move
+
+Turn: TypeAlias = Literal["black", "white"]
+Proof: TypeAlias = Literal["win", "loss", "draw"]
+
+T = TypeVar("T")
+
+
+class Value(float):
+    """A value in [-1, 1] for the side to move: +1 it wins, 0 a draw, -1 it loses.
+
+    Example:
+        >>> value = Value(0.25, "white")
+        >>> value, value.white(), value.black()
+        (0.25, 0.25, -0.25)
+    """
+
+    turn: Turn
+    """The side to move, whose value it is."""
+
+    def __new__(cls, value: float, turn: Turn) -> "Value":
+        """A value for the side to move."""
+        self = super().__new__(cls, value)
+        self.turn = turn
+        return self
+
+    def __reduce__(self) -> tuple[type["Value"], tuple[float, Turn]]:
+        return Value, (float(self), self.turn)
+
+    def black(self) -> float:
+        """The value for Black."""
+        return float(self) if self.turn == "black" else 0.0 - self
+
+    def white(self) -> float:
+        """The value for White."""
+        return float(self) if self.turn == "white" else 0.0 - self
+
+
+class MoveMap(Mapping[Move, T], Generic[T]):
+    """Something for every move, in order; a look-up takes a `Move` or its text (`str(move)`).
+
+    Example:
+        >>> from ckai.game import Position
+        >>> moves = Position.from_fen("B:W32:B1").legal_moves()
+        >>> counts = MoveMap({move: 10 for move in moves})
+        >>> counts["1-5"], "1-5" in counts, "1-9" in counts
+        (10, True, False)
+        >>> counts
+        MoveMap({'1-5': 10, '1-6': 10})
+    """
+
+    def __init__(self, items: Mapping[Move, T]) -> None:
+        """Take a copy of a mapping."""
+        self._items = dict(items)
+
+    def __getitem__(self, move: Move | str) -> T:
+        if isinstance(move, str):
+            for known, item in self._items.items():
+                if str(known) == move:
+                    return item
+            raise KeyError(move)
+        return self._items[move]
+
+    def __iter__(self) -> Iterator[Move]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __repr__(self) -> str:
+        return f"MoveMap({ {str(move): item for move, item in self._items.items()} })"
+
+
+class StopReason(StrEnum):
+    """Why a search ended."""
+
+    VISITS = "visits"
+    """The root has the visits wanted."""
+    SECONDS = "seconds"
+    """The time is over."""
+    DEPTH = "depth"
+    """The tree is as deep as wanted."""
+    NODES = "nodes"
+    """So many positions were added."""
+    PROVEN = "proven"
+    """The root is proven a win, a loss or a draw."""
+    FULL = "full"
+    """The tree has no room for another position."""
+    STOPPED = "stopped"
+    """`Engine.stop`, or whoever listened to an analysis left."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A move and what is expected to follow."""
+
+    pv: list[Move]
+    """The principal variation, this move first."""
+    value: Value | None
+    """The move's mean value for the side that plays it, +1, 0 or -1 if it is proven; None if the search never
+    tried it."""
+    visits: int
+    """How often the search tried the move."""
+    prior: float
+    """The network's probability of the move, 0 to 1; several hops have the product of theirs."""
+    proven: Proof | None = None
+    """What is proven of the move, for the side that plays it."""
+    plies: int | None = None
+    """Plies from the root to the end of a proven win or loss, else None."""
+
+    @property
+    def move(self) -> Move:
+        """The first move of the line."""
+        return self.pv[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchResult:
+    """What a search has come to.
+
+    `move`, `pv` and `lines[0]` are one line: the move to play. Mappings are keyed by `Move`, take a move's
+    text too, and go from the best move over those visited most.
+    """
+
+    lines: list[Line]
+    """The best lines, best first: `multipv` of them, or as many as there are legal moves."""
+    value: Value
+    """Of the root, for the side to move: the mean over all visits, +1, 0 or -1 if it is proven."""
+    visits: MoveMap[int]
+    """Visits of every legal move."""
+    priors: MoveMap[float]
+    """The network's probability of every legal move."""
+    sims: int
+    """Visits at the root, those kept from an earlier search included."""
+    seconds: float = 0.0
+    """Wall time of this call."""
+    nodes: int = 0
+    """Positions that this search added to the tree."""
+    evaluations: int = 0
+    """Positions that this search asked the evaluator for (of a search by playouts: playouts)."""
+    depth: int = 0
+    """Plies from the root to the deepest position in the tree, see `Limit.depth`."""
+    reason: StopReason | None = None
+    """Why the search ended; None while it goes on."""
+    proven: Proof | None = None
+    """What is proven of the root, for the side to move."""
+    plies: int | None = None
+    """Plies to the end of a proven win or loss, else None."""
+    proofs: MoveMap[tuple[Proof, int | None]] = field(default_factory=lambda: MoveMap({}))
+    """What is proven of a move: its worth to the side that plays it, and the plies to the end of a win or a
+    loss. Moves without a proof are missing."""
+
+    @property
+    def move(self) -> Move:
+        """The move to play; its `str` names every square, `11x18x25`."""
+        return self.lines[0].move
+
+    @property
+    def pv(self) -> list[Move]:
+        """The principal variation: the moves expected, `move` first."""
+        return self.lines[0].pv
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What the network says without a search."""
+
+    moves: MoveMap[float]
+    """Probability of every legal move, the highest first; they sum to 1."""
+    value: Value
+    """For the side to move."""

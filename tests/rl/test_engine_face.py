@@ -1,0 +1,463 @@
+"""The engine's public face: limits and reasons, lines, values, analysis, stopping, closing, errors."""
+
+import copy
+import doctest
+import importlib
+import pickle
+import pkgutil
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import ckai.rl.engine
+from ckai.game import Game, Position
+from ckai.models.inference.evaluator import output_arrays
+from ckai.rl.engine.engine import Engine, EngineError
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.result import MoveMap, StopReason, Value
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.checkers import pack
+from ckai.rl.search.searcher import Searcher
+
+START = Position.start()
+FOREVER = 60
+"""Seconds that no test takes."""
+
+
+@pytest.fixture
+def engine():
+    with Engine.load("uniform") as engine:
+        yield engine
+
+
+class Slow(UniformEvaluator):
+    """Takes a moment for every call."""
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        time.sleep(0.002)
+        return super().evaluate(boards, out_logits, out_values)
+
+
+def modules():
+    return [m.name for m in pkgutil.iter_modules(ckai.rl.engine.__path__, "ckai.rl.engine.")]
+
+
+@pytest.mark.parametrize("name", modules())
+def test_the_examples_in_the_docstrings(name):
+    module = importlib.import_module(name)
+    names = {**vars(ckai.rl.engine), "Position": Position, **vars(module)}
+    ran = doctest.testmod(module, extraglobs=names, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
+    assert ran.failed == 0
+    if name.endswith((".engine", ".limit", ".result")):
+        assert ran.attempted > 1
+
+
+# --- limits --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ({"visits": 0}, "expected visits from 1 to 2,147,483,647, found 0"),
+        ({"visits": 2**31}, "expected visits from 1"),
+        ({"visits": 1.5}, "expected visits from 1"),
+        ({"visits": True}, "expected visits from 1"),
+        ({"depth": -1}, "expected depth from 1"),
+        ({"nodes": 0}, "expected nodes from 1"),
+        ({"seconds": 0}, "expected seconds > 0, found 0"),
+        ({"seconds": float("nan")}, "expected seconds > 0, found nan"),
+    ],
+)
+def test_limits_out_of_range_are_refused(engine, limit, message):
+    with pytest.raises(ValueError, match=message):
+        Limit(**limit)
+    old = {"visits": "sims", "seconds": "seconds"}
+    if set(limit) <= set(old):
+        with pytest.raises(ValueError, match=message):
+            engine.search(START, **{old[name]: value for name, value in limit.items()})
+
+
+def test_a_limit_is_given_one_way(engine):
+    with pytest.raises(ValueError, match="found both"):
+        engine.search(START, Limit(visits=10), sims=10)
+    with pytest.raises(ValueError, match="multipv >= 1"):
+        engine.search(START, multipv=0)
+    with pytest.raises(ValueError, match="interval >= 0"):
+        engine.analysis(START, interval=-1)
+
+
+def test_without_a_limit_400_visits(engine):
+    result = engine.search(START)
+    assert (result.sims, result.reason) == (400, StopReason.VISITS)
+
+
+def test_sims_are_visits(engine):
+    by_sims = engine.search(START, sims=300)
+    engine.forget()
+    by_limit = engine.search(START, Limit(visits=300))
+    assert by_sims.visits == by_limit.visits
+    assert by_limit.nodes == by_limit.evaluations == by_limit.sims == 300
+
+
+@pytest.mark.parametrize("evaluator", ["uniform", "rollout"])
+@pytest.mark.parametrize("nodes", [1, 2, 500, 1234])
+def test_nodes_are_never_exceeded(evaluator, nodes):
+    with Engine.load(evaluator) as engine:
+        result = engine.search(START, Limit(nodes=nodes))
+        assert (result.nodes, result.reason) == (nodes, StopReason.NODES)
+        again = engine.search(START, Limit(nodes=nodes))  # in this search, the tree is kept
+        assert (again.nodes, again.sims) == (nodes, 2 * nodes)
+
+
+def test_depth_is_of_the_deepest_position(engine):
+    result = engine.search(START, Limit(depth=5))
+    assert result.reason == StopReason.DEPTH
+    assert result.depth == 5 == deepest(engine)
+    assert engine.search(START, Limit(depth=7)).depth == 7
+
+
+def test_a_capture_of_several_hops_is_one_ply(engine):
+    result = engine.search("B:W6,7,14,15,32:B2,21", Limit(visits=2))
+    assert len(result.move.actions) == 2
+    assert result.depth == 0  # the position between the hops
+    assert engine.search("B:W6,7,14,15,32:B2,21", Limit(visits=40)).depth == deepest(engine) > 0
+
+
+def deepest(engine):
+    """The depth of the tree by walking up from every node."""
+    nodes = engine._searcher.tree_batch.nodes[0][: engine._reader.nodes]
+    most = 0
+    for node in nodes:
+        plies = 0
+        while node["parent"] >= 0:
+            plies += node["sign"] < 0
+            node = nodes[node["parent"]]
+        most = max(most, plies)
+    return most
+
+
+def test_depth_of_a_kept_tree_is_from_the_new_root(engine):
+    game = Game()
+    first = engine.search(game.position, Limit(visits=3000))
+    for move in first.pv[:2]:
+        game.push(move)
+    again = engine.search(game.position, Limit(visits=1), history=game.history)
+    assert again.sims > 1
+    assert again.nodes == again.evaluations == 0
+    assert again.depth == deepest(engine) <= first.depth
+
+
+@pytest.mark.parametrize(
+    ("limit", "reason"),
+    [
+        (Limit(visits=50, seconds=FOREVER, depth=100, nodes=10_000), StopReason.VISITS),
+        (Limit(visits=10**9, seconds=0.05, depth=1000), StopReason.SECONDS),
+        (Limit(visits=10**9, seconds=FOREVER, depth=3), StopReason.DEPTH),
+        (Limit(visits=10**9, seconds=FOREVER, nodes=30), StopReason.NODES),
+    ],
+)
+def test_the_first_limit_that_is_reached_ends_the_search(engine, limit, reason):
+    assert engine.search(START, limit).reason == reason
+
+
+def test_a_proof_and_a_full_tree_end_a_search_too(engine):
+    result = engine.search("W:WK18,K15:BK4", Limit(seconds=FOREVER))
+    assert (result.reason, result.proven) == (StopReason.PROVEN, "win")
+    for evaluator in ("uniform", "rollout"):
+        with Engine.load(evaluator, nodes=200) as small:
+            result = small.search(START, Limit(seconds=FOREVER))
+            assert (result.reason, result.nodes) == (StopReason.FULL, 200)
+
+
+# --- results -------------------------------------------------------------------------------------------
+
+
+def test_lines_are_ordered_and_begin_with_the_move(engine):
+    result = engine.search(START, sims=2000, multipv=4)
+    assert len(result.lines) == 4
+    assert result.lines[0].pv == result.pv
+    assert result.lines[0].move == result.move == result.pv[0]
+    assert len({line.move for line in result.lines}) == 4
+    visits = [line.visits for line in result.lines]
+    assert visits == sorted(visits, reverse=True)
+    for line in result.lines:
+        assert (line.visits, line.prior) == (result.visits[line.move], result.priors[line.move])
+        position = START
+        for move in line.pv:
+            position = position.push(move)
+
+
+def test_lines_do_not_change_the_search_and_end_with_the_legal_moves(engine):
+    one = engine.search(START, sims=500)
+    engine.forget()
+    many = engine.search(START, sims=500, multipv=99)
+    assert one.visits == many.visits
+    assert one.pv == many.pv
+    assert len(one.lines) == 1
+    assert {line.move for line in many.lines} == set(START.legal_moves())
+
+
+def test_proven_lines_come_first_or_last(engine):
+    result = engine.search("W:WK18,K15:BK4", sims=3000, multipv=99)
+    best = result.lines[0]
+    assert (best.proven, best.plies, best.value) == ("win", 3, 1.0)
+    assert result.proofs[best.move] == ("win", 3)
+    result = engine.search("B:WK32,K15:BK23,K30", sims=800, multipv=99)
+    assert [line.proven for line in result.lines] == [None] * 5 + ["loss"]
+    assert (str(result.lines[-1].move), result.lines[-1].plies, result.lines[-1].value) == ("23-18", 4, -1.0)
+
+
+def test_a_line_that_was_never_tried_has_no_value(engine):
+    result = engine.search(START, sims=3, multipv=99)
+    assert [line.value is None for line in result.lines] == [False] * 2 + [True] * 5
+    assert all(line.pv for line in result.lines)
+
+
+def test_values_are_the_movers_and_of_both_sides(engine):
+    won = engine.search("B:WK32:BK23,K24,K18", sims=3000)
+    assert won.value.turn == "black"
+    assert won.value.black() == won.value == -won.value.white()
+    turned = engine.search(Position.from_fen("B:WK32:BK23,K24,K18").rotated(), sims=3000)
+    assert turned.value.turn == "white"
+    assert turned.value == won.value
+    assert turned.value.white() == won.value.black()
+    assert turned.value.black() == won.value.white()
+    proven = engine.search("W:WK18,K15:BK4", sims=2000)
+    assert (proven.value, proven.value.white(), proven.value.black()) == (1, 1, -1)
+    assert proven.lines[0].value.black() == -1
+
+
+def test_a_value_is_a_number_and_survives_copies():
+    value = Value(-0.25, "white")
+    assert f"{value:+.2f}" == "-0.25"
+    assert value + 1 == 0.75
+    for same in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value)):
+        assert (same, same.turn) == (value, "white")
+    assert str(Value(0.0, "black").white()) == "0.0"
+
+
+def test_results_are_looked_up_by_move_or_text(engine):
+    result = engine.search(START, sims=50)
+    move = START.find_move("11-15")
+    assert result.visits["11-15"] == result.visits[move] == result.visits.get("11-15")
+    assert "11-15" in result.priors
+    assert "11-18" not in result.priors
+    with pytest.raises(KeyError):
+        result.visits["11-18"]
+    assert result.visits == pickle.loads(pickle.dumps(result)).visits
+    assert MoveMap({move: 1}) == {move: 1}
+    assert engine.policy(START).moves["11-15"] == pytest.approx(1 / 7)
+
+
+# --- analysis ------------------------------------------------------------------------------------------
+
+
+def test_an_analysis_grows_and_ends_with_its_limit(engine):
+    with engine.analysis(START, Limit(visits=3000), interval=0, multipv=2) as analysis:
+        results = list(analysis)
+    sims = [result.sims for result in results]
+    assert sims == sorted(sims)
+    assert len(set(sims[:-1])) == len(sims[:-1])
+    assert [result.reason for result in results] == [None] * (len(results) - 1) + [StopReason.VISITS]
+    assert results[-1].sims == 3000
+    assert all(len(result.lines) == 2 for result in results)
+    assert analysis.wait() is results[-1]
+    engine.forget()
+    assert engine.search(START, sims=3000).visits == results[-1].visits
+
+
+def test_leaving_the_loop_stops_the_search():
+    with Engine(Slow()) as engine:
+        for result in engine.analysis(START, interval=0.01):
+            if result.sims > 20:
+                break
+        # No `with` block, and nothing else is under way:
+        assert engine.search(START, sims=1).reason == StopReason.VISITS
+        assert not [thread for thread in threading.enumerate() if thread.name == "ckai-analysis"]
+
+
+def test_leaving_the_block_stops_the_search():
+    with Engine(Slow()) as engine:
+        with engine.analysis(START) as analysis:
+            assert next(analysis).sims >= 1
+        assert analysis.wait().reason == StopReason.STOPPED
+        with pytest.raises(KeyError, match="mine"), engine.analysis(START):
+            raise KeyError("mine")
+        assert engine.search(START, sims=1).sims >= 1
+
+
+def test_an_analysis_can_be_stopped_from_outside(engine):
+    analysis = engine.analysis(START, interval=0)
+    results = []
+    for result in analysis:
+        results.append(result)
+        if len(results) == 3:
+            analysis.stop()
+    assert results[-1].reason == StopReason.STOPPED
+    with pytest.raises(StopIteration):
+        next(analysis)
+    analysis.stop()  # nothing left to stop; the next search is not touched
+    assert engine.search(START, sims=10_000).reason == StopReason.VISITS
+
+
+def test_a_position_that_cannot_be_searched_is_refused_at_once(engine):
+    with pytest.raises(ValueError, match="no legal move"):
+        engine.analysis("B:W18:B")
+    assert engine.search(START, sims=1)
+
+
+# --- stopping and closing ------------------------------------------------------------------------------
+
+
+def test_stop_from_another_thread_returns_what_was_found():
+    with Engine(Slow()) as engine:
+        timer = threading.Timer(0.2, engine.stop)
+        timer.start()
+        begun = time.perf_counter()
+        result = engine.search(START, Limit(seconds=FOREVER))
+        timer.join()
+        assert result.reason == StopReason.STOPPED
+        assert time.perf_counter() - begun < FOREVER / 2
+        assert result.sims > 10
+        assert result.move in START.legal_moves()
+        engine.stop()  # there is none under way: the next one is not touched
+        assert engine.search(START, sims=result.sims + 50).reason == StopReason.VISITS
+
+
+def test_one_search_at_a_time():
+    with Engine(Slow()) as engine, engine.analysis(START) as analysis:
+        next(analysis)
+        for call in (lambda: engine.search(START), lambda: engine.analysis(START), engine.forget):
+            with pytest.raises(EngineError, match="the engine is searching; stop that search first"):
+                call()
+        assert engine.policy(START).moves
+
+
+def test_a_closed_engine_says_so():
+    engine = Engine.load("uniform")
+    engine.search(START, sims=10)
+    engine.close()
+    engine.close()
+    engine.stop()
+    assert repr(engine) == "<Engine uniform, closed>"
+    calls = (
+        lambda: engine.search(START), lambda: engine.analysis(START), lambda: engine.policy(START),
+        engine.forget, engine.__enter__,
+    )  # fmt: skip
+    for call in calls:
+        with pytest.raises(EngineError, match="the engine is closed; load another one"):
+            call()
+
+
+def test_closing_ends_a_search_and_its_threads():
+    before = threading.active_count()
+    engine = Engine(Slow())
+    analysis = engine.analysis(START)
+    next(analysis)
+    engine.close()
+    assert analysis.wait().reason == StopReason.STOPPED
+    assert threading.active_count() == before
+
+
+def test_only_an_evaluator_that_was_loaded_is_closed(monkeypatch):
+    closed = []
+    monkeypatch.setattr(UniformEvaluator, "close", lambda self: closed.append(self))
+    mine = UniformEvaluator()
+    Engine(mine).close()
+    assert not closed
+    with Engine.load("uniform") as engine:
+        loaded = engine.evaluator
+    assert closed == [loaded]
+
+
+# --- evaluators that fail ------------------------------------------------------------------------------
+
+
+class Failing(UniformEvaluator):
+    """Fails at call `at`, counted from 1; `answer` in place of raising."""
+
+    def __init__(self, at=0, answer=None):
+        self.at, self.answer, self.calls = at, answer, 0
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        self.calls += 1
+        if self.calls == self.at:
+            if self.answer is None:
+                raise OSError("the device is gone")
+            return self.answer(len(boards))
+        return super().evaluate(boards, out_logits, out_values)
+
+
+@pytest.mark.parametrize("batches", [1, 2, 3])
+@pytest.mark.parametrize("at", [1, 2, 7, 20])
+def test_a_search_after_a_failure_is_as_good_as_new(at, batches):
+    with Engine(Failing(at), batches=batches) as engine, Engine(UniformEvaluator(), batches=batches) as good:
+        with pytest.raises(OSError, match="the device is gone"):
+            engine.search(START, sims=2000)
+        assert engine.search(START, sims=2000).visits == good.search(START, sims=2000).visits
+        assert (engine._searcher.tree_batch.edges["in_flight"] == 0).all()
+
+
+def test_an_analysis_raises_what_the_search_raised():
+    with Engine(Failing(5)) as engine:
+        with pytest.raises(OSError, match="the device is gone"):
+            for _ in engine.analysis(START):
+                pass
+        engine.evaluator.at = engine.evaluator.calls + 1
+        with pytest.raises(OSError, match="the device is gone"), engine.analysis(START):
+            time.sleep(0.1)
+        engine.evaluator.at = engine.evaluator.calls + 1
+        with pytest.raises(OSError, match="the device is gone"):
+            engine.analysis(START).wait()
+        assert engine.search(START, sims=100).sims == 100
+
+
+@pytest.mark.parametrize(
+    ("logits", "values", "message"),
+    [((127,), (), r"logits \[1, 128\], found \[1, 127\]"), ((128,), (1,), r"values \[1\], found \[1, 1\]")],
+)
+def test_an_answer_of_the_wrong_shape_is_refused(logits, values, message):
+    def answer(n):
+        return np.zeros((n, *logits), np.float32), np.zeros((n, *values), np.float32)
+
+    with Engine(Failing(2, answer)) as engine:
+        with pytest.raises(ValueError, match="evaluator uniform: expected " + message):
+            engine.search(START, sims=100)
+        assert engine.search(START, sims=100).sims == 100
+
+
+def test_an_evaluator_may_answer_in_arrays_of_its_own():
+    class Own(UniformEvaluator):
+        def evaluate(self, boards, out_logits=None, out_values=None):
+            logits, values = output_arrays(len(boards), None, None)
+            logits[:], values[:] = boards[:, :1], boards[:, :32].sum(1) / 12
+            return logits, values
+
+    class Given(Own):
+        def evaluate(self, boards, out_logits=None, out_values=None):
+            logits, values = super().evaluate(boards)
+            if out_logits is None:
+                return logits, values
+            out_logits[:], out_values[:] = logits, values
+            return out_logits, out_values
+
+    fen = "B:W21,22,32:B1,2,3,4"
+    own, given = Engine(Own()).search(fen, sims=200), Engine(Given()).search(fen, sims=200)
+    assert own.visits == given.visits
+    assert own.value == given.value > 0
+
+
+def test_only_trees_with_leaves_in_flight_begin_again():
+    searcher = Searcher(Failing(), trees=2, nodes=100)
+    for t in range(2):
+        searcher.set_root(t, pack(START))
+    searcher.run(np.array([20, 20], np.int32))
+    searcher.evaluator.at = searcher.evaluator.calls + 1
+    with pytest.raises(OSError, match="gone"):
+        searcher.step(np.array([20, 40], np.int32))
+    searcher.discard()
+    assert [int(searcher.root(t)["visits"]) for t in range(2)] == [20, 0]
+    searcher.run(np.array([20, 40], np.int32))
+    assert [int(searcher.root(t)["visits"]) for t in range(2)] == [20, 40]
