@@ -37,7 +37,7 @@ types: $(VENV)/.installed-dev links  ## Run the type checker.
 check: lint types test  ## lint, types and test.
 
 docs: $(VENV)/.installed-docs links  ## Build the documentation into build/site; a warning is an error.
-	$(BIN)/mkdocs build --strict --clean
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
 
 wheel: $(VENV)/.installed-dev  ## Build the source distribution and the wheel into build/dist.
 	rm -rf build/dist
