@@ -1,5 +1,6 @@
 """What the documentation shows is true: commands, options and paths exist, and the code runs."""
 
+import ast
 import re
 import shlex
 import shutil
@@ -14,6 +15,7 @@ from ckai.cli.main import cli
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli")
 SAMPLE_GAMES = 40
 
 
@@ -88,6 +90,32 @@ def test_paths_exist(page):
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
         assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+def documented_names(docstring):
+    """The parameters of the Args of a docstring; several may share a line."""
+    section = re.search(r"^Args:\n((?:    .*\n|\n)+)", docstring + "\n", flags=re.MULTILINE)
+    lines = re.findall(r"^    ((?:\*{0,2}\w+(?:, )?)+):", section[1], flags=re.MULTILINE) if section else []
+    return [name.strip("*") for line in lines for name in line.split(", ")]
+
+
+def test_documented_parameters_exist():
+    wrong = []
+    for path in (p for room in ROOMS for p in (ROOT / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                a = node.args
+                named = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
+                have = {each.arg for each in named}
+                for name in documented_names(ast.get_docstring(node) or ""):
+                    if name not in have:
+                        wrong.append(f"{path.relative_to(ROOT)}: {node.name}: {name}")
+    assert not wrong
+
+
+def test_documented_parameters_are_read():
+    text = "Do it.\n\nArgs:\n    a, b: both.\n        more: text.\n    *rest: others.\n\nReturns:\n    c: it."
+    assert documented_names(text) == ["a", "b", "rest"]
 
 
 @pytest.fixture(scope="module")
