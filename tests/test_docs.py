@@ -70,7 +70,7 @@ def test_commands_and_options_exist(page):
     [
         ("ckai parse games.pdn --strict -o out", None),
         ("ckai tables build --pieces 5", None),
-        ("ckai selfplay --in-turn", None),
+        ("ckai selfplay --no-overlap", None),
         ("ckai prase games.pdn", "no command prase"),
         ("ckai play --simulations 3", "no option --simulations"),
     ],
