@@ -28,7 +28,7 @@ SHOWN = {
     "top1_unforced": "choice",
     "policy_loss_legal": "loss",
     "value_mse": "value",
-    "value_auc": "sorted",
+    "value_auc": "AUC",
 }
 SIZES = {"channels": 32, "blocks": 4}
 

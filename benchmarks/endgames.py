@@ -27,7 +27,8 @@ from ckai.rl import Engine
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack
-from ckai.rl.matches.match import play_match, random_openings
+from ckai.rl.matches.match import play_match
+from ckai.rl.matches.openings import random_openings
 from ckai.rl.matches.players import SearchPlayer
 
 SIMS = 100

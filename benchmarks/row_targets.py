@@ -34,7 +34,7 @@ RULES: dict[str, Rule] = {
     "w falls from 1 to 0 in 80 plies": lambda batch: (1 - batch["ply"].float() / 80).clamp(min=0),
     "w rises from 0 to 1 in 80 plies": lambda batch: (batch["ply"].float() / 80).clamp(max=1),
 }
-SHOWN = ("heldout_value_mse", "heldout_value_sorted", "heldout_value_calibration_error")
+SHOWN = ("heldout_value_mse", "heldout_value_auc", "heldout_value_calibration_error")
 
 
 @click.command()

@@ -19,7 +19,8 @@ import click
 from ckai.models.checkpoint import load_checkpoint
 from ckai.models.evaluation.evaluate import speeds
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.matches.match import MatchResult, play_match, random_openings
+from ckai.rl.matches.match import MatchResult, play_match
+from ckai.rl.matches.openings import random_openings
 from ckai.rl.matches.players import SearchPlayer
 
 BARE = 2

@@ -1,4 +1,4 @@
-"""`ckai evaluate`: how good a network is on rows."""
+"""`ckai evaluate`: evaluate a network on rows."""
 
 import json
 from pathlib import Path
@@ -16,35 +16,34 @@ from ckai.cli.shared.tables import chosen_tables
     "paths",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Rows to measure on, a Parquet file; may be repeated.  [default: the newest data set in data/]",
+    help="Rows to evaluate on, a Parquet file; may be repeated.  [default: the newest data set in data/]",
 )
 @click.option(
     "--split",
     default="heldout",
     show_default=True,
     type=click.Choice(["heldout", "train", "all"]),
-    help="Which games of the data.",
+    help="Games to evaluate on.",
+)
+@click.option("--heldout", type=float, help="Share of the games held out.  [default: as in training]")
+@click.option(
+    "--split-seed", type=int, help="Seed that selects the held-out games.  [default: as in training]"
 )
 @click.option(
-    "--heldout", type=float, help="Share of the games held out.  [default: as the network was trained]"
-)
-@click.option(
-    "--split-seed", type=int, help="Which games are held out.  [default: as the network was trained]"
-)
-@click.option(
-    "--memory-mb", default=1024, show_default=True, help="Memory for rows; a larger data set is streamed."
+    "--memory-mb", default=1024, show_default=True, help="Memory for rows; larger data sets are streamed."
 )
 @click.option(
     "--plots",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Draw calibration, phases and first-layer filters there, as PNG.",
+    help="Folder for plots of the calibration, phases of the game and first-layer filters.",
 )
 @click.option(
     "--tables",
     type=click.IntRange(2, 6),
-    help="Measure against the truth too: positions of so many pieces, from endgame tables (built first if "
-    "they are not there). Without --data only this.",
+    metavar="N",
+    help="Also evaluate on N-piece endgame positions with exact values, building the tablebases if missing. "
+    "Without --data, only on these.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(
@@ -58,10 +57,10 @@ def command(
     tables: int | None,
     as_json: bool,
 ) -> None:
-    """Measure the network in CHECKPOINT on games it was not trained on.
+    """Evaluate the network in CHECKPOINT on games it was not trained on.
 
-    The data are split by game as they were when the network was trained. Shares are from 0 to 1; "unseen"
-    positions are those that the training side of the data does not hold.
+    The data are split by game as in the network's training. "Unseen" positions are those that do not occur in
+    the training games.
     """
     from ckai.cli.shared.training import groups_table, metrics_table
     from ckai.datasets.reader import newest_dataset
@@ -74,50 +73,48 @@ def command(
         click.echo(json.dumps({"checkpoint": str(checkpoint), **truth}) if as_json else truth_table(truth))
         return
     files = list(paths) or [newest_dataset(Path("data"))]
-    found = evaluate_checkpoint(
+    evaluation = evaluate_checkpoint(
         loaded, files, split=split, split_seed=split_seed, heldout=heldout, memory_mb=memory_mb
     )
     speed = speeds(loaded.network())
     if plots is not None:
-        _draw(plots, loaded, found.breakdown)
+        _draw(plots, loaded, evaluation.breakdown)
     where = {
         "checkpoint": str(checkpoint),
         "model": loaded.architecture,
-        "parameters": found.parameters,
+        "parameters": evaluation.parameters,
         "evaluations_per_second": speed,
         "data": [str(path) for path in files],
-        "split": found.split,
-        "split_seed": found.split_seed,
-        "heldout": found.heldout,
+        "split": evaluation.split,
+        "split_seed": evaluation.split_seed,
+        "heldout": evaluation.heldout,
     }
     if as_json:
-        told: dict[str, Any] = {
+        result: dict[str, Any] = {
             **where,
-            **found.metrics,
-            "baselines": {**found.baselines, **ARTICLE},
-            **found.breakdown,
+            **evaluation.metrics,
+            "baselines": {**evaluation.baselines, **ARTICLE},
+            **evaluation.breakdown,
         }
         if truth is not None:
-            told["endgames"] = truth
-        click.echo(json.dumps(told))
+            result["endgames"] = truth
+        click.echo(json.dumps(result))
         return
-    sides = {"heldout": "the games held out", "train": "the training games", "all": "all games"}
-    side = f"{sides[split]} (share {found.heldout}, split seed {found.split_seed})"
+    sides = {"heldout": "the held-out games", "train": "the training games", "all": "all games"}
+    side = f"{sides[split]} (share {evaluation.heldout}, split seed {evaluation.split_seed})"
     rates = ", ".join(f"{rate:,.0f} on the {device}" for device, rate in speed.items())
-    click.echo(f"{loaded.architecture}: {found.parameters:,} parameters; evaluations/s: {rates}")
-    click.echo(metrics_table(found.metrics, f"on {side} of {', '.join(map(str, files))}"))
-    click.echo("beside it")
+    click.echo(f"{loaded.architecture}: {evaluation.parameters:,} parameters; evaluations/s: {rates}")
+    click.echo(metrics_table(evaluation.metrics, f"on {side} of {', '.join(map(str, files))}"))
+    click.echo("baselines")
     for name, text in (
-        ("most_frequent_seen", "the training games' most frequent move, where they hold the position"),
-        ("most_frequent", "the same, and a random legal move elsewhere"),
+        ("most_frequent_seen", "the training games' most frequent move, in positions seen there"),
+        ("most_frequent", "the same, with a random legal move in unseen positions"),
     ):
-        click.echo(f"  {text:<68}{found.baselines[name]:>7.1%}")
+        click.echo(f"  {text:<68}{evaluation.baselines[name]:>7.1%}")
     article = ARTICLE["top1_of_its_own_training_positions"]
-    click.echo(
-        f"  {'cnn2x2 in the article it is from, on the positions it was trained on':<68}{article:>7.1%}"
-    )
-    click.echo(groups_table(found.breakdown["by_ply"], "plies"))
-    click.echo(groups_table(found.breakdown["by_pieces"], "pieces"))
+    click.echo(f"  {'cnn2x2 in its article, on the positions it was trained on':<68}{article:>7.1%}")
+    click.echo(groups_table(evaluation.breakdown["by_ply"], "plies"))
+    click.echo(groups_table(evaluation.breakdown["by_pieces"], "pieces"))
     if truth is not None:
         click.echo(truth_table(truth))
     if plots is not None:
@@ -133,15 +130,15 @@ def _against_tables(network: Any, pieces: int) -> dict[str, Any]:
 
 
 def truth_table(truth: dict[str, Any]) -> str:
-    """What was measured against endgame tables, by material, as text."""
+    """The evaluation against endgame tables, by material, as text."""
     columns = {
         "value_mse": "value error",
         "wrong_sign": "wrong sign",
         "drawn_value": "value if drawn",
-        "keeps": "keeps value",
+        "keeps": "keeps result",
         "keeps_decided": "where it matters",
     }
-    lines = [f"against the truth, {truth['positions']:,} positions of {truth['pieces']} pieces"]
+    lines = [f"against endgame tables, {truth['positions']:,} positions of {truth['pieces']} pieces"]
     lines.append(f"{'to move':>9}{'positions':>11}" + "".join(f"{title:>18}" for title in columns.values()))
     for name, row in {"all": truth, **truth["by_material"]}.items():
         cells = [f"{row[key]:>18.3f}" if key in row else " " * 18 for key in ("value_mse",)]

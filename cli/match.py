@@ -66,7 +66,7 @@ def command(
     players = [arena.load(text, min(games, in_flight)) for text in (a, b)]
     positions = arena.positions(games // 2)
     stop = threading.Event()
-    with _Screen(a, b, games, test) as screen, _Games(pdn, a, b) as file:
+    with _Screen(a, b, games, test) as screen, _Games(pdn, a, b, arena.game) as file:
 
         def take(game: Any) -> None:
             file.add(game)
@@ -143,8 +143,8 @@ class _Screen:
 class _Games:
     """The PDN file of a match: every game is on the disk when it has ended."""
 
-    def __init__(self, path: Path | None, a: str, b: str) -> None:
-        self.names = (a, b)
+    def __init__(self, path: Path | None, a: str, b: str, spec: Any) -> None:
+        self.names, self.spec = (a, b), spec
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("a", encoding="utf-8") if path is not None else None
@@ -161,7 +161,7 @@ class _Games:
         from ckai.rl.matches.pdn import match_game_pdn
 
         if self._file is not None:
-            self._file.write(match_game_pdn(game, *self.names))
+            self._file.write(match_game_pdn(game, *self.names, self.spec))
             self._file.flush()
 
 

@@ -1,4 +1,4 @@
-"""`ckai parse`: games of PDN files to rows."""
+"""`ckai parse`: convert PDN files to rows."""
 
 import json
 import time
@@ -18,13 +18,13 @@ from ckai.cli.shared.output import json_option, report_compiling
     type=click.Path(dir_okay=False, path_type=Path),
     help="Rows to write.  [default: data/<name of the first file>.parquet]",
 )
-@click.option("--strict", is_flag=True, help="Stop at the first game that is not whole.")
+@click.option("--strict", is_flag=True, help="Stop at the first game with an error.")
 @json_option
 def command(files: tuple[Path, ...], output: Path | None, strict: bool, as_json: bool) -> None:
-    """Read the games of PDN files into rows for training.
+    """Convert the games of PDN files to rows for training.
 
-    A game that goes wrong costs only its rest: the legal moves before that place are kept. Every game that
-    is not kept whole is told in the file <name>.refused.jsonl beside the rows, with its place and reason.
+    A game with an error keeps the legal moves before it. Incomplete games are listed, with line and reason,
+    in <name>.refused.jsonl beside the rows.
     """
     from ckai.datasets.convert import parse_files
 
@@ -32,7 +32,7 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, as_json:
     output = output or Path("data") / f"{files[0].stem}.parquet"
     begun = time.perf_counter()
     with _Bar() as bar:
-        tally = parse_files(files, output, strict=strict, watch=bar.show)
+        tally = parse_files(files, output, strict=strict, progress=bar.show)
     seconds = time.perf_counter() - begun
     if as_json:
         click.echo(
@@ -62,21 +62,22 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, as_json:
     for reason, count in tally.reasons.most_common():
         click.echo(f"  {count:,} {reason}")
     if tally.games_without_moves:
-        click.echo(f"  {tally.games_without_moves:,} kept that have no moves, and so no rows")
+        click.echo(f"  {tally.games_without_moves:,} kept without moves, and so without rows")
     if tally.result_conflicts:
         click.echo(
-            f"  {tally.result_conflicts:,} whose Result tag contradicts the end of the moves, which counts"
+            f"  {tally.result_conflicts:,} with a Result tag that contradicts the result after the moves "
+            "(the latter is used)"
         )
     if tally.stray_words:
-        click.echo(f"  {tally.stray_words:,} words outside all games")
+        click.echo(f"  {tally.stray_words:,} words outside of games skipped")
     where = click.format_filename(tally.output)
     click.echo(f"{tally.plies:,} plies, {tally.rows:,} rows in {where} ({seconds:.1f} s)")
     if tally.reasons:
-        click.echo(f"every game not kept whole, with the reason: {click.format_filename(tally.refused)}")
+        click.echo(f"incomplete games, with reasons: {click.format_filename(tally.refused)}")
 
 
 class _Bar:
-    """A progress bar on standard error, for what takes longer than a moment."""
+    """A progress bar on standard error, shown after one second."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
@@ -91,7 +92,7 @@ class _Bar:
             self._bar.stop()
 
     def show(self, done: int, total: int, tally: Any) -> None:
-        """Take a step; see `ckai.datasets.convert.ProgressCallback`."""
+        """Update the bar; see `ckai.datasets.convert.ProgressCallback`."""
         if self._bar is None:
             if time.monotonic() - self._begun < 1 or done >= total:
                 return

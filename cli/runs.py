@@ -1,4 +1,4 @@
-"""`ckai runs`: the trainings under a folder, side by side."""
+"""`ckai runs`: compare the training runs under a folder."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -19,20 +19,24 @@ _SORTS = {
 @click.command("runs")
 @click.argument("folder", default=".", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option(
-    "--sort", default="name", show_default=True, type=click.Choice(list(_SORTS)), help="Best first."
+    "--sort",
+    default="name",
+    show_default=True,
+    type=click.Choice(list(_SORTS)),
+    help="Sort by this, best first.",
 )
 @click.option(
     "--plot",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="PNG",
-    help="Draw the curves of all into one picture.",
+    help="Plot the curves of all trainings in one image.",
 )
 @json_option
 def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
-    """Compare the trainings and the runs of self-play under FOLDER: what each was told, and how far it came.
+    """Compare the trainings and self-play runs under FOLDER: their settings and results.
 
-    Trainings are shown at their best epoch on held-out games. Elo of a run is the sum of its matches, new
-    network against old.
+    Trainings are shown at their best epoch on held-out games. The Elo of a self-play run is the sum over its
+    matches of new against old network.
     """
     from ckai.models.training.runs import find_runs, plot_runs
     from ckai.rl.loop.runs import find_selfplay
@@ -65,14 +69,16 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
         )
         return
     if not runs and not selfplay:
-        click.echo(f"no trainings under {folder}; `ckai pretrain` makes one, `ckai selfplay` a run")
+        click.echo(
+            f"no training or self-play runs under {folder}; start one with `ckai pretrain` or `ckai selfplay`"
+        )
         return
     if runs:
         _print_table(folder, runs)
     if selfplay:
         _print_selfplay(folder, selfplay)
     if runs and plot is not None:
-        click.echo(f"the curves are in {plot}")
+        click.echo(f"plotted the curves in {plot}")
 
 
 def _print_table(folder: Path, runs: list[Any]) -> None:
@@ -106,7 +112,7 @@ def _print_selfplay(folder: Path, runs: list[Any]) -> None:
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("run of self-play")
+    table.add_column("self-play run")
     table.add_column("differs from the defaults", overflow="fold", max_width=60)
     for name in ("generations", "taken", "games", "drawn", "policy", "value", "Elo", "minutes"):
         table.add_column(name, justify="right")

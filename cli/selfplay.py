@@ -178,7 +178,7 @@ def command(
     else:
         source = first_network(init, game, model, pairs, given["seed"] or 0)
         network = load_checkpoint(source).network() if isinstance(source, Path) else source
-        usual = replace(RunConfig.usual(network.encode.GAME), overlap=torch.cuda.is_available())
+        usual = replace(RunConfig.defaults_for(network.encode.GAME), overlap=torch.cuda.is_available())
         config = apply_settings(usual, settings).changed(others)
         if game and game != config.game:
             where = source if isinstance(source, Path) else "the new network"
@@ -200,13 +200,14 @@ def first_network(
     import torch
 
     from ckai.models.registry import build, parse_settings
+    from ckai.rl.games.registry import get_game
     from ckai.rl.loop.folder import RunError
 
     if init == Path("none"):
         torch.manual_seed(seed)
         name = model or "cnn2x2"
-        # The encoding of a small game has its name.
-        sees = {} if game in (None, "checkers") else {"encoding": game}
+        encoding = get_game(game).encoding if game else None
+        sees = {"encoding": encoding} if encoding else {}
         return build(name, sees | parse_settings(name, list(pairs)))
     if model or pairs:
         raise RunError("--model and --set are for --init none: a checkpoint has its own architecture")

@@ -1,4 +1,4 @@
-"""`ckai stats`: what is in a data set."""
+"""`ckai stats`: statistics of a data set."""
 
 import time
 from pathlib import Path
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     "--plots",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for two pictures: the squares pieces move on, and the length of games.  "
+    help="Folder for two plots: the squares pieces move on, and the lengths of games.  "
     "[default: <name>.plots/ beside the first DATASET]",
 )
 @click.option(
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     default=512,
     show_default=True,
     type=click.IntRange(1),
-    help="Memory for finding repeated positions; a data set with more is read several times.",
+    help="Memory for finding repeated positions; larger data sets are read several times.",
 )
 @json_option
 def command(datasets: tuple[Path, ...], folder: Path | None, memory_mb: int, as_json: bool) -> None:
-    """Show what is in DATASET, a Parquet file of rows; several are taken as one.
+    """Show statistics of DATASET, a Parquet file of rows; several are combined.
 
-    Without DATASET: the newest in data/.
+    The default is the newest data set in data/.
     """
     from ckai.datasets.plots import save_plots
     from ckai.datasets.reader import newest_dataset
@@ -40,28 +40,28 @@ def command(datasets: tuple[Path, ...], folder: Path | None, memory_mb: int, as_
 
     paths = list(datasets) or [newest_dataset(Path("data"))]
     begun = time.perf_counter()
-    with progress_bar("reading", "rows") as watch:
-        found = describe(paths, memory_mb=memory_mb, watch=watch)
+    with progress_bar("reading", "rows") as progress:
+        statistics = describe(paths, memory_mb=memory_mb, progress=progress)
     if not as_json:
-        click.echo(as_text(found))  # before the pictures: the folder may not be ours to write to
-    pictures = save_plots(found, folder or paths[0].with_name(f"{paths[0].stem}.plots"))
+        click.echo(as_text(statistics))  # before the plots, whose folder may not be writable
+    plots = save_plots(statistics, folder or paths[0].with_name(f"{paths[0].stem}.plots"))
     seconds = time.perf_counter() - begun
     if as_json:
         result: dict[str, Any] = {
-            **found.to_dict(),
-            "plots": [str(path) for path in pictures],
+            **statistics.to_dict(),
+            "plots": [str(path) for path in plots],
             "seconds": round(seconds, 3),
         }
         print_json(result)
         return
-    for path in pictures:
+    for path in plots:
         click.echo(f"{path}")
 
 
-def as_text(found: "Statistics") -> str:
-    """The figures as lines of text, narrow enough for 80 columns."""
-    lengths, repeats = found.lengths, found.repeats
-    lines = [", ".join(found.files)]
+def as_text(statistics: "Statistics") -> str:
+    """The statistics as text, at most 80 columns wide."""
+    lengths, repeats = statistics.lengths, statistics.repeats
+    lines = [", ".join(statistics.files)]
 
     def line(label: str, text: str) -> None:
         lines.append(f"  {label:<22}{text}")
@@ -69,49 +69,52 @@ def as_text(found: "Statistics") -> str:
     def share(part: int, whole: int) -> str:
         return f"{part:,} ({part / whole:.1%})" if whole else f"{part:,}"
 
-    line("games", f"{found.games:,}")
+    line("games", f"{statistics.games:,}")
     for name, label in (
         ("black", "  Black won"),
         ("white", "  White won"),
         ("drawn", "  drawn"),
-        ("unknown", "  result not known"),
+        ("unknown", "  result unknown"),
     ):
-        if found.results[name] or name != "unknown":
-            line(label, share(found.results[name], found.games))
-    line("plies", f"{found.plies:,}")
+        if statistics.results[name] or name != "unknown":
+            line(label, share(statistics.results[name], statistics.games))
+    line("plies", f"{statistics.plies:,}")
     line(
         "  in a game",
         f"{lengths.least} to {lengths.most}, mean {lengths.mean:.1f}, median {lengths.median:g}",
     )
-    line("  captures", f"{share(found.capture_plies, found.plies)}, up to {found.most_captured} pieces")
-    line("  of two or more", share(found.multi_jumps, found.plies))
-    line("  by kings", share(found.king_plies, found.plies))
-    line("crownings", f"{found.crownings:,}")
-    line("rows", f"{found.rows:,}, one a hop")
-    line("  forced", share(found.forced_rows, found.rows))
-    line("  legal hops", f"{found.legal_hops:.2f} on average")
-    line("positions", f"{repeats.positions:,} different, {repeats.positions_repeated:,} more than once")
     line(
-        "  rows that repeat",
-        f"{share(repeats.rows_repeated, found.rows)}, one position up to {repeats.most:,} times",
+        "  captures",
+        f"{share(statistics.capture_plies, statistics.plies)}, up to {statistics.most_captured} pieces",
     )
-    line("  seen before", share(repeats.rows_seen_before, found.rows))
-    lines += ["", *_phases(found)]
-    if found.headers:
-        lines += ["", *_headers(found.headers)]
+    line("  of two or more", share(statistics.multi_jumps, statistics.plies))
+    line("  by kings", share(statistics.king_plies, statistics.plies))
+    line("crownings", f"{statistics.crownings:,}")
+    line("rows", f"{statistics.rows:,}, one per hop")
+    line("  forced", share(statistics.forced_rows, statistics.rows))
+    line("  legal hops", f"{statistics.legal_hops:.2f} on average")
+    line("positions", f"{repeats.positions:,} distinct, {repeats.positions_repeated:,} more than once")
+    line(
+        "  repeated rows",
+        f"{share(repeats.rows_repeated, statistics.rows)}, up to {repeats.most:,} times each",
+    )
+    line("  seen before", share(repeats.rows_seen_before, statistics.rows))
+    lines += ["", *_phases(statistics)]
+    if statistics.headers:
+        lines += ["", *_headers(statistics.headers)]
     return "\n".join(lines)
 
 
-def _phases(found: "Statistics") -> list[str]:
-    """A line for every ten plies; those after ply 150 as one."""
+def _phases(statistics: "Statistics") -> list[str]:
+    """A line for every ten plies; one for all after ply 150."""
     lines = ["  plies        moves  captures  by kings  forced  legal hops  pieces  kings"]
-    for phase in found.phases[:15]:
+    for phase in statistics.phases[:15]:
         lines.append(
             f"  {f'{phase.first_ply}-{phase.first_ply + 9}':<9}{phase.plies:>9,}{phase.captures:>10.1%}"
             f"{phase.king_moves:>10.1%}{phase.forced:>8.1%}{phase.legal_hops:>12.2f}{phase.pieces:>8.1f}"
             f"{phase.kings:>7.1f}"
         )
-    rest = found.phases[15:]
+    rest = statistics.phases[15:]
     if rest:
         lines.append(f"  later    {sum(phase.plies for phase in rest):>9,}")
     return lines
@@ -119,8 +122,8 @@ def _phases(found: "Statistics") -> list[str]:
 
 def _headers(headers: "Headers") -> list[str]:
     lines = [
-        f"  headers of {headers.games:,} games: {headers.players:,} players, {headers.events:,} events, "
-        f"{headers.openings:,} openings"
+        f"  headers of {_count(headers.games, 'game')}: {_count(headers.players, 'player')}, "
+        f"{_count(headers.events, 'event')}, {_count(headers.openings, 'opening')}"
     ]
     for label, names in (
         ("players", headers.top_players),
@@ -131,3 +134,7 @@ def _headers(headers: "Headers") -> list[str]:
             lines.append(f"  most frequent {label}")
             lines += [f"    {games:>7,}  {name}" for name, games in names]
     return lines
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,4 +1,4 @@
-"""`ckai tables`: endgames known exactly."""
+"""`ckai tables`: build and probe endgame tablebases."""
 
 from pathlib import Path
 from typing import Any
@@ -11,25 +11,27 @@ from ckai.cli.shared.tables import build_shown, chosen_tables
 _folder = click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where the tables lie.  [default: the user's cache folder, or $CKAI_CACHE]",
+    help="Folder of the tablebases.  [default: the user's cache folder, or $CKAI_CACHE]",
 )
 
 
 @click.group("tables")
 def command() -> None:
-    """Compute the endgames of few pieces exactly, and ask what is known."""
+    """Build and probe endgame tablebases."""
 
 
 @command.command("build")
-@click.option("--pieces", type=click.IntRange(2, 6), default=4, show_default=True, help="Most pieces.")
+@click.option(
+    "--pieces", type=click.IntRange(2, 6), default=4, show_default=True, help="Largest number of pieces."
+)
 @_folder
-@click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: all cores]")
-@click.option("--fresh", is_flag=True, help="Build them even if they are there.")
+@click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: one per core]")
+@click.option("--fresh", is_flag=True, help="Rebuild them if they exist.")
 @json_option
 def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as_json: bool) -> None:
-    """Solve all positions of so many pieces or fewer: win, loss or draw, and in how many plies.
+    """Solve all positions with up to N pieces: win, loss or draw, and the distance in plies.
 
-    A build that was stopped goes on where it was.
+    A build that was stopped continues where it left off.
     """
     from ckai.datasets.tables import TableError, cache_folder, table_path
     from ckai.datasets.tables.file import read_header
@@ -57,29 +59,34 @@ def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as
             }
         )
         return
-    click.echo(f"{path}: {path.stat().st_size:,} bytes" + ("" if built else ", built before"))
+    click.echo(f"{path}: {path.stat().st_size:,} bytes" + ("" if built else ", already built"))
     click.echo(f"{'pieces':>6}{'won':>15}{'lost':>15}{'drawn':>15}   for the side to move")
     for number, (won, lost, drawn) in header["counts"].items():
         click.echo(f"{number:>6}{won:>15,}{lost:>15,}{drawn:>15,}")
 
 
 @command.command("rows")
-@click.option("--pieces", type=click.IntRange(2, 6), default=4, show_default=True, help="Most pieces.")
-@click.option("--positions", type=click.IntRange(1), default=200_000, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option(
+    "--pieces", type=click.IntRange(2, 6), default=4, show_default=True, help="Largest number of pieces."
+)
+@click.option(
+    "--positions", type=click.IntRange(1), default=200_000, show_default=True, help="Rows to write."
+)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the sampling.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
     default=Path("data/endgames.parquet"),
     show_default=True,
+    help="File to write.",
 )
 @json_option
 def rows(pieces: int, positions: int, seed: int, output: Path, as_json: bool) -> None:
-    """Draw positions as rows to learn from: a best move and the true result.
+    """Sample endgame positions as training rows, with a best move and the exact result.
 
-    Use them beside games: `ckai pretrain --data games.parquet --data endgames.parquet --data-weight 1
-    --data-weight 0.5`. One position of ten is never drawn; `ckai evaluate --tables` measures on those.
+    Train on them together with games: `ckai pretrain --data games.parquet --data endgames.parquet
+    --data-weight 1 --data-weight 0.5`. One position in ten is reserved for `ckai evaluate --tables`.
     """
     from ckai.datasets.tables.rows import endgame_rows
     from ckai.datasets.writer import TableWriter
@@ -93,30 +100,33 @@ def rows(pieces: int, positions: int, seed: int, output: Path, as_json: bool) ->
     if as_json:
         print_json({"output": str(output), "rows": table.num_rows, "pieces": pieces})
     else:
-        click.echo(f"{output}: {table.num_rows:,} positions of {pieces} pieces or fewer")
+        click.echo(f"{output}: {table.num_rows:,} positions with up to {pieces} pieces")
 
 
 @command.command("probe")
 @click.argument("fen")
 @_folder
-@click.option("--jumper", type=click.IntRange(1, 32), help="Square of a piece in the middle of a capture.")
+@click.option("--jumper", type=click.IntRange(1, 32), help="Square of a piece that must continue a capture.")
 @json_option
 def probe(fen: str, folder: Path | None, jumper: int | None, as_json: bool) -> None:
-    """Say what FEN is worth to the side to move, its best moves, and best play to the end."""
+    """Show the value of FEN for the side to move, its best moves, and best play to the end."""
     from ckai.datasets.tables import Tables
     from ckai.game import Position
 
     position = Position.from_fen(fen, jumper=jumper)
     tables = Tables.open(folder=folder)
-    found = tables.probe(position)
+    result = tables.probe(position)
     best = [str(move) for move in tables.best_moves(position)]
     line = [str(move) for move in tables.line(position)]
     if as_json:
-        print_json({"value": found.value, "plies": found.plies, "best": best, "line": line})
+        print_json({"value": result.value, "plies": result.plies, "best": best, "line": line})
         return
     side = "Black" if position.black else "White"
-    text = {"win": "wins", "loss": "loses", "draw": "draws"}[found.value]
-    click.echo(f"{side} {text}" + ("" if found.plies is None else f" in {found.plies} plies"))
+    text = {"win": "wins", "loss": "loses", "draw": "draws"}[result.value]
+    click.echo(
+        f"{side} {text}"
+        + ("" if result.plies is None else f" in {result.plies} {'ply' if result.plies == 1 else 'plies'}")
+    )
     if best:
         click.echo(f"best: {', '.join(best)}")
     if line:

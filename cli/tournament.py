@@ -58,7 +58,7 @@ def command(
             show(number, len(matches))
             result = arena.play(loaded[i], loaded[j], positions, number)
             pairs[i, j] = result.pair_scores
-            texts.append(match_pdn(result, names[i], names[j]))
+            texts.append(match_pdn(result, names[i], names[j], arena.game))
     found, table = ratings(len(names), pairs), cross_table(len(names), pairs)
     output.parent.mkdir(parents=True, exist_ok=True)
     write_whole(output.with_suffix(".pdn"), "".join(texts))

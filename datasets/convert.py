@@ -1,4 +1,4 @@
-"""PDN files to rows: `ckai parse` as a function."""
+"""Convert PDN files to rows: `ckai parse` as a function."""
 
 import json
 import os
@@ -26,62 +26,80 @@ ROWS_AT_ONCE = 1 << 17
 
 @dataclass
 class Tally:
-    """What became of the games; read = kept + truncated + rejected."""
+    """Counts of what happened to the games; read = kept + truncated + rejected."""
 
     output: Path
+    """The rows."""
     refused: Path
+    """The list of incomplete games, one JSON object a line."""
     games_read: int = 0
     games_kept: int = 0
+    """Games kept complete."""
     games_truncated: int = 0
+    """Games kept up to an error."""
     games_rejected: int = 0
+    """Games that contribute nothing."""
     plies: int = 0
     rows: int = 0
+    """One a hop, so at least as many as plies."""
     games_without_moves: int = 0
-    """Of the games kept; they have headers and no rows."""
+    """Kept games that have headers but no rows."""
     result_conflicts: int = 0
-    """Games whose Result tag contradicts the result behind their moves; the latter counts."""
+    """Games whose Result tag contradicts the result after their moves; the latter is used."""
     stray_words: int = 0
-    """Words outside all games, not read."""
+    """Words outside all games, skipped."""
     reasons: Counter[str] = field(default_factory=Counter)
-    """Games not kept whole, by the kind of reason."""
+    """Truncated and rejected games by category of error."""
 
 
 ProgressCallback = Callable[[int, int, Tally], None]
-"""Bytes done, bytes in all, the tally so far."""
+"""Called with the bytes read, the bytes in all, and the tally so far."""
 
 
 def parse_files(
-    paths: Sequence[Path], output: Path, *, strict: bool = False, watch: ProgressCallback | None = None
+    paths: str | Path | Sequence[str | Path],
+    output: str | Path,
+    *,
+    strict: bool = False,
+    progress: ProgressCallback | None = None,
 ) -> Tally:
-    """Turn the games of PDN files into rows, headers, and an account of the games not kept whole.
+    """Convert the games of PDN files to rows and headers, and list the games that are incomplete.
 
-    Games are numbered from 0 through all files. A game that goes wrong keeps the legal moves before that
-    place; one without a single such move, of another kind of draughts or from an impossible position is
-    rejected. Games without moves are kept, with no rows.
+    Games are numbered from 0 across all files. A game with an error keeps the legal moves before it; a game
+    without any legal move, of another draughts variant or from an impossible position is rejected. Games
+    without moves are kept and have no rows.
 
     Args:
-        paths: PDN files.
-        output: the rows; the headers and the account (`<name>.refused.jsonl`) lie beside them.
-        strict: stop at the first game that is not whole.
-        watch: is told how far it is, chunk by chunk.
+        paths: one or several PDN files.
+        output: the Parquet file of rows to write. The headers (`<name>.headers.parquet`) and the list of
+            incomplete games (`<name>.refused.jsonl`) are written beside it.
+        strict: stop at the first game with an error.
+        progress: called after each chunk of text with the bytes read, the bytes in all, and the tally.
 
     Returns:
-        The tally. The files are under their names only if it is returned.
+        The tally. The output files appear under their names only when it is returned.
 
     Raises:
-        PdnError: no games, or none that can be used (the account says why), or (strict) one that is not
-            whole, or a file that would be overwritten by what is read from it.
+        PdnError: no games, no usable game (the list says why), a game with an error (strict), or an output
+            that would overwrite one of `paths`.
         OSError: a file that cannot be read or written.
+
+    Examples:
+        >>> tally = parse_files("games.pdn", "again.parquet")
+        >>> tally.games_read, tally.games_kept, tally.plies, tally.rows
+        (2, 2, 11, 11)
     """
+    sources = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    output = Path(output)
     refused_path = output.with_name(f"{output.stem}.refused.jsonl")
-    for path in paths:
+    for path in sources:
         if path.is_dir():
             raise PdnError("expected a PDN file, found a folder", _name(path))
         for written in (output, headers_path(output), refused_path):
             if written.exists() and written.samefile(path):
                 raise PdnError("expected another file to write to, found the one to read", _name(path))
     tally = Tally(output, refused_path)
-    total = sum(path.stat().st_size for path in paths)
+    total = sum(path.stat().st_size for path in sources)
     done = 0
     temporary = refused_path.with_name(f".{refused_path.name}.{os.getpid()}.tmp")
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -91,17 +109,17 @@ def parse_files(
             TableWriter(headers_path(output), HEADERS_SCHEMA) as headers,
             temporary.open("w", encoding="utf-8") as refused,
         ):
-            for path in paths:
+            for path in sources:
                 before = tally.games_read
                 with path.open("rb") as file:
                     for chunk in read_chunks(file):
                         for error, rejected in _convert(chunk, before, _name(path), tally, rows, headers):
                             if strict:
                                 raise error
-                            tally.reasons[_kind(error)] += 1
-                            refused.write(_account(error, rejected) + "\n")
-                        if watch:
-                            watch(done + chunk.offset + len(chunk.data), total, tally)
+                            tally.reasons[_category(error)] += 1
+                            refused.write(_json_line(error, rejected) + "\n")
+                        if progress:
+                            progress(done + chunk.offset + len(chunk.data), total, tally)
                 if tally.games_read == before:
                     raise PdnError(
                         'expected games of PDN (tags such as [Event "..."], moves such as 1. 11-15 22-18), '
@@ -111,17 +129,17 @@ def parse_files(
                 done += path.stat().st_size
             refused.flush()
             os.fsync(refused.fileno())
-            nothing = tally.games_kept + tally.games_truncated == 0
-            if not nothing:
+            unusable = tally.games_kept + tally.games_truncated == 0
+            if not unusable:
                 rows.finish()
                 headers.finish()
-                # The rows go first and come last: a kill leaves a whole set or none, never a mixed one.
+                # Remove the old rows first and add the new ones last: a kill never leaves a mixed set.
                 output.unlink(missing_ok=True)
             temporary.replace(refused_path)
-            if nothing:
+            if unusable:
                 raise PdnError(
                     f"none of {tally.games_read} games can be used; {_name(refused_path)} says why",
-                    _name(paths[0]),
+                    _name(sources[0]),
                 )
             headers.commit()
             rows.commit()
@@ -132,16 +150,16 @@ def parse_files(
 
 
 def _name(path: Path) -> str:
-    """A path as text that can be written; names of files need not be UTF-8."""
+    """A path as printable text; file names need not be valid UTF-8."""
     return os.fsencode(path).decode(errors="replace")
 
 
-def _kind(error: PdnError) -> str:
-    """A reason without the words of the one game."""
-    return next((kind for words, kind in _KINDS.items() if words in error.reason), "other")
+def _category(error: PdnError) -> str:
+    """The reason without the details of this game."""
+    return next((category for words, category in _CATEGORIES.items() if words in error.reason), "other")
 
 
-_KINDS = {
+_CATEGORIES = {
     "a move or a result": "unreadable text",
     "is illegal": "illegal move",
     "is ambiguous": "ambiguous capture",
@@ -154,8 +172,8 @@ _KINDS = {
 }
 
 
-def _account(error: PdnError, rejected: bool) -> str:
-    """A line of the refused file."""
+def _json_line(error: PdnError, rejected: bool) -> str:
+    """A line of the list of incomplete games."""
     return json.dumps(
         {
             "file": error.path,
@@ -200,15 +218,15 @@ def _convert(
     tally.result_conflicts += int(np.count_nonzero(games["conflict"]))
     headers.write(_headers(chunk, games, np.flatnonzero(~rejected), first, path))
     for g in np.flatnonzero(problem).tolist():
-        found = build_game(chunk, g, starts[g], refused.get(g), path).problem
-        if found is None:
+        error = build_game(chunk, g, starts[g], refused.get(g), path).problem
+        if error is None:
             raise RuntimeError(f"{path}: game {first + chunk.number + g}: the two readers disagree")
-        found.game = first + chunk.number + g
-        yield found, bool(rejected[g])
+        error.game = first + chunk.number + g
+        yield error, bool(rejected[g])
 
 
 def _table(columns: Columns, n: int) -> pa.Table:
-    # Copies: the room is written again while the rows still wait for their row group.
+    # Copies: the buffers are reused while these rows still wait for their row group to fill.
     arrays = row_arrays(
         **{name: column[:n].copy() for name, column in columns._asdict().items()}, unknown=UNKNOWN_Z
     )

@@ -1,20 +1,20 @@
 """Batches for training: whole tensors cut from shuffled blocks, never a Python loop per row.
 
-A batch is a dict of tensors, everything in mover's view:
+A batch is a dict of tensors, everything in the view of the side to move:
 
-    board    [B, 32] int8     1 own man, 3 own king, -1 / -3 the other's, 0 empty; other games: all squares
-    jumper   [B] int8         index of the piece that must go on, -1 if none
-    quiet    [B] int16        plies since the last capture or man's move
-    legal    [B, 16] uint8    little-endian bits: bit i of the 128 = label i is legal
-    label    [B] int64        the label played, 0..127
-    ply      [B] int16        half-move of the game, from 0
-    z        [B] float32      result for the mover, 0 where it is not known; a mean where positions were
-    merged z_known  [B] bool
+    board    [B, 32] int8      1 own man, 3 own king, -1 / -3 the other's, 0 empty; other games: all squares
+    jumper   [B] int8          index of the piece that must continue a capture, -1 if none
+    quiet    [B] int16         halfmove clock: plies since the last capture or man's move
+    legal    [B, 16] uint8     little-endian bits: bit i of the 128: action i is legal
+    label    [B] int64         the action played, 0..127
+    ply      [B] int16         0-based half-move of the game
+    z        [B] float32       result in [-1, 1], 0 where unknown; a mean where positions were merged
+    z_known  [B] bool          whether the result is known
 
-and, when a file of self-play is among the data or positions were averaged:
+If the data include self-play, or positions were averaged, it also has:
 
-    q        [B] float32      the search's value for the mover; z for rows without a search
-    policy   [B, 128] float32 shares of the visits, rows sum to 1; the label played for rows without a search
+    q        [B] float32       the search's value in [-1, 1]; z for rows without a search
+    policy   [B, 128] float32  shares of the visits, rows sum to 1; the action played without a search
 """
 
 import itertools
@@ -32,8 +32,9 @@ from ckai.datasets import POSITIONS
 from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFiles
 from ckai.datasets.rows import Rows, concatenate
-from ckai.datasets.schema import CHECKERS, DatasetError
+from ckai.datasets.schema import DEFAULT_GAME_NAME, DatasetError
 from ckai.datasets.split import Split, held_out, position_keys
+from ckai.game.squares import NUM_ACTIONS
 
 Batch: TypeAlias = dict[str, Tensor]
 
@@ -43,16 +44,24 @@ _BLOCK_ROWS = 65536
 
 
 class RowsDataModule(pl.LightningDataModule):
-    """Training and held-out batches of one or several data sets.
+    """Training and held-out batches of one or several data sets, as a LightningDataModule.
 
     Games are held out by a hash of `split_seed` and their number (`ckai.datasets.split`). A data set that
     fits `memory_mb` is decoded once and shuffled as a whole every epoch; a larger one is streamed: row
-    groups in random order through a shuffle buffer. The order is a function of `seed` and the epoch alone.
+    groups in random order through a shuffle buffer. The order depends only on `seed` and the epoch.
 
     Attributes:
-        train_rows, heldout_rows: rows of each side; repeated positions merged, where that was asked for.
-        epoch_rows: training rows of an epoch, by the data sets' weights.
+        train_rows, heldout_rows: rows of each side, after merging repeated positions.
+        epoch_rows: training rows in an epoch, with the data sets' weights applied.
         in_memory: whether the rows are kept in memory.
+
+    Examples:
+        >>> data = RowsDataModule(["games.parquet"], batch_size=4, heldout=0.5, seed=1)
+        >>> data.train_rows + data.heldout_rows
+        11
+        >>> batch = next(iter(data.train_dataloader()))
+        >>> batch["board"].shape, batch["board"].dtype
+        (torch.Size([4, 32]), torch.int8)
     """
 
     def __init__(
@@ -69,30 +78,30 @@ class RowsDataModule(pl.LightningDataModule):
         positions: str = "all",
         weights: Sequence[float] = (),
         surprise: float = 0.0,
-        game: str = CHECKERS,
+        game: str = DEFAULT_GAME_NAME,
     ) -> None:
         """Open and check the files; decode them if they fit.
 
         Args:
             paths: row files; their rows are mixed evenly.
-            batch_size: of training.
+            batch_size: rows of a training batch, at least 1.
             heldout: share of the games held out, 0 <= share < 1.
-            split_seed: which games.
+            split_seed: selects the held-out games.
             seed: of the shuffling.
-            memory_mb: memory for decoded rows, or for the shuffle buffer.
-            eval_batch_size: of the held-out batches.
-            need_both_sides: refuse data that leave a side without games, as training does.
-            positions: what of the training side's repeated positions is kept, see `ckai.datasets.merge`;
-                other than "all" it needs data that fit the memory.
-            weights: how often an epoch goes over each file's training rows: 2 is twice, 0.5 a random half.
-                Empty: once.
-            surprise: share of an epoch that is dealt out by how much the search surprised the network: such
-                rows come up more often, and others less, in as many rows as before.
-            game: that the rows must be of.
+            memory_mb: MiB for decoded rows, or for the shuffle buffer.
+            eval_batch_size: rows of a held-out batch, at least 1.
+            need_both_sides: raise DatasetError if either side has no games.
+            positions: how to merge repeated positions of the training side: "all", "distinct" or "average",
+                see `ckai.datasets.merge`. Except for "all", the data must fit in memory.
+            weights: passes over each file's training rows in an epoch: 2 is twice, 0.5 a random half.
+                Empty: once each.
+            surprise: share of an epoch that is sampled in proportion to the policy KL, in [0, 1]; the rest is
+                sampled evenly, and the epoch's length stays the same (policy surprise weighting).
+            game: the game the rows must be of.
 
         Raises:
-            DatasetError: a file that cannot be used, or an empty side.
-            ValueError: settings out of range.
+            DatasetError: a file that cannot be used, or a side without games.
+            ValueError: an argument out of range.
         """
         super().__init__()
         if batch_size < 1 or eval_batch_size < 1 or memory_mb < 0:
@@ -102,8 +111,8 @@ class RowsDataModule(pl.LightningDataModule):
         if positions not in POSITIONS:
             raise ValueError(f"expected positions {', '.join(POSITIONS)}, found {positions!r}")
         if weights and (len(weights) != len(paths) or not all(0 < w < 1000 for w in weights)):
-            told = ", ".join(f"{w:g}" for w in weights)
-            raise ValueError(f"expected a weight above 0 for each of {len(paths)} data sets, found {told}")
+            listed = ", ".join(f"{w:g}" for w in weights)
+            raise ValueError(f"expected a weight above 0 for each of {len(paths)} data sets, found {listed}")
         if not 0 <= surprise <= 1:
             raise ValueError(f"expected surprise in [0, 1], found {surprise}")
         self.files = RowFiles(paths, game)
@@ -121,48 +130,50 @@ class RowsDataModule(pl.LightningDataModule):
         elif positions != "all":
             raise DatasetError(
                 f"expected data that fit {memory_mb} MB to merge positions, found {self.files.rows} rows; "
-                "give more with --memory-mb"
+                "raise --memory-mb"
             )
         else:
             self._count()
         for side, rows in (("training", self.train_rows), ("held-out", self.heldout_rows if heldout else 1)):
             if not rows and need_both_sides:
-                found = f"{self.files.rows} rows with a held-out share of {heldout}"
-                raise DatasetError(f"expected {side} games, found none among {found}")
+                raise DatasetError(
+                    f"expected {side} games, found none among {self.files.rows} rows with a held-out share "
+                    f"of {heldout}"
+                )
         self._epoch, self._skip = 0, 0
 
     # --- for Lightning ------------------------------------------------------------------------------
 
     def train_dataloader(self) -> "TrainBatches":
-        """An iterable of batches; each time round it is the next epoch."""
+        """The training batches; each iteration over it is the next epoch."""
         return TrainBatches(self)
 
     def val_dataloader(self) -> "HeldOutBatches | list[Batch]":
-        """An iterable of the held-out batches, in file order; empty if no games are held out."""
+        """The held-out batches, in file order; empty if no games are held out."""
         return HeldOutBatches(self) if self.measures else []
 
     @property
     def steps_per_epoch(self) -> int:
-        """Training batches of an epoch; the last may be smaller."""
+        """Number of training batches in an epoch; the last may be smaller."""
         return self._overfit or -(-self.epoch_rows // self.batch_size)
 
     @property
     def measures(self) -> bool:
-        """Whether there is something to measure on while training."""
+        """Whether there is anything to evaluate on during training."""
         return bool(self.heldout or self._overfit)
 
     def overfit(self, batches: int) -> None:
-        """Let every epoch be the same first batches, and measure on them; 0: not."""
+        """Train every epoch on the same first `batches` batches, and evaluate on them; 0 turns it off."""
         self._overfit = min(batches, -(-self.epoch_rows // self.batch_size))
 
     def resume_at(self, epoch: int, batch: int) -> None:
-        """Let training go on in `epoch` (from 0) after `batch` of its batches."""
+        """Continue training in `epoch` (0-based) after `batch` of its batches."""
         self._epoch, self._skip = epoch, batch
 
     # --- rows ---------------------------------------------------------------------------------------
 
     def blocks(self, split: Split) -> Iterator[Rows]:
-        """The rows of one side, in blocks and in file order ("all" from memory: training side first)."""
+        """The rows of one side in blocks, in file order ("all" from memory: the training side first)."""
         if self.in_memory:
             for side in ("train", "heldout"):
                 if split in (side, "all") and len(self._memory[side]):
@@ -181,12 +192,12 @@ class RowsDataModule(pl.LightningDataModule):
             yield from _cut(self._tensors(rows), size or self.eval_batch_size)
 
     def train_positions(self) -> NDArray[np.uint64]:
-        """Sorted distinct keys of the training side's positions, see `position_keys`."""
+        """Keys of the training side's positions: sorted, distinct uint64, see `ckai.datasets.split`."""
         keys = [np.unique(position_keys(rows.board, rows.jumper)) for rows in self.blocks("train")]
         return np.unique(np.concatenate(keys)) if keys else np.empty(0, np.uint64)
 
     def epoch(self, number: int, skip: int = 0) -> Iterator[Batch]:
-        """The training batches of one epoch, without the first `skip`."""
+        """The training batches of epoch `number` (0-based), without the first `skip`."""
         if self._overfit:
             yield from itertools.islice(self._shuffled(0), skip, self._overfit)
         else:
@@ -206,14 +217,14 @@ class RowsDataModule(pl.LightningDataModule):
         ]
         pool = np.concatenate(drawn)
         if self.surprise:
-            pool = pool[_deal(rows.take(pool), self.surprise, rng)]
+            pool = pool[_resample(rows.take(pool), self.surprise, rng)]
         order = pool[rng.permutation(len(pool))][skip * self.batch_size :]
         block = self.batch_size * max(1, _BLOCK_ROWS // self.batch_size)
         for start in range(0, len(order), block):
             yield from _cut(self._tensors(rows.take(order[start : start + block])), self.batch_size)
 
     def _streamed(self, rng: np.random.Generator) -> Iterator[Batch]:
-        """Row groups in random order through a buffer: each time it is full it gives out a random half."""
+        """Row groups in random order through a buffer that emits a random half whenever it is full."""
         pool: list[Rows] = []
         waiting = 0
         order = rng.permutation(len(self.files.groups)).tolist()
@@ -222,7 +233,7 @@ class RowsDataModule(pl.LightningDataModule):
             weight = self.weights[self.files.files.index(self.files.groups[at][0])]
             rows = rows.take(_draw(len(rows), weight, rng))
             if self.surprise:
-                rows = rows.take(_deal(rows, self.surprise, rng))
+                rows = rows.take(_resample(rows, self.surprise, rng))
             pool.append(rows)
             waiting += len(rows)
             last = i + 1 == len(order)
@@ -276,7 +287,7 @@ class RowsDataModule(pl.LightningDataModule):
 
 
 class TrainBatches:
-    """The training batches; every time round is one epoch, the next only once the last was used up."""
+    """The training batches; each complete iteration is one epoch, the next iteration the next epoch."""
 
     def __init__(self, data: RowsDataModule) -> None:
         self.data = data
@@ -288,7 +299,7 @@ class TrainBatches:
 
 
 class HeldOutBatches:
-    """What is measured on: the held-out batches in file order, or those of `overfit`."""
+    """The held-out batches in file order, or those of `overfit`."""
 
     def __init__(self, data: RowsDataModule) -> None:
         self.data = data
@@ -298,11 +309,17 @@ class HeldOutBatches:
 
 
 def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:
-    """Rows as tensors, see the module's page; memory is shared where types agree.
+    """Rows as a batch of tensors, described in `ckai.datasets.data_module`; shares memory where it can.
 
     Args:
         rows: at least one.
-        searched: whether `q` and `policy` are there; None: if the rows have them.
+        searched: whether to include `q` and `policy`; None: if the rows have visits.
+
+    Examples:
+        >>> from ckai.datasets import read_rows
+        >>> batch = to_batch(read_rows("games.parquet"))
+        >>> batch["z"].dtype, batch["label"].shape
+        (torch.float32, torch.Size([11]))
     """
     z = rows.z.astype(np.float32)
     arrays: dict[str, NDArray[Any]] = {
@@ -319,11 +336,11 @@ def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:
         q = z if rows.q is None else np.where(np.isnan(rows.q), z, rows.q)
         arrays["q"] = q.astype(np.float32, copy=False)
         if rows.visits is None:
-            policy = np.zeros((len(rows), 128), np.float32)
+            policy = np.zeros((len(rows), 8 * rows.legal.shape[1]), np.float32)
             policy[np.arange(len(rows)), rows.label] = 1
             arrays["policy"] = policy
         else:
-            arrays["policy"] = rows.visits.dense(rows.label)
+            arrays["policy"] = rows.visits.dense(rows.label, 8 * rows.legal.shape[1])
     return {name: torch.from_numpy(a if a.flags.writeable else a.copy()) for name, a in arrays.items()}
 
 
@@ -333,9 +350,12 @@ def _cut(block: Batch, size: int) -> Iterator[Batch]:
         yield {name: tensor[start : start + size] for name, tensor in block.items()}
 
 
-def _deal(rows: Rows, share: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    """As many of the rows as there are, some several times: each is expected 1 - share times, and the rest by
-    its surprise (policy surprise weighting, Wu 2020, "KataGo's methods"; systematic sampling)."""
+def _resample(rows: Rows, share: float, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Indices of N rows resampled by policy KL, by systematic sampling.
+
+    A row is expected (1 - share) + share * KL / mean KL times (policy surprise weighting: Wu, "Other methods
+    implemented in KataGo", 2020).
+    """
     if rows.surprise is None or not rows.surprise.any():
         return np.arange(len(rows))
     expected = 1 - share + share * rows.surprise.astype(np.float64) / rows.surprise.mean(dtype=np.float64)
@@ -344,13 +364,12 @@ def _deal(rows: Rows, share: float, rng: np.random.Generator) -> NDArray[np.int6
 
 
 def _drawn(rows: int, weight: float) -> int:
-    """How many of `rows` rows an epoch takes, counted as often as it takes them."""
+    """Rows that an epoch takes from `rows` rows, repetitions counted."""
     return int(weight) * rows + round((weight - int(weight)) * rows)
 
 
 def _draw(rows: int, weight: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Which rows an epoch takes: all of them as often as the whole part of the weight says, and a random
-    share."""
+    """Indices of the rows an epoch takes: all of them int(weight) times, and a random share for the rest."""
     whole = np.tile(np.arange(rows), int(weight))
     rest = _drawn(rows, weight) - len(whole)
     return np.concatenate([whole, rng.permutation(rows)[:rest]]) if rest else whole

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: whatever a kill or a full disk does, no reader meets half of one."""
+"""Atomic file writes: after a kill or on a full disk, a file is either complete or as it was before."""
 
 import os
 from collections.abc import Iterator
@@ -8,21 +8,21 @@ from typing import Any, BinaryIO
 
 
 class WriteError(OSError):
-    """A file that could not be written; what stood under its name is untouched."""
+    """A file that could not be written; an existing file of that name is unchanged."""
 
     def __str__(self) -> str:
         return (
-            f"{self.filename}: cannot be written ({self.strerror}); what was there is untouched: make room "
-            "or give access, and start again"
+            f"{self.filename}: cannot be written ({self.strerror}); an existing file is unchanged: free "
+            "disk space or fix the permissions, and try again"
         )
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write bytes to, under a temporary name beside `path` (`.name.PID.tmp`).
+    """Write bytes under a temporary name beside `path` (`.name.PID.tmp`), renamed to `path` at the end.
 
-    At the end of the `with` block it is flushed to the disk and renamed; what stood under the name is
-    replaced. After an error inside the block the temporary file is gone and `path` is as it was.
+    At the end of the `with` block the file is flushed to the disk and replaces `path`. After an error inside
+    the block the temporary file is removed and `path` is as it was.
 
     Raises:
         WriteError: if it cannot be written.
@@ -41,7 +41,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         if isinstance(error, OSError):
             raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
         raise
-    with suppress(OSError):  # some systems cannot open a folder
+    with suppress(OSError):  # not every system can open a folder
         folder = os.open(path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)
@@ -50,6 +50,6 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_whole(path: Path, data: Any) -> None:
-    """Write bytes, or text in UTF-8, as one whole file; see `whole_file`."""
+    """Write bytes, or text as UTF-8, atomically; see `whole_file`."""
     with whole_file(path) as file:
         file.write(data.encode() if isinstance(data, str) else data)

@@ -1,10 +1,10 @@
-"""Positions that come up again and again, in one game or in many: kept as they are, once a move, or once.
+"""Merge the rows of repeated positions.
 
-all         every row
-distinct    one row for each move played in a position, however often it was
-average     one row for each position, that learns the shares of the moves and the mean result
+    all         keep every row
+    distinct    one row for each action played in a position
+    average     one row for each position: the shares of its actions and its mean result
 
-Two rows are of the same position where board and jumper are equal; the halfmove clock is that of the first.
+Two rows are of the same position if board and jumper are equal; the halfmove clock is the first row's.
 """
 
 from dataclasses import replace
@@ -18,23 +18,30 @@ from ckai.datasets.split import position_keys
 from ckai.game.squares import NUM_ACTIONS
 
 SHARES = 1000
-"""Whole that the shares of a row's searched moves are rounded to before rows are added up."""
+"""Visit shares are rounded to multiples of 1 / SHARES before rows are added up."""
 
 
 def merge_positions(rows: Rows, how: str) -> Rows:
-    """Rows with those of equal positions merged, in the order of their first.
+    """Merge the rows of equal positions, in the order of their first rows.
 
     Args:
-        rows: any.
-        how: one of `POSITIONS`.
+        rows: any number.
+        how: one of `POSITIONS`: "all", "distinct" or "average".
 
     Returns:
-        New rows: z (float32), q and the surprise are means over the rows with a known result or a search; of
-        "average", `visits` says how often each move was played, and `label` is the one played most (the
-        lowest of several).
+        New rows: z (float32) and q are means over the rows that have a result or a search, `surprise` a mean
+        over all. With "average", `visits` counts how often each action was played, and `label` is the most
+        frequent action (the lowest on a tie).
 
     Raises:
-        ValueError: for another `how`.
+        ValueError: `how` is not in `POSITIONS`.
+
+    Examples:
+        >>> from ckai.datasets import read_rows
+        >>> rows = read_rows("games.parquet")
+        >>> merged = merge_positions(rows, "average")  # both games begin from the start position
+        >>> len(rows), len(merged), merged.visits.counts[:2].tolist()
+        (11, 10, [1, 1])
     """
     if how not in POSITIONS:
         raise ValueError(f"expected positions {', '.join(POSITIONS)}, found {how!r}")
@@ -42,17 +49,16 @@ def merge_positions(rows: Rows, how: str) -> Rows:
         return rows
     keys = position_keys(rows.board, rows.jumper)
     if how == "distinct":
-        keys = (
-            keys * np.uint64(NUM_ACTIONS) + rows.label
-        )  # a position's key is a hash: one more step keeps it one
+        # Position keys are hashes already: a linear step keeps them well spread.
+        keys = keys * np.uint64(NUM_ACTIONS) + rows.label
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))  # groups in the order of their first rows
     group, first = rank[inverse], np.sort(first)
     size = len(first)
     merged = rows.take(first)
-    known = np.bincount(group, rows.z_known, size)
-    z = np.bincount(group, np.where(rows.z_known, rows.z, 0), size) / np.maximum(known, 1)
-    merged = replace(merged, z=z.astype(np.float32), z_known=known > 0)
+    results = np.bincount(group, rows.z_known, size)
+    z = np.bincount(group, np.where(rows.z_known, rows.z, 0), size) / np.maximum(results, 1)
+    merged = replace(merged, z=z.astype(np.float32), z_known=results > 0)
     if rows.q is not None:
         searched = ~np.isnan(rows.q)
         number = np.bincount(group, searched, size)
@@ -64,27 +70,27 @@ def merge_positions(rows: Rows, how: str) -> Rows:
         merged = replace(merged, surprise=mean.astype(np.float32))
     if how == "distinct":
         return merged
-    visits, label = _moves(rows, group, size)
+    visits, label = _action_counts(rows, group, size)
     return replace(merged, visits=visits, label=label)
 
 
-def _moves(rows: Rows, group: NDArray[np.int64], size: int) -> tuple[Visits, Bytes]:
-    """The moves of each group, and the one played most."""
+def _action_counts(rows: Rows, group: NDArray[np.int64], size: int) -> tuple[Visits, Bytes]:
+    """Counts of the actions of each group, and the most frequent action."""
     if rows.visits is None:
-        entry_group, labels, counts = group, rows.label, np.ones(len(rows), np.int64)
+        entry_group, actions, counts = group, rows.label, np.ones(len(rows), np.int64)
     else:
         listed = np.diff(rows.visits.offsets)
-        bare = np.flatnonzero(listed == 0)  # rows without a search: the move played has it all
+        bare = np.flatnonzero(listed == 0)  # rows without a search: all weight on the action played
         of_row = np.repeat(np.arange(len(rows)), listed)
         total = np.maximum(np.bincount(of_row, rows.visits.counts, len(rows)), 1)
         shares = np.rint(rows.visits.counts / total[of_row] * SHARES).astype(np.int64)
         entry_group = np.concatenate([group[of_row], group[bare]])
-        labels = np.concatenate([rows.visits.labels, rows.label[bare]])
+        actions = np.concatenate([rows.visits.labels, rows.label[bare]])
         counts = np.concatenate([shares, np.full(len(bare), SHARES)])
-    cells, at = np.unique(entry_group * NUM_ACTIONS + labels, return_inverse=True)
+    cells, at = np.unique(entry_group * NUM_ACTIONS + actions, return_inverse=True)
     played = np.bincount(at, counts).astype(np.uint32)
-    cell_group, cell_label = cells // NUM_ACTIONS, (cells % NUM_ACTIONS).astype(np.uint8)
+    cell_group, cell_action = cells // NUM_ACTIONS, (cells % NUM_ACTIONS).astype(np.uint8)
     offsets = np.zeros(size + 1, np.int64)
     np.cumsum(np.bincount(cell_group, minlength=size), out=offsets[1:])
-    order = np.lexsort((cell_label, -played.astype(np.int64), cell_group))
-    return Visits(offsets, cell_label, played), cell_label[order[offsets[:-1]]]
+    order = np.lexsort((cell_action, -played.astype(np.int64), cell_group))
+    return Visits(offsets, cell_action, played), cell_action[order[offsets[:-1]]]

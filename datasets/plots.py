@@ -1,4 +1,4 @@
-"""Pictures of what is in a data set: where pieces move on the board, and how long games are."""
+"""Plots of a data set: the squares pieces move on, and the lengths of games."""
 
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,18 @@ from ckai.datasets.statistics import Statistics
 from ckai.game.squares import SQUARES, file_of
 
 _MAP = colormaps["YlGnBu"]
-_INK, _QUIET = "#222222", "#6b7280"
+_INK, _GREY = "#222222", "#6b7280"
 _RESULTS = (
     ("black", "Black won", "#1f4e5f"),
     ("drawn", "drawn", "#7fb7be"),
     ("white", "White won", "#e8b04a"),
-    ("unknown", "result not known", "#c9ccd1"),
+    ("unknown", "result unknown", "#c9ccd1"),
 )
 _LIGHT_SQUARE = "#f3efe6"
 
 
 def save_plots(statistics: Statistics, folder: Path) -> list[Path]:
-    """Write `moves.png` and `lengths.png` into a folder, which is made if it is not there.
+    """Write `moves.png` and `lengths.png` into a folder, which is created if missing.
 
     Returns:
         The files written.
@@ -36,7 +36,7 @@ def save_plots(statistics: Statistics, folder: Path) -> list[Path]:
 
 
 def move_map(statistics: Statistics) -> Figure:
-    """Two boards: the squares that hops leave, and those they land on; White at the bottom."""
+    """Two boards: how often hops leave each square, and land on it; White at the bottom."""
     figure = Figure(figsize=(11.4, 5.8), layout="constrained")
     top = max(*statistics.from_squares, *statistics.to_squares) / statistics.rows
     boards = (
@@ -49,17 +49,17 @@ def move_map(statistics: Statistics) -> Figure:
         ax.set_title(title, color=_INK, fontsize=13)
     figure.suptitle(
         f"{statistics.rows:,} hops of {statistics.games:,} games (Black starts at the top)",
-        color=_QUIET,
+        color=_GREY,
         fontsize=11,
     )
     shade: Any = figure.colorbar(_scale(top), ax=axes, shrink=0.75, pad=0.02, format=PercentFormatter(1, 0))
-    shade.set_label("share of all hops", color=_QUIET)
+    shade.set_label("share of all hops", color=_GREY)
     shade.outline.set_visible(False)
     return figure
 
 
 def length_histogram(statistics: Statistics) -> Figure:
-    """Games by their number of plies, stacked by result."""
+    """Histogram of the games' lengths in plies, stacked by result."""
     lengths = statistics.lengths
     width = max(1, -(-lengths.most // 60))
     figure = Figure(figsize=(9, 4.6), layout="constrained")
@@ -102,7 +102,7 @@ def _board(ax: Any, shares: np.ndarray[Any, np.dtype[np.float64]], top: float) -
         ink = "white" if 0.299 * colour[0] + 0.587 * colour[1] + 0.114 * colour[2] < 0.55 else _INK
         ax.text(x + 0.08, y + 0.08, str(index + 1), color=ink, fontsize=7.5, va="top", alpha=0.85)
         ax.text(x + 0.5, y + 0.58, f"{share:.1%}", color=ink, fontsize=9.5, ha="center", va="center")
-    ax.add_patch(Rectangle((0, 0), 8, 8, fill=False, edgecolor=_QUIET, linewidth=1.2))
+    ax.add_patch(Rectangle((0, 0), 8, 8, fill=False, edgecolor=_GREY, linewidth=1.2))
     ax.set_xlim(-0.05, 8.05)
     ax.set_ylim(8.05, -0.05)
     ax.set_aspect("equal")

@@ -1,4 +1,4 @@
-"""Row files: opened, checked and read a row group at a time, straight into numpy."""
+"""Read row files: checked when opened, decoded a row group at a time straight into numpy."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ckai.datasets.rows import Rows, Visits
+from ckai.datasets.rows import Rows, Visits, concatenate
 from ckai.datasets.schema import (
-    CHECKERS,
+    DEFAULT_GAME_NAME,
     EXPERT_SCHEMA,
     GAME_KEY,
     SCHEMA_VERSION,
@@ -25,33 +25,34 @@ from ckai.datasets.schema import (
 _COLUMNS = ["game", "ply", "board", "jumper", "quiet", "legal", "label", "z"]
 _SEARCH_COLUMNS = ["q", "visits"]
 _LATER_COLUMNS = ["surprise"]
-"""Columns that files of before do not have, and that may be null."""
+"""Columns that older files lack, and that may be null."""
 
 
 class RowFile:
     """One Parquet file of rows.
 
     Attributes:
-        path: where it is.
+        path: its path.
         rows: number of rows, at least 1.
-        group_rows: rows of each row group.
+        group_rows: number of rows of each row group.
         selfplay: whether it has `q` and `visits`.
 
     Raises:
         DatasetError: on construction, if it is missing, cut short, empty, or not of this row format.
     """
 
-    def __init__(self, path: str | Path, game: str = CHECKERS) -> None:
+    def __init__(self, path: str | Path, game: str = DEFAULT_GAME_NAME) -> None:
         """Open and check a file.
 
         Args:
-            path: of the file.
-            game: that its rows must be of.
+            path: the file.
+            game: the game its rows must be of.
         """
         self.path = Path(path)
         self._file = _open(self.path)
         self.selfplay = _check_schema(self.path, self._file.schema_arrow, game)
         self._squares = self._file.schema_arrow.field("board").type.list_size
+        self._mask_bytes = self._file.schema_arrow.field("legal").type.byte_width
         metadata = self._file.metadata
         self.group_rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self.rows = sum(self.group_rows)
@@ -59,7 +60,7 @@ class RowFile:
             raise DatasetError(f"{self.path}: expected rows, found none")
 
     def fingerprint(self) -> str:
-        """A short name of the content: differs when rows were written anew, not when the file was moved."""
+        """A short hash of the content: changes when rows are rewritten, not when the file is moved."""
         metadata = self._file.metadata
         digest = hashlib.sha256(f"{self.rows} {metadata.serialized_size}".encode())
         for i in range(metadata.num_row_groups):
@@ -74,10 +75,10 @@ class RowFile:
         return digest.hexdigest()[:16]
 
     def read(self, group: int) -> Rows:
-        """The rows of one row group, checked.
+        """Read and check one row group.
 
         Raises:
-            DatasetError: damaged data, a null where none may be, or a label that is not legal.
+            DatasetError: damaged data, a null in a required column, or an illegal action.
         """
         names = _COLUMNS + (_SEARCH_COLUMNS if self.selfplay else [])
         names += [name for name in _LATER_COLUMNS if name in self._file.schema_arrow.names]
@@ -88,7 +89,7 @@ class RowFile:
             board=_numbers(columns["board"].flatten()).reshape(-1, self._squares),
             jumper=_numbers(columns["jumper"]),
             quiet=_numbers(columns["quiet"]),
-            legal=_fixed_bytes(columns["legal"], 16),
+            legal=_fixed_bytes(columns["legal"], self._mask_bytes),
             label=_numbers(columns["label"]),
             z=_numbers(columns["z"].fill_null(0)),
             z_known=_numbers(columns["z"].is_valid()),
@@ -96,21 +97,21 @@ class RowFile:
             visits=_visits(columns["visits"]) if self.selfplay else None,
             surprise=_numbers(columns["surprise"].fill_null(0)) if "surprise" in columns else None,
         )
-        self._check_labels(group, rows)
+        self._check_actions(group, rows)
         return rows
 
     def games(self, group: int) -> NDArray[np.int32]:
-        """`[N]` int32, the game numbers of one row group; reads nothing else."""
+        """The `game` column of one row group, `[N]` int32; reads nothing else."""
         return _numbers(self._columns(group, ["game"])["game"])
 
     def positions(self, group: int) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.int8]]:
-        """Game numbers `[N]`, boards `[N, squares]`, jumpers `[N]` of one row group; reads nothing else."""
+        """The `game` `[N]`, `board` `[N, squares]` and `jumper` `[N]` columns of one row group."""
         columns = self._columns(group, ["game", "board", "jumper"])
         board = _numbers(columns["board"].flatten()).reshape(-1, self._squares)
         return _numbers(columns["game"]), board, _numbers(columns["jumper"])
 
     def turns(self, group: int) -> tuple[NDArray[np.bool_], NDArray[np.int8]]:
-        """Whether Black is to move, and the hop within the move, both `[N]`, of one row group."""
+        """The `black` `[N]` bool (Black is to move) and `hop` `[N]` int8 columns of one row group."""
         columns = self._columns(group, ["black", "hop"])
         return _numbers(columns["black"]), _numbers(columns["hop"])
 
@@ -126,9 +127,9 @@ class RowFile:
                 raise DatasetError(f"{self.path}: expected no null in {name}, found {column.null_count}")
         return columns
 
-    def _check_labels(self, group: int, rows: Rows) -> None:
+    def _check_actions(self, group: int, rows: Rows) -> None:
         byte, bit = rows.label >> 3, rows.label & 7
-        inside = byte < 16
+        inside = byte < rows.legal.shape[1]
         legal = rows.legal[np.arange(len(rows)), np.where(inside, byte, 0)] >> bit & 1
         bad = np.flatnonzero(~inside | (legal == 0))
         if len(bad):
@@ -141,10 +142,10 @@ class RowFile:
 
 
 class RowFiles:
-    """Several row files read as one data set; games of different files may bear the same number."""
+    """Several row files read as one data set; games of different files may have the same number."""
 
-    def __init__(self, paths: Sequence[str | Path], game: str = CHECKERS) -> None:
-        """Open and check all; their rows must be of `game`.
+    def __init__(self, paths: Sequence[str | Path], game: str = DEFAULT_GAME_NAME) -> None:
+        """Open and check all files; their rows must be of `game`.
 
         Raises:
             DatasetError: see `RowFile`; or no path was given.
@@ -155,27 +156,94 @@ class RowFiles:
         self.rows = sum(file.rows for file in self.files)
         self.selfplay = any(file.selfplay for file in self.files)
         self.groups = [(file, group) for file in self.files for group in range(len(file.group_rows))]
-        """(file, row group) in order."""
+        """All (file, row group) pairs in order."""
 
     def blocks(self, order: Sequence[int] | None = None) -> Iterator[Rows]:
-        """The row groups as blocks, in file order or in that of `order` (indices into `groups`)."""
+        """Read the row groups one after the other, in file order or in `order` (indices into `groups`)."""
         for i in range(len(self.groups)) if order is None else order:
             file, group = self.groups[i]
             yield file.read(group)
 
 
+def read_rows(paths: str | Path | Sequence[str | Path], *, game: str = CHECKERS) -> Rows:
+    """Read row files into memory, about 64 bytes a row.
+
+    Args:
+        paths: one or several Parquet files of rows; their rows follow one another.
+        game: the game the rows must be of.
+
+    Returns:
+        The columns as numpy arrays, see `Rows`.
+
+    Raises:
+        DatasetError: a file that is missing, damaged, without rows, or of another format or game.
+
+    Examples:
+        >>> rows = read_rows("games.parquet")
+        >>> rows.board.shape == (len(rows), 32)
+        True
+        >>> black_to_move_or_white = rows.take(rows.ply % 2 == 0)  # any index that numpy takes
+    """
+    return concatenate(list(_files(paths, game).blocks()))
+
+
+def iter_rows(
+    paths: str | Path | Sequence[str | Path], batch_size: int = 65_536, *, game: str = CHECKERS
+) -> Iterator[Rows]:
+    """Read row files batch by batch, in file order; memory is bounded by `batch_size` and one row group.
+
+    Args:
+        paths: one or several Parquet files of rows.
+        batch_size: rows of each batch, at least 1; the last batch may be smaller.
+        game: the game the rows must be of.
+
+    Raises:
+        DatasetError: see `read_rows`; damaged data only when its batch is reached.
+        ValueError: `batch_size` < 1.
+
+    Examples:
+        >>> [len(rows) for rows in iter_rows("games.parquet", batch_size=5)]
+        [5, 5, 1]
+    """
+    if batch_size < 1:
+        raise ValueError(f"expected batch_size >= 1, found {batch_size}")
+    return _batches(_files(paths, game).blocks(), batch_size)
+
+
+def _files(paths: str | Path | Sequence[str | Path], game: str) -> RowFiles:
+    return RowFiles([paths] if isinstance(paths, str | Path) else paths, game)
+
+
+def _batches(blocks: Iterator[Rows], size: int) -> Iterator[Rows]:
+    """Blocks of any length joined and cut into batches of `size`."""
+    pending: list[Rows] = []
+    count = 0
+    for block in blocks:
+        pending.append(block)
+        count += len(block)
+        if count < size:
+            continue
+        joined = concatenate(pending)
+        end = count - count % size
+        for start in range(0, end, size):
+            yield joined.take(np.arange(start, start + size))
+        pending, count = [joined.take(np.arange(end, count))], count - end
+    if count:
+        yield concatenate(pending)
+
+
 def newest_dataset(folder: Path) -> Path:
-    """The row file in a folder that was written last; headers files do not count.
+    """The most recently written row file in a folder; headers files do not count.
 
     Raises:
         DatasetError: if there is none.
     """
-    found = [p for p in folder.glob("*.parquet") if not p.name.endswith(headers_path(Path("x")).name[1:])]
-    if not found:
+    files = [p for p in folder.glob("*.parquet") if not p.name.endswith(headers_path(Path("x")).name[1:])]
+    if not files:
         raise DatasetError(
             f"expected a data set (*.parquet) in {folder}/, found none; `ckai parse` writes one"
         )
-    return max(found, key=lambda p: (p.stat().st_mtime_ns, p.name))
+    return max(files, key=lambda p: (p.stat().st_mtime_ns, p.name))
 
 
 def _open(path: Path) -> Any:
@@ -188,21 +256,21 @@ def _open(path: Path) -> Any:
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise DatasetError(
-            f"{path}: expected a Parquet file, found another kind of file or one cut short ({reason})"
+            f"{path}: expected a Parquet file, found a file that is not one or is cut short ({reason})"
         ) from error
 
 
 def _check_schema(path: Path, schema: Any, game: str) -> bool:
-    """Whether the columns of self-play are there; see `RowFile`."""
+    """Whether the file has the columns of self-play; raises as `RowFile` does."""
     metadata = schema.metadata or {}
     if metadata.get(b"ckai.kind") == b"headers":
         name = path.name.replace(".headers.parquet", ".parquet")
         raise DatasetError(f"{path}: expected rows, found game headers; the rows are in {name}")
     version = metadata.get(VERSION_KEY)
     if version != str(SCHEMA_VERSION).encode():
-        found = "none" if version is None else version.decode(errors="replace")
-        raise DatasetError(f"{path}: expected row format version {SCHEMA_VERSION}, found {found}")
-    played = metadata.get(GAME_KEY, CHECKERS.encode()).decode(errors="replace")
+        text = "none" if version is None else version.decode(errors="replace")
+        raise DatasetError(f"{path}: expected row format version {SCHEMA_VERSION}, found {text}")
+    played = metadata.get(GAME_KEY, DEFAULT_GAME_NAME.encode()).decode(errors="replace")
     if played != game:
         raise DatasetError(f"{path}: expected rows of {game}, found rows of {played}")
     selfplay = metadata.get(b"ckai.kind") == b"selfplay"
@@ -212,15 +280,17 @@ def _check_schema(path: Path, schema: Any, game: str) -> bool:
         raise DatasetError(f"{path}: expected the column {missing[0]}, found {', '.join(schema.names)}")
     for name in _COLUMNS + (_SEARCH_COLUMNS if selfplay else []):
         want, have = expected.field(name).type, schema.field(name).type
-        if name == "board" and game != CHECKERS and pa.types.is_fixed_size_list(have):
+        if name == "board" and game != DEFAULT_GAME_NAME and pa.types.is_fixed_size_list(have):
             want = pa.list_(pa.int8(), have.list_size)
+        if name == "legal" and game != DEFAULT_GAME_NAME and pa.types.is_fixed_size_binary(have):
+            want = have
         if not _same_type(want, have):
             raise DatasetError(f"{path}: expected column {name} of type {want}, found {have}")
     return selfplay
 
 
 def _same_type(want: Any, have: Any) -> bool:
-    """Equal but for the names of list items, which writers choose."""
+    """Whether types are equal but for the names of list items, which depend on the writer."""
     if pa.types.is_fixed_size_list(want):
         return bool(
             pa.types.is_fixed_size_list(have)

@@ -1,4 +1,4 @@
-"""Rows in memory: numpy arrays, one entry a hop, compact and without a Python object per row."""
+"""Rows in memory: numpy columns, one entry a hop; see `ckai.datasets.schema` for the columns' names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,25 +7,23 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game.squares import NUM_ACTIONS
-
 Bytes: TypeAlias = NDArray[np.uint8]
 Index: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Visits:
-    """Visit counts of a search, ragged: row i has the entries `offsets[i]` to `offsets[i + 1]`."""
+    """Visit counts of searches, ragged: row i has the entries `offsets[i]` to `offsets[i + 1]`."""
 
     offsets: Index
     """`[N + 1]` int64, ascending from 0."""
     labels: Bytes
-    """`[entries]` uint8, move labels."""
+    """`[entries]` uint8, actions."""
     counts: NDArray[np.uint32]
-    """`[entries]` uint32."""
+    """`[entries]` uint32, visits of each action."""
 
     def take(self, index: Index) -> "Visits":
-        """The rows named by `index`, in its order."""
+        """The rows at `index`, in its order."""
         starts = self.offsets[index]
         lengths = self.offsets[index + 1] - starts
         offsets = np.zeros(len(index) + 1, np.int64)
@@ -33,14 +31,19 @@ class Visits:
         entries = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
         return Visits(offsets, self.labels[entries], self.counts[entries])
 
-    def dense(self, label: Bytes) -> NDArray[np.float32]:
-        """`[N, 128]` float32: shares of the visits, or the label played where no visits are listed.
+    def dense(self, label: Bytes, actions: int) -> NDArray[np.float32]:
+        """The visit counts as policy targets.
 
-        Rows sum to 1; a row whose visits are all 0 (a search too short to learn from) stays 0.
+        Args:
+            label: `[N]` uint8, the action played; gets all the weight where a row lists no visits.
+
+        Returns:
+            `[N, 128]` float32 shares of the visits. Rows sum to 1, except that a row whose counts are all 0
+            (a search too short to learn from) is all 0.
         """
         listed = np.diff(self.offsets)
         rows = np.repeat(np.arange(len(label)), listed)
-        policy = np.zeros((len(label), NUM_ACTIONS), np.float32)
+        policy = np.zeros((len(label), actions), np.float32)
         np.add.at(policy, (rows, self.labels), self.counts)
         total = policy.sum(1, keepdims=True)
         empty = np.flatnonzero(listed == 0)
@@ -52,48 +55,53 @@ class Visits:
 
 @dataclass(frozen=True)
 class Rows:
-    """N rows; the columns of the row format that training and measuring use. Everything in mover's view."""
+    """N rows: the columns that training and evaluation use, everything in the view of the side to move.
+
+    `len(rows)` is N. Columns read from a file are read-only.
+    """
 
     game: NDArray[np.int32]
-    """`[N]` int32, number of the game in its source."""
+    """`[N]` int32, number of the game in its file."""
     ply: NDArray[np.int16]
-    """`[N]` int16, half-move from 0."""
+    """`[N]` int16, 0-based half-move."""
     board: NDArray[np.int8]
-    """`[N, 32]` int8: 1 own man, 3 own king, -1 / -3 the other's, 0 empty."""
+    """`[N, 32]` int8: 1 own man, 3 own king, -1 / -3 the other's, 0 empty; other games: all their
+    squares."""
     jumper: NDArray[np.int8]
-    """`[N]` int8, index of the piece that must go on, -1 if none."""
+    """`[N]` int8, index of the piece that must continue a capture, -1 if none."""
     quiet: NDArray[np.int16]
-    """`[N]` int16, plies since the last capture or man's move."""
+    """`[N]` int16, halfmove clock: plies since the last capture or man's move."""
     legal: Bytes
-    """`[N, 16]` uint8, little-endian bits: bit i of the 128 = label i is legal."""
+    """`[N, mask bytes]` uint8, little-endian bits: bit i: action i is legal; 16 bytes in checkers."""
     label: Bytes
-    """`[N]` uint8, the label played."""
+    """`[N]` uint8, the action played."""
     z: NDArray[np.int8] | NDArray[np.float32]
-    """`[N]` int8, result for the mover, 0 where it is not known; a float32 mean where positions were
-    merged."""
+    """`[N]` int8 result for the side to move: 1, 0, -1, and 0 where unknown; a float32 mean where positions
+    were merged."""
     z_known: NDArray[np.bool_]
     """`[N]` bool, whether the result is known."""
     q: NDArray[np.float32] | None = None
-    """`[N]` float32, the search's value for the mover, NaN where there was none; None: no row has one."""
+    """`[N]` float32 in [-1, 1], the search's value for the side to move, NaN for rows without a search; None
+    if no row has one."""
     visits: Visits | None = None
-    """What the search visited; None: no row has any."""
+    """The search's visit counts; None if no row has any."""
     surprise: NDArray[np.float32] | None = None
-    """`[N]` float32, 0 or more: how far the visits are from what the network said, 0 where nobody knows;
-    None: of no row."""
+    """`[N]` float32 >= 0, the policy KL: KL(search || prior) in nats, 0 where unknown; None if no row has
+    it."""
 
     def __len__(self) -> int:
         return len(self.label)
 
     @property
     def nbytes(self) -> int:
-        """Memory of the arrays."""
+        """Memory of the arrays in bytes."""
         arrays = [v for v in vars(self).values() if isinstance(v, np.ndarray)]
         if self.visits is not None:
             arrays += vars(self.visits).values()
         return sum(array.nbytes for array in arrays)
 
     def take(self, index: Index) -> "Rows":
-        """The rows named by `index`, in its order."""
+        """The rows at `index`, in its order."""
         return Rows(
             self.game[index],
             self.ply[index],
@@ -110,12 +118,12 @@ class Rows:
         )
 
     def legal_mask(self) -> NDArray[np.bool_]:
-        """`[N, 128]` bool, True where the label is legal."""
+        """`[N, 8 * mask bytes]` bool, True where the action is legal."""
         return np.unpackbits(self.legal, axis=1, bitorder="little").view(np.bool_)
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:
-    """One block of rows from several; the parts with a search and those without may be mixed.
+    """Join parts one after the other; parts with and without a search may be mixed.
 
     Raises:
         ValueError: if there are no parts.

@@ -1,7 +1,7 @@
-"""Which games are held out, and which positions were seen: both by hashing, without lists or loops.
+"""Held-out games and position keys, both by hashing.
 
-A game is held out by a hash of its number and the seed, so the same game of the same source always lands on
-the same side, whatever else is in the data set, and rows of one game never on both.
+A game is held out by a hash of its number and the seed: the same game of the same source is always on the
+same side, whatever else is in the data set, and the rows of a game are never on both sides.
 """
 
 from collections.abc import Callable
@@ -23,8 +23,8 @@ def held_out(game: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
 
     Args:
         game: `[N]` integers, number of each row's game.
-        seed: another seed holds out other games.
-        share: of the games to hold out, 0 to 1; 0 holds out none.
+        seed: selects the games.
+        share: expected share of the games to hold out, in [0, 1].
 
     Returns:
         `[N]` bool.
@@ -37,13 +37,16 @@ def held_out(game: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
 
 
 def position_keys(board: NDArray[np.int8], jumper: NDArray[np.int8]) -> Hashes:
-    """`[N]` uint64 hashes of positions, equal where board and jumper are; the halfmove clock is left out.
+    """Hashes of positions, equal where board and jumper are; the halfmove clock does not count.
 
     Args:
         board: `[N, squares]` int8, mover's view.
         jumper: `[N]` int8.
+
+    Returns:
+        `[N]` uint64.
     """
-    if board.shape[1] % 8:  # whole words
+    if board.shape[1] % 8:  # to whole words
         board = np.pad(board, ((0, 0), (0, -board.shape[1] % 8)))
     words = np.ascontiguousarray(board).view(np.uint64).reshape(-1, board.shape[1] // 8)
     with np.errstate(over="ignore"):

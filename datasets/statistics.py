@@ -1,4 +1,4 @@
-"""What is in a data set: one pass over its row groups, whole columns at a time, in bounded memory."""
+"""Statistics of a data set: one pass over its row groups, whole columns at a time, in bounded memory."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,15 +23,15 @@ ProgressCallback = Callable[[int, int], None]
 
 PHASE_PLIES = 10
 _PHASES = 3277  # as many as a game of 32,767 plies has
-_STEP_TO = np.array([neighbour(label // 4, label % 4) for label in range(NUM_ACTIONS)])
-_JUMP_TO = np.array([neighbour(label // 4, label % 4, 2) for label in range(NUM_ACTIONS)])
+_STEP_TO = np.array([neighbour(action // 4, action % 4) for action in range(NUM_ACTIONS)])
+_JUMP_TO = np.array([neighbour(action // 4, action % 4, 2) for action in range(NUM_ACTIONS)])
 _RESULTS = ("white", "drawn", "black", "unknown")
-_KEY_BYTES = 24  # of a position while keys are sorted
+_KEY_BYTES = 24  # memory for the key of one position while keys are sorted
 
 
 @dataclass(frozen=True)
 class Phase:
-    """Ten plies of all games: `first_ply` to `first_ply` + 9."""
+    """Plies `first_ply` to `first_ply` + 9 of all games."""
 
     first_ply: int
     plies: int
@@ -43,7 +43,7 @@ class Phase:
     captures: float
     """Share of plies that capture."""
     king_moves: float
-    """Share of plies that a king plays."""
+    """Share of plies played by a king."""
     pieces: float
     """Mean number of pieces on the board."""
     kings: float
@@ -52,27 +52,27 @@ class Phase:
 
 @dataclass(frozen=True)
 class Repeats:
-    """Positions that stand more than once; equal pieces, side to move in mover's view, and jumper."""
+    """Repeated positions: equal board (in mover's view) and jumper."""
 
     positions: int
-    """Different positions."""
+    """Distinct positions."""
     positions_repeated: int
-    """Those seen more than once."""
+    """Distinct positions that occur more than once."""
     rows_repeated: int
-    """Rows whose position stands in another row too."""
+    """Rows whose position occurs in another row too."""
     share: float
-    """`rows_repeated` of all rows."""
+    """`rows_repeated` as a share of all rows."""
     rows_seen_before: int
-    """Rows whose position stands in an earlier row; all but the first of each."""
+    """Rows whose position occurs in an earlier row: all but the first of each."""
     share_seen_before: float
-    """`rows_seen_before` of all rows."""
+    """`rows_seen_before` as a share of all rows."""
     most: int
     """Rows of the most frequent position."""
 
 
 @dataclass(frozen=True)
 class Lengths:
-    """Plies of a game."""
+    """Length of games in plies."""
 
     least: int
     mean: float
@@ -82,7 +82,7 @@ class Lengths:
 
 @dataclass(frozen=True)
 class Headers:
-    """What the games' headers say; each list has the most frequent (name, games) first."""
+    """Contents of the games' headers; each list has the most frequent (name, games) first."""
 
     games: int
     players: int
@@ -95,7 +95,7 @@ class Headers:
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is in a data set."""
+    """Statistics of a data set; see `describe`."""
 
     files: list[str]
     rows: int
@@ -109,46 +109,51 @@ class Statistics:
     legal_hops: float
     """Mean number of legal hops of a row."""
     capture_rows: int
-    """Hops that take a piece."""
+    """Hops that capture a piece."""
     capture_plies: int
-    """Moves that take one or more."""
+    """Moves that capture at least one piece."""
     multi_jumps: int
-    """Moves that take two or more."""
+    """Moves that capture at least two pieces."""
     most_captured: int
-    """Pieces the greediest move takes."""
+    """Most pieces captured by one move."""
     king_plies: int
-    """Moves of a king."""
+    """Moves played by a king."""
     crownings: int
     repeats: Repeats
     phases: list[Phase]
     headers: Headers | None
-    """None where there is no headers file."""
+    """None if there is no headers file."""
     from_squares: list[int]
-    """`[32]` hops that leave PDN square i + 1."""
+    """`[32]`: hops that leave PDN square i + 1."""
     to_squares: list[int]
-    """`[32]` hops that land on PDN square i + 1."""
+    """`[32]`: hops that land on PDN square i + 1."""
     games_of_length: list[int]
-    """Games of i plies."""
+    """Entry i: games of i plies."""
     games_of_length_by_result: dict[str, list[int]]
-    """The same for the games of each result, named as in `results`."""
+    """`games_of_length` for each result, named as in `results`."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
+        """All fields as plain dicts, lists and numbers."""
         return asdict(self)
 
 
 def describe(
-    paths: Sequence[str | Path], *, memory_mb: int = 512, watch: ProgressCallback | None = None
+    paths: Sequence[str | Path], *, memory_mb: int = 512, progress: ProgressCallback | None = None
 ) -> Statistics:
-    """Count what is in a data set.
+    """Compute the statistics of a data set.
 
     Args:
         paths: row files, taken as one data set.
-        memory_mb: memory for the keys of positions; a data set with more is read several times.
-        watch: is told how far it is.
+        memory_mb: MiB for the keys of positions; a data set that needs more is read several times.
+        progress: called with the rows read and the rows to read in all.
 
     Raises:
-        DatasetError: a file that cannot be used.
+        DatasetError: a file that is missing, damaged, or of another format.
+
+    Examples:
+        >>> statistics = describe(["games.parquet"])
+        >>> statistics.games, statistics.plies, statistics.results
+        (2, 11, {'black': 1, 'white': 0, 'drawn': 1, 'unknown': 0})
     """
     files = RowFiles(paths)
     per_pass = max(1, memory_mb * 2**20 // _KEY_BYTES)
@@ -166,8 +171,8 @@ def describe(
         last_file = file
         keys.append(_share(position_keys(rows.board, rows.jumper), 0, passes))
         done += len(rows)
-        if watch:
-            watch(done, total)
+        if progress:
+            progress(done, total)
     repeats = _Repeats()
     repeats.add(keys)
     for part in range(1, passes):
@@ -176,8 +181,8 @@ def describe(
             _, board, jumper = file.positions(group)
             keys.append(_share(position_keys(board, jumper), part, passes))
             done += len(jumper)
-            if watch:
-                watch(done, total)
+            if progress:
+                progress(done, total)
         repeats.add(keys)
     names = [str(path) for path in paths]
     return tally.finish(names, repeats.finish(files.rows), _headers([Path(path) for path in paths]))
@@ -193,18 +198,18 @@ class _Tally:
         self.lengths = np.zeros((4, 1), np.int64)  # lost, drawn, won for Black, unknown; by plies
         # By phase: plies, rows, forced, legal hops, captured plies, king plies, pieces, kings, captures
         self.phases = np.zeros((9, _PHASES), np.int64)
-        self._game: int | None = None  # the one that the last block ended in, its plies so far, its result
+        self._game: int | None = None  # the game that the last block ended in; below, its plies and result
         self._length = self._result = 0
 
     def add(self, rows: Rows, black: NDArray[np.bool_], hop: NDArray[np.int8], *, new_file: bool) -> None:
-        """Count a block of rows; the first block of a file begins a new game whatever its number."""
+        """Add a block of rows; the first block of a file always begins a new game."""
         n = len(rows)
         at = np.arange(n)
         first = hop == 0
-        index, label = rows.label >> 2, rows.label
-        capture = rows.board[at, _STEP_TO[label]] < 0
-        to = np.where(capture, _JUMP_TO[label], _STEP_TO[label])
-        king = rows.board[at, index] == 3
+        origin, action = rows.label >> 2, rows.label
+        capture = rows.board[at, _STEP_TO[action]] < 0
+        to = np.where(capture, _JUMP_TO[action], _STEP_TO[action])
+        king = rows.board[at, origin] == 3
         legal = np.bitwise_count(np.ascontiguousarray(rows.legal).view(np.uint64)).sum(1, dtype=np.int64)
         pieces = (rows.board != 0).sum(1)
         kings = (np.abs(rows.board) == 3).sum(1)
@@ -218,7 +223,7 @@ class _Tally:
         self.most_captured = max(self.most_captured, int((hop[capture] + 1).max(initial=0)))
         self.king_plies += int((king & first).sum())
         self.crownings += int((~king & (to >= 28)).sum())
-        for row, squares in enumerate((index, to)):
+        for row, squares in enumerate((origin, to)):
             self.squares[row] += np.bincount(np.where(black, squares, 31 - squares), minlength=SQUARES)
         phase = np.maximum(rows.ply, 0) // PHASE_PLIES
         one = np.ones(n, np.int64)
@@ -230,13 +235,13 @@ class _Tally:
     def _games(
         self, rows: Rows, first: NDArray[np.bool_], black: NDArray[np.bool_], new_file: bool
     ) -> NDArray[np.bool_]:
-        """Which rows begin a game; counts the games that ended, by result and length."""
+        """Which rows begin a game, `[N]` bool; counts the games that ended, by result and length."""
         begins = np.empty(len(rows), np.bool_)
         begins[1:] = rows.game[1:] != rows.game[:-1]
         begins[0] = new_file or rows.game[0] != self._game
         starts = np.flatnonzero(begins)
         result = np.where(rows.z_known, np.where(black, rows.z, -rows.z) + 1, 3).astype(np.int64)
-        # Plies of the games: the one that goes on, those that end here, and the one still open.
+        # Plies of the games: the one continued from the last block, those that end here, the one still open.
         starts = np.concatenate([[0], starts[starts > 0]])
         plies = np.add.reduceat(first, starts, dtype=np.int64)
         if begins[0]:
@@ -255,14 +260,14 @@ class _Tally:
         self._length = 0
 
     def _count_lengths(self, plies: Counts, results: Counts) -> None:
-        known = self.lengths.shape[1]
-        width = max(known, int(plies.max(initial=0)) + 1)
+        longest = self.lengths.shape[1]
+        width = max(longest, int(plies.max(initial=0)) + 1)
         counts = np.bincount(results * width + plies, minlength=4 * width).reshape(4, width)
-        counts[:, :known] += self.lengths
+        counts[:, :longest] += self.lengths
         self.lengths = counts
 
     def finish(self, files: list[str], repeats: Repeats, headers: Headers | None) -> Statistics:
-        """The sums as figures."""
+        """The statistics from the sums."""
         self._close()
         forced, legal = int(self.phases[2].sum()), int(self.phases[3].sum())
         white, drawn, black, unknown = self.lengths.sum(1).tolist()
@@ -308,13 +313,13 @@ class _Tally:
 
 
 class _Repeats:
-    """Counts of equal keys; every pass brings keys that no other pass has."""
+    """Counts of equal keys; no key occurs in two passes."""
 
     def __init__(self) -> None:
         self.positions = self.positions_repeated = self.rows_repeated = self.most = 0
 
     def add(self, keys: list[NDArray[np.uint64]]) -> None:
-        """Count the keys of one pass."""
+        """Count the keys of one pass; empties the list."""
         mixed = np.concatenate(keys)
         keys.clear()
         if not len(mixed):
@@ -329,7 +334,7 @@ class _Repeats:
         self.most = max(self.most, int(counts.max()))
 
     def finish(self, rows: int) -> Repeats:
-        """The counts as figures."""
+        """The statistics from the counts."""
         before = rows - self.positions
         return Repeats(
             positions=self.positions,
@@ -360,13 +365,13 @@ def _lengths(games: Counts) -> Lengths:
 
 
 def _headers(paths: list[Path]) -> Headers | None:
-    """What the headers files beside the rows say; None where there are none."""
-    found = [headers_path(path) for path in paths if headers_path(path).exists()]
-    if not found:
+    """Contents of the headers files beside the rows; None if there are none."""
+    files = [headers_path(path) for path in paths if headers_path(path).exists()]
+    if not files:
         return None
     games = 0
     names: dict[str, Counter[str]] = {"player": Counter(), "event": Counter(), "opening": Counter()}
-    for path in found:
+    for path in files:
         try:
             file = pq.ParquetFile(path)
             for batch in file.iter_batches(columns=["black", "white", "event", "opening"]):

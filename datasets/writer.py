@@ -1,4 +1,4 @@
-"""Rows to Parquet files that appear under their name only when they are whole."""
+"""Write Parquet files that appear under their name only when complete."""
 
 import os
 from collections.abc import Sequence
@@ -31,11 +31,13 @@ def row_arrays(
     z: NDArray[np.int8],
     unknown: int,
 ) -> dict[str, pa.Array]:
-    """The columns that all rows have as Arrow arrays.
+    """The columns that all rows have, as Arrow arrays.
 
     Args:
-        board: `[N, squares]`, legal: `[N, 16]` packed bits, the others `[N]`; all contiguous.
-        unknown: the z that stands for no known result; null in the file.
+        game, ply, hop, black, jumper, quiet, label, z: `[N]`, see `ckai.datasets.schema`.
+        board: `[N, squares]`.
+        legal: `[N, mask bytes]`, little-endian bits.
+        unknown: the value of `z` that means an unknown result; null in the file.
     """
     n = len(game)
     return {
@@ -46,7 +48,9 @@ def row_arrays(
         "board": pa.FixedSizeListArray.from_arrays(from_numpy(board.reshape(-1)), board.shape[1]),
         "jumper": from_numpy(jumper),
         "quiet": from_numpy(quiet),
-        "legal": pa.Array.from_buffers(pa.binary(16), n, [None, pa.py_buffer(np.ascontiguousarray(legal))]),
+        "legal": pa.Array.from_buffers(
+            pa.binary(legal.shape[1]), n, [None, pa.py_buffer(np.ascontiguousarray(legal))]
+        ),
         "label": from_numpy(label),
         "z": pa.Array.from_buffers(
             pa.int8(), n, [_bits(z != unknown), pa.py_buffer(np.ascontiguousarray(z))]
@@ -55,18 +59,18 @@ def row_arrays(
 
 
 def from_numpy(values: NDArray[Any]) -> pa.Array:
-    """A numeric array as an Arrow array. `pa.array` would import pandas first, a quarter of a second."""
-    kind = pa.from_numpy_dtype(values.dtype)
-    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+    """A numeric array as an Arrow array. `pa.array` would spend a quarter of a second importing pandas."""
+    dtype = pa.from_numpy_dtype(values.dtype)
+    return pa.Array.from_buffers(dtype, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
 
 
 def from_strings(values: Sequence[str | None]) -> pa.Array:
-    """Strings and nulls as an Arrow array; without pandas for the same reason."""
+    """Strings and nulls as an Arrow array; avoids pandas too."""
     raw = [b"" if value is None else value.encode() for value in values]
     offsets = np.zeros(len(raw) + 1, np.int32)
     np.cumsum([len(each) for each in raw], out=offsets[1:])
-    there = np.array([value is not None for value in values], np.bool_)
-    buffers = [_bits(there), pa.py_buffer(offsets), pa.py_buffer(b"".join(raw))]
+    valid = np.array([value is not None for value in values], np.bool_)
+    buffers = [_bits(valid), pa.py_buffer(offsets), pa.py_buffer(b"".join(raw))]
     return pa.Array.from_buffers(pa.string(), len(raw), buffers)
 
 
@@ -77,8 +81,7 @@ def _bits(values: NDArray[np.bool_]) -> pa.Buffer:
 class TableWriter:
     """Writes a Parquet file in row groups of ROW_GROUP rows, under a temporary name until `commit`.
 
-    Leaving the `with` block without `commit` removes the temporary file; what stood under the name before is
-    untouched.
+    Leaving the `with` block without `commit` removes the temporary file; an existing file is unchanged.
     """
 
     def __init__(self, path: Path, schema: pa.Schema = EXPERT_SCHEMA) -> None:
@@ -88,24 +91,24 @@ class TableWriter:
         self._writer: Any = pq.ParquetWriter(
             self.temporary, schema, compression="zstd", compression_level=1, use_dictionary=["game", "label"]
         )
-        self._waiting: list[pa.Table] = []
+        self._pending: list[pa.Table] = []
         self._rows = 0
 
     def write(self, table: pa.Table) -> None:
-        """Add rows."""
-        self._waiting.append(table)
+        """Append a table of rows."""
+        self._pending.append(table)
         self._rows += table.num_rows
         if self._rows >= ROW_GROUP:
             self._flush(self._rows - self._rows % ROW_GROUP)
 
     def _flush(self, rows: int) -> None:
-        table = pa.concat_tables(self._waiting)
+        table = pa.concat_tables(self._pending)
         self._writer.write_table(table.slice(0, rows), row_group_size=ROW_GROUP)
-        self._waiting = [table.slice(rows)]
+        self._pending = [table.slice(rows)]
         self._rows -= rows
 
     def finish(self) -> None:
-        """Write what waits and close the temporary file, on the disk."""
+        """Write the remaining rows, close the temporary file and flush it to the disk."""
         if self._writer is not None:
             if self._rows:
                 self._flush(self._rows)
@@ -118,7 +121,7 @@ class TableWriter:
                 os.close(descriptor)
 
     def commit(self) -> None:
-        """Give the file its name."""
+        """Finish, and rename the temporary file to `path`."""
         self.finish()
         self.temporary.replace(self.path)
 
@@ -126,7 +129,7 @@ class TableWriter:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._writer is not None:
             with suppress(Exception):

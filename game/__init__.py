@@ -1,9 +1,40 @@
-"""The rules of 8x8 English draughts: bitboards, legal hops, whole moves, draw rules, FEN.
+"""The rules of 8x8 English draughts: positions, moves, games, draw rules and FEN.
 
-Owns the rules and the numbers of the board, and (`tables`) endgames known exactly. Knows nothing of networks
-or search.
+Squares are PDN's 1..32: Black starts on 1..12 and moves first, White on 21..32. Positions and moves are
+immutable; a `Game` collects them and applies both draw rules. Text that cannot be used raises a
+`PositionError` or a `MoveError`, both `ValueError`s.
+
+>>> from ckai.game import Game, Position
+>>> position = Position.start()
+>>> position.turn, len(position.legal_moves()), position.is_legal("11-15")
+(<Color.BLACK: 'black'>, 7, True)
+>>> position = Position.from_squares(black=[11, 12], white=[15, 22, 24], turn="black")
+>>> position.legal_moves()
+[<Move 11x18x25>]
+>>> position.push("11x25").fen
+'W:W24:B12,25'
+
+>>> game = Game(position)
+>>> move = game.push("11x25")
+>>> move.from_square, move.to_square, move.captured
+(11, 25, (15, 22))
+>>> for text in ("24-19", "25-30", "19-16"):
+...     _ = game.push(text)
+>>> game.push("12x19"), game.is_game_over(), game.result()
+(<Move 12x19>, True, '1-0')
+>>> str(game.outcome())
+'Black won: White has no pieces left'
+>>> Game.from_pdn(game.to_pdn({"Event": "Example"})).moves == game.moves
+True
+
+In a notebook, positions and games show as boards; `Position.svg` returns the picture.
+
+The package imports no file format, network or search; `ckai.game.kernels` holds the rules as Numba functions
+over bitboards, for code that needs millions of positions a second.
 """
 
+from ckai.game.color import BLACK, WHITE, Color
+from ckai.game.count import divide, perft
 from ckai.game.errors import (
     AmbiguousMoveError,
     IllegalMoveError,
@@ -11,13 +42,18 @@ from ckai.game.errors import (
     MoveTextError,
     PositionError,
 )
-from ckai.game.play import HALFMOVE_LIMIT, REPETITION_LIMIT, Game, Outcome, Reason
-from ckai.game.position import Move, Position, divide, perft
+from ckai.game.moves import Move
+from ckai.game.outcome import HALFMOVE_LIMIT, REPETITION_LIMIT, Outcome, Reason
+from ckai.game.play import Game
+from ckai.game.position import Position
 
 __all__ = [
+    "BLACK",
     "HALFMOVE_LIMIT",
     "REPETITION_LIMIT",
+    "WHITE",
     "AmbiguousMoveError",
+    "Color",
     "Game",
     "IllegalMoveError",
     "Move",

@@ -1,8 +1,9 @@
-"""FEN for draughts, as PDN 3.0 defines it: `B:W18,24,K10:B1-12`.
+"""FEN for draughts, as PDN 3.0 defines it: `B:W18,24,K10:B1-12`, optionally with `:H5:F20` behind it.
 
-Reading forgives what is in the wild: either order of the colours, ranges (`B1-12`, `BK1-3`), a final
-dot, spaces, lower case, an empty side, surrounding quotes, and the optional half-move fields (`H0:F1`),
-of which `H` (plies since the last capture or man's move) is kept.
+The reader accepts what occurs in real files: either order of the colors, ranges (`B1-12`, `BK1-3`), a final
+dot, spaces, lower case, an empty side, surrounding quotes, and the optional fields `H` and `F`. `H` is the
+halfmove clock: plies since the last capture or man's move. `F`, the move number, is ignored because a
+position has none. The writer adds `H` where the clock is above 0.
 """
 
 import re
@@ -17,23 +18,30 @@ _CLOCK = re.compile(r"[HF]\d+\Z", re.ASCII)
 
 @dataclass(frozen=True)
 class Placement:
-    """Pieces of a FEN on squares 1..32, as bit sets (bit = square - 1), and who moves."""
+    """The contents of a FEN. Boards have bit = PDN square - 1, whichever side is to move."""
 
     black_to_move: bool
     black: int
+    """All pieces of Black."""
     white: int
+    """All pieces of White."""
     kings: int
+    """The kings of both."""
     halfmove_clock: int = 0
+    """Plies, from the H field; 0 without one."""
 
 
 def parse_fen(text: str) -> Placement:
-    """Read a FEN.
+    """Read a FEN without checking the position beyond its squares.
 
     Raises:
-        PositionError: if it is not a FEN or two pieces share a square.
+        PositionError: if the text is not a FEN or puts two pieces on a square.
+
+    >>> parse_fen("W:WK5:B1-2:H7")
+    Placement(black_to_move=False, black=3, white=16, kings=16, halfmove_clock=7)
     """
     gap = _GAP.search(text)
-    if gap:  # 1 8 may be 18 or two squares: never guessed
+    if gap:  # "1 8" may be 18 or two squares: refuse rather than guess
         raise PositionError(f"FEN {text!r}: expected a comma between squares, found {gap[0]!r}")
     compact = re.sub(r"\s+", "", text.strip().strip("\"'")).upper().rstrip(".")
     turn, *fields = compact.split(":")
@@ -56,13 +64,13 @@ def parse_fen(text: str) -> Placement:
         for item in field[1:].split(","):
             if not item:
                 continue
-            found = _PIECE.match(item)
-            if not found:
+            piece = _PIECE.match(item)
+            if not piece:
                 raise PositionError(
                     f"FEN {text!r}: expected a square such as 18, K18 or 1-12, found {item!r}"
                 )
-            first = int(found[2])
-            last = int(found[4]) if found[4] else first
+            first = int(piece[2])
+            last = int(piece[4]) if piece[4] else first
             if not (1 <= first <= last <= 32):
                 raise PositionError(f"FEN {text!r}: expected squares from 1 to 32, found {item!r}")
             for square in range(first, last + 1):
@@ -70,13 +78,17 @@ def parse_fen(text: str) -> Placement:
                 if (sides["B"] | sides["W"]) & bit:
                     raise PositionError(f"FEN {text!r}: two pieces on square {square}")
                 sides[field[0]] |= bit
-                if found[1] or found[3]:
+                if piece[1] or piece[3]:
                     kings |= bit
     return Placement(turn == "B", sides["B"], sides["W"], kings, halfmove_clock)
 
 
 def format_fen(placement: Placement) -> str:
-    """Write a FEN: White's pieces first, squares ascending, no ranges, no half-move fields."""
+    """Write a FEN: White first, squares ascending, no ranges, and the H field if the clock is above 0.
+
+    >>> format_fen(parse_fen("W:B1-3:WK5:H0:F1")), format_fen(parse_fen("b:wk5:bk1:h7"))
+    ('W:WK5:B1,2,3', 'B:WK5:BK1:H7')
+    """
 
     def side(pieces: int) -> str:
         return ",".join(
@@ -84,4 +96,5 @@ def format_fen(placement: Placement) -> str:
         )
 
     turn = "B" if placement.black_to_move else "W"
-    return f"{turn}:W{side(placement.white)}:B{side(placement.black)}"
+    clock = f":H{placement.halfmove_clock}" if placement.halfmove_clock else ""
+    return f"{turn}:W{side(placement.white)}:B{side(placement.black)}{clock}"

@@ -1,14 +1,14 @@
-"""The rules in Numba: everything that is fast, in one module so that cached kernels stay in step.
+"""The rules as Numba kernels, all in one module: a cached kernel does not notice edits to other modules.
 
 A position is three 32-bit boards held in int64 and always in mover's view (the side to move plays
-from bit 0 towards bit 31): `own` and `opp` are all pieces of the mover and of the other side, `kings`
+from bit 0 towards bit 31): `own` and `opp` are all pieces of the mover and of the opponent, `kings`
 the kings of both. `jumper` is the index of the piece that must go on capturing, -1 if none; `halfmove_clock`
-counts the plies since the last capture or man's move. When the turn passes the boards are turned.
+counts the plies since the last capture or man's move. When the turn passes, the boards are rotated.
 
 Rules: World Checkers/Draughts Federation, *Official Rules of Checkers* (English draughts).
 Capturing is compulsory, any capture may be chosen and must be carried through (1.17-1.19); a man that
 reaches the last row becomes a king and its turn ends (1.16); kings step one square (1.15); no legal
-move loses (1.30). A jumped piece is lifted at once here: a landing square is never a jumped square
+move loses (1.30). Here a jumped piece is lifted at once: a landing square is never a jumped square
 (both coordinates differ in parity), so this equals lifting at the end and forbids jumping it twice.
 
 Masks stay int64: mixing unsigned integers with Python literals turns them into floats in Numba.
@@ -34,11 +34,11 @@ MAX_HOPS = 12
 """A move captures each of twelve pieces at most once."""
 
 STEP_TO = np.array([neighbour(action // 4, action % 4) for action in range(NUM_ACTIONS)], np.int8)
-"""Index one step along a action, -1 off the board."""
+"""[128] int8: index one step along each action, -1 off the board."""
 JUMP_TO = np.array([neighbour(action // 4, action % 4, 2) for action in range(NUM_ACTIONS)], np.int8)
-"""Index two steps along a action, -1 off the board."""
+"""[128] int8: index two steps along each action, -1 off the board."""
 
-# Results of `resolve`
+# Status codes of `resolve`
 RESOLVED, ILLEGAL, AMBIGUOUS = 0, 1, 2
 
 
@@ -64,7 +64,7 @@ def lowest(typingctx, x):
 
 @intrinsic
 def turn(typingctx, x):
-    """A board turned by 180 degrees: its 32 low bits in reverse order."""
+    """A board rotated by 180 degrees: its 32 low bits in reverse order."""
 
     def codegen(context, builder, signature, args):
         low = builder.trunc(args[0], ir.IntType(32))
@@ -78,25 +78,25 @@ def turn(typingctx, x):
 
 @njit(cache=True)
 def up_right(x):
-    """Every square of a set, one step up and right; what leaves the board is gone."""
+    """All squares of a set, one step up and right; squares that leave the board drop out."""
     return ((x & (EVEN & NOT_RIGHT)) >> 3) | ((x & ODD) >> 4)
 
 
 @njit(cache=True)
 def down_right(x):
-    """Every square of a set, one step down and right; what leaves the board is gone."""
+    """All squares of a set, one step down and right; squares that leave the board drop out."""
     return (((x & (EVEN & NOT_RIGHT)) << 5) | ((x & ODD) << 4)) & FULL
 
 
 @njit(cache=True)
 def down_left(x):
-    """Every square of a set, one step down and left; what leaves the board is gone."""
+    """All squares of a set, one step down and left; squares that leave the board drop out."""
     return (((x & EVEN) << 4) | ((x & (ODD & NOT_LEFT)) << 3)) & FULL
 
 
 @njit(cache=True)
 def up_left(x):
-    """Every square of a set, one step up and left; what leaves the board is gone."""
+    """All squares of a set, one step up and left; squares that leave the board drop out."""
     return ((x & EVEN) >> 4) | ((x & (ODD & NOT_LEFT)) >> 5)
 
 
@@ -105,7 +105,7 @@ def up_left(x):
 
 @njit(cache=True)
 def jump_sources(movers, kings, opp, empty):
-    """Which of `movers` can jump, one set a direction: (up-right, down-right, down-left, up-left)."""
+    """The `movers` that can jump, one set per direction: (up-right, down-right, down-left, up-left)."""
     crowned = movers & kings
     return (
         crowned & down_left(opp & down_left(empty)),
@@ -117,7 +117,7 @@ def jump_sources(movers, kings, opp, empty):
 
 @njit(cache=True)
 def step_sources(own, kings, empty):
-    """Which of `own` can step, one set a direction: (up-right, down-right, down-left, up-left)."""
+    """The `own` pieces that can step, one set per direction: (up-right, down-right, down-left, up-left)."""
     crowned = own & kings
     return (
         crowned & down_left(empty),
@@ -129,11 +129,11 @@ def step_sources(own, kings, empty):
 
 @njit(cache=True)
 def legal_hops(own, opp, kings, jumper):
-    """Source sets of the legal hops.
+    """The legal hops, as sets of source squares.
 
     Returns:
-        (up-right, down-right, down-left, up-left, jumps): four sets of source bits, and whether they
-        are jumps. Bit i of set d is action i * 4 + d. All zero: the side to move has lost.
+        (up-right, down-right, down-left, up-left, jumps): four sets, and whether they are jumps. Bit i of
+        set d is action i * 4 + d. All zero: the side to move has lost.
     """
     empty = ~(own | opp) & FULL
     movers = own if jumper < 0 else np.int64(1) << jumper
@@ -146,14 +146,14 @@ def legal_hops(own, opp, kings, jumper):
 
 @njit(cache=True)
 def has_move(own, opp, kings):
-    """Whether the side to move has a legal hop (no hop is under way)."""
+    """Whether the side to move has a legal hop, between two moves (no jumper)."""
     a, b, c, d, _ = legal_hops(own, opp, kings, -1)
     return (a | b | c | d) != 0
 
 
 @njit(cache=True)
 def legal_actions(own, opp, kings, jumper, out):
-    """Write the legal actions in ascending order into `out` (int array, 128 at most); return their number."""
+    """Write the legal actions, ascending, into `out` (int array, room for all); return their number."""
     a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
     sources = a | b | c | d
     n = 0
@@ -190,8 +190,8 @@ def apply_hop(own, opp, kings, halfmove_clock, action):
     """Play one legal hop.
 
     Returns:
-        (own, opp, kings, jumper, halfmove_clock, passed). If `passed` the turn went to the other side and the
-        boards are in *its* view; else the same side goes on with the piece on `jumper`.
+        (own, opp, kings, jumper, halfmove_clock, passed). If `passed`, the opponent is to move and the
+        boards are in *its* view; else the same side continues with the piece on `jumper`.
     """
     start = np.int64(1) << (action >> 2)
     middle = np.int64(1) << STEP_TO[action]
@@ -230,9 +230,9 @@ def apply_hop(own, opp, kings, halfmove_clock, action):
 
 @njit(cache=True)
 def jump_paths(bit, king, opp, empty):
-    """Number of ways to carry a capture on from `bit`; 0 where it ends.
+    """Number of ways to continue a capture from `bit`; 0 where it ends.
 
-    `empty` counts the moving piece's first square as empty.
+    `empty` includes the square that the moving piece started from.
     """
     n = 0
     for direction in range(4 if king else 2):
@@ -298,19 +298,19 @@ def perft(own, opp, kings, jumper, depth):
 
 @njit(cache=True)
 def legal_paths(own, opp, kings, jumper, actions, lengths):
-    """Write every whole move as the actions of its hops.
+    """Write every whole move as the actions of its hops, sorted by actions.
 
     Args:
-        actions: `[M, MAX_HOPS]` uint8, filled with the actions of the hops of each move.
+        own, opp, kings, jumper: int64, mover's view.
+        actions: `[M, MAX_HOPS]` uint8, filled with the actions of each move's hops.
         lengths: `[M]` int8, filled with the number of hops.
 
     Returns:
-        The number of moves; if it is above M only the first M were written. Moves are sorted by their
-        actions.
+        The number of moves; if it is above M, only the first M were written.
     """
     n = 0
     room = len(lengths)
-    # One frame a hop: the position before it and the actions not yet tried.
+    # One frame per hop: the position before it and the actions to try.
     boards = np.empty((MAX_HOPS + 1, 4), np.int64)
     todo = np.empty((MAX_HOPS + 1, NUM_ACTIONS), np.uint8)
     count = np.empty(MAX_HOPS + 1, np.int64)
@@ -342,13 +342,15 @@ def legal_paths(own, opp, kings, jumper, actions, lengths):
 
 @njit(cache=True)
 def resolve(own, opp, kings, jumper, path, length, actions):
-    """Find the one whole move that a list of squares names.
+    """Resolve a list of squares to one whole move.
 
-    The list may leave out landing squares between the first and the last. A move whose landing squares
-    are exactly the list wins over longer ones; otherwise exactly one move must fit.
+    The list may omit landing squares between the first and the last. A move whose landing squares equal the
+    list wins over longer ones; otherwise exactly one move must fit.
 
     Args:
-        path: int array, `length` >= 2 indices in mover's view, first and last square included.
+        own, opp, kings, jumper: int64, mover's view.
+        path: int array of mover's-view indices, first and last square included.
+        length: number of entries of `path` to use, 2 or more.
         actions: `[MAX_HOPS]` uint8, filled with the actions of the move's hops.
 
     Returns:
@@ -362,7 +364,7 @@ def resolve(own, opp, kings, jumper, path, length, actions):
     todo = np.empty((MAX_HOPS + 1, NUM_ACTIONS), np.uint8)
     count = np.empty(MAX_HOPS + 1, np.int64)
     taken = np.empty(MAX_HOPS + 1, np.int64)
-    met = np.empty(MAX_HOPS + 1, np.int64)  # how many squares of the list were passed before each hop
+    met = np.empty(MAX_HOPS + 1, np.int64)  # squares of the list that the move visited before each hop
     boards[0, 0], boards[0, 1], boards[0, 2], boards[0, 3] = own, opp, kings, jumper
     count[0] = legal_actions(own, opp, kings, jumper, todo[0])
     taken[0] = 0
@@ -382,7 +384,7 @@ def resolve(own, opp, kings, jumper, path, length, actions):
             landing = np.int64(STEP_TO[action])
         o, p, k, j, _, passed = apply_hop(boards[level, 0], boards[level, 1], boards[level, 2], 0, action)
         if passed:
-            # The last square is the end of the move; the squares before it were all met on the way.
+            # The move ends on the last square and visited all squares before it.
             if landing == path[length - 1] and met[level] == length - 1:
                 exact = level + 2 == length
                 fits += 1
@@ -406,12 +408,12 @@ def resolve(own, opp, kings, jumper, path, length, actions):
     return (AMBIGUOUS if fits else ILLEGAL), 0
 
 
-# --- what a network sees ---------------------------------------------------------------------------
+# --- network inputs and rows -----------------------------------------------------------------------
 
 
 @njit(cache=True)
 def write_board(own, opp, kings, out):
-    """Fill `out` (`[32]` int8, mover's view): 1 own man, 3 own king, -1 / -3 the other's, 0 empty."""
+    """Fill `out` (`[32]` int8, mover's view): 1 own man, 3 own king, -1 / -3 the opponent's, 0 empty."""
     for i in range(32):
         bit = np.int64(1) << i
         king = 2 if kings & bit else 0
@@ -425,7 +427,7 @@ def write_board(own, opp, kings, out):
 
 @njit(cache=True)
 def write_legal(own, opp, kings, jumper, out):
-    """Fill `out` (`[16]` uint8) with the legal actions as bits, little-endian; return their number."""
+    """Fill `out` (`[16]` uint8) with the legal actions as little-endian bits; return their number."""
     a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
     n = 0
     for byte in range(16):

@@ -1,7 +1,7 @@
-"""Material, and what it comes to by force: alpha-beta over the rules alone.
+"""Material, and an alpha-beta search that evaluates by material alone.
 
-Fail-soft negamax (Knuth and Moore, "An Analysis of Alpha-Beta Pruning", 1975). Where a capture is to be made
-the search goes on until there is none, so that no exchange is cut in the middle.
+Fail-soft negamax (Knuth and Moore, "An Analysis of Alpha-Beta Pruning", 1975). The search continues past its
+depth while captures are compulsory, so that it never stops in the middle of an exchange.
 """
 
 from typing import NamedTuple
@@ -12,37 +12,37 @@ from numba import njit
 from ckai.game.kernels import apply_hop, legal_hops, lowest, popcount
 
 UNBOUNDED = 10_000_000
-"""Beyond every value: the full window is -UNBOUNDED to UNBOUNDED."""
+"""Above every value: the full window is -UNBOUNDED to UNBOUNDED."""
 
 
 class MaterialValues(NamedTuple):
-    """What pieces and ends of the game are worth, in any unit."""
+    """Values of pieces and of the end of the game, in any one unit."""
 
     man: int
     king: int
     loss: int
-    """Of a lost game for the winner."""
+    """Value of a lost game for the winner."""
     loss_per_ply: int
-    """Added to `loss` for each ply of depth left, so that a late loss is better; 0: all losses are equal."""
+    """Added to `loss` per ply of depth left, so that a later loss is better; 0 makes all losses equal."""
     halfmove_limit: int
-    """Plies without a capture or a man's move that make a draw, worth 0."""
+    """Plies without a capture or a man's move that make a draw, of value 0."""
 
 
 @njit(cache=True, nogil=True)
 def material(own, opp, kings, values):
-    """Own men and kings less the other's, for the side to move."""
+    """Value of the mover's men and kings minus that of the opponent's."""
     crowned = popcount(own & kings) - popcount(opp & kings)
     return values.man * (popcount(own) - popcount(opp)) + (values.king - values.man) * crowned
 
 
 @njit(cache=True, nogil=True)
 def alpha_beta(own, opp, kings, jumper, halfmove_clock, depth, alpha, beta, values):
-    """The value of a position for the side to move, exact between `alpha` and `beta`, else a bound.
+    """The value of a position for the side to move: exact between `alpha` and `beta`, a bound outside.
 
     Args:
         own, opp, kings, jumper, halfmove_clock: int64, see `ckai.game.Position`.
-        depth: plies left; below 0 while captures go on.
-        alpha, beta: values outside need not be told apart.
+        depth: plies left; negative while captures continue.
+        alpha, beta: the window, -UNBOUNDED..UNBOUNDED.
         values: `MaterialValues`.
     """
     a, b, c, d, jumps = legal_hops(own, opp, kings, jumper)

@@ -1,58 +1,41 @@
-"""A game as it is played: positions, moves and how it ends.
+"""A game: the moves played from a first position, and how it ends."""
 
-Draws by rule, World Checkers/Draughts Federation, *Official Rules of Checkers* (1.32): the same position
-with the same side to move for the third time, or forty moves by each side (80 plies) without a capture
-or a man's move. Both numbers are parameters. A side that is to move and cannot has lost, whatever the counts.
-"""
+from collections.abc import Iterator, Mapping
 
-from dataclasses import dataclass
-from enum import StrEnum
-
-from ckai.game.position import Move, Position
-
-HALFMOVE_LIMIT = 80
-"""Plies in a row without a capture or a man's move that make a draw."""
-REPETITION_LIMIT = 3
-"""Times the same position with the same side to move must stand for a draw."""
-
-
-class Reason(StrEnum):
-    """Why a game is over."""
-
-    NO_PIECES = "no pieces left"
-    NO_MOVES = "no legal move"
-    REPETITION = "repetition of the position"
-    HALFMOVE_LIMIT = "too long without a capture or a man's move"
-    RESIGNED = "resigned"
-    AGREED = "agreed"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a game ended; `winner` is "black", "white" or None for a draw."""
-
-    winner: str | None
-    reason: StrEnum
-    """A `Reason`; other games than checkers have their own."""
-    detail: str = ""
-    """The reason with its number: `80 plies without a capture or a man's move`."""
-
-    def __str__(self) -> str:
-        """`White won: Black has no legal move`, or `drawn: the position stands for the third time`."""
-        won = "drawn" if self.winner is None else f"{self.winner.capitalize()} won"
-        return f"{won}: {self.detail or self.reason}"
-
-    @property
-    def result(self) -> str:
-        """PDN result of English draughts, where Black (the first mover) stands before the dash."""
-        return {"black": "1-0", "white": "0-1", None: "1/2-1/2"}[self.winner]
+from ckai.game.color import Color
+from ckai.game.moves import Move
+from ckai.game.notation import Source, find_format
+from ckai.game.outcome import HALFMOVE_LIMIT, REPETITION_LIMIT, Outcome, Reason
+from ckai.game.position import Position
 
 
 class Game:
-    """A line of moves from a first position, with both draw rules.
+    """Moves from a first position, under both draw rules. Iterating over a game yields its moves.
+
+    Attributes:
+        positions: the first position and the one after each move; one more than there are moves.
+        moves: the moves played.
+        headers: PDN tags such as Event, Black and White. `push` and `pop` remove "Result", which no longer
+            applies.
+        halfmove_limit: plies in a row without a capture or a man's move that make a draw.
+        repetition_limit: occurrences of a position that make a draw.
+
+    Args:
+        start: the first position; default: the initial one.
+        halfmove_limit: 1 or more.
+        repetition_limit: 1 or more.
 
     Raises:
-        ValueError: on construction, if a limit is below 1.
+        ValueError: if a limit is below 1.
+
+    >>> from ckai.game import Game
+    >>> game = Game()
+    >>> for text in ("11-15", "22-18", "15x22"):
+    ...     _ = game.push(text)
+    >>> game
+    <Game 1. 11-15 22-18 2. 15x22 (White to move)>
+    >>> game.legal_moves()
+    [<Move 25x18>, <Move 26x17>]
     """
 
     def __init__(
@@ -64,64 +47,188 @@ class Game:
     ) -> None:
         if halfmove_limit < 1 or repetition_limit < 1:
             raise ValueError(
-                f"expected limits >= 1, found halfmove_limit {halfmove_limit}, repetition_limit {repetition_limit}"
+                f"expected limits >= 1, found halfmove_limit {halfmove_limit},"
+                f" repetition_limit {repetition_limit}"
             )
         self.halfmove_limit = halfmove_limit
         self.repetition_limit = repetition_limit
         self.positions: list[Position] = [start or Position.start()]
         self.moves: list[Move] = []
+        self.headers: dict[str, str] = {}
+
+    # --- PDN ----------------------------------------------------------------------------------------
+
+    @staticmethod
+    def from_pdn(
+        source: Source,
+        number: int = 0,
+        *,
+        halfmove_limit: int = HALFMOVE_LIMIT,
+        repetition_limit: int = REPETITION_LIMIT,
+    ) -> "Game":
+        """Read the main line of one game of PDN, with its tags as `headers`.
+
+        A game that cannot be read to its end is an error here; `ckai.pdn.read_games` keeps what is readable,
+        and comments and variations.
+
+        Args:
+            source: PDN text (str or bytes), the path of a file as a `pathlib.Path`, or an open file.
+            number: which game of the source, from 0.
+            halfmove_limit, repetition_limit: see `Game`.
+
+        Raises:
+            ValueError: if there is no such game or it cannot be read (`ckai.pdn.PdnError`, with line and
+                ply), or a limit is below 1.
+            OSError: if the file cannot be read.
+
+        >>> game = Game.from_pdn('[Event "Club"] 1. 11-15 23-19 2. 8-11 1-0')
+        >>> game.headers["Event"], game.headers["Result"], game.position.turn == "white"
+        ('Club', '1-0', True)
+        """
+        limits = {"halfmove_limit": halfmove_limit, "repetition_limit": repetition_limit}
+        return find_format("pdn").read(source, number, limits)
+
+    def to_pdn(self, headers: Mapping[str, str] | None = None, result: str | None = None) -> str:
+        """Write the game as PDN.
+
+        A first position other than the initial one is written as a FEN with its halfmove clock; a FEN cannot
+        express that its piece must continue a capture.
+
+        Args:
+            headers: tags in order, such as {"Event": "Club"}; default: `self.headers`. Result, GameType,
+                SetUp and FEN are added.
+            result: "1-0" (Black won), "0-1", "1/2-1/2" or "*"; default: the Result of the headers, else
+                `result()`.
+
+        Raises:
+            ValueError: for any other result.
+
+        >>> game = Game(Position.from_fen("B:WK32:BK1:H9"))
+        >>> _ = game.push("1-5")
+        >>> print(game.to_pdn({"Event": "Club"}))  # doctest: +NORMALIZE_WHITESPACE
+        [Event "Club"]
+        [Result "*"]
+        [GameType "21"]
+        [SetUp "1"]
+        [FEN "B:WK32:BK1:H9"]
+        <BLANKLINE>
+        1. 1-5 *
+        """
+        headers = self.headers if headers is None else headers
+        if result is None:
+            result = headers.get("Result") or self.result()
+        return find_format("pdn").write(self, headers, result)
+
+    # --- moves --------------------------------------------------------------------------------------
 
     @property
     def position(self) -> Position:
-        """The position now."""
+        """The current position."""
         return self.positions[-1]
 
     @property
+    def turn(self) -> Color:
+        """The side to move."""
+        return self.position.turn
+
+    @property
     def history(self) -> list[Position]:
-        """The positions before this one, oldest first: what a search needs to see repetitions."""
+        """The positions before the current one, oldest first: a search needs them to see repetitions."""
         return self.positions[:-1]
 
+    def legal_moves(self) -> list[Move]:
+        """The legal moves of the current position, sorted by squares; draw rules do not remove any."""
+        return self.position.legal_moves()
+
+    def is_legal(self, move: Move | str) -> bool:
+        """Whether `push` accepts the move; see `Position.is_legal`."""
+        return self.position.is_legal(move)
+
     def push(self, move: Move | str) -> Move:
-        """Play a move; text is resolved as in `Position.find_move`.
+        """Play a move and return it. Draw rules do not stop a game: check `is_game_over`.
+
+        Args:
+            move: a legal move, or its text as in `Position.find_move`.
 
         Raises:
-            MoveError: if it cannot be played; the game is unchanged.
+            MoveError: if it cannot be played; the game does not change.
         """
-        found = self.position.find_move(move) if isinstance(move, str) else move
-        self.positions.append(self.position.push(found))
-        self.moves.append(found)
-        return found
+        if isinstance(move, str):
+            move = self.position.find_move(move)
+        self.positions.append(self.position.push(move))
+        self.moves.append(move)
+        self.headers.pop("Result", None)
+        return move
 
     def pop(self) -> Move:
-        """Take the last move back and return it.
+        """Take back the last move and return it.
 
         Raises:
             IndexError: if no move was played.
         """
         move = self.moves.pop()
         self.positions.pop()
+        self.headers.pop("Result", None)
         return move
 
+    def __iter__(self) -> Iterator[Move]:
+        return iter(self.moves)
+
+    # --- the end ------------------------------------------------------------------------------------
+
     def repetitions(self) -> int:
-        """How often the position has stood, this time included."""
+        """Occurrences of the current position in the game, this one included, whatever the halfmove clock."""
         key = self.position.key
         return sum(position.key == key for position in self.positions)
 
     def outcome(self) -> Outcome | None:
-        """The end of the game by rule, or None while it goes on."""
-        position = self.position
-        if not position.legal_moves():
-            loser, winner = ("Black", "white") if position.black else ("White", "black")
-            if position.own:
-                return Outcome(winner, Reason.NO_MOVES, f"{loser} has no legal move")
-            return Outcome(winner, Reason.NO_PIECES, f"{loser} has no pieces left")
+        """The end of the game by rule, None while it goes on.
+
+        A side that cannot move has lost, even where a draw rule applies too. Resignations and agreed draws
+        leave no trace in the moves; the result that a PDN file gives is in `headers`.
+
+        Source: World Checkers/Draughts Federation, *Official Rules of Checkers*, 1.30 and 1.32.
+
+        >>> game = Game(Position.from_fen("B:WK32:BK1"), halfmove_limit=2)
+        >>> _ = game.push("1-5"), game.push("32-28")
+        >>> str(game.outcome()), game.is_game_over(), game.result()
+        ("drawn: 2 plies without a capture or a man's move", True, '1/2-1/2')
+        """
+        outcome = self.position.outcome(halfmove_limit=self.halfmove_limit)
+        if outcome is not None and outcome.winner is not None:
+            return outcome
         times = self.repetitions()
         if times >= self.repetition_limit:
             return Outcome(None, Reason.REPETITION, f"the position stands for the {_ordinal(times)} time")
-        if position.halfmove_clock >= self.halfmove_limit:
-            detail = f"{position.halfmove_clock} plies without a capture or a man's move"
-            return Outcome(None, Reason.HALFMOVE_LIMIT, detail)
-        return None
+        return outcome
+
+    def is_game_over(self) -> bool:
+        """Whether the rules end the game at the current position."""
+        return self.outcome() is not None
+
+    def result(self) -> str:
+        """The PDN result by rule: "1-0" (Black won), "0-1", "1/2-1/2", or "*" while the game goes on."""
+        outcome = self.outcome()
+        return "*" if outcome is None else outcome.result
+
+    def __repr__(self) -> str:
+        first = max(0, len(self.moves) - _SHOWN)
+        words = ["..."] if first else []
+        for n in range(first, len(self.moves)):
+            black = self.positions[n].black
+            if black or n == first:
+                number = (n + (not self.positions[0].black)) // 2 + 1
+                words.append(f"{number}." if black else f"{number}. ...")
+            words.append(str(self.moves[n]))
+        state = self.outcome() or f"{self.turn.capitalize()} to move"
+        return f"<Game {' '.join([*words, f'({state})'])}>"
+
+    def _repr_svg_(self) -> str:
+        return self.position.svg(last_move=self.moves[-1] if self.moves else ())
+
+
+_SHOWN = 6
+"""Last plies that `repr` of a game prints."""
 
 
 def _ordinal(number: int) -> str:

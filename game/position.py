@@ -1,7 +1,7 @@
-"""A position, and the moves that lead from it to the next."""
+"""A position of English draughts: its pieces, its legal moves, and the positions they lead to."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -10,49 +10,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.game import kernels
+from ckai.game.color import BLACK, Color
 from ckai.game.errors import AmbiguousMoveError, IllegalMoveError, MoveError, MoveTextError, PositionError
 from ckai.game.fen import Placement, format_fen, parse_fen
-from ckai.game.squares import index_of, square_of
+from ckai.game.moves import Move
+from ckai.game.outcome import HALFMOVE_LIMIT, Outcome, Reason
+from ckai.game.squares import SQUARES, index_of, square_of
+from ckai.game.svg import board_svg
 
 _MOVE_TEXT = re.compile(r"\s*([0-9]{1,2})((?:\s*[-xX:\u2013*]\s*[0-9]{1,2})+)\s*\Z")
 
 MAX_HALFMOVE_CLOCK: Final = 32_767
-"""Where the count of plies without a capture or a man's move ends; more do not fit into a row."""
-
-
-@dataclass(frozen=True, order=True)
-class Move:
-    """A whole move: every square the piece stands on, as PDN squares 1..32, first to last."""
-
-    path: tuple[int, ...]
-    actions: tuple[int, ...]
-    """The hops as move actions 0..127 in the mover's view."""
-    captured: tuple[int, ...] = ()
-    """PDN squares of the pieces taken, in order; empty for a step."""
-
-    @property
-    def is_capture(self) -> bool:
-        """Whether the move takes a piece."""
-        return bool(self.captured)
-
-    @property
-    def short(self) -> str:
-        """First and last square only: `26x1` for `26x17x10x1`."""
-        return f"{self.path[0]}{'x' if self.captured else '-'}{self.path[-1]}"
-
-    def __str__(self) -> str:
-        return ("x" if self.captured else "-").join(map(str, self.path))
+"""Upper bound of the halfmove clock, in plies: the largest int16, the type of its column in data files."""
 
 
 @dataclass(frozen=True)
 class Position:
     """An immutable position of English draughts.
 
-    The boards are kept in mover's view (see `ckai.game.squares`): bit i is the square with index i.
-    Two positions are equal if pieces, side to move, the piece that must go on and `halfmove_clock` are.
+    Make one with `start`, `from_fen`, `from_squares` or `from_pieces`. Two positions are equal if their
+    pieces, side to move, capturing piece and halfmove clock are; `key` leaves the clock out. Squares are
+    PDN's 1..32.
+
+    The constructor and its fields are internal: they are bitboards in *mover's view* (`ckai.game.squares`),
+    where bit i is the square with index i and the board is rotated when White is to move. Code that needs
+    speed, such as search and self-play, uses them; `pieces`, `turn` and `jumper_square` say the same in PDN
+    squares.
 
     Raises:
-        PositionError: on construction, if the position cannot be.
+        PositionError: on construction, if the rules exclude the position: two pieces on a square, more than
+            12 of a side, a man on its crowning row, a clock out of range, or a capturing piece that cannot
+            capture.
+
+    >>> from ckai.game import Position
+    >>> position = Position.start()
+    >>> [str(move) for move in position.legal_moves()]
+    ['9-13', '9-14', '10-14', '10-15', '11-15', '11-16', '12-16']
+    >>> position = position.push("11-15").push("22-18")
+    >>> position.fen
+    'B:W18,21,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,9,10,12,15'
+    >>> position.legal_moves()
+    [<Move 15x22>]
     """
 
     own: int
@@ -64,9 +62,9 @@ class Position:
     black: bool = True
     """Whether Black is to move."""
     jumper: int = -1
-    """Index of the piece that is in the middle of a capture and must go on, -1 if none."""
+    """Mover's-view index of the piece that must continue a capture, -1 if none."""
     halfmove_clock: int = 0
-    """Plies since the last capture or man's move, MAX_HALFMOVE_CLOCK at most."""
+    """Plies since the last capture or man's move, 0..MAX_HALFMOVE_CLOCK."""
 
     def __post_init__(self) -> None:
         names = ("Black", "White") if self.black else ("White", "Black")
@@ -94,15 +92,15 @@ class Position:
                 f"expected halfmove_clock from 0 to {MAX_HALFMOVE_CLOCK}, found {self.halfmove_clock}"
             )
         if self.jumper != -1:
-            if not (0 <= self.jumper < 32 and self.own >> self.jumper & 1):
-                raise PositionError(f"no piece of the side to move at jumper index {self.jumper}")
+            if not 0 <= self.jumper < SQUARES:
+                raise PositionError(f"expected a jumper index from -1 to 31, found {self.jumper}")
+            if not self.own >> self.jumper & 1:
+                raise PositionError(f"no piece of the side to move on jumper square {self.jumper_square}")
             bit = 1 << self.jumper
             if not kernels.can_jump(
                 bit, bool(self.kings & bit), self.opp, ~(self.own | self.opp) & kernels.FULL
             ):
-                raise PositionError(
-                    f"the piece on {square_of(self.jumper, self.black)} has no capture to go on with"
-                )
+                raise PositionError(f"the piece on {self.jumper_square} has no capture to continue")
 
     def _lowest_square(self, bits: int) -> int:
         return square_of((bits & -bits).bit_length() - 1, self.black)
@@ -111,7 +109,7 @@ class Position:
 
     @classmethod
     def start(cls) -> "Position":
-        """The first position: Black to move."""
+        """The initial position: twelve men a side, Black to move."""
         return cls(kernels.START, kernels.START_OPP, 0)
 
     @classmethod
@@ -121,66 +119,190 @@ class Position:
         """Read a FEN.
 
         Args:
-            fen: PDN 3.0, see `ckai.game.fen`.
-            jumper: PDN square of the piece that must go on capturing.
-            halfmove_clock: plies since the last capture or man's move; the FEN's H field if not given.
+            fen: PDN 3.0, such as `B:W18,24,K10:B1-12` or `W:WK18:BK1:H17`; see `ckai.game.fen`.
+            jumper: PDN square of the piece that must continue a capture; a FEN cannot express it.
+            halfmove_clock: plies since the last capture or man's move; default: the FEN's H field, or 0.
 
         Raises:
-            PositionError: if the text is no FEN or the position cannot be.
+            PositionError: if the text is not a FEN or the rules exclude the position.
+
+        >>> Position.from_fen("W:WK18:BK1:H17").halfmove_clock
+        17
         """
         p = parse_fen(fen)
-        own, opp, kings = (p.black, p.white, p.kings)
-        if not p.black_to_move:
-            own, opp, kings = _turn(p.white), _turn(p.black), _turn(p.kings)
-        if jumper is not None and not 1 <= jumper <= 32:
-            raise PositionError(f"expected a jumper from 1 to 32, found {jumper}")
-        at = -1 if jumper is None else index_of(jumper, p.black_to_move)
+        clock = p.halfmove_clock if halfmove_clock is None else halfmove_clock
         try:
-            return cls(
-                own,
-                opp,
-                kings,
-                p.black_to_move,
-                at,
-                p.halfmove_clock if halfmove_clock is None else halfmove_clock,
-            )
+            return cls._from_boards(p.black_to_move, p.black, p.white, p.kings, jumper, clock)
         except PositionError as error:
             raise PositionError(f"FEN {fen!r}: {error}") from None
 
-    # --- looking at it ------------------------------------------------------------------------------
+    @classmethod
+    def from_squares(
+        cls,
+        *,
+        black: Iterable[int] = (),
+        white: Iterable[int] = (),
+        black_kings: Iterable[int] = (),
+        white_kings: Iterable[int] = (),
+        turn: Color | str = BLACK,
+        halfmove_clock: int = 0,
+        jumper: int | None = None,
+    ) -> "Position":
+        """Set up a position from lists of squares.
+
+        Args:
+            black, white: PDN squares 1..32 of the men.
+            black_kings, white_kings: PDN squares of the kings.
+            turn: the side to move: a `Color`, "black" or "white".
+            halfmove_clock: plies since the last capture or man's move.
+            jumper: PDN square of the piece that must continue a capture.
+
+        Raises:
+            PositionError: if a square is not 1..32 or holds two pieces, or the rules exclude the position.
+
+        >>> Position.from_squares(black=[1, 2], white_kings=[18], turn="white").fen
+        'W:WK18:B1,2'
+        """
+        bits = {"b": 0, "B": 0, "w": 0, "W": 0}
+        occupied = 0
+        for letter, squares in (("b", black), ("B", black_kings), ("w", white), ("W", white_kings)):
+            for square in squares:
+                if not 1 <= square <= SQUARES:
+                    raise PositionError(f"expected squares from 1 to {SQUARES}, found {square}")
+                bit = 1 << (int(square) - 1)
+                if occupied & bit:
+                    raise PositionError(f"two pieces on square {square}")
+                occupied |= bit
+                bits[letter] |= bit
+        if turn not in tuple(Color):
+            raise PositionError(f"expected a turn of black or white, found {turn!r}")
+        kings = bits["B"] | bits["W"]
+        return cls._from_boards(
+            turn == BLACK, bits["b"] | bits["B"], bits["w"] | bits["W"], kings, jumper, halfmove_clock
+        )
+
+    @classmethod
+    def from_pieces(
+        cls,
+        pieces: Mapping[int, str],
+        *,
+        turn: Color | str = BLACK,
+        halfmove_clock: int = 0,
+        jumper: int | None = None,
+    ) -> "Position":
+        """Set up a position from pieces by square; the inverse of `pieces`.
+
+        Args:
+            pieces: PDN square 1..32 -> `b`, `B`, `w` or `W`; capitals are kings.
+            turn, halfmove_clock, jumper: see `from_squares`.
+
+        Raises:
+            PositionError: for an unknown piece; else see `from_squares`.
+
+        >>> position = Position.from_pieces({1: "b", 18: "W"}, turn="white")
+        >>> position == Position.from_pieces(position.pieces(), turn=position.turn)
+        True
+        """
+        for square, letter in pieces.items():
+            if letter not in ("b", "B", "w", "W"):
+                raise PositionError(f"expected a piece of b, B, w, W on square {square}, found {letter!r}")
+        b, B, w, W = ([square for square, piece in pieces.items() if piece == letter] for letter in "bBwW")
+        return cls.from_squares(
+            black=b,
+            black_kings=B,
+            white=w,
+            white_kings=W,
+            turn=turn,
+            halfmove_clock=halfmove_clock,
+            jumper=jumper,
+        )
+
+    @classmethod
+    def _from_boards(
+        cls, black_to_move: bool, black: int, white: int, kings: int, jumper: int | None, clock: int
+    ) -> "Position":
+        """A position from boards with bit = PDN square - 1 and a PDN square as `jumper`."""
+        own, opp = black, white
+        if not black_to_move:
+            own, opp, kings = _turn(white), _turn(black), _turn(kings)
+        if jumper is not None and not 1 <= jumper <= SQUARES:
+            raise PositionError(f"expected a jumper from 1 to {SQUARES}, found {jumper}")
+        index = -1 if jumper is None else index_of(jumper, black_to_move)
+        return cls(own, opp, kings, black_to_move, index, clock)
+
+    # --- properties of a position -------------------------------------------------------------------
+
+    @property
+    def turn(self) -> Color:
+        """The side to move.
+
+        >>> Position.start().turn
+        <Color.BLACK: 'black'>
+        """
+        return Color.BLACK if self.black else Color.WHITE
+
+    @property
+    def jumper_square(self) -> int | None:
+        """PDN square 1..32 of the piece that must continue a capture, None if there is none.
+
+        Only positions between two hops of one move have it (`push_action`).
+        """
+        return None if self.jumper < 0 else square_of(self.jumper, self.black)
 
     @property
     def fen(self) -> str:
-        """The position as FEN (the jumper and the halfmove clock are not part of it)."""
+        """The position as a PDN 3.0 FEN, with the H field if `halfmove_clock` is above 0.
+
+        A FEN cannot express `jumper_square`: keep it beside the text, as `repr` does.
+
+        >>> Position.from_squares(black_kings=[1], white_kings=[32], halfmove_clock=5).fen
+        'B:WK32:BK1:H5'
+        """
         if self.black:
-            return format_fen(Placement(True, self.own, self.opp, self.kings))
-        return format_fen(Placement(False, _turn(self.opp), _turn(self.own), _turn(self.kings)))
+            return format_fen(Placement(True, self.own, self.opp, self.kings, self.halfmove_clock))
+        return format_fen(
+            Placement(False, _turn(self.opp), _turn(self.own), _turn(self.kings), self.halfmove_clock)
+        )
 
     @property
     def key(self) -> tuple[int, int, int, bool, int]:
-        """What must be equal for a repetition: all but `halfmove_clock`."""
+        """What must be equal for a repetition: everything but `halfmove_clock`."""
         return (self.own, self.opp, self.kings, self.black, self.jumper)
 
     @property
     def board(self) -> NDArray[np.int8]:
-        """`[32]` int8 in mover's view: 1 own man, 3 own king, -1 / -3 the other's, 0 empty."""
+        """`[32]` int8 in mover's view: 1 own man, 3 own king, -1 / -3 the opponent's, 0 empty."""
         out = np.empty(32, np.int8)
         kernels.write_board(self.own, self.opp, self.kings, out)
         return out
 
     def piece(self, square: int) -> str:
-        """`b`, `B` (Black's man, king), `w`, `W`, or `.` on a PDN square 1..32.
+        """The piece on a square.
+
+        Args:
+            square: PDN square 1..32.
+
+        Returns:
+            `b` or `w` for a man, `B` or `W` for a king, `.` for an empty square.
 
         Raises:
             ValueError: if there is no such square.
         """
-        if not 1 <= square <= 32:
-            raise ValueError(f"expected a square from 1 to 32, found {square}")
+        if not 1 <= square <= SQUARES:
+            raise ValueError(f"expected a square from 1 to {SQUARES}, found {square}")
         bit = 1 << index_of(square, self.black)
         if not (self.own | self.opp) & bit:
             return "."
         letter = "b" if bool(self.own & bit) == self.black else "w"
         return letter.upper() if self.kings & bit else letter
+
+    def pieces(self) -> dict[int, str]:
+        """The occupied PDN squares, ascending, each with its piece as in `piece`.
+
+        >>> Position.from_fen("W:W30,K9:B1").pieces()
+        {1: 'b', 9: 'W', 30: 'w'}
+        """
+        return {square: letter for square in range(1, SQUARES + 1) if (letter := self.piece(square)) != "."}
 
     def __str__(self) -> str:
         """The board as text, White at the bottom as players print it, square 1 at the top."""
@@ -191,28 +313,110 @@ class Position:
         return "\n".join([*rows, f"{'Black' if self.black else 'White'} to move"])
 
     def __repr__(self) -> str:
-        extra = "" if self.jumper < 0 else f", jumper={square_of(self.jumper, self.black)}"
-        if self.halfmove_clock:
-            extra += f", halfmove_clock={self.halfmove_clock}"
-        return f"Position.from_fen({self.fen!r}{extra})"
+        jumper = "" if self.jumper_square is None else f", jumper={self.jumper_square}"
+        return f"Position.from_fen({self.fen!r}{jumper})"
+
+    def svg(
+        self,
+        *,
+        size: int = 400,
+        flipped: bool = False,
+        last_move: "Move | Sequence[int]" = (),
+        highlight: Collection[int] = (),
+        arrows: Iterable[tuple[int, int]] = (),
+        numbers: bool = True,
+    ) -> str:
+        """The board as an SVG image. Notebooks draw a position by themselves.
+
+        Args:
+            size: width and height in pixels.
+            flipped: draw Black at the bottom instead of White.
+            last_move: the move that led here, or its PDN squares: shaded, with an arrow along them.
+            highlight: PDN squares to shade.
+            arrows: pairs of PDN squares (from, to).
+            numbers: print the number of each square.
+
+        Returns:
+            One `<svg>` element as text.
+
+        Raises:
+            ValueError: for a square outside 1..32 or a size below 1.
+
+        >>> Position.start().svg(size=200, last_move=(11, 15)).startswith("<svg ")
+        True
+        """
+        return board_svg(
+            self.pieces(),
+            size=size,
+            flipped=flipped,
+            last_move=last_move.path if isinstance(last_move, Move) else last_move,
+            highlight=highlight,
+            arrows=arrows,
+            numbers=numbers,
+            title=self.fen,
+        )
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
 
     def rotated(self) -> "Position":
-        """The same position with the colours exchanged and the board turned: same moves in mover's view."""
+        """The position with colors swapped and the board rotated: the same moves in mover's view."""
         return Position(self.own, self.opp, self.kings, not self.black, self.jumper, self.halfmove_clock)
+
+    # --- the end of the game ------------------------------------------------------------------------
+
+    def outcome(self, *, halfmove_limit: int = HALFMOVE_LIMIT) -> Outcome | None:
+        """How the game ended, as far as the position alone decides: None while it goes on.
+
+        A side that cannot move has lost, whatever the clock. Repetitions need the moves before: see
+        `Game.outcome`.
+
+        Args:
+            halfmove_limit: plies without a capture or a man's move that make a draw.
+        """
+        if not self._moves:
+            loser, winner = self.turn.capitalize(), self.turn.other
+            if self.own:
+                return Outcome(winner, Reason.NO_MOVES, f"{loser} has no legal move")
+            return Outcome(winner, Reason.NO_PIECES, f"{loser} has no pieces left")
+        if self.halfmove_clock >= halfmove_limit:
+            detail = f"{self.halfmove_clock} plies without a capture or a man's move"
+            return Outcome(None, Reason.HALFMOVE_LIMIT, detail)
+        return None
+
+    def is_game_over(self) -> bool:
+        """Whether the side to move cannot move, or 80 plies passed without a capture or a man's move.
+
+        >>> [Position.from_fen(f"B:WK32:BK1:H{clock}").is_game_over() for clock in (79, 80)]
+        [False, True]
+        """
+        return self.outcome() is not None
+
+    def result(self) -> str:
+        """The PDN result by the position alone: "1-0" (Black won), "0-1", "1/2-1/2", or "*" before the end.
+
+        >>> Position.from_fen("W:W:B18").result(), Position.start().result()
+        ('1-0', '*')
+        """
+        outcome = self.outcome()
+        return "*" if outcome is None else outcome.result
 
     # --- hops ---------------------------------------------------------------------------------------
 
     def legal_actions(self) -> list[int]:
-        """The legal hops as actions 0..127, ascending; empty if the side to move has lost."""
+        """The legal hops as actions 0..127 in mover's view, ascending; empty if the mover has lost."""
         out = np.empty(128, np.int64)
         n = kernels.legal_actions(self.own, self.opp, self.kings, self.jumper, out)
         return [int(action) for action in out[:n]]
 
     def push_action(self, action: int) -> "Position":
-        """The position after one hop.
+        """The position after one hop; the same side stays to move while its piece must continue capturing.
+
+        Args:
+            action: 0..127 in mover's view.
 
         Raises:
-            IllegalMoveError: if the hop is not legal here.
+            IllegalMoveError: if the hop is illegal.
         """
         if action not in self.legal_actions():
             raise IllegalMoveError(f"hop {action} is illegal here (legal: {self.legal_actions()})")
@@ -252,56 +456,90 @@ class Position:
         return Move(tuple(square_of(i, self.black) for i in path), tuple(actions), tuple(captured))
 
     def legal_moves(self) -> list[Move]:
-        """Every whole move, sorted by squares; from the middle of a capture, the ways to end it.
+        """Every whole move, sorted by squares; between two hops, the ways to complete the capture.
 
-        Two routes over different squares are two moves even if they take the same pieces.
+        Two routes over different squares are two moves even if they capture the same pieces. Captures are
+        compulsory: where there is one, all moves are captures.
         """
         return sorted(self._moves)
 
-    def push(self, move: "Move | str") -> "Position":
-        """The position after a whole move.
+    def is_legal(self, move: Move | str) -> bool:
+        """Whether `push` accepts a move or text such as `11-15`; False for ambiguous text and other words.
+
+        >>> Position.start().is_legal("11-15"), Position.start().is_legal("11x18")
+        (True, False)
+        """
+        if isinstance(move, Move):
+            return move in self._moves
+        try:
+            self.find_move(move)
+        except MoveError:
+            return False
+        return True
+
+    def push(self, move: Move | str) -> "Position":
+        """The position after a whole move. This position does not change.
 
         Args:
             move: a `Move` of this position, or text such as `11-15` or `26x1`.
 
         Raises:
             MoveError: see `find_move`.
+
+        >>> Position.from_fen("B:W15,22:B11").push("11x25")
+        Position.from_fen('W:W:B25')
         """
-        found = self.find_move(move) if isinstance(move, str) else move
-        if isinstance(move, Move) and move not in self._moves:
+        if isinstance(move, str):
+            move = self.find_move(move)
+        elif move not in self._moves:
             raise IllegalMoveError(self._refusal(str(move), "is illegal"))
         position = self
-        for action in found.actions:
+        for action in move.actions:
             position = position._after(action)
         return position
 
     def move_of(self, actions: Sequence[int]) -> Move | None:
-        """The legal move of these hops, or None while hops are missing or if there is no such move."""
+        """The legal move made of these hops.
+
+        Args:
+            actions: 0..127 each, in mover's view.
+
+        Returns:
+            The move, or None if there is none or hops are missing.
+        """
         wanted = tuple(actions)
-        return next((move for move in self.legal_moves() if move.actions == wanted), None)
+        return next((move for move in self._moves if move.actions == wanted), None)
 
     def find_move(self, text: str) -> Move:
         """The legal move that text names.
 
-        `-`, `x`, `X`, `:` and the en dash all join squares, and landing squares between the first and the
-        last may be left out where one move fits.
+        Args:
+            text: squares joined by `-`, `x`, `X`, `:`, `*` or the en dash. Landing squares between the first
+                and the last may be missing if one move fits.
 
         Raises:
-            MoveTextError: the text is no move.
-            IllegalMoveError: no legal move fits.
-            AmbiguousMoveError: two or more fit; never guessed.
+            MoveTextError: if the text is not a move.
+            IllegalMoveError: if no legal move fits.
+            AmbiguousMoveError: if two or more fit.
+
+        >>> Position.from_fen("B:W15,22:B11").find_move("11x25")
+        <Move 11x18x25>
         """
-        found = _MOVE_TEXT.match(text)
-        squares = [int(s) for s in re.findall(r"\d+", text)] if found else []
-        if not squares or not all(1 <= s <= 32 for s in squares):
+        squares = [int(s) for s in re.findall(r"\d+", text)] if _MOVE_TEXT.match(text) else []
+        if not squares or not all(1 <= s <= SQUARES for s in squares):
             raise MoveTextError(self._refusal(text.strip(), "is not a move such as 11-15 or 26x17x10"))
         return self.find_path(squares, text.strip())
 
     def find_path(self, squares: Sequence[int], text: str | None = None) -> Move:
         """The legal move from the first to the last of `squares` that visits the others in order.
 
+        Args:
+            squares: PDN squares 1..32; landing squares between may be missing.
+            text: what error messages quote; default: the squares joined by dashes.
+
         Raises:
-            IllegalMoveError, AmbiguousMoveError: none or several fit; `text` is what the message quotes.
+            IllegalMoveError: if no legal move fits.
+            AmbiguousMoveError: if two or more fit.
         """
         actions = np.empty(kernels.MAX_HOPS, np.uint8)
         path = np.array([index_of(s, self.black) for s in squares], np.int64)
@@ -321,39 +559,9 @@ class Position:
         return f"'{text}' {problem} here ({where})"
 
 
-def perft(position: Position, depth: int) -> int:
-    """Number of paths of `depth` whole moves from a position; draws by rule do not end them.
-
-    Raises:
-        ValueError: if depth is negative.
-    """
-    if depth < 0:
-        raise ValueError(f"expected depth >= 0, found {depth}")
-    return _perft(position, depth, 3)
-
-
-def divide(position: Position, depth: int) -> dict[Move, int]:
-    """The paths of `depth` >= 1 whole moves counted by their first move, in the order of `legal_moves`.
-
-    Raises:
-        ValueError: if depth is below 1.
-    """
-    if depth < 1:
-        raise ValueError(f"expected depth >= 1, found {depth}")
-    return {move: _perft(position.push(move), depth - 1, 2) for move in position.legal_moves()}
-
-
-def _perft(position: Position, depth: int, split: int) -> int:
-    """Deep counts are split by their first `split` moves: a kernel cannot be interrupted, this can."""
-    if depth == 0:
-        return 1
-    if split and depth > 6:
-        return sum(_perft(position.push(move), depth - 1, split - 1) for move in position.legal_moves())
-    return int(kernels.perft(position.own, position.opp, position.kings, position.jumper, depth))
-
-
 def _turn(bits: int) -> int:
+    """A board rotated by 180 degrees."""
     return int(f"{bits:032b}"[::-1], 2)
 
 
-__all__ = ["Move", "MoveError", "Position", "divide", "perft"]
+__all__ = ["MAX_HALFMOVE_CLOCK", "Move", "Position"]

@@ -1,10 +1,10 @@
-"""The numbers of the game: squares, indices, rows, columns, bits and move actions.
+"""The numbers of the game: squares, indices, rows, columns, bits and actions.
 
-`docs/numbers.md` prints all of them side by side and a test holds the two together.
+`docs/numbers.md` prints them side by side; a test compares it with this module.
 
 - *square*: PDN's 1..32. Black starts on 1..12, White on 21..32.
 - *index*: 0..31 in the view of the side to move (*mover's view*), who always plays towards higher
-  rows. For Black index = square - 1, for White index = 32 - square (the board turned by 180 degrees).
+  rows. For Black index = square - 1, for White index = 32 - square (the board rotated by 180 degrees).
 - *row*, *column*: index // 4 (0..7) and index % 4 (0..3), the 8x4 grid. The squares of an even row
   stand half a step to the right of those of an odd row.
 - *bit*: 1 << index in a 32-bit board.
@@ -21,7 +21,7 @@ DOWN_RIGHT: Final = 1
 DOWN_LEFT: Final = 2
 UP_LEFT: Final = 3
 
-# Rows and double columns (0..7) that one step in each direction moves, row 0 at the top.
+# Change of row and file by one step in each direction; row 0 is at the top.
 _STEPS: Final = ((-1, 1), (1, 1), (1, -1), (-1, -1))
 
 
@@ -56,12 +56,12 @@ def index_of(square: int, black: bool) -> int:
 
 
 def make_action(index: int, direction: int) -> int:
-    """The move action 0..127 of a hop from `index` in `direction` (both mover's view)."""
+    """The action 0..127 of a hop from `index` in `direction`, both in mover's view."""
     return index * 4 + direction
 
 
 def split_action(action: int) -> tuple[int, int]:
-    """Index and direction of a move action."""
+    """Index and direction of an action, in mover's view."""
     return action // 4, action % 4
 
 

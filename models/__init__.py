@@ -1,5 +1,126 @@
-"""Networks: what they see, the architectures by name, training, checkpoints, inference.
+"""Networks: what they see, the architectures by name, training, checkpoints, evaluators, export.
 
-Owns everything with weights. Knows nothing of search. Importing this page imports no torch: take names from
-their modules, `ckai.models.registry`, `.checkpoint`, `.inference`, `.lit`, `.pretrain`, `.metrics`.
+Owns everything with weights; contains no search. The names below are the public ones; importing this package
+loads neither them nor torch until they are used.
+
+Examples:
+    Train a network on rows, keep it, and let it evaluate positions:
+
+    >>> from ckai.datasets import RowsDataModule, read_rows
+    >>> from ckai.models import TrainConfig, build, load_network, predict, save_checkpoint, train
+    >>> network = build("resnet", {"channels": 8, "blocks": 1})
+    >>> data = RowsDataModule(["games.parquet"], heldout=0.5)
+    >>> state = train(network, data, TrainConfig(epochs=2, seed=1))
+    >>> len(state["history"])
+    2
+    >>> save_checkpoint("mine.ckpt", network)
+    >>> rows = read_rows("games.parquet")
+    >>> policy, value = predict(load_network("mine.ckpt"), rows)
+    >>> policy.shape == (len(rows), 128), value.shape == (len(rows),)
+    (True, True)
 """
+
+from typing import TYPE_CHECKING
+
+from ckai.datasets.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ckai.models.checkpoint import (
+        Checkpoint,
+        CheckpointError,
+        load_checkpoint,
+        load_network,
+        save_checkpoint,
+    )
+    from ckai.models.evaluation.evaluate import Evaluation, evaluate_checkpoint
+    from ckai.models.evaluation.metrics import measure
+    from ckai.models.inference.choose import choose_evaluator, make_evaluator
+    from ckai.models.inference.evaluator import BackendError, Evaluator, TorchEvaluator
+    from ckai.models.inference.export import ExportError, export_network
+    from ckai.models.inference.predict import Predictions, pack_positions, pack_rows, predict
+    from ckai.models.inputs.encodings import Encoding
+    from ckai.models.inputs.rows import encode_rows
+    from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
+    from ckai.models.registry import ModelError, build, names
+    from ckai.models.training.config import (
+        LossConfig,
+        OptimizerConfig,
+        PretrainConfig,
+        TargetConfig,
+        TrainConfig,
+    )
+    from ckai.models.training.pretrain import PretrainResult, pretrain
+    from ckai.models.training.trainer import TrainingError, TrainingProgress, train
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "checkpoint": [
+                "Checkpoint",
+                "CheckpointError",
+                "load_checkpoint",
+                "load_network",
+                "save_checkpoint",
+            ],
+            "evaluation.evaluate": ["Evaluation", "evaluate_checkpoint"],
+            "evaluation.metrics": ["measure"],
+            "inference.choose": ["choose_evaluator", "make_evaluator"],
+            "inference.evaluator": ["BackendError", "Evaluator", "TorchEvaluator"],
+            "inference.export": ["ExportError", "export_network"],
+            "inference.predict": ["Predictions", "pack_positions", "pack_rows", "predict"],
+            "inputs.encodings": ["Encoding"],
+            "inputs.rows": ["encode_rows"],
+            "layers.network": ["Network", "NetworkSettings", "register", "require_at_least"],
+            "registry": ["ModelError", "build", "names"],
+            "training.config": [
+                "LossConfig",
+                "OptimizerConfig",
+                "PretrainConfig",
+                "TargetConfig",
+                "TrainConfig",
+            ],
+            "training.pretrain": ["PretrainResult", "pretrain"],
+            "training.trainer": ["TrainingError", "TrainingProgress", "train"],
+        },
+    )
+
+__all__ = [
+    "BackendError",
+    "Checkpoint",
+    "CheckpointError",
+    "Encoding",
+    "Evaluation",
+    "Evaluator",
+    "ExportError",
+    "LossConfig",
+    "ModelError",
+    "Network",
+    "NetworkSettings",
+    "OptimizerConfig",
+    "Predictions",
+    "PretrainConfig",
+    "PretrainResult",
+    "TargetConfig",
+    "TorchEvaluator",
+    "TrainConfig",
+    "TrainingError",
+    "TrainingProgress",
+    "build",
+    "choose_evaluator",
+    "encode_rows",
+    "evaluate_checkpoint",
+    "export_network",
+    "load_checkpoint",
+    "load_network",
+    "make_evaluator",
+    "measure",
+    "names",
+    "pack_positions",
+    "pack_rows",
+    "predict",
+    "pretrain",
+    "register",
+    "require_at_least",
+    "save_checkpoint",
+    "train",
+]

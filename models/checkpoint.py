@@ -1,17 +1,17 @@
-"""Checkpoints: one file of plain dicts and tensors that alone rebuilds a network, and resumes its training.
+"""Checkpoints: one file of plain dicts and tensors that rebuilds a network and resumes its training.
 
 Keys of format 1:
 
     format        1
     architecture  name in the registry
     settings      the architecture's settings, a dict
-    encoding      version of what the network sees
+    encoding      version of the input planes
     weights       name -> tensor
-    metrics       what was measured on held-out rows
-    info          how it came about: data sets, split, training settings, epochs, time
-    training      None, or what continues a training: optimizer, schedule, random states, counters
+    metrics       metrics on held-out rows, see `ckai.models.evaluation.metrics`
+    info          origin: data sets, split, training settings, epochs, time
+    training      None, or the state to resume from: optimizer, schedule, random states, counters
 
-Files are read with `weights_only=True`: a stranger's file cannot run code.
+Files are read with `weights_only=True`, so that an untrusted file cannot run code.
 """
 
 import io
@@ -26,11 +26,12 @@ import torch
 from torch import Tensor
 
 from ckai.datasets.files import write_whole
+from ckai.datasets.schema import DEFAULT_GAME_NAME
 from ckai.models.layers.network import Network
 from ckai.models.registry import ModelError, build
 
 FORMAT = 1
-_KINDS: dict[str, type] = {
+_TYPES: dict[str, type] = {
     "architecture": str,
     "settings": dict,
     "encoding": str,
@@ -41,28 +42,39 @@ _KINDS: dict[str, type] = {
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that cannot be used; names the file, what was expected and what was found."""
+    """A checkpoint that cannot be used; names the file, what was expected and what it has instead."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint:
-    """What a checkpoint holds; see the module's page."""
+    """The contents of a checkpoint.
+
+    Metrics have today's names, whatever version wrote the file.
+    """
 
     architecture: str
+    """Its name in the registry."""
     settings: dict[str, Any]
+    """The architecture's settings."""
     encoding: str
+    """Version of the input planes."""
     weights: dict[str, Tensor]
+    """By name, on the CPU."""
     metrics: dict[str, Any] = field(default_factory=dict)
+    """On held-out rows, see `ckai.models.evaluation.metrics`."""
     info: dict[str, Any] = field(default_factory=dict)
+    """Origin: data sets, split, training settings, epochs, time."""
     training: dict[str, Any] | None = None
+    """The state to resume from, see `ckai.models.train`; None if the file has none."""
     path: Path | None = None
-    """Where it was read from."""
+    """The file it was read from."""
 
     def network(self) -> Network:
-        """The network with these weights, on the CPU and in evaluation mode.
+        """Build the network with these weights, on the CPU and in evaluation mode.
 
         Raises:
-            CheckpointError: unknown architecture, settings, encoding, or weights of another shape.
+            CheckpointError: unknown architecture or settings, another version of the encoding, or weights of
+                another shape.
         """
         where = self.path or "checkpoint"
         try:
@@ -87,10 +99,21 @@ def save_checkpoint(
     info: Mapping[str, Any] | None = None,
     training: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a checkpoint; a file of that name is replaced only once the new one is whole on the disk.
+    """Write a checkpoint atomically.
+
+    Args:
+        path: the file to write or replace.
+        network: its weights are saved from any device.
+        metrics, info, training: plain data and tensors, see `Checkpoint`.
 
     Raises:
-        OSError: if it cannot be written; what stood there before is untouched.
+        OSError: if it cannot be written; an existing file is unchanged.
+
+    Examples:
+        >>> from ckai.models import build, load_checkpoint
+        >>> save_checkpoint("small.ckpt", build("mlp", {"hidden": 8}), metrics={"top1": 0.5})
+        >>> load_checkpoint("small.ckpt").metrics
+        {'top1': 0.5}
     """
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
     content = {
@@ -109,38 +132,71 @@ def save_checkpoint(
 
 
 def load_checkpoint(path: str | Path) -> Checkpoint:
-    """Read a checkpoint; tensors come to the CPU.
+    """Read a checkpoint; its tensors are on the CPU.
 
     Raises:
-        CheckpointError: no such file, not a checkpoint, of another format, or one that holds code.
+        CheckpointError: the file is missing, not a checkpoint, of another format, or contains code.
+
+    Examples:
+        >>> checkpoint = load_checkpoint("network.ckpt")
+        >>> checkpoint.architecture, checkpoint.encoding, checkpoint.training
+        ('resnet', 'planes-1', None)
     """
     path = Path(path)
     content = _read(path)
     if not isinstance(content, dict) or "format" not in content:
-        found = (
+        contents = (
             f"keys {', '.join(map(str, list(content)[:5]))}"
             if isinstance(content, dict)
             else type(content).__name__
         )
-        raise CheckpointError(f"{path}: expected a ckai checkpoint, found a torch file with {found}")
+        raise CheckpointError(f"{path}: expected a ckai checkpoint, found a torch file with {contents}")
     if content["format"] != FORMAT:
         raise CheckpointError(f"{path}: expected checkpoint format {FORMAT}, found {content['format']!r}")
-    for key, kind in _KINDS.items():
-        if not isinstance(content.get(key), kind):
+    for key, type_ in _TYPES.items():
+        if not isinstance(content.get(key), type_):
             raise CheckpointError(
-                f"{path}: expected {key} to be {kind.__name__}, found {type(content.get(key)).__name__}"
+                f"{path}: expected {key} to be {type_.__name__}, found {type(content.get(key)).__name__}"
             )
     training = content.get("training")
     if training is not None and not isinstance(training, dict):
         raise CheckpointError(f"{path}: expected training to be dict, found {type(training).__name__}")
-    return Checkpoint(**{key: content[key] for key in _KINDS}, training=training, path=path)
+    fields = {key: content[key] for key in _TYPES}
+    fields["metrics"] = current_names(fields["metrics"])
+    if training is not None:
+        training = _with_current_names(training)
+    return Checkpoint(**fields, training=training, path=path)
 
 
-def load_network(path: str | Path, game: str = "checkers") -> Network:
-    """The network of a checkpoint, on the CPU and in evaluation mode.
+def current_names(metrics: Mapping[str, Any]) -> dict[str, Any]:
+    """Metrics under today's names: `value_auc` was once `value_sorted`; a prefix such as `heldout_` stays."""
+    return {name.replace("value_sorted", "value_auc"): value for name, value in metrics.items()}
+
+
+def _with_current_names(training: dict[str, Any]) -> dict[str, Any]:
+    """A training state whose history has today's names of the metrics."""
+    renamed = dict(training)
+    if "history" in training:
+        renamed["history"] = [current_names(row) for row in training["history"]]
+    if "stages" in training:
+        renamed["stages"] = [[current_names(row) for row in stage] for stage in training["stages"]]
+    return renamed
+
+
+def load_network(path: str | Path, game: str = DEFAULT_GAME_NAME) -> Network:
+    """Load the network of a checkpoint, on the CPU and in evaluation mode.
+
+    Args:
+        path: the checkpoint.
+        game: the game it must be for.
 
     Raises:
-        CheckpointError: see `load_checkpoint` and `Checkpoint.network`; or it plays another game.
+        CheckpointError: see `load_checkpoint` and `Checkpoint.network`; or a network for another game.
+
+    Examples:
+        >>> network = load_network("network.ckpt")
+        >>> network.architecture, network.settings.channels
+        ('resnet', 4)
     """
     network = load_checkpoint(path).network()
     if game != network.encode.GAME:
@@ -155,7 +211,7 @@ def _read(path: Path) -> Any:
         raise CheckpointError(f"{path}: expected a checkpoint, found a folder")
     if not zipfile.is_zipfile(path):
         raise CheckpointError(
-            f"{path}: expected a ckai checkpoint, found another kind of file, or one cut short"
+            f"{path}: expected a ckai checkpoint, found a file that is not one or is cut short"
         )
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
@@ -187,10 +243,10 @@ def _check_weights(where: Any, network: Network, weights: Mapping[str, Any]) -> 
     missing, extra = sorted(expected.keys() - weights.keys()), sorted(weights.keys() - expected.keys())
     if missing or extra:
         problems = [
-            f"{kind} {', '.join(keys[:3])}" for kind, keys in (("without", missing), ("with", extra)) if keys
+            f"{word} {', '.join(keys[:3])}" for word, keys in (("without", missing), ("with", extra)) if keys
         ]
         raise CheckpointError(
-            f"{where}: expected the weights of {network.architecture}, found them {' and '.join(problems)}"
+            f"{where}: expected the weights of {network.architecture}, found weights {' and '.join(problems)}"
         )
     for name, tensor in weights.items():
         if not isinstance(tensor, Tensor):

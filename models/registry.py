@@ -1,8 +1,8 @@
-"""The networks by name. One file in `models/networks/` adds one: its file name is the architecture's name.
+"""Architectures by name. A file in `models/networks/` adds one: its file name is the architecture's name.
 
-Such a file holds a frozen dataclass of settings, a `NetworkSettings`, and a `Network` subclass marked with
-`@register`; nothing else has to be edited. Programs that bring their own network may call `register`
-themselves.
+The file contains a frozen dataclass of settings, a `NetworkSettings`, and a `Network` subclass marked with
+`@register`; nothing else needs editing. Programs can also call `register` for a network
+of their own.
 """
 
 import dataclasses
@@ -16,11 +16,16 @@ from ckai.models.layers.network import _NETWORKS, Network
 
 
 class ModelError(ValueError):
-    """An architecture or setting that does not exist or cannot be; says what was expected and found."""
+    """An unknown architecture or setting, or an invalid value; says what was expected."""
 
 
 def names() -> list[str]:
-    """Names of all architectures, sorted."""
+    """Names of all architectures, sorted.
+
+    Examples:
+        >>> "resnet" in names()
+        True
+    """
     return sorted({*_NETWORKS, *networks.shipped()})
 
 
@@ -28,7 +33,7 @@ def network_type(name: str) -> type[Network]:
     """The class of an architecture.
 
     Raises:
-        ModelError: if there is none of that name; lists those there are.
+        ModelError: no architecture has this name; lists the names.
     """
     if name not in _NETWORKS:
         if name not in names():
@@ -38,22 +43,27 @@ def network_type(name: str) -> type[Network]:
 
 
 def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
-    """A network with fresh weights.
+    """Build a network with newly initialised weights, on the CPU.
 
     Args:
-        name: architecture.
-        settings: by field name; what is left out has its default.
+        name: the architecture, one of `names()` or registered with `register`.
+        settings: its settings by name; others have their defaults.
 
     Raises:
-        ModelError: unknown architecture or setting, or a value it refuses.
+        ModelError: an unknown architecture or setting, or an invalid value.
+
+    Examples:
+        >>> network = build("resnet", {"channels": 8, "blocks": 1})
+        >>> sum(p.numel() for p in network.parameters())
+        18593
     """
     cls = network_type(name)
-    known = {field.name: field for field in dataclasses.fields(cls.settings_type)}
+    fields = {field.name: field for field in dataclasses.fields(cls.settings_type)}
     for key in settings or {}:
-        if key not in known:
-            close = difflib.get_close_matches(key, known, 1)
+        if key not in fields:
+            close = difflib.get_close_matches(key, fields, 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
-            raise ModelError(f"{name} has the settings {', '.join(known) or 'none'}, found {key!r}{hint}")
+            raise ModelError(f"{name} has the settings {', '.join(fields) or 'none'}, found {key!r}{hint}")
     try:
         return cls(cls.settings_type(**(settings or {})))
     except (TypeError, ValueError) as error:
@@ -61,23 +71,23 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
 
 
 def parse_settings(name: str, pairs: list[str]) -> dict[str, Any]:
-    """Read `key=value` texts as settings of an architecture.
+    """Parse `key=value` texts as settings of an architecture.
 
     Raises:
-        ModelError: no `=`, or a value that is not of the setting's type. Unknown keys are left to `build`.
+        ModelError: no `=`, or a value of the wrong type. Unknown keys are left to `build`.
     """
     defaults = {f.name: f.default for f in dataclasses.fields(network_type(name).settings_type)}
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals:
             raise ModelError(f"expected key=value, found {pair!r}")
         default = defaults.get(key)
         try:
-            found[key] = _parse(text, default)
+            settings[key] = _parse(text, default)
         except ValueError:
             raise ModelError(f"expected {type(default).__name__} for {key}, found {text!r}") from None
-    return found
+    return settings
 
 
 def _parse(text: str, like: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What can be wrong with PDN, with the place where it was found."""
+"""The error of PDN text, with its place in the file."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,17 @@ class PdnError(ValueError):
 
     Attributes:
         reason: what was expected and what was found.
-        path: file, or a name for what is no file.
-        line: 1-based, None where no single line is meant.
+        path: the file, or the name given for a source that is not a file.
+        line: 1-based line, None where no single line is meant.
         game: 0-based number of the game in the source, as in the rows' `game` column.
-        ply: 0-based half-move that could not be played, as in the rows' `ply` column.
-        text: the words of the file.
-        legal: the legal moves there.
+        ply: 0-based ply that cannot be played, as in the rows' `ply` column.
+        text: the text in the file.
+        legal: the legal moves at that place.
+
+    >>> from ckai.game import Game
+    >>> Game.from_pdn("1. 11-15 22-18 2. 8-11 *")
+    Traceback (most recent call last):
+    ckai.pdn.errors.PdnError: text:1: game 0: ply 2: '8-11' is illegal here (legal: 15x22)
     """
 
     def __init__(

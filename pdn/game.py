@@ -1,84 +1,130 @@
-"""A game of PDN as Python objects: everything that the file says, and where it went wrong."""
+"""A PDN game as Python objects: everything in the file, and what stopped the reader."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ckai.game import Game, Move, Position
+from ckai.game import HALFMOVE_LIMIT, REPETITION_LIMIT, Game, Move, Position
 from ckai.pdn.errors import PdnError
 
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
-"""In English draughts "1-0" means that Black, the first mover, won."""
+"""Black won, White won, drawn, unknown. In English draughts Black, the first mover, comes first."""
 
 
 @dataclass
 class PdnMove:
-    """A move and what is said about it."""
+    """A move with its annotations.
+
+    >>> import io
+    >>> from ckai.pdn import read_games
+    >>> (game,) = read_games(io.BytesIO(b"1. 11-15! $14 {sharp} (1. 9-13) *"))
+    >>> each = game.moves[0]
+    >>> each.move, each.marks, each.nags, each.comments, len(each.variations)
+    (<Move 11-15>, '!', [14], ['sharp'], 1)
+    """
 
     move: Move
     nags: list[int] = field(default_factory=list)
-    """Numeric annotations: `$1` is 1."""
+    """Numeric annotation glyphs: `$1` is 1."""
     marks: str = ""
-    """`!`, `?`, `!?`, `*` and the like, right behind the move."""
+    """`!`, `?`, `!?`, `*` and the like, directly behind the move."""
     comments: list[str] = field(default_factory=list)
-    """After the move, without braces."""
+    """Comments after the move, without braces."""
     variations: list["Variation"] = field(default_factory=list)
-    """Other lines instead of this move."""
+    """Alternatives to this move."""
 
 
 @dataclass
 class Variation:
-    """A line in brackets. It starts from the position before the move it stands behind."""
+    """A line in brackets. It starts from the position before the move that it follows.
+
+    >>> import io
+    >>> from ckai.pdn import read_games
+    >>> (game,) = read_games(io.BytesIO(b"1. 11-15 (1. 9-13 22-18 and so on) *"))
+    >>> line = game.moves[0].variations[0]
+    >>> [str(each.move) for each in line.moves], line.rest
+    (['9-13', '22-18'], 'and so on')
+    """
 
     comments: list[str] = field(default_factory=list)
-    """Before its first move."""
+    """Comments before its first move."""
     moves: list[PdnMove] = field(default_factory=list)
+    """Its legal moves, up to the first word that is not one."""
     rest: str = ""
-    """The words from where it could not be played on, as they stand in the file."""
+    """The text from that word on, as in the file."""
 
 
 @dataclass
 class PdnGame:
-    """One game."""
+    """One game of a PDN file. `write_game` writes all of it back.
+
+    >>> import io
+    >>> from ckai.pdn import read_games
+    >>> (game,) = read_games(io.BytesIO(b'[Event "Club"] 1. 11-15 22-18 2. 8-11 1-0'), "club.pdn")
+    >>> game.header("event"), game.result, len(game.moves)
+    ('Club', '1-0', 2)
+    >>> str(game.problem)
+    "club.pdn:1: game 0: ply 2: '8-11' is illegal here (legal: 15x22)"
+    """
 
     headers: list[tuple[str, str]] = field(default_factory=list)
-    """Tags in order; repeated ones are all here, and the first counts."""
+    """Tags in file order, repeated ones included; the first of a name counts."""
     start: Position = field(default_factory=Position.start)
+    """The first position: that of the FEN tag, or the initial one."""
     comments: list[str] = field(default_factory=list)
-    """Before the first move."""
+    """Comments before the first move."""
     moves: list[PdnMove] = field(default_factory=list)
+    """The main line, as far as it can be played."""
     token: str | None = None
-    """The result behind the moves, None if there is none."""
+    """The result after the moves, one of `RESULTS`; None without one."""
     tag_result: str | None = None
-    """What the Result tag says, as one of RESULTS; None if it says nothing that is one."""
+    """The Result tag as one of `RESULTS`; None if it is missing or not one of them."""
     after: list[str] = field(default_factory=list)
-    """Comments behind the result."""
+    """Comments after the result."""
     number: int = 0
-    """0-based, in the source."""
+    """0-based number of the game in its source."""
     line: int = 1
     """1-based line where the game starts."""
     path: str = ""
+    """The file, or the name given for the source."""
     problem: PdnError | None = None
-    """What stopped the game: only the moves before it are here."""
+    """What stopped the reader; `moves` ends there. None if the game is complete."""
     rejected: bool = False
-    """Whether nothing of the game can be used: another kind of draughts, an impossible first position, or
-    not even one move that can be played."""
+    """Whether the game is unusable: another variant, an impossible start, or no move before the problem."""
     notes: list[str] = field(default_factory=list)
-    """What is odd but costs nothing: contradicting results, closing brackets that nothing opened."""
+    """Harmless oddities: contradicting results, unmatched closing brackets."""
 
     def header(self, name: str) -> str | None:
-        """The first tag of that name (in any case), None if there is none."""
+        """The value of the first tag of that name, ignoring case; None if there is none."""
         return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
     @property
     def result(self) -> str | None:
-        """The result behind the moves; where there is none, that of the tag; None if neither says one."""
+        """The result after the moves, else that of the Result tag, else None. "1-0" means that Black won."""
         return self.tag_result if self.token is None else self.token
 
-    def play(self) -> Game:
-        """The main line as a game of the rules."""
-        game = Game(self.start)
+    def play(self, *, halfmove_limit: int = HALFMOVE_LIMIT, repetition_limit: int = REPETITION_LIMIT) -> Game:
+        """The main line as a `Game`, with the tags as its headers.
+
+        Of repeated tags the first counts. "Result" is `result`, or missing if that is None; SetUp and FEN are
+        left out because the game has its first position.
+
+        Args:
+            halfmove_limit, repetition_limit: see `Game`.
+
+        >>> import io
+        >>> from ckai.pdn import read_games
+        >>> (pdn_game,) = read_games(io.BytesIO(b'[Event "Club"] 1. 11-15 23-19 *'))
+        >>> pdn_game.play()
+        <Game 1. 11-15 23-19 (Black to move)>
+        """
+        game = Game(self.start, halfmove_limit=halfmove_limit, repetition_limit=repetition_limit)
         for each in self.moves:
             game.push(each.move)
+        for name, value in self.headers:
+            if name.lower() not in ("result", "setup", "fen"):
+                game.headers.setdefault(name, value)
+        if self.result is not None:
+            game.headers["Result"] = self.result
         return game
 
 
@@ -88,29 +134,50 @@ def from_game(
     result: str = "*",
     comments: Sequence[str] = (),
 ) -> PdnGame:
-    """A PDN game of a game that was played.
+    """Make a PDN game from a game that was played.
+
+    A first position other than the initial one is written as SetUp and FEN tags, with its halfmove clock. A
+    FEN cannot express that its piece must continue a capture (`Position.jumper_square`): the moves stay legal
+    without it.
 
     Args:
-        game: the moves; SetUp and FEN tags are added if it does not start from the usual position.
-        headers: tags, in order. Result and GameType are added.
-        result: one of RESULTS.
-        comments: one for each move, "" for none; as many as there are moves, or none at all.
+        game: the moves.
+        headers: tags, in order. Result and GameType are added; Result, GameType, SetUp and FEN in it are
+            replaced.
+        result: "1-0" (Black won), "0-1", "1/2-1/2" or "*".
+        comments: one per move, "" for none; as many as there are moves, or none at all.
 
     Raises:
-        ValueError: an unknown result, or a wrong number of comments.
+        ValueError: for an unknown result or a wrong number of comments.
+
+    >>> from ckai.game import Game
+    >>> from ckai.pdn import from_game, write_game
+    >>> game = Game()
+    >>> _ = game.push("11-15")
+    >>> print(write_game(from_game(game, {"Event": "Club"}, comments=["Old Faithful"])), end="")
+    [Event "Club"]
+    [Result "*"]
+    [GameType "21"]
+    <BLANKLINE>
+    1. 11-15 {Old Faithful} *
+    <BLANKLINE>
     """
     if result not in RESULTS:
         raise ValueError(f"expected a result of {', '.join(RESULTS)}, found {result!r}")
     if comments and len(comments) != len(game.moves):
         raise ValueError(f"expected {len(game.moves)} comments, one a move, found {len(comments)}")
     pairs = list(headers.items()) if isinstance(headers, dict) else list(headers)
-    pairs = [(key, value) for key, value in pairs if key not in ("Result", "GameType", "SetUp", "FEN")]
+    pairs = [(key, value) for key, value in pairs if key.lower() not in _WRITTEN]
     pairs += [("Result", result), ("GameType", "21")]
     start = game.positions[0]
-    if start.key != Position.start().key:
+    if start != Position.start():
         pairs += [("SetUp", "1"), ("FEN", start.fen)]
     moves = [
         PdnMove(move, comments=[c] if c else [])
         for move, c in zip(game.moves, comments or [""] * len(game.moves), strict=True)
     ]
     return PdnGame(headers=pairs, start=start, moves=moves, token=result, tag_result=result)
+
+
+_WRITTEN = ("result", "gametype", "setup", "fen")
+"""Tags that `from_game` writes itself."""

@@ -1,4 +1,4 @@
-"""The fast reader: tokens of many games to rows, all in Numba."""
+"""The fast reader: from the tokens of many games to rows, in Numba."""
 
 from typing import Any, NamedTuple
 
@@ -24,11 +24,11 @@ from ckai.pdn.lexer import (
 )
 from ckai.pdn.segments import SEGMENT, next_word
 
-# What stopped a game
+# Why a game ends early
 FINE, BAD_MOVE, UNREADABLE, OPEN_BRACE, OPEN_BRACKET, REFUSED, TOO_LONG = range(7)
 
 MOST_PLIES = 32_768
-"""Of a game; the numbers of more do not fit into a row."""
+"""Most plies of a game: the `ply` column of the rows is int16."""
 
 GAME = np.dtype(
     [
@@ -36,9 +36,9 @@ GAME = np.dtype(
         ("rows", np.int32),
         ("plies", np.int32),
         ("problem", np.uint8),
-        ("result", np.uint8),  # the token, or else the tag
-        ("conflict", np.uint8),  # whether token and tag say different things
-        ("strays", np.uint8),  # closing brackets or braces that nothing opened
+        ("result", np.uint8),  # of the token, else of the tag
+        ("conflict", np.uint8),  # whether token and tag differ
+        ("strays", np.uint8),  # whether it has unmatched closing brackets or braces
     ],
     align=True,
 )
@@ -56,15 +56,15 @@ START = np.dtype(
 )
 
 _DIRECTION = np.full((32, 32), -1, np.int8)
-"""Label from one index to the next square, or to the one behind it."""
-for _label in range(NUM_ACTIONS):
-    for _to in (rules.STEP_TO[_label], rules.JUMP_TO[_label]):
+"""Direction 0..3 by index and the index one or two steps away from it, -1 for other pairs."""
+for _action in range(NUM_ACTIONS):
+    for _to in (rules.STEP_TO[_action], rules.JUMP_TO[_action]):
         if _to >= 0:
-            _DIRECTION[_label >> 2, _to] = _label & 3
+            _DIRECTION[_action >> 2, _to] = _action & 3
 
 
 class Columns(NamedTuple):
-    """Rows to be filled, one entry a hop (see `ckai.datasets.schema`)."""
+    """Columns of rows, one entry per hop; `ckai.datasets.schema` describes them."""
 
     game: NDArray[np.int32]
     ply: NDArray[np.int16]
@@ -78,14 +78,15 @@ class Columns(NamedTuple):
     """[N, 16]."""
     label: NDArray[np.uint8]
     z: NDArray[np.int8]
-    """2 where the result is not known."""
+    """1, 0, -1 for the mover, UNKNOWN_Z without a result."""
 
 
 UNKNOWN_Z = 2
+"""Value of `Columns.z` in a game without a result."""
 
 
 def make_columns(rows: int) -> Columns:
-    """Room for rows."""
+    """Allocate uninitialized columns for that many rows."""
     return Columns(
         np.empty(rows, np.int32),
         np.empty(rows, np.int16),
@@ -102,10 +103,12 @@ def make_columns(rows: int) -> Columns:
 
 @njit(cache=True, nogil=True)
 def find_actions(own, opp, kings, black, squares, actions, path):
-    """The hops of the move that PDN squares name.
+    """Resolve the PDN squares of a written move to the actions of its hops.
 
     Args:
-        squares: two to thirteen PDN squares, anything up to 255.
+        own, opp, kings: int64 boards in mover's view.
+        black: whether Black is to move.
+        squares: `[2..13]` uint8 as written: 0..255.
         actions: `[MAX_HOPS]` uint8, filled.
         path: `[14]` int64, scratch.
 
@@ -119,7 +122,7 @@ def find_actions(own, opp, kings, black, squares, actions, path):
             return rules.ILLEGAL, 0
         path[i] = square - 1 if black else 32 - square
     if n == 2:
-        # Nearly every move: one step, or one jump that ends the turn.
+        # Nearly all moves: one step, or one jump that ends the turn.
         direction = _DIRECTION[path[0], path[1]]
         if direction >= 0:
             a, b, c, d, jumps = rules.legal_hops(own, opp, kings, -1)
@@ -152,15 +155,17 @@ def stops(tokens, t, last):
 
 @njit(cache=True, nogil=True)
 def replay(tokens, squares, segments, starts, games, columns, first_game, first_number):
-    """Play games and write their rows, until all are done or the room is short.
+    """Play games and write their rows, until all are done or the columns may not hold the next one.
 
     Args:
-        tokens, squares, segments: the chunk.
-        starts: `[G]` START, first positions; `refused` games are counted, not played.
+        tokens: `[T]` TOKEN of the chunk.
+        squares: `[S]` uint8, the squares of its moves.
+        segments: `[G]` SEGMENT, its games.
+        starts: `[G]` START, first positions; games marked `refused` are counted but not played.
         games: `[G]` GAME, filled.
-        columns: filled from row 0.
-        first_game: index of the game to begin with.
-        first_number: number of game 0 of the chunk in the source.
+        columns: `Columns`, filled from row 0.
+        first_game: index 0..G-1 of the game to start with.
+        first_number: number in the source of the chunk's game 0.
 
     Returns:
         (index of the next game, rows written).
@@ -184,7 +189,7 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
         while t < last:
             kind = tokens[t].kind
             if token_result != NO_RESULT:
-                pass  # remarks behind the result
+                pass  # comments after the result
             elif kind == OPEN:
                 depth += 1
             elif kind == CLOSE:
@@ -257,7 +262,7 @@ def replay_chunk(
     first_game: int,
     first_number: int,
 ) -> tuple[int, int]:
-    """See `replay`."""
+    """Call `replay` after checking the dtype of `segments`; see there for arguments and result."""
     if segments.dtype != SEGMENT:
         raise TypeError("expected segments of dtype SEGMENT")
     done: tuple[int, int] = replay(

@@ -1,11 +1,11 @@
-"""The words of PDN, in one Numba pass over bytes. The grammar exists here once; both readers use it.
+"""Split PDN into tokens, in one Numba pass over bytes. Both readers use this one grammar.
 
-Bytes are read as they are: all that PDN says is ASCII, apart from dashes and spaces that editors put in
-(as UTF-8 or cp1252). NUL bytes and byte order marks count as spaces, a lone CR as a line end.
+The lexer reads bytes without decoding them: PDN's syntax is ASCII, except dashes and spaces that editors
+insert (in UTF-8 or cp1252). NUL bytes and byte order marks count as spaces, a lone CR as a line end.
 
-A number goes with the separators and numbers after it, over spaces and line ends, to one move: `5x 14`,
-`11 - 15`. With a 0 (or as `1-1`) it is a result. An opened brace ends at the next line that is a tag: a
-forgotten `}` must not swallow the games that follow.
+A number and the separators and numbers after it, across spaces and line ends, make one move: `5x 14`, `11 -
+15`. With a 0 (or as `1-1`) they make a result. An open brace ends at the next line that is a tag, so that a
+forgotten `}` does not swallow the games after it.
 """
 
 from typing import Any, NamedTuple
@@ -17,46 +17,46 @@ from numpy.typing import NDArray
 # Kinds of token
 TAG, COMMENT, LINE, UNCLOSED, OPEN, CLOSE, NAG, MARK, NUMBER, BARE, MOVE, RESULT, JUNK, STRAY = range(1, 15)
 
-# Values of a RESULT, for Black
+# Values of a RESULT
 NO_RESULT, BLACK_WON, WHITE_WON, DRAWN, UNKNOWN = range(5)
 
 MAX_SQUARES = 13
-"""A move has at most twelve hops."""
+"""Most squares of a move: it has at most twelve hops."""
 
 MAX_COMMENT = 1 << 20
-"""A longer comment counts as unclosed."""
+"""Most bytes of a comment; a longer one counts as unclosed."""
 
 TOKEN = np.dtype(
     [
         ("start", np.int32),  # first byte
         ("end", np.int32),  # after the last byte
         ("line", np.int32),  # 0-based line of the chunk
-        ("first", np.int32),  # of a MOVE: its first square in `squares`
+        ("first", np.int32),  # MOVE: index of its first square in `squares`
         ("kind", np.uint8),
-        ("value", np.uint8),  # of a MOVE: number of squares; of a RESULT or NUMBER: which (numbers up to 255)
+        ("value", np.uint8),  # MOVE: number of squares; RESULT: which; NUMBER, BARE, NAG: up to 255
     ],
     align=True,
 )
 
 
 class Tokens(NamedTuple):
-    """What was read of a chunk."""
+    """The tokens of a chunk."""
 
     tokens: NDArray[Any]
     """[T] TOKEN."""
     squares: NDArray[np.uint8]
-    """Squares of the moves, 255 for a number above 99."""
+    """[S] squares of the moves as written, 255 for larger numbers."""
 
 
 @njit(cache=True, nogil=True)
 def is_space(c):
-    """Blank, tab, NUL and other control bytes, no line end."""
+    """Whether a byte is a blank, a tab, NUL or another control byte, but not a line end."""
     return c <= 32 and c != 10 and c != 13
 
 
 @njit(cache=True, nogil=True)
 def blank_length(data, i):
-    """Bytes of a blank at `i`: a space or control byte, a no-break space, a byte order mark; 0 if none."""
+    """Length of the blank at `i`: a space or control byte, a no-break space, a byte order mark; 0 if none."""
     n = len(data)
     c = data[i]
     if is_space(c) or c == 0xA0:
@@ -70,7 +70,7 @@ def blank_length(data, i):
 
 @njit(cache=True, nogil=True)
 def skip_space(data, i):
-    """The first byte from `i` on that is neither blank nor line end."""
+    """Index of the first byte from `i` on that is neither a blank nor a line end."""
     n = len(data)
     while i < n:
         width = 1 if data[i] == 10 or data[i] == 13 else blank_length(data, i)
@@ -82,7 +82,7 @@ def skip_space(data, i):
 
 @njit(cache=True, nogil=True)
 def dash_length(data, i):
-    """Bytes of a dash at `i`: `-`, en and em dash and minus in UTF-8, en and em dash in cp1252; 0 if none."""
+    """Length of the dash at `i`: `-`, en or em dash or minus in UTF-8, en or em dash in cp1252; 0 if none."""
     c = data[i]
     if c == 45 or c == 0x96 or c == 0x97:
         return 1
@@ -95,7 +95,7 @@ def dash_length(data, i):
 
 @njit(cache=True, nogil=True)
 def cross_length(data, i):
-    """Bytes of a sign of capture at `i`: `x`, `X`, `:`, or the multiplication sign; 0 if none."""
+    """Length of the capture sign at `i`: `x`, `X`, `:`, or the multiplication sign; 0 if none."""
     c = data[i]
     if c == 120 or c == 88 or c == 58 or c == 0xD7:
         return 1
@@ -118,7 +118,7 @@ def is_letter(data, i):
 
 @njit(cache=True, nogil=True)
 def is_tag(data, i):
-    """Whether `[Name "` stands at `i`, blanks before it allowed."""
+    """Whether `[Name "` starts at `i`, after any blanks."""
     n = len(data)
     while i < n and is_space(data[i]):
         i += 1
@@ -134,7 +134,7 @@ def is_tag(data, i):
 
 @njit(cache=True, nogil=True)
 def line_end(data, i):
-    """The line end from `i` on."""
+    """Index of the first line end from `i` on."""
     n = len(data)
     while i < n and data[i] != 10 and data[i] != 13:
         i += 1
@@ -143,7 +143,7 @@ def line_end(data, i):
 
 @njit(cache=True, nogil=True)
 def count_lines(data, i, j):
-    """Line ends in `data[i:j]`: LF, CR LF, or a lone CR."""
+    """Count the line ends in `data[i:j]`: LF, CR LF, or a lone CR."""
     n = 0
     for k in range(i, j):
         if data[k] == 10 or (data[k] == 13 and not (k + 1 < len(data) and data[k + 1] == 10)):
@@ -153,7 +153,7 @@ def count_lines(data, i, j):
 
 @njit(cache=True, nogil=True)
 def stop_of_comments(data, i):
-    """The first byte from `i` on that ends a comment: a closing brace, or a line end before a tag."""
+    """Index of the first byte from `i` on that ends a comment: a closing brace or a line end before a tag."""
     n = len(data)
     while i < n:
         c = data[i]
@@ -165,7 +165,7 @@ def stop_of_comments(data, i):
 
 @njit(cache=True, nogil=True)
 def end_of_comment(data, i, stop, final):
-    """Return (end, closed) of the comment whose brace opens at `i`, with `stop` behind it."""
+    """Return (end, closed) of the comment whose brace opens at `i`; `stop` is its `stop_of_comments`."""
     n = len(data)
     if stop - i <= MAX_COMMENT:
         if stop < n:
@@ -177,7 +177,7 @@ def end_of_comment(data, i, stop, final):
 
 @njit(cache=True, nogil=True)
 def end_of_tag(data, i):
-    """The byte after the tag that opens at `i`; a tag ends with its line at the latest."""
+    """Index of the byte after the tag that opens at `i`; a tag ends with its line at the latest."""
     n = len(data)
     j = i + 1
     quoted = False
@@ -192,7 +192,7 @@ def end_of_tag(data, i):
         elif c == 92 and j + 1 < n and (data[j + 1] == 34 or data[j + 1] == 92):
             j += 1
         elif c == 34:
-            # A quotation mark closes the value only before the bracket: values quote words too.
+            # A quotation mark closes the value only before the bracket: values may contain quotations.
             k = j + 1
             while k < n and is_space(data[k]):
                 k += 1
@@ -204,7 +204,7 @@ def end_of_tag(data, i):
 
 @njit(cache=True, nogil=True)
 def read_number(data, i):
-    """Return (value up to 255, byte after it) of the digits at `i`."""
+    """Return (value, at most 255, index of the byte after it) of the digits at `i`."""
     value = 0
     while is_digit(data, i):
         value = min(255, value * 10 + (data[i] - 48))
@@ -214,7 +214,7 @@ def read_number(data, i):
 
 @njit(cache=True, nogil=True)
 def half(data, i):
-    """The byte after `1/2` (or cp1252 and UTF-8 one half) at `i`, -1 if it is not there."""
+    """Index of the byte after `1/2` (or the one-half sign in cp1252 or UTF-8) at `i`, -1 if there is none."""
     n = len(data)
     if i + 2 < n and data[i] == 49 and data[i + 1] == 47 and data[i + 2] == 50 and not is_digit(data, i + 3):
         return i + 3
@@ -227,7 +227,7 @@ def half(data, i):
 
 @njit(cache=True, nogil=True)
 def result_of(a, b):
-    """The result that two numbers with a dash between them are, NO_RESULT if they are squares."""
+    """The result that two numbers joined by a dash make, NO_RESULT if they are squares."""
     if a == 0 and b == 0:
         return UNKNOWN
     if (a == 1 or a == 2) and b == 0:
@@ -241,10 +241,11 @@ def result_of(a, b):
 
 @njit(cache=True, nogil=True)
 def read_numbers(data, i, squares, used):
-    """Read what begins with a digit or a half.
+    """Read a token that starts with a digit or a half.
 
     Returns:
-        (kind, value, end): MOVE with its squares written from `used` on, RESULT, NUMBER or BARE.
+        (kind, value, end): the kind is MOVE, with its squares written to `squares` from `used` on, RESULT,
+        NUMBER, BARE or JUNK.
     """
     n = len(data)
     end = half(data, i)
@@ -294,11 +295,11 @@ def read_numbers(data, i, squares, used):
 
 @njit(cache=True, nogil=True)
 def lex(data, final, tokens, squares):
-    """Read a chunk.
+    """Split a chunk into tokens.
 
     Args:
         data: `[N]` uint8.
-        final: whether the file ends with the chunk.
+        final: whether the chunk ends the file.
         tokens: `[>= N + 1]` TOKEN, filled.
         squares: `[>= N + MAX_SQUARES + 2]` uint8, filled.
 
@@ -307,8 +308,8 @@ def lex(data, final, tokens, squares):
     """
     n = len(data)
     i, line, count, used = 0, 0, 0, 0
-    fresh = True  # only blanks since the line began
-    stop = 0  # of the comments up to there; looked for once, however many braces open before it
+    fresh = True  # only blanks since the line started
+    stop = 0  # `stop_of_comments` of braces before it; computed once for all of them
     while i < n:
         c = data[i]
         if c == 10 or c == 13:
@@ -358,10 +359,10 @@ def lex(data, final, tokens, squares):
                 token.first = used
                 used += value
         elif c == 46 or c == 0x85:
-            i += 1  # dots of a move number that stands alone, or three of them as one sign of cp1252
+            i += 1  # dots apart from their move number, or the ellipsis of cp1252
             continue
         elif c == 0xE2 and i + 2 < n and data[i + 1] == 0x80 and data[i + 2] == 0xA6:
-            i += 3  # the same in UTF-8
+            i += 3  # the ellipsis in UTF-8
             continue
         else:
             kind, end = JUNK, i + 1
@@ -379,7 +380,7 @@ def lex(data, final, tokens, squares):
 
 
 def read_tokens(data: NDArray[np.uint8], final: bool) -> Tokens:
-    """The tokens of a chunk (see `lex`)."""
+    """Split a chunk into tokens; see `lex`."""
     tokens = np.empty(len(data) + 1, TOKEN)
     squares = np.empty(len(data) + MAX_SQUARES + 2, np.uint8)
     count = lex(data, final, tokens, squares)

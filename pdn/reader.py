@@ -1,6 +1,6 @@
-"""The complete reader: every game as Python objects, with comments, variations, marks and problems."""
+"""The full reader: games as Python objects, with comments, variations, marks and problems."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,21 +13,26 @@ from ckai.pdn.segments import RESULT_TAG, RESULT_TEXT
 from ckai.pdn.stream import Chunk, first_positions, read_chunks, unescape
 
 LISTED = 12
-"""Legal moves that a message names at most."""
+"""Most legal moves that a message lists."""
 
 
-def read_games(source: str | Path | BinaryIO, name: str | None = None) -> Iterator[PdnGame]:
-    """Read games one after the other, in bounded memory.
+def read_games(source: str | Path | BinaryIO, name: str | None = None) -> Generator[PdnGame, None, None]:
+    """Read games one at a time, in bounded memory.
 
     Args:
-        source: a file's path, or a binary file that is open.
-        name: what to call it in messages; the path if not given.
+        source: the path of a file, or a file open for reading bytes.
+        name: the source's name in messages; default: its path.
 
     Yields:
-        Every game of the source; see `PdnGame.problem` and `rejected` for those that are not whole.
+        Every game of the source, incomplete ones included: see `PdnGame.problem` and `PdnGame.rejected`.
 
     Raises:
-        OSError: the file cannot be read.
+        OSError: if the file cannot be read.
+        PdnError: if the file is UTF-16.
+
+    >>> import io
+    >>> [str(game.moves[-1].move) for game in read_games(io.BytesIO(b"1. 11-15 22-18 1-0 1. 9-14 *"))]
+    ['22-18', '9-14']
     """
     if isinstance(source, (str, Path)):
         with open(source, "rb") as file:
@@ -40,12 +45,12 @@ def read_games(source: str | Path | BinaryIO, name: str | None = None) -> Iterat
 
 
 def build_game(chunk: Chunk, g: int, start: Any, refused: str | None, path: str) -> PdnGame:
-    """Game `g` of a chunk; `start` is its START and `refused` why it cannot be used at all, if so."""
+    """Build game `g` of a chunk from its START; `refused` is the reason to reject it, or None."""
     return _Builder(chunk, g, start, refused, path).build()
 
 
 class _Builder:
-    """Walks over the tokens of one game, as `kernels.replay` does."""
+    """Walk over the tokens of one game, as `kernels.replay` does."""
 
     def __init__(self, chunk: Chunk, g: int, start: Any, refused: str | None, path: str) -> None:
         self.chunk, self.g, self.refused = chunk, g, refused
@@ -62,7 +67,7 @@ class _Builder:
             start=first, number=chunk.number + g, line=chunk.line + int(segment["line"]) + 1, path=path
         )
         self.position = self.before = first
-        """Where the main line stands, and where it stood a move earlier."""
+        """The current position of the main line, and the one a move earlier."""
         self.kinds: list[int] = self.tokens["kind"][self.first : self.last].tolist()
 
     def kind(self, t: int) -> int:
@@ -79,7 +84,7 @@ class _Builder:
         return [int(s) for s in self.chunk.read.squares[first : first + count]]
 
     def problem(self, t: int, reason: str, legal: tuple[str, ...] = (), *, ply: int | None = None) -> None:
-        """Stop the game here."""
+        """Record a problem at token `t`; the main line ends there."""
         game = self.game
         text = " ".join(self.text(t).split())
         text = text if len(text) <= 80 else text[:77] + "..."
@@ -137,7 +142,7 @@ class _Builder:
             game.notes.append(f"line {self.line(t)}: {self.text(t)} before the first move")
 
     def resolve(self, position: Position, t: int) -> Move | MoveError:
-        """The move that a token names, or what is wrong with it."""
+        """The move that a token names, or the error of resolving it."""
         squares = self.squares(t)
         if not all(1 <= square <= 32 for square in squares):
             return MoveError("has a square that is not 1 to 32")
@@ -163,10 +168,10 @@ class _Builder:
         place.append(_comment(self.text(t)))
 
     def bracket(self, t: int) -> int:
-        """Read a variation, or the remark that brackets are before the first move and after the result.
+        """Read brackets: a variation, or a comment if they stand before the first move or after the result.
 
         Returns:
-            The token behind it.
+            The token after them.
         """
         game = self.game
         end, depth = t, 0
@@ -193,7 +198,7 @@ class _Builder:
         return end
 
     def variation(self, t: int, end: int, start: Position) -> Variation:
-        """The line of tokens `t` to `end`; recursion is bounded by the brackets' depth, see below."""
+        """Read the line of tokens `t` to `end`; DEEPEST bounds the recursion."""
         line = Variation()
         position, before = start, start
         while t < end:
@@ -232,7 +237,7 @@ class _Builder:
             t += 1
 
     def depth(self, t: int, end: int) -> int:
-        """How deep brackets go between two tokens."""
+        """Deepest nesting of brackets between two tokens."""
         depth = most = 0
         for k in range(t, end):
             depth += (self.kind(k) == lexer.OPEN) - (self.kind(k) == lexer.CLOSE)
@@ -240,7 +245,7 @@ class _Builder:
         return most
 
     def rest(self, t: int, end: int) -> str:
-        """The words from token `t` on as they stand, on one line, with comments in braces."""
+        """The text from token `t` on, on one line, with comments in braces."""
         words: list[str] = []
         at = int(self.tokens[t]["start"])
         for k in range(t, end):
@@ -252,7 +257,7 @@ class _Builder:
         return " ".join("".join(words).split())
 
     def remark(self, t: int, end: int) -> str:
-        """Words in brackets as the text of a comment."""
+        """The text in brackets as that of a comment."""
         return self.rest(t, end).replace("{", "").replace("}", "")
 
     def finish(self) -> PdnGame:
@@ -269,11 +274,11 @@ class _Builder:
 
 
 DEEPEST = 50
-"""Variations within variations that are read as such; what is deeper is kept as words."""
+"""Levels of variations that become objects; deeper ones stay text in `Variation.rest`."""
 
 
 def _split_tag(text: str) -> tuple[str, str]:
-    """Name and value of a tag as it stands, brackets and all; forgiving."""
+    """Name and value of a tag's text with its brackets; missing quotation marks and brackets are accepted."""
     inner = text.strip()[1:]
     if inner.endswith("]"):
         inner = inner[:-1]
@@ -286,7 +291,7 @@ def _split_tag(text: str) -> tuple[str, str]:
 
 
 def _comment(text: str) -> str:
-    """What a comment says, on one line."""
+    """The text of a comment, on one line."""
     inner = text[1:-1] if text.startswith("{") else text[1:]
     return " ".join(inner.replace("\x00", " ").split())
 

@@ -1,4 +1,4 @@
-"""Where games begin and end in a chunk, and what their tags say. In Numba."""
+"""Find where games begin and end in a chunk, and the tags that the readers need. In Numba."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ from ckai.pdn.lexer import (
     skip_space,
 )
 
-# Tags that the readers need, by their place in a game's `tags`
+# Tags that the readers need: indices of TAG_NAMES and of a segment's `tags`
 EVENT, DATE, BLACK, WHITE, RESULT_TAG, OPENING, FEN, GAME_TYPE = range(8)
 TAG_NAMES = ("event", "date", "black", "white", "result", "opening", "fen", "gametype")
 _NAMES = np.zeros((len(TAG_NAMES), 10), np.uint8)
@@ -41,14 +41,14 @@ ENGLISH = 21
 
 SEGMENT = np.dtype(
     [
-        ("tags", np.int32, (len(TAG_NAMES), 2)),  # first and last byte of each value, -1 if there is none
+        ("tags", np.int32, (len(TAG_NAMES), 2)),  # first byte of each value and the one after; -1: no tag
         ("start", np.int32),  # first byte
         ("first", np.int32),  # first token
         ("last", np.int32),  # after the last token
         ("line", np.int32),  # 0-based line of the chunk where it starts
-        ("game_type", np.int32),  # 21 if it does not say; -1 if unreadable
+        ("game_type", np.int32),  # 21 without the tag, -1 if unreadable
         ("stray", np.int32),  # tokens before it that belong to no game
-        ("result_tag", np.uint8),  # NO_RESULT if there is none or it is none
+        ("result_tag", np.uint8),  # NO_RESULT if missing or unreadable
     ],
     align=True,
 )
@@ -56,7 +56,7 @@ SEGMENT = np.dtype(
 
 @njit(cache=True, nogil=True)
 def tag_value(data, start, end):
-    """Return (first, last) byte of the value of the tag in `data[start:end]`, without its quotation marks."""
+    """Return (first byte, byte after the last) of the value of the tag in `data[start:end]`, unquoted."""
     i = start
     while i < end and data[i] != 34:
         i += 1
@@ -79,7 +79,7 @@ def tag_value(data, start, end):
 
 @njit(cache=True, nogil=True)
 def tag_number(data, start):
-    """Which of TAG_NAMES the tag at `start` is, in any case; -1 for others."""
+    """The index in TAG_NAMES of the tag at `start`, ignoring case; -1 for other tags."""
     for t in range(len(_NAMES)):
         k = 0
         while k < _NAMES.shape[1] and _NAMES[t, k] != 0:
@@ -95,22 +95,22 @@ def tag_number(data, start):
 
 @njit(cache=True, nogil=True)
 def result_in(data, start, end):
-    """The result that a tag's value says."""
+    """The result in a tag's value, NO_RESULT if it is not one."""
     room = np.empty(32, np.uint8)
     value = data[start : min(end, start + 16)]
     i = skip_space(value, 0)
     if i < len(value) and value[i] == 42:
         return UNKNOWN
     if is_digit(value, i) or half(value, i) >= 0:
-        kind, found, _ = read_numbers(value, i, room, 0)
+        kind, result, _ = read_numbers(value, i, room, 0)
         if kind == RESULT:
-            return found
+            return result
     return NO_RESULT
 
 
 @njit(cache=True, nogil=True)
 def game_type_in(data, start, end):
-    """The number that a GameType tag begins with, ENGLISH if it is empty, -1 if there is none."""
+    """The number that a GameType tag starts with; ENGLISH if the tag is empty, -1 if it starts otherwise."""
     i = skip_space(data, start)
     if i >= end:
         return ENGLISH
@@ -125,7 +125,7 @@ def game_type_in(data, start, end):
 
 @njit(cache=True, nogil=True)
 def next_word(tokens, t, last):
-    """The token behind `t` that is no comment, `last` if there is none."""
+    """The next token after `t` that is not a comment, `last` if there is none."""
     t += 1
     while t < last and (tokens[t].kind == COMMENT or tokens[t].kind == LINE):
         t += 1
@@ -134,27 +134,27 @@ def next_word(tokens, t, last):
 
 @njit(cache=True, nogil=True)
 def numbers_a_move(tokens, t, last):
-    """Whether a move comes next, behind comments maybe."""
+    """Whether the next token, comments aside, is a move."""
     t = next_word(tokens, t, last)
     return t < last and tokens[t].kind == MOVE
 
 
 @njit(cache=True, nogil=True)
 def begins_again(tokens, t):
-    """Whether token `t` is move number 1: behind a result in a variation, its bracket was never closed."""
+    """Whether token `t` is move number 1: after a result in an unclosed variation it starts a new game."""
     return t < len(tokens) and tokens[t].kind == NUMBER and tokens[t].value == 1
 
 
 @njit(cache=True, nogil=True)
 def repeats(data, tokens, t, here):
-    """Whether tag `t` stands in `here` already and a blank line before it: the game before had no moves."""
+    """Whether tag `t` follows a blank line and repeats one of `here`, a game without moves."""
     number = tag_number(data, tokens[t].start)
     return number >= 0 and here.tags[number, 0] >= 0 and tokens[t].line - tokens[t - 1].line >= 2
 
 
 @njit(cache=True, nogil=True)
 def note_tag(data, token, here):
-    """Write down a tag that the readers need; the first of its name counts."""
+    """Store the tag in segment `here` if the readers need it; the first of its name counts."""
     number = tag_number(data, token.start)
     if number < 0 or here.tags[number, 0] >= 0:
         return
@@ -171,19 +171,20 @@ def note_tag(data, token, here):
 def segment(data, tokens, segments):
     """Cut a chunk's tokens into games.
 
-    A game begins with its tags, or with its first move where it has none; comments before them belong to
-    it. It ends at the next tag after its moves, at a tag that it has already if a blank line stands between,
-    or at the next move after its result; comments after a result belong to it. Other words outside are
-    strays.
+    A game starts with its tags, or with its first move if it has none; comments before them belong to it. It
+    ends at the next tag after its moves, at a repeated tag after a blank line, or at the next move after its
+    result; comments after a result belong to it. Other tokens between games are strays.
 
     Args:
-        segments: `[>= len(tokens) + 1]` SEGMENT, filled.
+        data: `[N]` uint8, the chunk.
+        tokens: `[T]` TOKEN.
+        segments: `[>= T + 1]` SEGMENT, filled.
 
     Returns:
-        (games, tokens that belong to none).
+        (number of games, number of tokens outside all games).
     """
     count, stray = 0, 0
-    # `open_`: there are words of a game; `tagged`, `moved`: it has tags, moves; `ended`: it has its result.
+    # `open_`: inside a game; `tagged`, `moved`: it has tags, moves; `ended`: its result was read.
     open_, tagged, moved, ended = False, False, False, False
     depth = 0
     for t in range(len(tokens)):
@@ -201,7 +202,7 @@ def segment(data, tokens, segments):
             starts = not open_ or ended
         else:
             stray += 1
-            if open_ and not ended:  # comments and then words of no game: the comments are of none either
+            if open_ and not ended:  # comments before stray tokens are strays too
                 stray += t - segments[count].first
                 open_ = False
             continue
@@ -243,11 +244,11 @@ def segment(data, tokens, segments):
 
 
 def find_games(data: NDArray[np.uint8], read: Tokens) -> tuple[NDArray[Any], int]:
-    """The SEGMENTs of a chunk, and the number of tokens outside all games."""
+    """Return (`[G]` SEGMENT, number of tokens outside all games) of a chunk."""
     segments = np.empty(len(read.tokens) + 1, SEGMENT)
     count, stray = segment(data, read.tokens, segments)
     return segments[:count], stray
 
 
 RESULT_TEXT = {BLACK_WON: "1-0", WHITE_WON: "0-1", DRAWN: "1/2-1/2", UNKNOWN: "*", NO_RESULT: None}
-"""In English draughts "1-0" means that Black, the first mover, won."""
+"""PDN results by token value. In English draughts "1-0" means that Black, the first mover, won."""

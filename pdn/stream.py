@@ -1,4 +1,4 @@
-"""A file of any size in bounded memory: chunks that hold whole games."""
+"""Read a file of any size in bounded memory, as chunks of whole games."""
 
 import re
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from ckai.pdn.lexer import Tokens, count_lines, read_tokens
 from ckai.pdn.segments import ENGLISH, FEN, GAME_TYPE, find_games
 
 CHUNK = 1 << 21
-"""Bytes read at once."""
+"""Bytes per read."""
 LONGEST_GAME = 1 << 23
-"""Bytes of a game at most; what is longer is cut there and read as two games."""
+"""Most bytes of a game; a longer one is cut there and read as two."""
 
 GAME_TYPES = {
     0: "chess", 1: "Chinese chess", 20: "international draughts", 22: "Italian draughts",
@@ -25,7 +25,7 @@ GAME_TYPES = {
     27: "Canadian draughts", 28: "Portuguese draughts", 29: "Czech draughts", 30: "Turkish draughts",
     31: "Thai draughts", 40: "Frisian draughts", 41: "Spantsiretti",
 }  # fmt: skip
-"""What the numbers of the GameType tag mean (PDN 3.0)."""
+"""Games by number of the GameType tag (PDN 3.0)."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,16 @@ class Chunk:
     segments: NDArray[Any]
     """[G] SEGMENT."""
     number: int
-    """Of its first game in the source."""
+    """0-based number in the source of its first game."""
     line: int
     """0-based line of its first byte."""
     offset: int
-    """Of its first byte in the file."""
+    """Position of its first byte in the file."""
     stray: int
-    """Tokens that belong to no game."""
+    """Number of tokens that belong to no game."""
 
     def text(self, start: int, end: int) -> str:
-        """Bytes as text: UTF-8, or cp1252 where they are not."""
+        """Decode bytes as UTF-8, or as cp1252 if they are not."""
         raw = self.data[start:end].tobytes()
         try:
             return raw.decode()
@@ -54,7 +54,7 @@ class Chunk:
             return raw.decode("cp1252", errors="replace")
 
     def tag(self, g: int, which: int) -> str | None:
-        """The value of one of `segments.TAG_NAMES` of game `g`, None if it is not there."""
+        """The value of tag `segments.TAG_NAMES[which]` of game `g`, None if it is missing."""
         start, end = self.segments[g]["tags"][which].tolist()
         if start < 0:
             return None
@@ -72,10 +72,14 @@ def unescape(value: str) -> str:
 def read_chunks(file: BinaryIO, size: int = CHUNK) -> Iterator[Chunk]:
     """Cut a file into chunks of whole games.
 
-    The last game of a chunk may go on in the next one, so it is always left for it.
+    The last game of a chunk may continue in the next one, so it always moves there.
+
+    Args:
+        file: open for reading bytes.
+        size: bytes per read.
 
     Raises:
-        PdnError: the file is UTF-16.
+        PdnError: if the file is UTF-16.
     """
     carry = b""
     number, line, offset = 0, 0, 0
@@ -107,7 +111,7 @@ def read_chunks(file: BinaryIO, size: int = CHUNK) -> Iterator[Chunk]:
 
 
 def _read(file: BinaryIO, size: int) -> bytes:
-    """As many bytes as asked for, fewer only at the end: pipes give what they have."""
+    """Read exactly `size` bytes, fewer only at the end of the file: one read of a pipe may return fewer."""
     block = file.read(size)
     while 0 < len(block) < size:
         more = file.read(size - len(block))
@@ -118,14 +122,14 @@ def _read(file: BinaryIO, size: int) -> bytes:
 
 
 def first_positions(chunk: Chunk) -> tuple[NDArray[Any], dict[int, str]]:
-    """Where each game begins.
+    """Find the first position of each game.
 
     Returns:
-        `[G]` START, and for each game that is refused as a whole its number in the chunk and the reason.
+        `[G]` START, and the reason by game of the chunk for those to reject.
     """
     starts = np.zeros(len(chunk.segments), START)
-    usual = Position.start()
-    starts["own"], starts["opp"], starts["black"] = usual.own, usual.opp, True
+    initial = Position.start()
+    starts["own"], starts["opp"], starts["black"] = initial.own, initial.opp, True
     refused: dict[int, str] = {}
     for g in np.flatnonzero(chunk.segments["game_type"] != ENGLISH).tolist():
         number = int(chunk.segments[g]["game_type"])

@@ -1,19 +1,25 @@
-"""Games to PDN text, everything that the reader keeps included."""
+"""Write games as PDN text, with everything that the reader keeps."""
 
 import textwrap
 from collections.abc import Iterable
 
-from ckai.game import Move, Position
+from ckai.game import Position
 from ckai.pdn.game import PdnGame, PdnMove, Variation
 
 WIDTH = 80
 
 
 def write_game(game: PdnGame) -> str:
-    """A game as PDN: its tags, a blank line, its moves wrapped at 80 columns, and a blank line.
+    """Write one game: its tags, a blank line, its moves wrapped at 80 columns, and a blank line.
 
-    What cannot be written as it is: a closing brace in a comment becomes a bracket, a line end in a tag a
-    blank. A game that was cut short is written as far as it was played.
+    A closing brace in a comment becomes a bracket and a line end in a tag a space, because PDN cannot express
+    them. A game with a `problem` is written up to it.
+
+    >>> import io
+    >>> from ckai.pdn import read_games
+    >>> (game,) = read_games(io.BytesIO(b'[Event "Club"]11-15 23-19;remark'))
+    >>> write_game(game)
+    '[Event "Club"]\\n\\n1. 11-15 23-19 {remark}\\n\\n'
     """
     lines = [f'[{name} "{_escape(value)}"]' for name, value in game.headers]
     words = [*_comments(game.comments), *_moves(game.start, game.moves)]
@@ -22,7 +28,7 @@ def write_game(game: PdnGame) -> str:
     words += _comments(game.after)
     body: list[str] = []
     for line in textwrap.wrap(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False):
-        # Inside a comment a line that begins like a tag or a remark would be read as one.
+        # The reader would take a comment's line that starts like a tag or a remark for one.
         if body and line.startswith(("[", "%")):
             body[-1] += f" {line}"
         else:
@@ -31,7 +37,13 @@ def write_game(game: PdnGame) -> str:
 
 
 def write_games(games: Iterable[PdnGame]) -> str:
-    """Several games, one after the other."""
+    """Write several games, one after the other; see `write_game`.
+
+    >>> from ckai.game import Game
+    >>> from ckai.pdn import from_game
+    >>> write_games(from_game(Game(), {}, result) for result in ("1-0", "*")).count("[Result ")
+    2
+    """
     return "".join(map(write_game, games))
 
 
@@ -44,7 +56,7 @@ def _comments(comments: Iterable[str]) -> list[str]:
 
 
 def _moves(start: Position, moves: list[PdnMove], ply: int = 0) -> list[str]:
-    """The words of a line of moves from a position; `ply` counts from the game's start."""
+    """The words of a line of moves from a position; `ply` is the 0-based ply of its first move."""
     words: list[str] = []
     position = start
     first_black = start.black == (ply % 2 == 0)
@@ -55,7 +67,7 @@ def _moves(start: Position, moves: list[PdnMove], ply: int = 0) -> list[str]:
             words.append(f"{count // 2 + 1}.")
         elif interrupted:
             words.append(f"{count // 2 + 1}. ...")
-        words.append(_text(each.move, position) + each.marks)
+        words.append(f"{each.move}{each.marks}")
         words += [f"${nag}" for nag in each.nags]
         words += _comments(each.comments)
         for variation in each.variations:
@@ -63,10 +75,6 @@ def _moves(start: Position, moves: list[PdnMove], ply: int = 0) -> list[str]:
         interrupted = bool(each.comments or each.variations)
         position = position.push(each.move)
     return words
-
-
-def _text(move: Move, position: Position) -> str:
-    return str(move)
 
 
 def _variation(position: Position, variation: Variation, ply: int) -> list[str]:

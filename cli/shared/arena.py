@@ -65,12 +65,12 @@ class Arena:
             CheckpointError: a file that is no network.
             TableError: damaged endgame tables.
         """
-        from ckai.rl.games.registry import CHECKERS, kind_of
+        from ckai.rl.games.registry import DEFAULT_GAME, get_game
         from ckai.rl.matches.specs import game_of
 
         report_compiling()
-        self.kind = kind_of(game or game_of(names) or CHECKERS.name)
-        self.tables = chosen_tables(tables) if self.kind is CHECKERS else None
+        self.game = get_game(game or game_of(names) or DEFAULT_GAME.name)
+        self.tables = chosen_tables(tables) if self.game.supports_tables else None
         self.openings, self.seed, self.evaluator = openings, seed, evaluator
         self.threads = os.cpu_count() or 1
 
@@ -86,26 +86,25 @@ class Arena:
             name,
             backend=self.evaluator,
             tables=self.tables,
-            kind=self.kind,
+            game=self.game,
             boards=boards,
             threads=self.threads,
         )
 
     def positions(self, count: int) -> list[Any]:
         """First positions by the word of `--openings`."""
-        from ckai.rl.matches.match import random_openings
-        from ckai.rl.matches.openings import draw_openings
+        from ckai.rl.matches.openings import draw_openings, random_openings
 
         if self.openings == "balanced":
-            return draw_openings(count, self.seed, self.kind)
+            return draw_openings(count, self.seed, self.game)
         if self.openings == "random":
-            return random_openings(count, 4, self.seed, self.kind)
-        return [self.kind.position()] * count
+            return random_openings(count, 4, self.seed, self.game)
+        return [self.game.position()] * count
 
     def play(self, a: Any, b: Any, positions: list[Any], number: int = 0, **settings: Any) -> Any:
         """The match `number` of this arena, see `play_match`."""
         from ckai.rl.matches.match import play_match
 
         return play_match(
-            a, b, positions, kind=self.kind, threads=self.threads, seed=self.seed + number, **settings
+            a, b, positions, spec=self.game, threads=self.threads, seed=self.seed + number, **settings
         )

@@ -1,5 +1,6 @@
 """Which network a command takes when none is named."""
 
+from importlib.metadata import entry_points
 from pathlib import Path
 
 PLACES = ("pretrained.ckpt", "runs/*/best.ckpt")
@@ -8,7 +9,7 @@ PLACES = ("pretrained.ckpt", "runs/*/best.ckpt")
 NO_NETWORK = ("rollout", "uniform")
 """What plays without a file: a search with random playouts, and one that knows nothing."""
 
-GAMES = ["checkers", "connect4", "tictactoe"]
+GAMES = sorted(entry_points(group="ckai.games").names)
 """What `--game` takes, as `ckai.rl.games.registry` has it."""
 
 EVALUATORS = ["auto", "torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda", "cpu"]

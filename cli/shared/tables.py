@@ -1,4 +1,4 @@
-"""Endgame tables for the commands that use them: which ones, and building those that are not there."""
+"""The `--tables` option: choose endgame tablebases, and build missing ones."""
 
 import os
 from collections.abc import Callable
@@ -17,14 +17,13 @@ tables_option: Callable[[Any], Any] = click.option(
     type=click.Choice(["auto", "none", "2", "3", "4", "5", "6"]),
     default="auto",
     show_default=True,
-    help="Endgames that are known: of so many pieces, built first if they are not there; auto: the most that "
-    "are there, at least 3.",
+    help="Use N-piece tablebases, building them if missing; auto: the largest that exist, at least 3 pieces.",
 )
-"""`--tables`, to be given to `chosen_tables`."""
+"""`--tables`; pass its value to `chosen_tables`."""
 
 
 def chosen_tables(which: str) -> "Tables | None":
-    """The tables of `--tables`, built if they are missing.
+    """Open the tables of `--tables`, building them if missing.
 
     Raises:
         TableError: the file is damaged.
@@ -40,7 +39,7 @@ def chosen_tables(which: str) -> "Tables | None":
 
 
 def make_sure_of(pieces: int) -> None:
-    """Build the tables of so many pieces in the user's cache folder if there are none."""
+    """Build the tables for `pieces` pieces in the user's cache folder if missing."""
     from ckai.datasets.tables import SHIPPED, cache_folder, table_path
 
     if pieces > SHIPPED and not table_path(pieces, cache_folder()).exists():
@@ -48,16 +47,15 @@ def make_sure_of(pieces: int) -> None:
 
 
 def build_shown(pieces: int, path: Path, threads: int | None = None) -> dict[str, Any]:
-    """Build tables, saying before what it takes, with a progress bar. Returns the header."""
+    """Build tables with a progress bar, after printing the estimated cost. Returns the header."""
     from ckai.datasets.tables import build_tables, cost_of
 
     report_compiling()
     threads = threads or os.cpu_count() or 1
     cost = cost_of(pieces, threads)
     talk().print(
-        f"endgames of {pieces} pieces or fewer, {cost.positions:,} positions: about "
-        f"{time_text(cost.seconds)} on {threads} threads, {cost.memory / 2**20:,.0f} MiB of memory, "
-        f"kept in {path}"
+        f"building tablebases for up to {pieces} pieces, {cost.positions:,} positions, in {path}: about "
+        f"{time_text(cost.seconds)} on {threads} threads, {cost.memory / 2**20:,.0f} MiB of memory"
     )
     with progress_bar("solving", "positions") as show:
         return build_tables(pieces, path, threads=threads, progress=show)

@@ -1,4 +1,4 @@
-"""What training and measuring show to people; progress on standard error, tables as text."""
+"""Output of training and evaluation: progress on standard error, tables as text."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,30 +13,30 @@ if TYPE_CHECKING:
 
 _LABELS = [
     ("rows", "rows"),
-    ("top1", "move played is first"),
-    ("top2", "  among the first 2"),
-    ("top3", "  among the first 3"),
-    ("top5", "  among the first 5"),
-    ("top1_legal", "first among legal moves"),
-    ("top2_legal", "  among the first 2"),
-    ("top3_legal", "  among the first 3"),
-    ("top5_legal", "  among the first 5"),
-    ("top1_unforced", "first, where there is a choice"),
-    ("top1_unseen", "first, position never trained on"),
+    ("top1", "top-1 accuracy"),
+    ("top2", "  top-2"),
+    ("top3", "  top-3"),
+    ("top5", "  top-5"),
+    ("top1_legal", "top-1 among legal moves"),
+    ("top2_legal", "  top-2"),
+    ("top3_legal", "  top-3"),
+    ("top5_legal", "  top-5"),
+    ("top1_unforced", "top-1 where there is a choice"),
+    ("top1_unseen", "top-1 in unseen positions"),
     ("top1_legal_unseen", "  among legal moves"),
-    ("random_legal", "a random legal move is right"),
+    ("random_legal", "accuracy of a random legal move"),
     ("forced", "rows with one legal move"),
-    ("unseen", "rows never trained on"),
-    ("illegal_top1", "first move is illegal"),
+    ("unseen", "rows with unseen positions"),
+    ("illegal_top1", "top move is illegal"),
     ("illegal_probability", "probability on illegal moves"),
     ("policy_loss", "policy loss"),
     ("policy_loss_legal", "  among legal moves"),
-    ("policy_calibration_error", "first legal move's chance, error"),
-    ("value_mse", "value, squared error"),
+    ("policy_calibration_error", "policy calibration error"),
+    ("value_mse", "value, mean squared error"),
     ("value_mse_constant", "  of the best constant"),
-    ("value_sign", "winner named by the value's sign"),
-    ("value_auc", "won above lost, of all pairs"),
-    ("value_calibration_error", "value, distance from mean result"),
+    ("value_sign", "value has the winner's sign"),
+    ("value_auc", "AUC of won against lost"),
+    ("value_calibration_error", "value calibration error"),
 ]
 
 
@@ -53,14 +53,14 @@ def metrics_table(metrics: Mapping[str, Any], title: str) -> str:
 
 
 def groups_table(groups: Sequence[Mapping[str, Any]], what: str) -> str:
-    """A line a group of rows: by phase of the game, or by pieces."""
+    """One line per group of rows: by phase of the game, or by pieces."""
     columns = [
-        ("top1_legal", "first"),
-        ("top5_legal", "in 5"),
+        ("top1_legal", "top-1"),
+        ("top5_legal", "top-5"),
         ("top1_unforced", "choice"),
         ("random_legal", "random"),
         ("value_mse", "value"),
-        ("value_auc", "sorted"),
+        ("value_auc", "AUC"),
     ]
     lines = [f"  {what:<10}{'rows':>9}" + "".join(f"{title:>9}" for _, title in columns)]
     for group in groups:
@@ -74,7 +74,7 @@ def groups_table(groups: Sequence[Mapping[str, Any]], what: str) -> str:
 
 
 class TrainingBar:
-    """A progress bar on standard error while a training runs; only lines where that is no terminal."""
+    """A progress bar on standard error during training; only lines of text if that is not a terminal."""
 
     def __init__(self) -> None:
         self.console = Console(file=sys.stderr)
@@ -98,11 +98,11 @@ class TrainingBar:
         self._bar.stop()
 
     def say(self, text: str) -> None:
-        """A line above the bar."""
+        """Print a line above the bar."""
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def show(self, progress: "TrainingProgress") -> None:
-        """Where the training is."""
+        """Update the bar."""
         total = progress.epochs * progress.batches
         if self._task is None:
             self._task = self._bar.add_task("", total=total, epoch="", detail="")

@@ -23,8 +23,6 @@ SHOWN = 12
 """Generations in the table, the last ones."""
 STAGES = {"selfplay": "playing", "learn": "learning", "gate": "gate match"}
 
-PLIES = {"checkers": 90, "connect4": 30, "tictactoe": 7}
-"""Of a game, as runs had them; for an estimate, like what follows."""
 EVALUATIONS = 0.85
 """Of each visit."""
 PLY_BYTES = 55
@@ -41,18 +39,22 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
         rate: evaluations/s, 0 if nobody knows.
         network_bytes: of a checkpoint.
     """
-    play = config.selfplay
+    from ckai.rl.games.registry import get_game
+    from ckai.rl.selfplay.workers import memory_of
+
+    play, spec = config.selfplay, get_game(config.game)
     visits = play.full_search_prob * play.sims + (1 - play.full_search_prob) * min(
         play.fast_visits, play.sims
     )
-    plies = (config.games + config.gate.games) * PLIES[config.game]
+    plies = (config.games + config.gate.games) * spec.plies
     time_of = ""
     if rate:
         seconds = plies * visits * EVALUATIONS / rate
         time_of = f"about {time_text(seconds)} of play, "
     disk = (plies * PLY_BYTES + NETWORK_FILES * network_bytes) / 2**20
     return (
-        f"a generation takes {time_of}{play.memory() / 2**20:.0f} MiB for the trees, {disk:.0f} MiB of disk"
+        f"a generation takes {time_of}{memory_of(play, spec) / 2**20:.0f} MiB for the trees, "
+        f"{disk:.0f} MiB of disk"
     )
 
 

@@ -1,10 +1,10 @@
-"""Endgames known exactly: every position of few pieces, won, lost or drawn, and in how many plies.
+"""Endgame tablebases: every position with few pieces, its exact result and distance to the end.
 
-    from ckai.datasets.tables import Tables
-    tables = Tables.open(4)
-    tables.probe(position)          # value and plies for the side to move
+    from ckai.datasets import Tables
+    tables = Tables.open(3)
+    tables.probe(position)          # result and distance in plies for the side to move
 
-The draw rules by count and repetition are not in the tables; see `ckai.datasets.tables.probe`.
+Draws by move count and repetition are not in the tables; see `ckai.datasets.tables.probe`.
 """
 
 from ckai.datasets.tables.build import Cost, build_tables, cost_of

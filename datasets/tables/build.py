@@ -1,4 +1,4 @@
-"""Building tables: class after class on all cores, kept on the way, so that a kill costs one class."""
+"""Build tables: one class after another on all cores, each saved, so that a kill costs one class."""
 
 import os
 import shutil
@@ -17,25 +17,24 @@ from ckai.datasets.tables.layout import Class, Layout, levels, make_layout
 from ckai.datasets.tables.solve import DRAWN, LONGEST, UNKNOWN, solve_pair
 
 RATE = 1_000_000
-"""Positions/s that a core solves, about: for what is said before a build."""
+"""Positions/s that a core solves, roughly; for the estimate before a build."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a build takes."""
+    """Estimated cost of a build."""
 
     positions: int
     memory: int
-    """Bytes."""
+    """In bytes."""
     seconds: float
-    """About, on so many cores."""
+    """Wall time, roughly."""
 
 
 def cost_of(pieces: int, threads: int) -> Cost:
-    """What building tables of `pieces` pieces or fewer takes."""
+    """Estimate the cost of building tables for up to `pieces` pieces on `threads` cores."""
     layout = make_layout(pieces)
-    # All values, and while a pair is solved two bytes more a position, for as many pairs as there are
-    # threads.
+    # All values, and two more bytes a position for each pair of classes that a thread is solving.
     largest = max(layout.sizes)
     return Cost(
         layout.positions,
@@ -51,23 +50,29 @@ def build_tables(
     threads: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
-    """Solve all positions of `pieces` pieces or fewer and write them.
+    """Solve all positions with up to `pieces` pieces and write them to a table file.
 
-    Solved classes are kept in a folder beside the file until it is whole; a build that was killed goes on
-    there.
+    Solved classes are kept in a folder beside the file until it is complete; a killed build continues from
+    them.
 
     Args:
         pieces: 2 to 6.
-        path: the file to write.
-        threads: None: all cores.
-        progress: is told of positions solved, and of how many there are.
+        path: the file to write, usually `table_path(pieces, cache_folder())`.
+        threads: CPU threads; None: one a core.
+        progress: called with the positions solved and the positions in all.
 
     Returns:
-        The header: `counts` (won, lost, drawn by number of pieces), `longest` (plies, by class) and more.
+        The file's header: `counts` (won, lost, drawn for the side to move, by number of pieces), `longest`
+        (distance in plies, by class) and more.
 
     Raises:
         ValueError: `pieces` out of range.
-        TableError: a distance that a byte cannot hold.
+        TableError: a distance above 250 plies, which a byte cannot hold.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> build_tables(2, Path("tables-2.ckt"))["counts"]
+        {'2': [716, 402, 2370]}
     """
     layout = make_layout(pieces)
     threads = threads or os.cpu_count() or 1
@@ -80,21 +85,21 @@ def build_tables(
         file = kept / f"{of}.values"
         parts = [layout.part(values, side) for side in dict.fromkeys((of, of.turned))]
         size = sum(map(len, parts))
-        before = _kept(file, size)
-        if before is None:
+        saved = _saved(file, size)
+        if saved is None:
             if solve_pair(*of, values, layout.lookup) < 0:
                 raise TableError(f"{of}: expected distances of at most {LONGEST} plies, found a longer one")
             write_whole(file, b"".join(part.tobytes() for part in parts))
         else:
             at = 0
             for part in parts:
-                part[:] = before[at : at + len(part)]
+                part[:] = saved[at : at + len(part)]
                 at += len(part)
         return size
 
     with ThreadPoolExecutor(threads) as pool:
         for level in levels(pieces):
-            # The largest first, so that no core waits long at the end of a level.
+            # Largest first, so that no core idles long at the end of a level.
             running = [pool.submit(solve, of) for of in sorted(level, key=lambda of: -_size(layout, of))]
             try:
                 for future in as_completed(running):
@@ -114,13 +119,13 @@ def _size(layout: Layout, of: Class) -> int:
     return layout.sizes[layout.classes.index(of)]
 
 
-def _kept(file: Path, size: int) -> NDArray[np.uint8] | None:
-    """Values that an earlier build kept; files are renamed when whole, so the size says enough."""
+def _saved(file: Path, size: int) -> NDArray[np.uint8] | None:
+    """Values saved by an earlier build; files are written atomically, so checking the size is enough."""
     try:
-        found = np.fromfile(file, np.uint8)
+        values = np.fromfile(file, np.uint8)
     except FileNotFoundError:
         return None
-    return found if len(found) == size and not (found == UNKNOWN).any() else None
+    return values if len(values) == size and not (values == UNKNOWN).any() else None
 
 
 def _counts(layout: Layout, values: NDArray[np.uint8]) -> dict[str, list[int]]:
@@ -138,9 +143,9 @@ def _counts(layout: Layout, values: NDArray[np.uint8]) -> dict[str, list[int]]:
 
 def _longest(layout: Layout, values: NDArray[np.uint8]) -> dict[str, int]:
     """The longest distance of each class."""
-    found = {}
+    longest = {}
     for of in layout.classes:
         part = layout.part(values, of)
         decided = part[part != DRAWN]
-        found[str(of)] = int(decided.max()) if len(decided) else 0
-    return found
+        longest[str(of)] = int(decided.max()) if len(decided) else 0
+    return longest

@@ -1,13 +1,13 @@
-"""Table files: compressed, checked, and written as a whole.
+"""Table files: compressed, checksummed, written atomically.
 
     b"ckai tables 1\n"          the format
     64 hexadecimal digits, \n   SHA-256 of all that follows
     8 bytes                     length of the header, little-endian
-    header                      JSON: pieces, crc (of all values), longest, counts by pieces, bytes of each
-    block blocks                      one LZMA stream a class, in the order of `Layout`
+    header                      JSON: pieces, crc (of all values), longest, counts, blocks (bytes of each)
+    blocks                      one LZMA stream a class, in the order of `Layout`
 
-To be read, the values are unpacked once beside the file and mapped into memory, so that every process
-shares them and loads only what it looks at. Both files are checked each time they are opened.
+Large tables are unpacked once into a file beside it and mapped into memory, so that processes share them and
+load only the pages they use. Both files are verified each time they are opened.
 """
 
 import hashlib
@@ -26,28 +26,28 @@ from ckai.datasets.tables.layout import Layout, make_layout
 FORMAT = b"ckai tables 1\n"
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "pb": 0}]
 SMALL = 2**23
-"""Bytes of values that are kept in memory rather than in a file of their own."""
+"""Tables of up to this many bytes of values are unpacked into memory instead of a file."""
 
 
 class TableError(ValueError):
-    """A table file that cannot be used; names the file, what was expected and what was found."""
+    """A table file that cannot be used; names the file, what was expected and what it has instead."""
 
 
-def write_tables(path: Path, layout: Layout, values: NDArray[np.uint8], facts: dict[str, Any]) -> None:
-    """Write tables; a file of that name is replaced once the new one is whole.
+def write_tables(path: Path, layout: Layout, values: NDArray[np.uint8], extra: dict[str, Any]) -> None:
+    """Write tables atomically.
 
     Args:
         path: the file.
         layout: of the values.
         values: `[positions]` uint8, see `ckai.datasets.tables.solve`.
-        facts: more for the header.
+        extra: further entries of the header.
     """
     blocks = [
         lzma.compress(layout.part(values, of).tobytes(), lzma.FORMAT_RAW, filters=_FILTERS)
         for of in layout.classes
     ]
     header = {
-        **facts,
+        **extra,
         "pieces": layout.pieces,
         "crc": zlib.crc32(values.data),
         "blocks": [len(block) for block in blocks],
@@ -58,20 +58,20 @@ def write_tables(path: Path, layout: Layout, values: NDArray[np.uint8], facts: d
 
 
 def read_header(path: Path) -> tuple[dict[str, Any], bytes]:
-    """The header of a table file and its blocks, checked.
+    """Read and verify the header of a table file and its compressed blocks.
 
     Raises:
-        TableError: no table file, of another format, cut short or damaged.
+        TableError: a file that is missing, of another format, cut short or damaged.
     """
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise TableError(f"{path}: no such file; `ckai tables build` makes it") from None
+        raise TableError(f"{path}: no such file; `ckai tables build` builds it") from None
     except OSError as error:
         raise TableError(f"{path}: cannot be read ({error.strerror or error})") from error
     if not data.startswith(FORMAT):
-        found = data[: len(FORMAT)].decode("ascii", "replace").split("\n")[0]
-        raise TableError(f"{path}: expected {FORMAT.decode().strip()!r}, found {found!r}; {_AGAIN}")
+        start = data[: len(FORMAT)].decode("ascii", "replace").split("\n")[0]
+        raise TableError(f"{path}: expected {FORMAT.decode().strip()!r}, found {start!r}; {_AGAIN}")
     digest, _, body = data[len(FORMAT) :].partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise TableError(
@@ -84,7 +84,7 @@ def read_header(path: Path) -> tuple[dict[str, Any], bytes]:
 
 
 def read_tables(path: Path) -> tuple[Layout, NDArray[np.uint8], dict[str, Any]]:
-    """The layout, values and header of a table file; larger ones are mapped into memory.
+    """Read the layout, values and header of a table file; large ones are mapped into memory.
 
     Raises:
         TableError: see `read_header`.
@@ -95,9 +95,9 @@ def read_tables(path: Path) -> tuple[Layout, NDArray[np.uint8], dict[str, Any]]:
     if layout.positions <= SMALL:
         return layout, _unpack(layout, header, blocks), header
     raw = path.with_suffix(".values")
-    if not _is(raw, layout, header):
+    if not _is_intact(raw, layout, header):
         write_whole(raw, _unpack(layout, header, blocks).data)
-    # Copy-on-write rather than read-only: to Numba it is then an array like any other.
+    # Copy-on-write, not read-only: Numba would compile every kernel again for read-only arrays.
     return layout, np.asarray(np.memmap(raw, np.uint8, "c")), header
 
 
@@ -114,8 +114,8 @@ def _unpack(layout: Layout, header: dict[str, Any], blocks: bytes) -> NDArray[np
     return values
 
 
-def _is(raw: Path, layout: Layout, header: dict[str, Any]) -> bool:
-    """Whether a file of values is there and right."""
+def _is_intact(raw: Path, layout: Layout, header: dict[str, Any]) -> bool:
+    """Whether the unpacked values exist and match the header."""
     try:
         if raw.stat().st_size != layout.positions:
             return False

@@ -1,8 +1,8 @@
-"""A number for every placement of few pieces: exact and without holes, class by class.
+"""Index every placement of few pieces, without gaps, class by class.
 
-A class is (own men, own kings, the other's men, the other's kings), the side to move's view. Within a class a
+A class is (own men, own kings, the other's men, the other's kings), in mover's view. Within a class, a
 placement is numbered by the combinatorial number system: own men on rows 0 to 6, the other's men on rows 1
-to 7 where no own man stands, then own kings and the other's kings on what squares are left.
+to 7 not occupied by own men, then own kings and the other's kings on the squares left.
 """
 
 from math import comb
@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 from ckai.game.kernels import lowest, popcount
 
 MOST = 6
-"""Pieces of the largest tables that numbers are made for."""
+"""Most pieces that can be indexed."""
 MEN_SQUARES = 28
 _SIDE = MOST  # a side has 1 to MOST - 1 pieces
 
 KEYS = 4096
-"""Classes have keys below this, see `class_key`."""
+"""Upper bound of class keys, see `class_key`."""
 
-# Where the parts of a lookup begin; it is one array of int64, so that a search can carry it along cheaply.
+# Where the parts of a lookup begin; it is one int64 array, so that a search can pass it on cheaply.
 _WIDTH = MOST + 1
 _MEN_AT = 33 * _WIDTH
-"""Before it, `[33, 7]`: ways to choose k of n. Here, `[6, 6]`: where the part for so many men begins, by
-own men and the other's."""
+"""Before it, `[33, 7]`: ways to choose k of n. Here, `[6, 6]`: where the part for each number
+of own men and of the other's men begins."""
 _MEN_TOTAL = _MEN_AT + _SIDE * _SIDE
 """`[6, 6]`: placements of both sides' men."""
 STARTS = _MEN_TOTAL + _SIDE * _SIDE
@@ -48,20 +48,20 @@ def class_key(m1, k1, m2, k2):
 @njit(cache=True)
 def _spread(rank, pieces, squares, lookup):
     """The `rank`-th set of `pieces` of the numbers below `squares`, as bits."""
-    found = np.int64(0)
+    chosen = np.int64(0)
     at = squares
     for k in range(pieces, 0, -1):
         at -= 1
         while _choose(at, k, lookup) > rank:
             at -= 1
         rank -= _choose(at, k, lookup)
-        found |= np.int64(1) << at
-    return found
+        chosen |= np.int64(1) << at
+    return chosen
 
 
 @njit(cache=True)
 def _rank(pieces, taken, lookup):
-    """The number of a set of squares among all sets of so many squares that are not `taken`."""
+    """The rank of a set of squares among all sets of its size that avoid `taken`."""
     rank = np.int64(0)
     k = 0
     while pieces:
@@ -74,22 +74,22 @@ def _rank(pieces, taken, lookup):
 
 @njit(cache=True)
 def _open(pieces, taken):
-    """A set of numbers of free squares as squares: the i-th free one for each bit i."""
-    found = np.int64(0)
+    """Squares from a set of indices of free squares: the i-th free one for each bit i."""
+    squares = np.int64(0)
     number = 0
     for at in range(32):
         bit = np.int64(1) << at
         if taken & bit:
             continue
         if pieces >> number & 1:
-            found |= bit
+            squares |= bit
         number += 1
-    return found
+    return squares
 
 
 @njit(cache=True)
 def class_size(m1, k1, m2, k2, lookup):
-    """Placements of a class."""
+    """Number of placements in a class."""
     left = 32 - m1 - m2
     men = lookup[_MEN_TOTAL + m1 * _SIDE + m2]
     return men * _choose(left, k1, lookup) * _choose(left - k1, k2, lookup)
@@ -97,7 +97,7 @@ def class_size(m1, k1, m2, k2, lookup):
 
 @njit(cache=True)
 def index_of(own, opp, kings, lookup):
-    """The number of a placement within its class; see the module's page."""
+    """The index of a placement within its class; see the module's docstring."""
     own_men, opp_men = own & ~kings, opp & ~kings
     own_kings, opp_kings = own & kings, opp & kings
     m1, m2, k1, k2 = popcount(own_men), popcount(opp_men), popcount(own_kings), popcount(opp_kings)
@@ -111,7 +111,7 @@ def index_of(own, opp, kings, lookup):
 
 @njit(cache=True)
 def place(number, m1, k1, m2, k2, lookup):
-    """(own, opp, kings) of the placement of a class that has this number."""
+    """(own, opp, kings) of the placement with this index in a class: the inverse of `index_of`."""
     left = 32 - m1 - m2
     ways = _choose(left - k1, k2, lookup)
     fourth, number = number % ways, number // ways
@@ -137,20 +137,20 @@ def place(number, m1, k1, m2, k2, lookup):
 
 
 def make_lookup() -> NDArray[np.int64]:
-    """What numbers are looked up in, without classes that have values yet; some milliseconds."""
-    found = np.full(STARTS + KEYS, -1, np.int64)
+    """Build the lookup tables, with no class assigned a start yet; takes some milliseconds."""
+    lookup = np.full(STARTS + KEYS, -1, np.int64)
     ways = np.array([[comb(n, k) for k in range(_WIDTH)] for n in range(33)])
-    found[:_MEN_AT] = ways.ravel()
-    parts = [found]
-    at = len(found)
+    lookup[:_MEN_AT] = ways.ravel()
+    parts = [lookup]
+    at = len(lookup)
     for m1 in range(_SIDE):
         placements = comb(MEN_SQUARES, m1)
-        own = [int(_spread(rank, m1, MEN_SQUARES, found)) >> 4 for rank in range(placements)]
+        own = [int(_spread(rank, m1, MEN_SQUARES, lookup)) >> 4 for rank in range(placements)]
         free = MEN_SQUARES - np.array([bits.bit_count() for bits in own])
         for m2 in range(_SIDE - m1):
             ahead = np.cumsum(ways[free, m2])
-            found[_MEN_AT + m1 * _SIDE + m2] = at
-            found[_MEN_TOTAL + m1 * _SIDE + m2] = ahead[-1]
+            lookup[_MEN_AT + m1 * _SIDE + m2] = at
+            lookup[_MEN_TOTAL + m1 * _SIDE + m2] = ahead[-1]
             parts.append(ahead - ways[free, m2])
             at += placements
     return np.concatenate(parts)

@@ -1,4 +1,4 @@
-"""Which classes of pieces tables hold, where each begins, and in what order they can be solved."""
+"""The material classes of tables: where each begins, and the order in which they can be solved."""
 
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from ckai.datasets.tables.index import MOST, STARTS, class_key, class_size, make
 
 
 class Class(NamedTuple):
-    """Pieces on the board, the side to move first."""
+    """A material class: the pieces on the board, the side to move first."""
 
     men: int
     kings: int
@@ -18,12 +18,12 @@ class Class(NamedTuple):
 
     @property
     def pieces(self) -> int:
-        """On the board."""
+        """Number of pieces on the board."""
         return sum(self)
 
     @property
     def turned(self) -> "Class":
-        """The same with the other side to move."""
+        """The same material with the other side to move."""
         return Class(self.other_men, self.other_kings, self.men, self.kings)
 
     def __str__(self) -> str:
@@ -31,29 +31,29 @@ class Class(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """Where the values of all classes up to a number of pieces lie in one array."""
+    """Where the values of each class are, in one array for all classes up to a number of pieces."""
 
     pieces: int
     classes: tuple[Class, ...]
     """In the order of their values."""
     sizes: tuple[int, ...]
-    """Positions of each class."""
+    """Number of positions of each class."""
     positions: int
-    """Of all classes."""
+    """Number of positions of all classes."""
     lookup: NDArray[np.int64]
-    """What a position's place among the values is looked up in, see `ckai.datasets.tables.index`."""
+    """Lookup tables that turn a position into its index among the values; `ckai.datasets.tables.index`."""
 
     def part(self, values: NDArray[np.uint8], of: Class) -> NDArray[np.uint8]:
-        """The values of one class."""
+        """A view of the values of one class."""
         start = int(self.lookup[STARTS + class_key(*of)])
         return values[start : start + self.sizes[self.classes.index(of)]]
 
 
 def make_layout(pieces: int) -> Layout:
-    """The layout of tables for `pieces` pieces or fewer.
+    """The layout of tables for up to `pieces` pieces.
 
     Raises:
-        ValueError: fewer than 2 or more than 6.
+        ValueError: `pieces` is not in 2..6.
     """
     if not 2 <= pieces <= MOST:
         raise ValueError(f"expected tables of 2 to {MOST} pieces, found {pieces}")
@@ -68,16 +68,17 @@ def make_layout(pieces: int) -> Layout:
 
 
 def levels(pieces: int) -> list[list[Class]]:
-    """One class of each pair, in groups that need only the groups before them.
+    """One class of each pair (a class and the same with sides exchanged), in groups that depend only on
+    earlier groups.
 
-    A capture leaves fewer pieces, and a crowning fewer men.
+    A capture leaves fewer pieces, a crowning fewer men.
     """
-    found = []
+    groups = []
     for number in range(2, pieces + 1):
         for men in range(number + 1):
             level = [of for of in _classes(number) if of.men + of.other_men == men and of <= of.turned]
-            found.append(level)
-    return found
+            groups.append(level)
+    return groups
 
 
 def _classes(pieces: int) -> list[Class]:

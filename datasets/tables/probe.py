@@ -1,8 +1,7 @@
-"""Asking tables: value, distance, best moves and the whole line, for one position or for many at once.
+"""Probe tables: result, distance, best moves and the whole line, for one position or for many at once.
 
-The tables know no draw by count or repetition. A win in n plies is a win whatever the count of plies without a capture or a man's move
-is, if count + n stays within the limit, and nearly always otherwise, as most wins capture or move a man on
-the way.
+The tables ignore draws by move count and by repetition. A win in n plies certainly stands if the halfmove
+clock plus n is within the limit, and nearly always otherwise, as most wins capture or move a man on the way.
 """
 
 import os
@@ -24,22 +23,22 @@ from ckai.game.position import Move, Position
 
 DEFAULT_PIECES: Final = 4
 SHIPPED: Final = 3
-"""Pieces of the tables that come with the package."""
+"""The package includes tables for up to this many pieces."""
 WIN, LOSS, DRAW = "win", "loss", "draw"
 
 MAX_LEGAL_HOPS: Final = 64
-"""More hops are never legal at once."""
-_LOOKED_AT: Final = 8000
-"""Positions that are looked at to see whether a win comes in time."""
+"""Upper bound on the legal hops of a position."""
+_MAX_SEARCHED: Final = 8000
+"""Positions searched, at most, to prove that a win comes before the draw by the halfmove clock."""
 
 Values = NDArray[np.uint8]
 
 
 @njit(cache=True)
 def value_of(own, opp, kings, jumper, pieces, values, lookup, between):
-    """The value of any position of `pieces` pieces or fewer, between two hops too; UNKNOWN with more.
+    """The value of any position with up to `pieces` pieces, between two hops too; UNKNOWN with more.
 
-    See `ckai.datasets.tables.solve` for values; `between` is room, `[ROOM, 4]` int64.
+    See `ckai.datasets.tables.solve` for values; `between` is scratch space, `[ROOM, 4]` int64.
     """
     if own == 0:
         return np.int64(0)
@@ -52,13 +51,13 @@ def value_of(own, opp, kings, jumper, pieces, values, lookup, between):
 
 @njit(cache=True)
 def tablebase_value(own, opp, kings, jumper, halfmove_clock, limit, values, lookup):
-    """The value of a position of the tables if the draw by the halfmove clock cannot undo it, else UNKNOWN.
+    """The value of a position in the tables if the draw by the halfmove clock cannot change it, else UNKNOWN.
 
     Args:
         own, opp, kings, jumper: the position, with pieces on both sides.
         halfmove_clock: plies since the last capture or step of a man.
-        limit: the count that draws.
-        values, lookup: of the tables.
+        limit: the halfmove clock at which the game is drawn.
+        values, lookup: of the tables' layout.
     """
     if jumper >= 0:
         between = np.empty((ROOM, 4), np.int64)
@@ -74,14 +73,14 @@ def tablebase_value(own, opp, kings, jumper, halfmove_clock, limit, values, look
 
 @njit(cache=True)
 def _in_time(own, opp, kings, halfmove_clock, value, limit, values, lookup):
-    """Whether the win, whoever has it, comes within the count against every defence.
+    """Whether the winner, either side, wins before the limit against every defence.
 
-    Captures and steps of men begin the count again on the way. The winner follows the tables, all replies are
-    tried; a position that takes too long is taken for one that does not.
+    Captures and steps of men reset the clock on the way. The winner follows the tables, and all replies are
+    tried. False if that needs more than `_MAX_SEARCHED` positions.
     """
-    if own | opp == kings:  # only captures can help, and the tables' own line is quiet nearly always
+    if own | opp == kings:  # only captures reset the clock, and the tables' line rarely has one
         return False
-    waiting = np.empty((_LOOKED_AT, 5), np.int64)
+    waiting = np.empty((_MAX_SEARCHED, 5), np.int64)
     waiting[0, 0], waiting[0, 1], waiting[0, 2], waiting[0, 3], waiting[0, 4] = (
         own,
         opp,
@@ -102,20 +101,20 @@ def _in_time(own, opp, kings, halfmove_clock, value, limit, values, lookup):
         if jumps:
             continue
         only = np.int64(-1)
-        if value & 1:  # the winner hurries to step with a man
+        if value & 1:  # prefer a step of a man, which resets the clock
             only = _step_to(own, opp, kings, own & ~kings, value - 1, values, lookup)
             if only < 0:
                 only = _step_to(own, opp, kings, own & kings, value - 1, values, lookup)
         for direction in range(4):
             sources = a if direction == 0 else b if direction == 1 else c if direction == 2 else d
             while sources:
-                label = lowest(sources) * 4 + direction
+                action = lowest(sources) * 4 + direction
                 sources &= sources - 1
-                if only >= 0 and label != only:
+                if only >= 0 and action != only:
                     continue
-                if last == _LOOKED_AT:
+                if last == _MAX_SEARCHED:
                     return False
-                o, p, k, _, count, _ = apply_hop(own, opp, kings, halfmove_clock, label)
+                o, p, k, _, count, _ = apply_hop(own, opp, kings, halfmove_clock, action)
                 waiting[last, 0], waiting[last, 1], waiting[last, 2], waiting[last, 3] = o, p, k, count
                 waiting[last, 4] = look(o, p, k, values, lookup)
                 last += 1
@@ -124,16 +123,16 @@ def _in_time(own, opp, kings, halfmove_clock, value, limit, values, lookup):
 
 @njit(cache=True)
 def _step_to(own, opp, kings, movers, wanted, values, lookup):
-    """A step of one of `movers` to a position of the value wanted (for the side to move there), or -1."""
+    """A step of one of `movers` to a position with the value `wanted` (for its side to move), or -1."""
     a, b, c, d, _ = legal_hops(own, opp, kings, -1)
     for direction in range(4):
         sources = (a if direction == 0 else b if direction == 1 else c if direction == 2 else d) & movers
         while sources:
-            label = lowest(sources) * 4 + direction
+            action = lowest(sources) * 4 + direction
             sources &= sources - 1
-            o, p, k, _, _, _ = apply_hop(own, opp, kings, 0, label)
+            o, p, k, _, _, _ = apply_hop(own, opp, kings, 0, action)
             if look(o, p, k, values, lookup) == wanted:
-                return label
+                return action
     return np.int64(-1)
 
 
@@ -148,41 +147,52 @@ def _many(boards, pieces, values, lookup, out):
 
 @njit(cache=True, nogil=True)
 def best_hops(row, pieces, values, lookup, out):
-    """Write the hops of the best moves in a position `[4]` (own, opp, kings, jumper) into `out`; return their
-    number."""
+    """Write the best hops of a position `[4]` (own, opp, kings, jumper) to `out`; return how many."""
     between = np.empty((ROOM, 4), np.int64)
     own, opp, kings, jumper = row[0], row[1], row[2], row[3]
     value = value_of(own, opp, kings, jumper, pieces, values, lookup, between)
-    labels = np.empty(MAX_LEGAL_HOPS, np.uint8)
+    actions = np.empty(MAX_LEGAL_HOPS, np.uint8)
     n = 0
     if value == UNKNOWN or own == 0:
         return n
-    for i in range(legal_actions(own, opp, kings, jumper, labels)):
-        o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, np.int64(labels[i]))
+    for i in range(legal_actions(own, opp, kings, jumper, actions)):
+        o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, np.int64(actions[i]))
         after = value_of(o, p, k, j, pieces, values, lookup, between)
         if after == (value - 1 if passed and value != DRAWN else value):
-            out[n] = labels[i]
+            out[n] = actions[i]
             n += 1
     return n
 
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What a table says of a position, for the side to move."""
+    """The exact value of a position, for the side to move."""
 
     value: str
     """"win", "loss" or "draw"."""
     plies: int | None
-    """To the last move with best play; None for a draw."""
+    """Distance to the end of the game with best play; None for a draw."""
 
 
 class Tables:
-    """Tables for all positions of some pieces or fewer.
+    """Endgame tablebases for all positions up to a number of pieces.
+
+    The tables ignore draws by move count and by repetition.
 
     Attributes:
-        layout: where the values of each class lie.
+        layout: where the values of each material class are.
         values: `[positions]` uint8, see `ckai.datasets.tables.solve`.
         header: of the file: counts, longest distances.
+
+    Examples:
+        >>> from ckai.game import Position
+        >>> tables = Tables.open(3)  # comes with the package
+        >>> position = Position.from_fen("B:WK32:BK15,K18")
+        >>> result = tables.probe(position)
+        >>> result.value, result.plies
+        ('win', 19)
+        >>> [str(move) for move in tables.best_moves(position)]
+        ['15-19', '18-23']
     """
 
     def __init__(self, layout: Layout, values: Values, header: dict[str, Any] | None = None) -> None:
@@ -190,19 +200,19 @@ class Tables:
 
     @classmethod
     def open(cls, pieces: int | None = None, *, folder: Path | None = None) -> "Tables":
-        """The tables of a folder; those of the most pieces if none are named.
+        """Open the tables in a folder.
 
         Args:
-            pieces: how many pieces.
-            folder: None: the user's cache folder, and for 3 pieces or fewer those that come with the package.
+            pieces: open the tables for this many pieces; None: the largest that exist.
+            folder: None: the user's cache folder, and the package for up to 3 pieces.
 
         Raises:
-            TableError: there are none, or the file is damaged.
+            TableError: the tables have not been built, or the file is damaged.
         """
         place = folder or cache_folder()
         if pieces is None:
-            there = [n for n in range(2, MOST + 1) if table_path(n, place).exists()]
-            pieces = max([*there, 0 if folder else SHIPPED], default=0) or DEFAULT_PIECES
+            built = [n for n in range(2, MOST + 1) if table_path(n, place).exists()]
+            pieces = max([*built, 0 if folder else SHIPPED], default=0) or DEFAULT_PIECES
         path = table_path(pieces, place)
         if folder is None and pieces <= SHIPPED and not path.exists():
             path = table_path(SHIPPED, Path(__file__).parent)
@@ -210,7 +220,7 @@ class Tables:
 
     @property
     def pieces(self) -> int:
-        """Most pieces of a position that is known."""
+        """Most pieces of a position in the tables."""
         return self.layout.pieces
 
     def knows(self, position: Position) -> bool:
@@ -219,14 +229,14 @@ class Tables:
         return bool(few and position.own and position.opp)
 
     def probe_many(self, boards: NDArray[np.int64]) -> Values:
-        """Values of many positions in one call, without Python in between.
+        """Probe many positions in one call, without a Python loop.
 
         Args:
-            boards: `[B, 4]` int64: own, opp, kings, jumper of each, see `Position`.
+            boards: `[B, 4]` int64: own, opp, kings, jumper of each position, see `Position`.
 
         Returns:
             `[B]` uint8: plies to the end, odd for a win and even for a loss of the side to move; 255 for a
-            draw, 254 for a position with more pieces than the tables have.
+            draw, 254 for a position with more pieces than the tables.
         """
         out = np.empty(len(boards), np.uint8)
         layout = self.layout
@@ -234,10 +244,10 @@ class Tables:
         return out
 
     def probe(self, position: Position) -> ProbeResult:
-        """What is known of a position.
+        """The exact value of a position, for the side to move.
 
         Raises:
-            TableError: it has more pieces than the tables, or none on a side.
+            TableError: more pieces than the tables, or a side without pieces.
         """
         value = int(self.probe_many(np.array([_row(position)], np.int64))[0])
         if value == UNKNOWN:
@@ -250,7 +260,7 @@ class Tables:
         return ProbeResult(WIN if value & 1 else LOSS, value)
 
     def best_moves(self, position: Position) -> list[Move]:
-        """The moves that keep the value, and of these those that win fastest or lose latest; none at the end.
+        """The moves that keep the result, and win fastest or lose slowest; empty when the game is over.
 
         Raises:
             TableError: see `probe`.
@@ -259,25 +269,29 @@ class Tables:
         return [move for move in position.legal_moves() if self._is_best(position, move)]
 
     def _is_best(self, position: Position, move: Move) -> bool:
-        for label in move.actions:
-            if label not in self.best_actions(position):
+        for action in move.actions:
+            if action not in self.best_actions(position):
                 return False
-            position = position.push_action(label)
+            position = position.push_action(action)
         return True
 
     def best_actions(self, position: Position) -> list[int]:
-        """The hops that the best moves begin or go on with, ascending; see `best_moves`.
+        """The actions (0..127, ascending) that the best moves begin or continue with; see `best_moves`.
 
-        Nothing where the position is not in the tables.
+        Empty if the position is not in the tables.
         """
         out = np.empty(MAX_LEGAL_HOPS, np.uint8)
         row = np.array(_row(position), np.int64)
-        return [
-            int(label) for label in out[: best_hops(row, self.pieces, self.values, self.layout.lookup, out)]
-        ]
+        count = best_hops(row, self.pieces, self.values, self.layout.lookup, out)
+        return [int(action) for action in out[:count]]
 
     def line(self, position: Position, most: int = 300) -> list[Move]:
-        """Best play to the end, the first of the best moves each time; a drawn position has none.
+        """Best play to the end, the first of the best moves each time; empty for a drawn position.
+
+        Args:
+            position: in the tables.
+            most: plies, at most.
+
 
         Raises:
             TableError: see `probe`.
@@ -286,12 +300,12 @@ class Tables:
             return []
         played: list[Move] = []
         while len(played) < most and self.best_actions(position):
-            labels: list[int] = []
+            actions: list[int] = []
             after = position
             while after.black == position.black:
-                labels.append(self.best_actions(after)[0])
-                after = after.push_action(labels[-1])
-            move = position.move_of(labels)
+                actions.append(self.best_actions(after)[0])
+                after = after.push_action(actions[-1])
+            move = position.move_of(actions)
             assert move is not None, "the best hops are those of legal moves"
             played.append(move)
             position = after
@@ -299,7 +313,7 @@ class Tables:
 
 
 def cache_folder() -> Path:
-    """Where a user's programs keep what they can make again."""
+    """The user's cache folder: `$CKAI_CACHE`, or the platform's usual place."""
     given = os.environ.get("CKAI_CACHE")
     if given:
         return Path(given)
@@ -312,7 +326,7 @@ def cache_folder() -> Path:
 
 
 def table_path(pieces: int, folder: Path) -> Path:
-    """The file of the tables of so many pieces."""
+    """The table file for `pieces` pieces in a folder."""
     return folder / f"tables-{pieces}.ckt"
 
 

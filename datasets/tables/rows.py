@@ -1,4 +1,4 @@
-"""Positions drawn from endgame tables: to learn from, and, apart from these, to measure with."""
+"""Sample positions from endgame tables: one set for training, and a disjoint one for evaluation."""
 
 from dataclasses import dataclass
 
@@ -18,30 +18,30 @@ from ckai.datasets.writer import row_arrays
 from ckai.game import HALFMOVE_LIMIT, kernels
 
 HELD = 10
-"""One position of so many is kept for measuring; the others are there to learn from."""
+"""One position in HELD is reserved for evaluation; the others are for training."""
 MAX_HALFMOVE_CLOCK = 40
-"""The quiet count of a drawn position is random, up to this."""
+"""Halfmove clocks of sampled rows are random, up to this."""
 
 
 @dataclass(frozen=True)
 class Endgames:
-    """Positions with a legal move, no hop under way, for the side to move."""
+    """Sampled positions with a legal move and no capture under way, and their values for the side to move."""
 
     places: NDArray[np.int64]
-    """[N, 3]: own, opp, kings, see `ckai.game.Position`."""
+    """`[N, 3]` int64: own, opp, kings, see `ckai.game.Position`."""
     values: NDArray[np.uint8]
-    """[N], see `ckai.datasets.tables.solve`."""
+    """`[N]` uint8, see `ckai.datasets.tables.solve`."""
     of: NDArray[np.int64]
-    """[N], the class of each, as its number in `classes`."""
+    """`[N]` int64, the material class of each, an index into `classes`."""
     classes: tuple[Class, ...]
 
     @property
     def truth(self) -> NDArray[np.int8]:
-        """[N]: 1 won, 0 drawn, -1 lost."""
+        """`[N]` int8: 1 won, 0 drawn, -1 lost."""
         return np.where(self.values == DRAWN, 0, np.where(self.values & 1, 1, -1)).astype(np.int8)
 
     def boards(self) -> NDArray[np.int8]:
-        """[N, 32] int8, mover's view."""
+        """`[N, 32]` int8, mover's view: 1 own man, 3 own king, -1 / -3 the other's, 0 empty."""
         out = np.empty((len(self.places), 32), np.int8)
         _boards(self.places, out)
         return out
@@ -56,15 +56,16 @@ def draw_endgames(
     held: bool,
     even: bool = False,
 ) -> Endgames:
-    """Draw positions at random, with repetition.
+    """Sample positions at random, with repetition.
 
     Args:
-        tables: of at least `pieces` pieces.
-        number: how many.
-        seed: of the choice.
-        pieces: exactly so many on the board; None: any number that the tables have.
-        held: those kept for measuring, or the others; which is which is in the position, not in the seed.
-        even: a class of few positions gets more than its share: the root of its size.
+        tables: for at least `pieces` pieces.
+        number: of positions.
+        seed: of the sampling.
+        pieces: on the board, exactly; None: any number in the tables.
+        held: sample the positions reserved for evaluation, or the others. A hash of the position decides
+            which it is, whatever the seed.
+        even: weight material classes by the square root of their size, so that small ones come up more often.
     """
     layout = tables.layout
     chosen = [
@@ -92,22 +93,25 @@ def draw_endgames(
 
 
 def endgame_rows(tables: Tables, number: int, *, seed: int) -> pa.Table:
-    """Rows to learn from: a best move's first hop and the true result. Each is a game of its own.
+    """Rows for training: the first hop of a best move, and the exact result. Each row is a game of its own.
 
-    Where several moves are best, one is drawn. No row is of a position kept for measuring.
+    Where several moves are best, one is chosen at random. Positions reserved for evaluation never appear.
 
     Args:
-        tables: where they are drawn from, any number of pieces, small classes more than their share.
+        tables: to sample from; small material classes come up more often than their share.
         number: of rows.
-        seed: of what is drawn.
+        seed: of the sampling.
+
+    Returns:
+        A table in `EXPERT_SCHEMA`.
     """
     drawn = draw_endgames(tables, number, seed=seed, held=False, even=True)
     rng = np.random.default_rng((seed, 1))
     order = rng.permutation(number)
     values, places = drawn.values[order], drawn.places[order]
-    labels, legal = np.empty(number, np.uint8), np.zeros((number, 16), np.uint8)
-    _best(places, tables.pieces, tables.values, tables.layout.lookup, rng.random(number), labels, legal)
-    # The count may not spoil what the row says.
+    actions, legal = np.empty(number, np.uint8), np.zeros((number, 16), np.uint8)
+    _best(places, tables.pieces, tables.values, tables.layout.lookup, rng.random(number), actions, legal)
+    # The clock must not turn the exact result into a draw.
     most = np.where(
         values == DRAWN,
         MAX_HALFMOVE_CLOCK,
@@ -122,7 +126,7 @@ def endgame_rows(tables: Tables, number: int, *, seed: int) -> pa.Table:
         jumper=np.full(number, -1, np.int8),
         quiet=rng.integers(0, most + 1).astype(np.int16),
         legal=legal,
-        label=labels,
+        label=actions,
         z=drawn.truth[order],
         unknown=2,
     )
@@ -133,10 +137,10 @@ def endgame_rows(tables: Tables, number: int, *, seed: int) -> pa.Table:
 
 
 def hops_that_keep(drawn: Endgames, tables: Tables) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which hops leave a position as won, drawn or lost as it was.
+    """Which actions keep the result of a position: won, drawn or lost.
 
     Returns:
-        (legal, keeping), both [N, 128].
+        (legal, keeping), both `[N, 128]` bool.
     """
     legal, keeping = (np.zeros((len(drawn.places), 128), np.bool_) for _ in range(2))
     _keep(drawn.places, drawn.values, tables.pieces, tables.values, tables.layout.lookup, legal, keeping)
@@ -145,7 +149,7 @@ def hops_that_keep(drawn: Endgames, tables: Tables) -> tuple[NDArray[np.bool_], 
 
 @njit(cache=True)
 def _is_held(own, opp, kings):  # type: ignore[no-untyped-def]
-    """A mixing of the position with the constants of SplitMix64."""
+    """Whether a hash of the position (with SplitMix64's constants) reserves it for evaluation."""
     z = np.uint64(own) ^ np.uint64(opp) * GOLDEN
     z = (z ^ (np.uint64(kings) << np.uint64(17))) * MIX_1
     z = (z ^ (z >> np.uint64(27))) * MIX_2
@@ -154,7 +158,7 @@ def _is_held(own, opp, kings):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _draw(classes, sizes, of, seed, held, values, lookup, out, found):  # type: ignore[no-untyped-def]
+def _draw(classes, sizes, of, seed, held, values, lookup, places, sampled):  # type: ignore[no-untyped-def]
     np.random.seed(seed)
     between = np.empty((ROOM, 4), np.int64)
     for i in range(len(of)):
@@ -164,8 +168,8 @@ def _draw(classes, sizes, of, seed, held, values, lookup, out, found):  # type: 
             value = value_of(own, opp, kings, -1, m1 + k1 + m2 + k2, values, lookup, between)
             if value != 0 and _is_held(own, opp, kings) == held:
                 break
-        out[i, 0], out[i, 1], out[i, 2] = own, opp, kings
-        found[i] = value
+        places[i, 0], places[i, 1], places[i, 2] = own, opp, kings
+        sampled[i] = value
 
 
 @njit(cache=True)
@@ -175,26 +179,26 @@ def _boards(places, out):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _best(places, pieces, values, lookup, luck, labels, legal):  # type: ignore[no-untyped-def]
+def _best(places, pieces, values, lookup, draws, actions, legal):  # type: ignore[no-untyped-def]
     row = np.empty(4, np.int64)
     out = np.empty(MAX_LEGAL_HOPS, np.uint8)
     for i in range(len(places)):
         row[:3], row[3] = places[i], -1
-        labels[i] = out[np.int64(luck[i] * best_hops(row, pieces, values, lookup, out))]
+        actions[i] = out[np.int64(draws[i] * best_hops(row, pieces, values, lookup, out))]
         kernels.write_legal(row[0], row[1], row[2], row[3], legal[i])
 
 
 @njit(cache=True)
 def _keep(places, before, pieces, values, lookup, legal, keeping):  # type: ignore[no-untyped-def]
     between = np.empty((ROOM, 4), np.int64)
-    labels = np.empty(MAX_LEGAL_HOPS, np.uint8)
+    actions = np.empty(MAX_LEGAL_HOPS, np.uint8)
     for i in range(len(places)):
         own, opp, kings = places[i]
-        for n in range(kernels.legal_actions(own, opp, kings, -1, labels)):
-            o, p, k, jumper, _, passed = kernels.apply_hop(own, opp, kings, 0, np.int64(labels[n]))
+        for n in range(kernels.legal_actions(own, opp, kings, -1, actions)):
+            o, p, k, jumper, _, passed = kernels.apply_hop(own, opp, kings, 0, np.int64(actions[n]))
             after = value_of(o, p, k, jumper, pieces, values, lookup, between)
-            legal[i, labels[n]] = True
+            legal[i, actions[n]] = True
             if before[i] == DRAWN or after == DRAWN:
-                keeping[i, labels[n]] = before[i] == after
+                keeping[i, actions[n]] = before[i] == after
             else:
-                keeping[i, labels[n]] = ((before[i] & 1) != (after & 1)) == passed
+                keeping[i, actions[n]] = ((before[i] & 1) != (after & 1)) == passed

@@ -1,12 +1,11 @@
-"""Retrograde analysis: all positions of a class of pieces, and of the class with the sides exchanged, at
-once.
+"""Retrograde analysis of a material class together with the class with the sides exchanged.
 
-Values are plies to the end with best play, for the side to move: odd it wins (as fast as it can), even it
-loses (as late as it can), `DRAWN` neither. Captures and crownings lead to classes that were solved before.
-Inside a class only steps are left: from each position whose value has become known, the steps that lead to
-it are taken back, in the order of the plies (Thompson, "Retrograde Analysis of Certain Endgames", 1986;
+Values are plies to the end of the game with best play: odd if the side to move wins (as fast as it can), even
+if it loses (as slowly as it can), `DRAWN` otherwise. Captures and crownings lead to classes solved before.
+Inside a class only steps remain: from each newly solved position, the steps that lead to it are retracted,
+in order of distance (Thompson, "Retrograde Analysis of Certain Endgames", 1986;
 Lake, Schaeffer and Lu, "Solving Large Retrograde Analysis Problems Using a Network of Workstations",
-1994). No draw rule counts plies here.
+1994). Draws by move count are ignored.
 """
 
 import numpy as np
@@ -30,17 +29,17 @@ from ckai.game.kernels import (
 DRAWN = 255
 UNKNOWN = 254
 LONGEST = 250
-"""Most plies that a value can say."""
+"""Largest distance in plies that a value can hold."""
 
 ROOM = 64
-"""Positions between two hops that may wait at once."""
+"""Capacity of the stack of positions between two hops."""
 
-_NEVER = 100  # added to the steps that are left where an exit draws: they never run out
+_NEVER = 100  # added to the count of open steps where an exit draws, so that it never reaches 0
 
 
 @njit(cache=True)
 def key_of(own, opp, kings):
-    """The number of a position's class."""
+    """The key of a position's class."""
     return class_key(
         popcount(own & ~kings), popcount(own & kings), popcount(opp & ~kings), popcount(opp & kings)
     )
@@ -48,13 +47,13 @@ def key_of(own, opp, kings):
 
 @njit(cache=True)
 def look(own, opp, kings, values, lookup):
-    """The value of a position with a piece on each side and no hop under way, in tables that have it."""
+    """Look up a position of the tables with pieces on both sides and no capture under way."""
     return values[lookup[STARTS + key_of(own, opp, kings)] + index_of(own, opp, kings, lookup)]
 
 
 @njit(cache=True)
 def _better(value, than):
-    """Whether a mover prefers a value: a faster win, a draw, a later loss."""
+    """Whether the side to move prefers `value`: a faster win, a draw, a slower loss."""
     if than == UNKNOWN:
         return True
     if value & 1 and value != DRAWN:
@@ -66,16 +65,16 @@ def _better(value, than):
 
 @njit(cache=True)
 def _before(value):
-    """What a position is worth whose mover goes to one that is worth `value` to the other side."""
+    """The value of moving to a position that is worth `value` to the other side."""
     return value if value == DRAWN else value + 1
 
 
 @njit(cache=True)
 def best_capture(own, opp, kings, jumper, values, lookup, between):
-    """The best value of the captures that are to be made now; all lead to classes that are known.
+    """The value of the best capture; all captures lead to solved classes.
 
-    `between` is room for positions between two hops, `[ROOM, 4]` int64. (No recursion: Numba's cache loses
-    functions that call themselves with arrays.)
+    `between` is scratch space for positions between two hops, `[ROOM, 4]` int64. (No recursion: Numba cannot
+    cache functions that call themselves with arrays.)
     """
     best = np.int64(UNKNOWN)
     between[0, 0], between[0, 1], between[0, 2], between[0, 3] = own, opp, kings, jumper
@@ -92,9 +91,9 @@ def best_capture(own, opp, kings, jumper, values, lookup, between):
         for direction in range(4):
             sources = a if direction == 0 else b if direction == 1 else c if direction == 2 else d
             while sources:
-                label = lowest(sources) * 4 + direction
+                action = lowest(sources) * 4 + direction
                 sources &= sources - 1
-                o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, label)
+                o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, action)
                 if not passed:
                     between[waiting, 0], between[waiting, 1], between[waiting, 2], between[waiting, 3] = (
                         o,
@@ -104,7 +103,7 @@ def best_capture(own, opp, kings, jumper, values, lookup, between):
                     )
                     waiting += 1
                     continue
-                value = np.int64(1)  # the last piece of the other side
+                value = np.int64(1)  # captured the last piece
                 if o != 0:
                     value = _before(np.int64(look(o, p, k, values, lookup)))
                 if _better(value, best):
@@ -113,9 +112,11 @@ def best_capture(own, opp, kings, jumper, values, lookup, between):
 
 
 @njit(cache=True)
-def _first_look(m1, k1, m2, k2, values, lookup, left, late):
-    """What is known of a class before any step inside it: ends, captures, crownings; `left` counts its
-    steps."""
+def _initialise(m1, k1, m2, k2, values, lookup, left, late):
+    """Initialise a class with what needs no step inside it: ends, captures, crownings.
+
+    `left` counts the steps inside the class; `late` keeps the longest losing exit.
+    """
     at = lookup[STARTS + class_key(m1, k1, m2, k2)]
     between = np.empty((ROOM, 4), np.int64)
     for number in range(len(left)):
@@ -135,10 +136,10 @@ def _first_look(m1, k1, m2, k2, values, lookup, left, late):
         for direction in range(1, 3):
             sources = (b if direction == 1 else c) & crowning
             while sources:
-                label = lowest(sources) * 4 + direction
+                action = lowest(sources) * 4 + direction
                 sources &= sources - 1
                 inside -= 1
-                o, p, k, _, _, _ = apply_hop(own, opp, kings, 0, label)
+                o, p, k, _, _, _ = apply_hop(own, opp, kings, 0, action)
                 value = _before(np.int64(look(o, p, k, values, lookup)))
                 if _better(value, best):
                     best = value
@@ -156,10 +157,9 @@ def _first_look(m1, k1, m2, k2, values, lookup, left, late):
 
 @njit(cache=True)
 def _take_back(own, opp, kings, plies, at, values, left, late, lookup):
-    """Tell the positions that a step leads from to this one, which has become known; returns how many
-    learned."""
-    learned = 0
-    # As the side sees it that has just moved.
+    """Retract the steps that lead to this newly solved position; returns how many positions that solves."""
+    solved = 0
+    # In the view of the side that has just moved.
     mine, theirs, crowned = turn(opp), turn(own), turn(kings)
     empty = ~(mine | theirs) & 0xFFFFFFFF
     movers = mine
@@ -181,22 +181,22 @@ def _take_back(own, opp, kings, plies, at, values, left, late, lookup):
             if a | b | c | d:
                 continue  # it had to capture
             number = index_of(o, theirs, k, lookup)
-            known = values[at + number]
-            if plies & 1 == 0:  # this one is lost: a step here wins
-                if known == UNKNOWN or (known != DRAWN and known & 1 and known > plies + 1):
+            value = values[at + number]
+            if plies & 1 == 0:  # this position is lost: a step to it wins
+                if value == UNKNOWN or (value != DRAWN and value & 1 and value > plies + 1):
                     values[at + number] = plies + 1
-                    learned += 1
-            elif known == UNKNOWN:
+                    solved += 1
+            elif value == UNKNOWN:
                 left[number] -= 1
                 if left[number] == 0:
                     values[at + number] = max(plies + 1, late[number])
-                    learned += 1
-    return learned
+                    solved += 1
+    return solved
 
 
 @njit(cache=True, nogil=True)
 def solve_pair(m1, k1, m2, k2, values, lookup):
-    """Solve a class and the class with the sides exchanged; all classes they lead to are solved.
+    """Solve a class and the class with the sides exchanged; all classes they lead to must be solved.
 
     Args:
         m1, k1, m2, k2: pieces of the class.
@@ -213,9 +213,9 @@ def solve_pair(m1, k1, m2, k2, values, lookup):
     late = np.zeros((sides, size), np.uint8)
     for side in range(sides):
         if side == 0:
-            _first_look(m1, k1, m2, k2, values, lookup, left[0], late[0])
+            _initialise(m1, k1, m2, k2, values, lookup, left[0], late[0])
         else:
-            _first_look(m2, k2, m1, k1, values, lookup, left[1], late[1])
+            _initialise(m2, k2, m1, k1, values, lookup, left[1], late[1])
     first, second = lookup[STARTS + class_key(m1, k1, m2, k2)], lookup[STARTS + class_key(m2, k2, m1, k1)]
     longest = 0
     for side in range(sides):
@@ -235,12 +235,10 @@ def solve_pair(m1, k1, m2, k2, values, lookup):
                     own, opp, kings = place(number, m1, k1, m2, k2, lookup)
                 else:
                     own, opp, kings = place(number, m2, k2, m1, k1, lookup)
-                learned = _take_back(
-                    own, opp, kings, plies, other, values, left[mirror], late[mirror], lookup
-                )
-                if learned:
+                solved = _take_back(own, opp, kings, plies, other, values, left[mirror], late[mirror], lookup)
+                if solved:
                     longest = max(longest, plies + 1)
-        # A loss that a late exit puts off lies further ahead.
+        # A losing exit may put the end off beyond this distance.
         if plies == longest:
             for side in range(sides):
                 at = first if side == 0 else second

@@ -1,4 +1,4 @@
-"""A network against the truth: positions of endgame tables, which say what each is worth."""
+"""Evaluate a network against endgame tables, which have the exact value of each position."""
 
 from typing import Any
 
@@ -18,56 +18,55 @@ BATCH = 1024
 def measure_endgames(
     network: Network, tables: Tables, positions: int = 50_000, *, pieces: int | None = None
 ) -> dict[str, Any]:
-    """Measure a network on positions that are kept for it; no search, no tables behind the network.
+    """Evaluate a network, without a search, on table positions reserved for evaluation.
 
     Args:
-        network: what to measure.
-        tables: the truth.
-        positions: how many are drawn.
-        pieces: on the board of each; None: as many as the tables have.
+        network: the network to evaluate.
+        tables: the exact values.
+        positions: number of positions to sample.
+        pieces: pieces on the board, exactly; None: as many as the tables have.
 
     Returns:
-        Of all positions, and in `by_material` of each class: `positions`; `value_mse`, the mean of
-        (value - truth)^2, where truth is 1 won, 0 drawn, -1 lost for the side to move; `wrong_sign`, the
-        share of the won and lost positions whose value has the other sign; `drawn_value`, the mean distance
-        of a drawn position's value from 0; `keeps`, the share where the first move, among the legal ones,
-        leaves the position as won, drawn or lost as it was; `keeps_decided`: the same where some moves do
-        and others do not.
+        For all positions, and in `by_material` for each material class: `positions`; `value_mse`, the mean
+        of (value - exact)^2, where exact is 1 won, 0 drawn, -1 lost for the side to move; `wrong_sign`, the
+        share of won and lost positions whose value has the wrong sign; `drawn_value`, the mean absolute value
+        of drawn positions; `keeps`, the share where the network's first legal action keeps the result; and
+        `keeps_decided`, the same where some actions keep it and others do not.
     """
     drawn = draw_endgames(tables, positions, seed=SEED, pieces=pieces or tables.pieces, held=True)
-    logits, value = _answers(TorchEvaluator(network), drawn)
+    logits, value = _evaluate(TorchEvaluator(network), drawn)
     legal, keeping = hops_that_keep(drawn, tables)
     keeps = keeping[np.arange(len(logits)), np.where(legal, logits, -np.inf).argmax(1)]
     free: NDArray[np.bool_] = np.any(keeping, axis=1) & np.any(legal & ~keeping, axis=1)
-    told = _report(drawn.truth, value, keeps, free)
+    overall = _report(drawn.truth, value, keeps, free)
     by_material = {}
     for number, of in enumerate(drawn.classes):
         here = drawn.of == number
         if here.any():
             by_material[str(of)] = _report(drawn.truth[here], value[here], keeps[here], free[here])
-    return {"pieces": pieces or tables.pieces, **told, "by_material": by_material}
+    return {"pieces": pieces or tables.pieces, **overall, "by_material": by_material}
 
 
-def _answers(evaluator: Evaluator, drawn: Endgames) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _evaluate(evaluator: Evaluator, drawn: Endgames) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     rows = np.zeros((len(drawn.places), 34), np.int8)
     rows[:, :32], rows[:, 32] = drawn.boards(), -1
-    found = [evaluator.evaluate(rows[at : at + BATCH]) for at in range(0, len(rows), BATCH)]
-    return np.concatenate([logits for logits, _ in found]), np.concatenate([value for _, value in found])
+    parts = [evaluator.evaluate(rows[at : at + BATCH]) for at in range(0, len(rows), BATCH)]
+    return np.concatenate([logits for logits, _ in parts]), np.concatenate([value for _, value in parts])
 
 
 def _report(
     truth: NDArray[np.int8], value: NDArray[np.float32], keeps: NDArray[np.bool_], free: NDArray[np.bool_]
 ) -> dict[str, Any]:
     decided = truth != 0
-    told: dict[str, Any] = {
+    report: dict[str, Any] = {
         "positions": len(truth),
         "value_mse": float(np.mean((value - truth) ** 2)),
         "keeps": float(keeps.mean()),
     }
     if decided.any():
-        told["wrong_sign"] = float(np.mean(np.sign(value[decided]) != truth[decided]))
+        report["wrong_sign"] = float(np.mean(np.sign(value[decided]) != truth[decided]))
     if not decided.all():
-        told["drawn_value"] = float(np.abs(value[~decided]).mean())
+        report["drawn_value"] = float(np.abs(value[~decided]).mean())
     if free.any():
-        told["keeps_decided"] = float(keeps[free].mean())
-    return told
+        report["keeps_decided"] = float(keeps[free].mean())
+    return report

@@ -1,4 +1,4 @@
-"""Measuring a checkpoint on rows: `ckai evaluate` without the command."""
+"""Evaluate a checkpoint on rows: `ckai evaluate` as a function."""
 
 import os
 from collections.abc import Sequence
@@ -18,56 +18,62 @@ from ckai.models.checkpoint import Checkpoint
 from ckai.models.evaluation.metrics import is_in, measure
 from ckai.models.inference.choose import evaluations_per_second, sample_positions
 from ckai.models.inference.devices import pick_device
-from ckai.models.inference.evaluator import POSITION_BYTES, TorchEvaluator
+from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.layers.network import Network
 
 DEFAULT_SEED, DEFAULT_HELDOUT = 0, 0.1
 
 ARTICLE = {"top1_of_its_own_training_positions": 0.66}
-"""What the article that the network cnn2x2 is from printed; it had no held-out games."""
+"""Accuracy printed in the article that cnn2x2 is from; it had no held-out games."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What was measured and on which rows."""
+    """The metrics of a checkpoint, and the rows they were computed on."""
 
     metrics: dict[str, Any]
     """See `ckai.models.evaluation.metrics`."""
     breakdown: dict[str, Any]
     """See `ckai.models.evaluation.metrics.Metrics.breakdown`."""
     baselines: dict[str, float]
-    """What needs no network, see `frequent_moves`."""
+    """Accuracy without a network, see `frequent_moves`."""
     parameters: int
-    """Numbers that were learned."""
+    """Number of trained parameters."""
     split: Split
     split_seed: int
     heldout: float
-    """Share of the games held out by that seed."""
+    """Share of the games held out with that seed."""
 
 
 def evaluate_checkpoint(
     checkpoint: Checkpoint,
-    paths: Sequence[Path],
+    paths: Sequence[str | Path],
     *,
     split: Split = "heldout",
     split_seed: int | None = None,
     heldout: float | None = None,
     memory_mb: int = 1024,
 ) -> Evaluation:
-    """Measure a network.
+    """Evaluate a checkpoint on the rows of games.
 
-    Unseen positions are those that the training side of `paths` does not hold.
+    Unseen positions are those that the training side of `paths` does not contain.
 
     Args:
-        checkpoint: what to measure.
+        checkpoint: the network, and how its training data were split.
         paths: row files.
-        split: which side of the games.
-        split_seed, heldout: how they are split; None: as in the checkpoint's training.
+        split: "heldout", "train" or "all" games.
+        split_seed, heldout: the split; None: as in the checkpoint's training.
         memory_mb: see `RowsDataModule`.
 
     Raises:
         DatasetError: data that cannot be used, or no rows on that side.
-        CheckpointError: weights that do not fit.
+        CheckpointError: weights that do not fit the architecture.
+
+    Examples:
+        >>> from ckai.models import load_checkpoint
+        >>> result = evaluate_checkpoint(load_checkpoint("network.ckpt"), ["games.parquet"], split="all")
+        >>> result.metrics["rows"], result.metrics["value_rows"]
+        (11, 11)
     """
     stored = checkpoint.info.get("split", {})
     seed = int(stored.get("seed", DEFAULT_SEED)) if split_seed is None else split_seed
@@ -79,13 +85,13 @@ def evaluate_checkpoint(
     if split == "heldout" and not data.heldout_rows:
         raise DatasetError(f"expected held-out games, found none with a share of {share}; try --split all")
     device = pick_device()
-    found = measure(network.to(device), data.batches(split), seen=data.train_positions(), device=device)
-    metrics = found.report()
+    measured = measure(network.to(device), data.batches(split), seen=data.train_positions(), device=device)
+    metrics = measured.report()
     if not metrics["rows"]:
         raise DatasetError(f"expected rows on the side {split!r}, found none")
     return Evaluation(
         metrics,
-        found.breakdown(),
+        measured.breakdown(),
         frequent_moves(data, split),
         sum(p.numel() for p in network.parameters()),
         split,
@@ -95,32 +101,39 @@ def evaluate_checkpoint(
 
 
 def speeds(network: Network, seconds: float = 0.5) -> dict[str, float]:
-    """Evaluations/s in batches of 256 on this machine: `cpu` (PyTorch in float32, all cores), `gpu` if
-    there is one."""
-    rows = np.resize(sample_positions(256), (256, POSITION_BYTES))
+    """Evaluations/s in batches of 256 on this machine.
+
+    Args:
+        network: of any game.
+        seconds: of each measurement.
+
+    Returns:
+        `cpu` (PyTorch in float32, all cores), and `gpu` if there is one.
+    """
+    rows = sample_positions(256, network.encode)
     threads = os.cpu_count() or 1
-    found = {"cpu": evaluations_per_second(TorchEvaluator(network), rows, threads, seconds)}
+    rates = {"cpu": evaluations_per_second(TorchEvaluator(network), rows, threads, seconds)}
     if torch.cuda.is_available():
-        found["gpu"] = evaluations_per_second(TorchEvaluator(network, "cuda"), rows, 1, seconds)
-    return found
+        rates["gpu"] = evaluations_per_second(TorchEvaluator(network, "cuda"), rows, 1, seconds)
+    return rates
 
 
 def frequent_moves(data: RowsDataModule, split: Split) -> dict[str, float]:
-    """How often the move played most in the training games is right, where they hold the position.
+    """Accuracy of playing the most frequent action of the training games.
 
     Returns:
-        `seen`: share of the rows whose position the training side holds; `most_frequent_seen`: share right
-        among those; `most_frequent`: share right of all rows, where others get a random legal move.
+        `seen`: share of rows whose position is in the training games; `most_frequent_seen`: accuracy on
+        those; `most_frequent`: accuracy on all rows, with a random legal action in unseen positions.
     """
-    keys, labels = _most_frequent(data)
+    keys, actions = _most_frequent(data)
     seen = right = guessed = rows = 0.0
     for block in data.blocks(split):
         own = position_keys(block.board, block.jumper)
-        known = is_in(own, keys)
-        at = np.searchsorted(keys, own[known])
-        right += float((labels[at] == block.label[known]).sum())
-        seen += float(known.sum())
-        guessed += float((1 / block.legal_mask()[~known].sum(1)).sum())
+        in_training = is_in(own, keys)
+        at = np.searchsorted(keys, own[in_training])
+        right += float((actions[at] == block.label[in_training]).sum())
+        seen += float(in_training.sum())
+        guessed += float((1 / block.legal_mask()[~in_training].sum(1)).sum())
         rows += len(block)
     return {
         "seen": seen / max(rows, 1),
@@ -130,14 +143,13 @@ def frequent_moves(data: RowsDataModule, split: Split) -> dict[str, float]:
 
 
 def _most_frequent(data: RowsDataModule) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
-    """Sorted keys of the training side's positions, and the label played most in each, the lowest of
-    several."""
+    """Sorted keys of the training side's positions, and the most frequent (then lowest) action in each."""
     blocks = [(position_keys(b.board, b.jumper), b.label) for b in data.blocks("train")]
     if not blocks:
         return np.empty(0, np.uint64), np.empty(0, np.uint8)
     keys, inverse = np.unique(np.concatenate([k for k, _ in blocks]), return_inverse=True)
     cells, counts = np.unique(
-        inverse * NUM_ACTIONS + np.concatenate([label for _, label in blocks]), return_counts=True
+        inverse * NUM_ACTIONS + np.concatenate([action for _, action in blocks]), return_counts=True
     )
     order = np.lexsort((cells, -counts, cells // NUM_ACTIONS))
     first = np.unique(cells[order] // NUM_ACTIONS, return_index=True)[1]

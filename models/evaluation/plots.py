@@ -1,5 +1,4 @@
-"""Pictures of a network: the filters of its first layer, and how far its probabilities and values can be
-trusted."""
+"""Plots of a network: the filters of its first layer, and the calibration of its outputs."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,34 +13,34 @@ from ckai.models.inputs.encodings import COLUMNS, ROWS
 from ckai.models.layers.network import Network
 
 MOST_FILTERS = 32
-"""Filters drawn of each layer."""
+"""Filters drawn of each layer, at most."""
 _ROW = 16
 
 
 def first_layers(network: Network) -> list[tuple[str, NDArray[np.float32]]]:
-    """The weights that meet the board, by the part of the network they belong to.
+    """The weights of the first layer of each part of the network that is trained on its own.
 
     Returns:
-        A name and `[filters, PLANES, height, width]` for each part that is trained on its own; dense
-        layers have a whole board of 8x4 as their window.
+        (name, `[filters, PLANES, height, width]`) of each part; dense layers have the whole 8x4 board as
+        their window.
     """
     stages = network.stages()
-    found = []
+    layers = []
     for name, part in stages[:-1] or stages:
         layer = part.first_layer()
         assert isinstance(layer, nn.Conv2d | nn.Linear)
         weight = layer.weight.detach().float().cpu().numpy()
         if isinstance(layer, nn.Linear):
             weight = weight.reshape(len(weight), -1, ROWS, COLUMNS)
-        found.append((name, weight))
-    return found
+        layers.append((name, weight))
+    return layers
 
 
 def plot_filters(path: Path, network: Network) -> None:
-    """Draw the first layer's filters as a PNG: a picture a filter and plane, blue below 0, red above.
+    """Draw the first layer's filters as a PNG: one image for each filter and plane, blue below 0, red above.
 
-    With several planes each filter is a line, with one they stand side by side. Row 0 is the mover's own
-    back row.
+    With several planes each filter has a line of its own; with one, filters are side by side. Row 0 is the
+    mover's own back row.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -62,19 +61,19 @@ def plot_filters(path: Path, network: Network) -> None:
         ax.imshow(sheet, cmap="RdBu_r", vmin=-largest, vmax=largest, interpolation="nearest")
         shown = min(len(weights), MOST_FILTERS)
         of = f"{shown} of {len(weights)} filters" if shown < len(weights) else f"{shown} filters"
-        lines = ", a line each, a column a plane" if weights.shape[1] > 1 else ""
+        lines = ", one a line, one plane a column" if weights.shape[1] > 1 else ""
         ax.set_title(f"{name}: {of} of {weights.shape[2]}x{weights.shape[3]}{lines}", fontsize=8)
         ax.axis("off")
     _save(figure, path)
 
 
 def plot_calibration(path: Path, breakdown: Mapping[str, Any], title: str) -> None:
-    """Draw reliability (what came against what was said) and accuracy by phase and by pieces, as a PNG.
+    """Draw reliability diagrams and accuracy by phase and by pieces, as a PNG.
 
     Args:
-        path: the file to write; replaced as a whole.
-        breakdown: of `ckai.models.evaluation.metrics.Metrics.breakdown`.
-        title: above the plots.
+        path: the file to write.
+        breakdown: from `ckai.models.evaluation.metrics.Metrics.breakdown`.
+        title: of the figure.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -93,12 +92,12 @@ def plot_calibration(path: Path, breakdown: Mapping[str, Any], title: str) -> No
     for ax, key, label in ((axes[1, 0], "by_ply", "ply"), (axes[1, 1], "by_pieces", "pieces on the board")):
         groups = breakdown[key]
         names = [f"{g['from']}-{g['to']}" for g in groups]
-        for metric, told in (
+        for metric, caption in (
             ("top1_legal", "first legal move"),
             ("top1_unforced", "the same where there is a choice"),
             ("random_legal", "a random legal move"),
         ):
-            ax.plot(names, [g.get(metric, np.nan) for g in groups], marker="o", markersize=3, label=told)
+            ax.plot(names, [g.get(metric, np.nan) for g in groups], marker="o", markersize=3, label=caption)
         ax.set_xlabel(label)
         ax.set_ylabel("share right")
         ax.set_ylim(0, 1)
@@ -110,14 +109,14 @@ def plot_calibration(path: Path, breakdown: Mapping[str, Any], title: str) -> No
 
 
 def _reliability(
-    ax: Any, bins: Sequence[Mapping[str, float]], said: str, came: str, low: float, labels: tuple[str, str]
+    ax: Any, bins: Sequence[Mapping[str, float]], x: str, y: str, low: float, labels: tuple[str, str]
 ) -> None:
-    ax.plot([low, 1], [low, 1], color="grey", linestyle="--", linewidth=1, label="as said")
-    ax.plot([b[said] for b in bins], [b[came] for b in bins], marker="o")
+    ax.plot([low, 1], [low, 1], color="grey", linestyle="--", linewidth=1, label="perfect calibration")
+    ax.plot([b[x] for b in bins], [b[y] for b in bins], marker="o")
     total = sum(b["rows"] for b in bins) or 1
     width = (1 - low) / 12
     heights = [b["rows"] / total * (1 - low) / 2 for b in bins]
-    ax.bar([b[said] for b in bins], heights, width, bottom=low, alpha=0.25, label="share of rows")
+    ax.bar([b[x] for b in bins], heights, width, bottom=low, alpha=0.25, label="share of rows")
     ax.set_xlabel(labels[0])
     ax.set_ylabel(labels[1])
     ax.grid(alpha=0.3)
@@ -125,8 +124,7 @@ def _reliability(
 
 
 def _sheet(weights: NDArray[np.float32]) -> NDArray[np.float32]:
-    """All filters in one picture with gaps of NaN: lines of filters by columns of planes, or rows of one
-    plane."""
+    """All filters in one image with gaps of NaN: a line for each filter, or rows if there is one plane."""
     filters, planes, height, width = weights.shape
     if planes == 1:
         lines = -(-filters // _ROW)

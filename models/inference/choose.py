@@ -11,12 +11,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ckai.game.position import Position
-from ckai.game.squares import NUM_ACTIONS
 from ckai.models.checkpoint import Checkpoint, load_network
 from ckai.models.inference.devices import one_torch_thread, use_one_torch_thread
-from ckai.models.inference.evaluator import POSITION_BYTES, BackendError, Boards, Evaluator, TorchEvaluator
-from ckai.models.inputs.encodings import Encoding, StonesEncoding
+from ckai.models.inference.evaluator import BackendError, Boards, Evaluator, TorchEvaluator
+from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
 
 AUTO = "auto"
@@ -133,10 +131,10 @@ def choose_evaluator(
         raise ValueError(f"expected batch >= 1 and threads >= 1, found {batch} and {threads}")
     begun = time.perf_counter()
     network = as_network(source)
-    boards = sample_positions(256, encoding=network.encode)
+    boards = sample_positions(256, network.encode)
     exact = TorchEvaluator(network)
     with one_torch_thread():
-        wanted = evaluate_positions(exact, boards)
+        wanted = evaluate_positions(exact, boards, network.encode)
     made: dict[str, Evaluator] = {}
     trials: dict[str, Trial] = {}
 
@@ -147,7 +145,7 @@ def choose_evaluator(
                 made[backend] = (
                     exact if backend == "torch" else make_evaluator(network, backend, threads, like)
                 )
-                found = evaluate_positions(made[backend], boards)
+                found = evaluate_positions(made[backend], boards, network.encode)
         except BackendError:
             return
         except Exception as error:  # a library that fails on this machine loses the race
@@ -247,56 +245,32 @@ def as_network(source: str | Path | Checkpoint | Network) -> Network:
     return source.network() if isinstance(source, Checkpoint) else load_network(source)
 
 
-def sample_positions(number: int, seed: int = 0, encoding: Encoding | None = None) -> Boards:
+def sample_positions(number: int, encoding: Encoding, seed: int = 0) -> Boards:
     """Positions to try a network on, as bytes.
 
     Args:
         number: of positions.
-        seed: other positions.
-        encoding: of the network; None: one of checkers.
+        encoding: of the network.
+        seed: another seed gives other positions.
 
     Returns:
-        `[number, 34]`: positions of random games of checkers, the side to move not lost, those within a jump
-        included. For another game stones anywhere.
+        `[number, position_bytes]` int8, see `Encoding.sample`.
     """
-    rng = np.random.default_rng(seed)
-    if isinstance(encoding, StonesEncoding):
-        stones = rng.integers(-1, 2, (number, encoding.board_size))
-        return np.concatenate([stones, np.tile([-1, 0], (number, 1))], 1).astype(np.int8)
-    out = np.zeros((number, POSITION_BYTES), np.int8)
-    position = Position.start()
-    for row in out:
-        actions = position.legal_actions()
-        if not actions or position.halfmove_clock > 60:
-            position = Position.start()
-            actions = position.legal_actions()
-        row[:32], row[32], row[33] = position.board, position.jumper, min(position.halfmove_clock, 127)
-        position = position.push_action(actions[int(rng.integers(len(actions)))])
-    return out
+    return encoding.sample(number, np.random.default_rng(seed))
 
 
 def evaluate_positions(
-    evaluator: Evaluator, boards: Boards
+    evaluator: Evaluator, boards: Boards, encoding: Encoding
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Probabilities of the actions and values, as a search uses them: what no rule of checkers allows does not
-    count."""
+    """Evaluate positions as a search does: a softmax over the actions that the rules allow.
+
+    Returns:
+        `[B, NUM_ACTIONS]` probabilities and `[B]` values for the side to move.
+    """
     logits, values = evaluator.evaluate(boards)
-    scores = logits.astype(np.float64)
-    if boards.shape[1] == POSITION_BYTES:
-        scores[~_possible(boards)] = -np.inf
+    scores = np.where(encoding.legal_mask(boards), logits.astype(np.float64), -np.inf)
     weights = np.exp(scores - scores.max(1, keepdims=True))
     return weights / weights.sum(1, keepdims=True), values.astype(np.float64)
-
-
-def _possible(boards: Boards) -> NDArray[np.bool_]:
-    mask = np.zeros((len(boards), NUM_ACTIONS), np.bool_)
-    for row, allowed in zip(boards, mask, strict=True):
-        own = np.flatnonzero(row[:32] > 0)
-        opp = np.flatnonzero(row[:32] < 0)
-        kings = np.flatnonzero(np.abs(row[:32]) == 3)
-        a, b, k = (sum(1 << int(i) for i in squares) for squares in (own, opp, kings))
-        allowed[Position(a, b, k, True, int(row[32]), int(row[33])).legal_actions()] = True
-    return mask
 
 
 def _bound(backend: str) -> float:

@@ -1,4 +1,4 @@
-"""PyTorch's devices and threads: small batches lose far more to threads than they gain."""
+"""PyTorch's devices and threads; small batches are faster on one thread."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,13 +7,13 @@ import torch
 
 
 def use_one_torch_thread() -> None:
-    """Keep PyTorch to one thread in the calling thread: the callers are the threads."""
+    """Limit PyTorch to one thread in the calling thread, which is one of several callers."""
     torch.set_num_threads(1)
 
 
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
-    """Keep PyTorch to one thread inside the block."""
+    """Limit PyTorch to one thread inside the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,9 +1,8 @@
-"""Networks as a search sees them: bytes of positions in, scores and values out.
+"""Networks as a search uses them: positions as bytes in, logits and values out.
 
 A position of checkers is 34 bytes in mover's view: 32 board values (1 own man, 3 own king, -1 / -3 the
-other's, 0 empty), the jumper's index (-1: none) and the halfmove clock (cut at 127). Other games have as many
-board values as squares, and the same two bytes behind them (see `ckai.models.inputs.encodings`). Backends
-differ, the interface does not.
+other's, 0 empty), the jumper's index (-1: none) and the halfmove clock (capped at 127). Other games have one
+board value a square and the same two bytes after them (see `ckai.models.inputs.encodings`).
 """
 
 import copy
@@ -17,27 +16,23 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from ckai.game.squares import NUM_ACTIONS
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
-
-POSITION_BYTES = 34
-"""Of checkers."""
 
 Boards: TypeAlias = NDArray[np.int8]
 Floats: TypeAlias = NDArray[np.float32]
 
 
 class BackendError(ValueError):
-    """A backend that cannot be had on this machine; says what is missing, in one line."""
+    """A backend that is not available on this machine; says what is missing, in one line."""
 
 
 class Evaluator(Protocol):
-    """Whatever evaluates positions for a search. May be called from several threads at once."""
+    """Evaluates positions in batches; may be called from several threads at once."""
 
     @property
     def name(self) -> str:
-        """What it is, for people: architecture, backend, number type."""
+        """A description to display: architecture, backend, dtype."""
         ...
 
     def evaluate(
@@ -46,13 +41,13 @@ class Evaluator(Protocol):
         """Evaluate positions.
 
         Args:
-            boards: `[B, 34]` int8, mover's view, see the module's page; any B >= 0. Not changed.
-            out_logits: `[B, 128]` float32 to write to; a new array if None.
-            out_values: `[B]` float32 to write to; a new array if None.
+            boards: `[B, 34]` int8, mover's view, see the module's docstring; any B >= 0; not modified.
+            out_logits: `[B, 128]` float32, written to; None: a new array.
+            out_values: `[B]` float32, written to; None: a new array.
 
         Returns:
-            `[B, 128]` raw scores of the move actions (legal or not) and `[B]` values in [-1, 1] for the side
-            to move; the arrays given, if any were.
+            `[B, 128]` float32 logits of the actions, legal or not, and `[B]` float32 values in [-1, 1] for
+            the side to move; the output arrays, if given.
 
         Raises:
             ValueError: wrong shape or type.
@@ -60,23 +55,22 @@ class Evaluator(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back what it holds; not used again afterwards."""
+        """Release its resources; it must not be used afterwards."""
         ...
 
 
 class PackedNetwork(nn.Module):
-    """A network with one input, bytes, as backends convert it: positions and what its encoding computes of
-    them."""
+    """A network with a single input for backends: positions as bytes, then the encoding's extra bytes."""
 
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
         self.squares, self.bytes = network.encode.board_size, network.encode.position_bytes
         self.width = self.bytes + network.encode.EXTRA
-        """Bytes of a row."""
+        """Bytes of an input row."""
 
     def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """`[B, width]` int8, see `append_extra`, to scores of the actions `[B, 128]` and values `[B]`."""
+        """`[B, width]` int8 (see `append_extra`) to logits `[B, 128]` and values `[B]`."""
         logits, values = self.network(
             rows[:, : self.squares],
             rows[:, self.squares],
@@ -87,13 +81,13 @@ class PackedNetwork(nn.Module):
 
 
 def float32_copy(network: Network) -> PackedNetwork:
-    """A copy in float32 on the CPU, in evaluation mode and without gradients, as backends convert it."""
+    """A copy for backends: float32 on the CPU, in evaluation mode, without gradients."""
     mine = copy.deepcopy(network).to(device="cpu", dtype=torch.float32).eval().requires_grad_(False)
     return PackedNetwork(mine).eval()
 
 
 def append_extra(boards: Boards, encoding: Encoding) -> Boards:
-    """Positions `[B, 34]` with the bytes that an encoding computes of them, `[B, 34 + EXTRA]` int8."""
+    """Positions `[B, 34]` followed by the encoding's extra bytes: `[B, 34 + EXTRA]` int8."""
     if not encoding.EXTRA:
         return boards
     rows = torch.from_numpy(boards)
@@ -103,10 +97,10 @@ def append_extra(boards: Boards, encoding: Encoding) -> Boards:
 
 
 class TorchEvaluator:
-    """A network in PyTorch.
+    """A network evaluated by PyTorch.
 
-    Threads are the caller's: on a CPU, several Python threads that each called `torch.set_num_threads(1)`
-    share one evaluator and use a core each.
+    It starts no threads: on a CPU, let several Python threads share one evaluator, each limited to one core
+    by `torch.set_num_threads(1)`.
     """
 
     def __init__(
@@ -117,16 +111,16 @@ class TorchEvaluator:
         *,
         compiled: bool = False,
     ) -> None:
-        """Take a copy of a network.
+        """Copy a network.
 
         Args:
-            network: taken as it is now; later training does not reach the copy.
+            network: copied; later training does not change the evaluator.
             device: "cpu", "cuda" or a torch device.
-            dtype: of weights and arithmetic; None is bfloat16 on a GPU and float32 elsewhere.
-            compiled: use `torch.compile`, which takes half a minute and a C++ compiler.
+            dtype: of weights and arithmetic; None: bfloat16 on a GPU, float32 elsewhere.
+            compiled: use `torch.compile`, which takes half a minute and needs a C++ compiler.
 
         Raises:
-            BackendError: `compiled`, and there is no C++ compiler.
+            BackendError: `compiled` without a C++ compiler.
         """
         self.device = torch.device(device)
         if dtype is None:
@@ -137,14 +131,14 @@ class TorchEvaluator:
         self._rows: nn.Module = PackedNetwork(self.network).eval()
         if compiled:
             if not any(shutil.which(c) for c in (os.environ.get("CXX"), "c++", "g++", "clang++", "cl") if c):
-                raise BackendError("torch.compile needs a C++ compiler, and there is none on the path")
+                raise BackendError("torch.compile needs a C++ compiler, found none on the path")
             self._rows.compile(dynamic=True)
-            for size in (64, 48):  # now, and not in several threads at once
+            for size in (64, 48):  # compile now, not in several threads at once
                 self.evaluate(np.zeros((size, network.encode.position_bytes), np.int8))
 
     @property
     def name(self) -> str:
-        """Such as `cnn2x2, torch float32, cpu`."""
+        """For example `cnn2x2, torch float32, cpu`."""
         number = str(self.dtype).removeprefix("torch.")
         how = " compiled" if self.compiled else ""
         return f"{self.network.architecture}, torch {number}{how}, {self.device}"
@@ -152,33 +146,38 @@ class TorchEvaluator:
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        """See `Evaluator.evaluate`; without output arrays the result is torch's own memory."""
-        check_boards(boards, out_logits, out_values, *sizes_of(self.network.encode))
+        """See `Evaluator.evaluate`; without output arrays, the results share torch's memory."""
+        check_boards(boards, *sizes_of(self.network.encode), out_logits, out_values)
         with torch.inference_mode():
             rows = torch.from_numpy(append_extra(boards, self.network.encode))
             logits, values = self._rows(rows.to(self.device, non_blocking=True))
             return _deliver(logits, out_logits), _deliver(values, out_values)
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing to release."""
 
 
 def sizes_of(encoding: Encoding) -> tuple[int, int]:
-    """Bytes of a position and actions of the game that it encodes."""
-    return encoding.position_bytes, encoding.MOVES
+    """Bytes of a position and number of actions of the encoding's game."""
+    return encoding.position_bytes, encoding.NUM_ACTIONS
 
 
 def check_boards(
     boards: Boards,
+    width: int,
+    actions: int,
     out_logits: Floats | None = None,
     out_values: Floats | None = None,
-    width: int = POSITION_BYTES,
-    actions: int = NUM_ACTIONS,
 ) -> None:
-    """Refuse arrays that do not fit together, or the game: bytes of a position and actions.
+    """Check the arguments of `Evaluator.evaluate`.
+
+    Args:
+        boards, out_logits, out_values: see `Evaluator.evaluate`.
+        width: bytes of a position.
+        actions: of the game.
 
     Raises:
-        ValueError: wrong shape or type, with the expected and the found one.
+        ValueError: wrong shape or dtype; says which was expected and which was passed.
     """
     if boards.dtype != np.int8 or boards.ndim != 2 or boards.shape[1] != width:
         raise ValueError(f"expected boards int8 [B, {width}], found {boards.dtype} {list(boards.shape)}")
@@ -192,16 +191,16 @@ def check_boards(
 
 
 def output_arrays(
-    size: int, out_logits: Floats | None, out_values: Floats | None, actions: int = NUM_ACTIONS
+    size: int, actions: int, out_logits: Floats | None, out_values: Floats | None
 ) -> tuple[Floats, Floats]:
-    """The arrays given, or new ones."""
+    """The output arrays, or new ones in place of None."""
     logits = np.empty((size, actions), np.float32) if out_logits is None else out_logits
     values = np.empty(size, np.float32) if out_values is None else out_values
     return logits, values
 
 
 def import_extra(module: str, extra: str) -> Any:
-    """Import a package that is optional.
+    """Import an optional package.
 
     Raises:
         BackendError: it is not installed; says how to install it.
@@ -211,7 +210,7 @@ def import_extra(module: str, extra: str) -> Any:
     except ImportError as error:
         reason = "" if isinstance(error, ModuleNotFoundError) else f" ({str(error).splitlines()[0]})"
         raise BackendError(
-            f"this evaluator needs the package {module}{reason}: pip install 'ckai[{extra}]'"
+            f"this evaluator needs the package {module}{reason}; install it with pip install 'ckai[{extra}]'"
         ) from error
 
 

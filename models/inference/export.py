@@ -1,10 +1,10 @@
-"""A network for other programs: ONNX, OpenVINO or TorchScript, checked before it is kept.
+"""Export networks to ONNX, OpenVINO or TorchScript, verified before the file is kept.
 
-All take one input, `boards` int8 `[B, width]`, and give `logits` float32 `[B, 128]`, the raw scores of the
-move actions, and `values` float32 `[B]`, in [-1, 1] for the side to move. The first 34 bytes of a row are
+All formats have one input, `boards` int8 `[B, width]`, and two outputs: `logits` float32 `[B, 128]`, one an
+action, and `values` float32 `[B]`, in [-1, 1] for the side to move. The first 34 bytes of a row are
 the position in mover's view: 32 board values (1 own man, 3 own king, -1 / -3 the other's, 0 empty), the
-jumper's index (-1: none) and the halfmove clock (cut at 127). Networks whose encoding computes more, such as
-`tactics`, want it after that: `ckai.models.inference.evaluator.append_extra` appends it.
+jumper's index (-1: none) and the halfmove clock (capped at 127). Networks with an encoding that has extra
+bytes, such as `tactics`, expect them next: `ckai.models.inference.evaluator.append_extra` appends them.
 """
 
 import os
@@ -30,57 +30,57 @@ from ckai.models.inference.evaluator import (
 from ckai.models.layers.network import Network
 
 SUFFIXES = {"onnx": ".onnx", "openvino": ".xml", "torchscript": ".pt"}
-"""What can be written, and how its files end; OpenVINO's weights lie beside it in a `.bin`."""
+"""Formats and their file extensions; OpenVINO's weights are in a `.bin` beside the `.xml`."""
 
 _Run = Callable[[Boards], tuple[Any, Any]]
 
 
 class ExportError(RuntimeError):
-    """An exported network that does not answer as the original."""
+    """An exported network whose outputs differ from the original's."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written and how near it is."""
+    """An exported file, and its largest differences from the original network."""
 
     path: Path
     width: int
     """Bytes of an input row."""
     positions: int
-    """On how many it was compared."""
+    """Number of positions compared."""
     policy_error: float
     """Largest difference of a legal move's probability from PyTorch in float32."""
     value_error: float
 
 
 def export_network(network: Network, path: Path, to: str) -> Exported:
-    """Write a network in another format; kept only if the file, read again, answers the same.
+    """Write a network in another format; the file is kept only if its outputs match the network's.
 
     Args:
-        network: as it is now.
-        path: the file to write; replaced as a whole.
-        to: one of `SUFFIXES`.
+        network: the network to export.
+        path: the file to write or replace.
+        to: "onnx", "openvino" or "torchscript".
 
     Raises:
-        BackendError: a package that is optional is missing.
+        BackendError: an optional package is missing.
         ExportError: the exported network differs by more than `ckai.models.inference.choose.EXACT`.
-        ValueError: another `to`.
+        ValueError: any other `to`.
     """
     if to not in SUFFIXES:
         raise ValueError(f"expected {', '.join(SUFFIXES)}, found {to!r}")
     write, read = {"onnx": _onnx, "openvino": _openvino, "torchscript": _torchscript}[to]
-    boards = sample_positions(256, encoding=network.encode)
+    boards = sample_positions(256, network.encode)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".export-", dir=path.parent) as folder:
         written = Path(folder) / path.name
         write(network, written)
-        found = evaluate_positions(_File(read(written), network), boards)
-        wanted = evaluate_positions(TorchEvaluator(network), boards)
-        policy, value = (float(np.abs(a - b).max()) for a, b in zip(found, wanted, strict=True))
+        exported = evaluate_positions(_File(read(written), network), boards, network.encode)
+        original = evaluate_positions(TorchEvaluator(network), boards, network.encode)
+        policy, value = (float(np.abs(a - b).max()) for a, b in zip(exported, original, strict=True))
         if not max(policy, value) <= EXACT:
             raise ExportError(
                 f"{path}: expected the answers of the network within {EXACT:g}, found a difference of "
-                f"{max(policy, value):.2g}; nothing was kept"
+                f"{max(policy, value):.2g}; the file was not kept"
             )
         for file in sorted(Path(folder).iterdir()):  # OpenVINO's weights before their description
             os.replace(file, path.parent / file.name)
@@ -98,7 +98,7 @@ class _File(Evaluator):
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        logits, values = output_arrays(len(boards), out_logits, out_values, self._encoding.MOVES)
+        logits, values = output_arrays(len(boards), self._encoding.NUM_ACTIONS, out_logits, out_values)
         logits[:], values[:] = self._run(append_extra(boards, self._encoding))
         return logits, values
 
@@ -128,7 +128,7 @@ def _write_openvino(network: Network, path: Path) -> None:
     for output, name in zip(model.outputs, ("logits", "values"), strict=True):
         output.get_tensor().set_names({name})
     openvino.save_model(model, path, compress_to_fp16=False)
-    del copy  # its memory is the model's
+    del copy  # the model may share its memory until here
 
 
 def _read_openvino(path: Path) -> _Run:
@@ -136,8 +136,8 @@ def _read_openvino(path: Path) -> _Run:
     compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
 
     def run(boards: Boards) -> tuple[Any, Any]:
-        found = compiled({"boards": boards})
-        return found["logits"], found["values"]
+        outputs = compiled({"boards": boards})
+        return outputs["logits"], outputs["values"]
 
     return run
 

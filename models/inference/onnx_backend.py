@@ -1,4 +1,4 @@
-"""Networks in ONNX Runtime: the extra `onnx`."""
+"""Evaluate networks with ONNX Runtime; needs the extra `onnx`."""
 
 import io
 import os
@@ -22,14 +22,14 @@ from ckai.models.layers.network import Network
 
 
 class OnnxRuntimeEvaluator:
-    """A network exported to ONNX, in memory, and run by ONNX Runtime on the CPU in float32."""
+    """A network exported to ONNX in memory and run by ONNX Runtime on the CPU in float32."""
 
     def __init__(self, network: Network, *, threads: int = 1) -> None:
         """Export and load.
 
         Args:
-            network: taken as it is now; later training does not reach it.
-            threads: how many threads are going to call at once. Several use a core each; one alone uses all.
+            network: copied; later training does not change the evaluator.
+            threads: number of concurrent callers. Each of several uses one core; a single one uses all.
 
         Raises:
             BackendError: ONNX or ONNX Runtime is not installed.
@@ -53,23 +53,23 @@ class OnnxRuntimeEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`."""
-        check_boards(boards, out_logits, out_values, *sizes_of(self._encoding))
-        logits, values = output_arrays(len(boards), out_logits, out_values, self._encoding.MOVES)
+        check_boards(boards, *sizes_of(self._encoding), out_logits, out_values)
+        logits, values = output_arrays(len(boards), self._encoding.NUM_ACTIONS, out_logits, out_values)
         if len(boards):
             rows = np.ascontiguousarray(append_extra(boards, self._encoding))
-            found = self._session.run(["logits", "values"], {"boards": rows})
-            logits[:], values[:] = found
+            outputs = self._session.run(["logits", "values"], {"boards": rows})
+            logits[:], values[:] = outputs
         return logits, values
 
     def close(self) -> None:
-        """Forget the session."""
+        """Release the session."""
         self._session = None
 
 
 def export_onnx(network: Network) -> bytes:
     """A network as an ONNX file: `boards` int8 `[B, width]` in, `logits` and `values` out; needs `onnx`.
 
-    The width is that of `ckai.models.inference.evaluator.PackedNetwork`.
+    The width is `ckai.models.inference.evaluator.PackedNetwork.width`.
     """
     rows = float32_copy(network)
     file = io.BytesIO()
@@ -82,6 +82,6 @@ def export_onnx(network: Network) -> bytes:
             input_names=["boards"],
             output_names=["logits", "values"],
             dynamic_axes={"boards": {0: "batch"}, "logits": {0: "batch"}, "values": {0: "batch"}},
-            dynamo=False,  # the other exporter needs one more package, and ten times the time
+            dynamo=False,  # the newer exporter needs another package and takes ten times as long
         )
     return file.getvalue()

@@ -1,4 +1,4 @@
-"""Networks in OpenVINO, Intel's inference library for CPUs: the extra `openvino`."""
+"""Evaluate networks with OpenVINO, Intel's inference library for CPUs; needs the extra `openvino`."""
 
 import warnings
 from typing import Any
@@ -23,8 +23,8 @@ from ckai.models.layers.network import Network
 class OpenVINOEvaluator:
     """A network compiled by OpenVINO for this CPU.
 
-    Every call has a request of its own, and there is one stream of one core for each of `threads`: so many
-    callers use so many cores, and one caller one.
+    Every call uses its own inference request, and each of `threads` has a stream on one core: N concurrent
+    callers use N cores.
     """
 
     def __init__(
@@ -38,10 +38,10 @@ class OpenVINOEvaluator:
         """Convert and compile.
 
         Args:
-            network: taken as it is now; later training does not reach it.
+            network: copied; later training does not change the evaluator.
             bf16: compute in bfloat16.
-            threads: how many threads are going to call at once; more may, and wait for each other.
-            like: an evaluator of the same network and weights, whose conversion is used again.
+            threads: number of concurrent callers; further ones wait.
+            like: an evaluator of the same network and weights whose conversion to reuse.
 
         Raises:
             BackendError: OpenVINO is not installed, or this CPU has no bfloat16.
@@ -53,7 +53,7 @@ class OpenVINOEvaluator:
         core = openvino.Core()
         if bf16 and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
             raise BackendError("evaluator openvino-bf16: this CPU has no bfloat16; use openvino")
-        # The converted model may share the weights' memory: the copy lives as long as it does.
+        # The converted model may share the copy's memory: keep both.
         self._rows, self._model = convert(openvino, network) if like is None else like.converted
         self._encoding = self._rows.network.encode
         precision = "bf16" if bf16 else "f32"
@@ -64,7 +64,7 @@ class OpenVINOEvaluator:
             "ENABLE_CPU_PINNING": False,  # other programs use these cores too
         }
         self._compiled: Any = core.compile_model(self._model, "CPU", settings)
-        # A request has prepared itself for the sizes it met: threads hand theirs on.
+        # A request has been prepared for the batch sizes it has met: reuse requests.
         self._idle: list[Any] = []
         self.name = f"{network.architecture}, openvino {precision}, cpu"
 
@@ -72,16 +72,16 @@ class OpenVINOEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `Evaluator.evaluate`."""
-        check_boards(boards, out_logits, out_values, *sizes_of(self._encoding))
+        check_boards(boards, *sizes_of(self._encoding), out_logits, out_values)
         size = len(boards)
-        logits, values = output_arrays(size, out_logits, out_values, self._encoding.MOVES)
+        logits, values = output_arrays(size, self._encoding.NUM_ACTIONS, out_logits, out_values)
         if not size:
             return logits, values
         try:
             request = self._idle.pop()
         except IndexError:
             request = self._compiled.create_infer_request()
-        # Into the request's own memory: OpenVINO corrupts the heap at times where it is lent ours.
+        # Copy into the request's memory: OpenVINO sometimes corrupts the heap when it is lent ours.
         tensor = request.get_input_tensor(0)
         rows = append_extra(boards, self._encoding)
         tensor.shape = [padded(size), rows.shape[1]]
@@ -95,17 +95,17 @@ class OpenVINOEvaluator:
 
     @property
     def converted(self) -> tuple[PackedNetwork, Any]:
-        """The copy of the network and OpenVINO's model of it."""
+        """The copy of the network, and OpenVINO's model of it."""
         return self._rows, self._model
 
     def close(self) -> None:
-        """Forget the compiled network."""
+        """Release the compiled network."""
         self._idle.clear()
         self._compiled = None
 
 
 def trace(network: Network) -> tuple[PackedNetwork, Any]:
-    """An exact copy of a network, and TorchScript's trace of it: bytes in, see `PackedNetwork`."""
+    """A float32 copy of a network, and its TorchScript trace, which takes bytes as `PackedNetwork` does."""
     mine = float32_copy(network)
     traced: Any = torch.jit.trace
     with warnings.catch_warnings():
@@ -116,7 +116,7 @@ def trace(network: Network) -> tuple[PackedNetwork, Any]:
 
 def convert(openvino: Any, network: Network) -> tuple[PackedNetwork, Any]:
     """A copy of a network and OpenVINO's model of it, which may share the copy's memory."""
-    mine, traced = trace(network)  # traced here, as OpenVINO would trace twice, to compare
+    mine, traced = trace(network)  # OpenVINO itself would trace twice, to compare
     shape = openvino.PartialShape([-1, mine.width])
     rows = torch.zeros(4, mine.width, dtype=torch.int8)
     with warnings.catch_warnings():
@@ -125,5 +125,5 @@ def convert(openvino: Any, network: Network) -> tuple[PackedNetwork, Any]:
 
 
 def padded(size: int) -> int:
-    """The batch that is computed for one of `size`: each size is prepared once, so there should be few."""
+    """The batch size computed for `size` positions: few sizes, because each is prepared once."""
     return size if size <= 8 else -(-size // 8) * 8

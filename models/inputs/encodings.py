@@ -6,7 +6,7 @@ Every encoding takes the same three tensors, always in mover's view (whoever mov
 - `jumper` `[B]` int8: index of the piece that must go on capturing, -1 if none;
 - `halfmove_clock` `[B]` int16: plies since the last capture or man's move.
 
-The small games of `ckai.rl` have encodings too: 1 is an own stone and -1 the other's, and nobody jumps.
+Encodings of other games take the same tensors, see `ckai.models.inputs.stones` and `.registry`.
 
 It gives floats `[B, planes, 8, 4]`, in the type of the network's weights. `VERSION` names the planes; it is
 stored in checkpoints, and changes when a plane does.
@@ -19,20 +19,22 @@ Version history:
     loses:
         by the captures that follow it, and by the best two plies and the captures after those.
     tactics4-1: the same, and by the best four plies.
-    tictactoe-1, connect4-1: own stones, the other's stones, and one plane of ones, which shows the edge.
 """
 
 from typing import ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ckai.datasets.schema import DEFAULT_GAME_NAME
+from ckai.game import Position
 from ckai.game.squares import NUM_ACTIONS, SQUARES, neighbour
 
 ROWS, COLUMNS = 8, 4
 HALFMOVE_SCALE = 80.0
-"""The quiet count at which the game is drawn by default; the plane is 1 there."""
+"""The halfmove clock at which the game is drawn by default; the plane is 1 there."""
 
 
 class Encoding(nn.Module):
@@ -41,16 +43,18 @@ class Encoding(nn.Module):
     Attributes:
         GAME: name of the game, see `ckai.rl.games.registry`.
         SHAPE: rows and columns of its board.
-        MOVES: its move actions.
+        NUM_ACTIONS: its actions.
         EXTRA: bytes of a position that tensors cannot compute, see `extra`.
+        STEPS: whether action i is a step from square i // 4 in direction i % 4.
     """
 
     VERSION: ClassVar[str]
     PLANES: ClassVar[int]
-    GAME: ClassVar[str] = "checkers"
-    SHAPE: ClassVar[tuple[int, int]] = (ROWS, COLUMNS)
-    MOVES: ClassVar[int] = NUM_ACTIONS
+    GAME: ClassVar[str]
+    SHAPE: ClassVar[tuple[int, int]]
+    NUM_ACTIONS: ClassVar[int]
     EXTRA: ClassVar[int] = 0
+    STEPS: ClassVar[bool] = False
 
     @property
     def board_size(self) -> int:
@@ -61,6 +65,16 @@ class Encoding(nn.Module):
     def position_bytes(self) -> int:
         """Length of a position as a search encodes it: the squares, the jumper, the halfmove clock."""
         return self.board_size + 2
+
+    @classmethod
+    def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:
+        """Positions to try a network on, `[number, position_bytes]` int8."""
+        raise NotImplementedError
+
+    @classmethod
+    def legal_mask(cls, boards: NDArray[np.int8]) -> NDArray[np.bool_]:
+        """`[B, NUM_ACTIONS]` bool, the actions that the rules allow in positions `[B, position_bytes]`."""
+        raise NotImplementedError
 
     def extra(self, board: Tensor, jumper: Tensor) -> Tensor | None:
         """`[B, EXTRA]` int8, computed on the CPU and brought to the device of `board`; None if there is
@@ -80,7 +94,42 @@ class Encoding(nn.Module):
         raise NotImplementedError
 
 
-class GridEncoding(Encoding):
+class CheckersEncoding(Encoding):
+    """The part that all encodings of checkers share."""
+
+    GAME = DEFAULT_GAME_NAME
+    SHAPE = (ROWS, COLUMNS)
+    NUM_ACTIONS = NUM_ACTIONS
+    STEPS = True
+
+    @classmethod
+    def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:
+        """Positions of random games, the side to move not lost, those within a jump included."""
+        out = np.zeros((number, SQUARES + 2), np.int8)
+        position = Position.start()
+        for row in out:
+            actions = position.legal_actions()
+            if not actions or position.halfmove_clock > 60:
+                position = Position.start()
+                actions = position.legal_actions()
+            row[:32], row[32], row[33] = position.board, position.jumper, min(position.halfmove_clock, 127)
+            position = position.push_action(actions[int(rng.integers(len(actions)))])
+        return out
+
+    @classmethod
+    def legal_mask(cls, boards: NDArray[np.int8]) -> NDArray[np.bool_]:
+        """See `Encoding.legal_mask`."""
+        mask = np.zeros((len(boards), NUM_ACTIONS), np.bool_)
+        for row, allowed in zip(boards, mask, strict=True):
+            own = np.flatnonzero(row[:32] > 0)
+            opp = np.flatnonzero(row[:32] < 0)
+            kings = np.flatnonzero(np.abs(row[:32]) == 3)
+            a, b, k = (sum(1 << int(i) for i in squares) for squares in (own, opp, kings))
+            allowed[Position(a, b, k, True, int(row[32]), int(row[33])).legal_actions()] = True
+        return mask
+
+
+class GridEncoding(CheckersEncoding):
     """The seed article's single plane: -3, -1, 0, 1, 3. The jumper and the halfmove clock are not seen."""
 
     VERSION = "grid-1"
@@ -98,7 +147,7 @@ class GridEncoding(Encoding):
         return board.to(dtype).view(-1, 1, ROWS, COLUMNS)
 
 
-class PlanesEncoding(Encoding):
+class PlanesEncoding(CheckersEncoding):
     """One plane per kind of piece, and what the pieces alone do not say.
 
     Row parity is a plane because in the 8x4 grid a diagonal step leads to another column from an odd row
@@ -236,47 +285,3 @@ class DeepTacticsEncoding(TacticsEncoding):
     DEPTHS = (0, 2, 4)
     PLANES = MovesEncoding.PLANES + 8 * 3
     EXTRA = NUM_ACTIONS * 3
-
-
-class StonesEncoding(Encoding):
-    """Stones of two players on a grid. The ones tell a convolution, which pads with zeros, where it ends."""
-
-    PLANES = 3
-
-    def forward(
-        self,
-        board: Tensor,
-        jumper: Tensor,
-        halfmove_clock: Tensor,
-        dtype: torch.dtype,
-        extra: Tensor | None = None,
-    ) -> Tensor:
-        """`[B, 3, rows, columns]`, 0 or 1."""
-        planes = torch.stack([board > 0, board < 0, torch.ones_like(board, dtype=torch.bool)], 1)
-        return planes.to(dtype).view(-1, self.PLANES, *self.SHAPE)
-
-
-class TicTacToeEncoding(StonesEncoding):
-    """Three rows of three, row by row."""
-
-    VERSION, GAME = "tictactoe-1", "tictactoe"
-    SHAPE, MOVES = (3, 3), 9
-
-
-class Connect4Encoding(StonesEncoding):
-    """Six rows of seven, from the bottom row up."""
-
-    VERSION, GAME = "connect4-1", "connect4"
-    SHAPE, MOVES = (6, 7), 7
-
-
-ENCODINGS: dict[str, type[Encoding]] = {
-    "grid": GridEncoding,
-    "planes": PlanesEncoding,
-    "moves": MovesEncoding,
-    "tactics": TacticsEncoding,
-    "tactics4": DeepTacticsEncoding,
-    "tictactoe": TicTacToeEncoding,
-    "connect4": Connect4Encoding,
-}
-"""By the name that a network's settings have."""

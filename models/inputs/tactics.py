@@ -1,10 +1,9 @@
-"""What each hop wins or loses by force: a small exact search on material, as an input for networks.
+"""The material that each hop wins or loses by force, found by a small alpha-beta search: input planes.
 
-For every legal action the hop is played and the best line of some more plies is searched by alpha-beta;
-captures that are open at the end are carried on until there are none, so that no exchange is cut in the
-middle. What comes out is the change of material for the side that plays the hop. AlphaGo gave its networks
-such features too (ladders, captures; Silver et al. 2016, extended data table 2). A position takes some
-microseconds.
+For every legal action, the hop is played and a few more plies are searched by alpha-beta, followed by all
+open captures (quiescence search). The result is the change of material for the side that plays the hop.
+AlphaGo's networks had such features too (ladders, captures; Silver et al. 2016, extended data table 2). A
+position takes a few microseconds.
 """
 
 import numpy as np
@@ -16,10 +15,10 @@ from ckai.game.material import UNBOUNDED, MaterialValues, alpha_beta, material
 from ckai.game.squares import NUM_ACTIONS, SQUARES
 
 MOST = 12
-"""Changes are cut at this many half men: what lies beyond is won or lost anyway."""
+"""Changes are capped at this many half men: anything beyond is won or lost anyway."""
 
 VALUES = MaterialValues(man=2, king=3, loss=60, loss_per_ply=0, halfmove_limit=UNBOUNDED)
-"""In half men; the draw by count is left out."""
+"""In half men; without the draw by move count."""
 
 
 @njit(cache=True, nogil=True)
@@ -48,15 +47,15 @@ def _changes(boards, jumpers, depth, out):
 
 
 def material_changes(boards: NDArray[np.int8], jumpers: NDArray[np.int8], depth: int) -> NDArray[np.int8]:
-    """What every hop changes in material by force, in half men (a man is 2, a king 3), for the mover.
+    """The change of material that every hop forces, in half men (a man is 2, a king 3), for the mover.
 
     Args:
         boards: `[B, 32]` int8, mover's view: 1 own man, 3 own king, -1 / -3 the other's, 0 empty.
-        jumpers: `[B]` int8, index of the piece that must go on, -1 if none.
-        depth: plies searched after the hop, before captures alone are followed.
+        jumpers: `[B]` int8, index of the piece that must continue a capture, -1 if none.
+        depth: plies searched after the hop, before captures only.
 
     Returns:
-        `[B, 128]` int8 in [-12, 12]; 0 for actions that are not legal.
+        `[B, 128]` int8 in [-12, 12]; 0 for illegal actions.
     """
     out = np.empty((len(boards), NUM_ACTIONS), np.int8)
     _changes(boards, jumpers, depth, out)

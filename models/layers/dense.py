@@ -1,4 +1,4 @@
-"""What the articles' networks share: hidden units of a last dense layer, and both outputs read from them."""
+"""What the articles' networks share: a last dense layer that both heads read."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -25,15 +25,15 @@ class DenseSettings(NetworkSettings):
 
 
 class DenseNetwork(Network):
-    """A network whose outputs are one dense layer each on its `features`."""
+    """A network whose heads are one dense layer each on its `features`."""
 
     def __init__(self, settings: Any) -> None:
         super().__init__(settings)
-        self.policy = nn.Linear(settings.hidden, self.encode.MOVES)
+        self.policy = nn.Linear(settings.hidden, self.encode.NUM_ACTIONS)
         self.value = nn.Linear(settings.hidden, OUTPUTS[settings.value])
 
     def features(self, x: Tensor) -> Tensor:
-        """The last hidden units, `[B, hidden]`, of planes `[B, PLANES, rows, columns]`."""
+        """Planes `[B, PLANES, rows, columns]` to the last hidden units `[B, hidden]`."""
         raise NotImplementedError
 
     def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:

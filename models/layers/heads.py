@@ -1,7 +1,7 @@
-"""The two outputs of a network: scores of the 128 move actions, and a value.
+"""The two heads of a network: logits of the 128 actions, and a value.
 
-The value head gives raw numbers `[B, n]`, and n says what they are: one, whose tanh is the value, or
-three, the logits of win, draw and loss for the side to move, whose value is P(win) - P(loss).
+The value head has raw outputs `[B, n]`: one, whose tanh is the value, or three, the logits of win, draw and
+loss for the side to move, whose value is P(win) - P(loss).
 """
 
 import torch
@@ -11,11 +11,11 @@ from torch.nn import functional
 from ckai.game.squares import NUM_ACTIONS, SQUARES
 
 OUTPUTS = {"tanh": 1, "wdl": 3}
-"""Raw outputs of each kind of value head."""
+"""Number of raw outputs of each type of value head."""
 
 
 def value_of(raw: Tensor) -> Tensor:
-    """`[B]` values in [-1, 1] for the side to move, from a value head's raw output `[B, 1]` or `[B, 3]`."""
+    """`[B]` values in [-1, 1] for the side to move, from raw value outputs `[B, 1]` or `[B, 3]`."""
     if raw.shape[1] == 1:
         return torch.tanh(raw[:, 0])
     shares = torch.softmax(raw, 1)
@@ -23,7 +23,7 @@ def value_of(raw: Tensor) -> Tensor:
 
 
 class PlanesPolicy(nn.Sequential):
-    """Scores of the move actions from planes that see the whole board: a 1x1 convolution, two dense layers."""
+    """Logits that depend on the whole board: a 1x1 convolution and two dense layers."""
 
     PLANES = 16
 
@@ -39,19 +39,19 @@ class PlanesPolicy(nn.Sequential):
 
 
 class StepPolicy(nn.Module):
-    """Scores from planes by 1x1 convolutions: four directions for each square.
+    """Logits by 1x1 convolutions: four directions for each square.
 
-    Labels are index * 4 + direction, so the four planes, read square by square, are the 128 scores. A bias
-    for each action is learned on top, as the same step is not worth the same everywhere; and, where asked
-    for, a small dense part that sees the whole board adds its own scores.
+    An action is index * 4 + direction, so four planes, read square by square, are the 128 logits. Each action
+    has a bias, as the same step has another value elsewhere on the board. An optional dense part that depends
+    on the whole board adds its own logits.
     """
 
     def __init__(self, channels: int, hidden: int = 0) -> None:
-        """Build it.
+        """Create the layers.
 
         Args:
-            channels: of the planes.
-            hidden: units of the dense part; 0: there is none.
+            channels: of the input planes.
+            hidden: units of the dense part; 0 omits it.
         """
         super().__init__()
         self.inner = nn.Conv2d(channels, channels, 1)
@@ -69,15 +69,15 @@ class StepPolicy(nn.Module):
 
 
 class PlanesValue(nn.Module):
-    """Raw value outputs from planes: a 1x1 convolution to 8 planes, a dense layer, the outputs."""
+    """Raw value outputs: a 1x1 convolution to 8 planes, a dense layer, and the output layer."""
 
     PLANES = 8
 
-    def __init__(self, channels: int, squares: int, hidden: int, kind: str) -> None:
+    def __init__(self, channels: int, squares: int, hidden: int, output: str) -> None:
         super().__init__()
         self.inner = nn.Conv2d(channels, self.PLANES, 1)
         self.hidden = nn.Linear(self.PLANES * squares, hidden)
-        self.out = nn.Linear(hidden, OUTPUTS[kind])
+        self.out = nn.Linear(hidden, OUTPUTS[output])
 
     def forward(self, x: Tensor) -> Tensor:
         """`[B, channels, rows, columns]` to `[B, 1]` or `[B, 3]`."""

@@ -1,4 +1,4 @@
-"""The base class of every network, and the register of those that exist."""
+"""The base class of every network, and the registry of architectures."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,30 +7,38 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor, nn
 
-from ckai.models.inputs.encodings import ENCODINGS
+from ckai.models.inputs.registry import encoding_type
 from ckai.models.layers.heads import OUTPUTS, value_of
 
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkSettings:
-    """What every architecture can be told; each adds its sizes, and every field has a default."""
+    """Settings that all architectures have; each adds its sizes, and every field has a default.
+
+    Raises:
+        ValueError: on construction, for an unknown encoding or value head.
+    """
 
     encoding: str = "planes"
-    """What it sees of a position: a name in `ckai.models.inputs.encodings`."""
+    """The input planes: a name in `ckai.models.inputs.encodings`."""
     value: str = "tanh"
-    """Its value head: "tanh", a number, or "wdl", the chances of a win, a draw and a loss."""
+    """The value head: "tanh", a single output, or "wdl", the probabilities of win, draw and loss."""
 
     def __post_init__(self) -> None:
-        for name, known in (("encoding", ENCODINGS), ("value", OUTPUTS)):
-            if getattr(self, name) not in known:
-                raise ValueError(f"expected {name} {' or '.join(known)}, found {getattr(self, name)!r}")
+        encoding_type(self.encoding)
+        if self.value not in OUTPUTS:
+            raise ValueError(f"expected value {' or '.join(OUTPUTS)}, found {self.value!r}")
 
 
 def require_at_least(settings: NetworkSettings, **least: float) -> None:
-    """Refuse settings below their least value.
+    """Check the lower bounds of settings; for the `__post_init__` of a settings class.
+
+    Args:
+        settings: to check.
+        least: the lower bound of each setting, by name.
 
     Raises:
-        ValueError: with the setting's name.
+        ValueError: names the first setting below its bound.
     """
     for name, lowest in least.items():
         if not getattr(settings, name) >= lowest:
@@ -38,22 +46,44 @@ def require_at_least(settings: NetworkSettings, **least: float) -> None:
 
 
 class Network(nn.Module):
-    """A plain module with two heads; `register` sets the class variables of its subclasses.
+    """A PyTorch module with a policy and a value head: the base class of every architecture.
+
+    A subclass implements `forward_planes` and is decorated with `register`.
 
     Attributes:
         settings: the frozen dataclass it was built from.
-        encode: what it sees of a position.
+        encode: its encoding, from the columns of rows to input planes.
+
+    Examples:
+        >>> from dataclasses import dataclass
+        >>> import torch
+        >>> from ckai.models import Network, NetworkSettings, build, register
+        >>> @dataclass(frozen=True, kw_only=True)
+        ... class LinearSettings(NetworkSettings):
+        ...     bias: bool = True
+        >>> @register("linear", settings=LinearSettings)
+        ... class Linear(Network):
+        ...     def __init__(self, settings):
+        ...         super().__init__(settings)
+        ...         inputs = self.encode.PLANES * self.encode.board_size
+        ...         self.policy = torch.nn.Linear(inputs, self.encode.MOVES, bias=settings.bias)
+        ...         self.value = torch.nn.Linear(inputs, 1, bias=settings.bias)
+        ...
+        ...     def forward_planes(self, x):
+        ...         return self.policy(x.flatten(1)), self.value(x.flatten(1))
+        >>> build("linear", {"bias": False}).architecture
+        'linear'
     """
 
     architecture: ClassVar[str]
     settings_type: ClassVar[type[NetworkSettings]]
     CHANNELS_LAST: ClassVar[bool] = False
-    """Whether training is faster with the channels of a square side by side in memory."""
+    """Whether training is faster in the channels-last memory format."""
 
     def __init__(self, settings: Any) -> None:
         super().__init__()
         self.settings = settings
-        self.encode = ENCODINGS[settings.encoding]()
+        self.encode = encoding_type(settings.encoding)()
 
     @property
     def dtype(self) -> torch.dtype:
@@ -61,40 +91,41 @@ class Network(nn.Module):
         return next(self.parameters()).dtype
 
     def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """What an architecture is: planes in, scores and the value head's raw output out.
+        """The architecture: from input planes to logits and raw value outputs.
 
         Args:
-            x: `[B, PLANES, 8, 4]` of the encoding.
+            x: `[B, PLANES, 8, 4]` planes of the encoding.
 
         Returns:
-            `[B, 128]` raw scores of the move actions, and `[B, 1]` or `[B, 3]` (`ckai.models.layers.heads`).
+            `[B, 128]` logits of the actions, and `[B, 1]` or `[B, 3]` raw value outputs
+            (`ckai.models.layers.heads`).
         """
         raise NotImplementedError
 
     def forward(
         self, board: Tensor, jumper: Tensor, halfmove_clock: Tensor, extra: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Evaluate positions, all in the mover's view.
+        """Evaluate positions, all in the view of the side to move.
 
         Args:
             board: `[B, 32]` int8: 1 own man, 3 own king, -1 / -3 the other's, 0 empty.
-            jumper: `[B]` int8, index of the piece that must go on, -1 if none.
+            jumper: `[B]` int8, index of the piece that must continue a capture, -1 if none.
             halfmove_clock: `[B]` int16, plies since the last capture or man's move.
-            extra: `[B, EXTRA]` int8, what the encoding's `extra` computes; None: computed here.
+            extra: `[B, EXTRA]` int8, the result of the encoding's `extra`; None: compute it here.
 
         Returns:
-            `[B, 128]` raw scores of the move actions, legal or not, and `[B]` the value in [-1, 1] for the
-            side to move (+1: it wins).
+            `[B, 128]` logits of the actions, legal or not, and `[B]` values in [-1, 1] for the side to move
+            (+1: it wins).
         """
         logits, raw = self.forward_planes(self.encode(board, jumper, halfmove_clock, self.dtype, extra))
         return logits, value_of(raw)
 
     def first_layer(self) -> nn.Module:
-        """The layer that meets the planes: a convolution, or a linear layer over all squares."""
+        """The layer that reads the planes: a convolution, or a linear layer over all squares."""
         return next(m for m in self.modules() if isinstance(m, nn.Conv2d | nn.Linear))
 
     def stages(self) -> list[tuple[str, "Network"]]:
-        """Networks to train one after the other, each under a name; the last is this one."""
+        """(name, network) pairs to train one after the other; the last is this network."""
         return [(self.architecture, self)]
 
 
@@ -103,11 +134,11 @@ _N = TypeVar("_N", bound=type[Network])
 
 
 def register(name: str, *, settings: type[NetworkSettings]) -> Callable[[_N], _N]:
-    """Class decorator: make a `Network` known as `name`.
+    """Class decorator: register an architecture under a name, see the example of `Network`.
 
     Args:
-        name: what `--model` and checkpoints call it.
-        settings: a frozen dataclass, every field with a default; it refuses wrong values with ValueError.
+        name: used by `build`, `--model` and checkpoints.
+        settings: a frozen dataclass whose fields have defaults; raises ValueError for invalid values.
     """
 
     def mark(cls: _N) -> _N:

@@ -1,8 +1,8 @@
-"""One file per architecture; the file's name is what `--model` and checkpoints call it."""
+"""The architectures, one file each; the file's name is its name for `--model` and in checkpoints."""
 
 import pkgutil
 
 
 def shipped() -> list[str]:
-    """Names of the architectures in this folder, sorted; imports none of them."""
+    """Sorted names of the architectures in this folder, without importing them."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__))

@@ -17,7 +17,7 @@ from ckai.models.networks.mlp import Settings as MlpSettings
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(NetworkSettings):
-    """Sizes of the branches and of what joins them."""
+    """Sizes of the branches and of the layers that join them."""
 
     encoding: str = "grid"
     channels: int = 32
@@ -34,21 +34,20 @@ class Settings(NetworkSettings):
 
 @register("branches", settings=Settings)
 class Branches(DenseNetwork):
-    """2x2 windows, 3x3 windows and dense layers, each trained alone first; then two dense layers over all
-    three.
+    """2x2 windows, 3x3 windows and dense layers, each first trained alone, joined by two dense layers.
 
-    The branches keep their own outputs: they are what the first three stages of the training train.
+    The branches keep their own heads, which the first three stages of the training use.
     """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        given: dict[str, Any] = {
+        shared: dict[str, Any] = {
             "encoding": settings.encoding,
             "value": settings.value,
             "hidden": settings.branch_hidden,
         }
-        windows = DenseSettings(channels=settings.channels, **given)
-        dense = MlpSettings(**given)
+        windows = DenseSettings(channels=settings.channels, **shared)
+        dense = MlpSettings(**shared)
         self.branches = nn.ModuleDict(
             {"cnn2x2": Cnn2x2(windows), "cnn3x3": Cnn3x3(windows), "mlp": Mlp(dense)}
         )
@@ -56,7 +55,7 @@ class Branches(DenseNetwork):
         self.join2 = nn.Linear(settings.hidden, settings.hidden)
 
     def stages(self) -> list[tuple[str, Network]]:
-        """Each branch alone, then the whole."""
+        """Each branch alone, then the whole network."""
         parts = [(name, cast(Network, branch)) for name, branch in self.branches.items()]
         return [*parts, ("joined", self)]
 

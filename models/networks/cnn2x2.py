@@ -1,4 +1,4 @@
-"""The seed article's network, with a value output beside the moves."""
+"""The article's network with 2x2 windows, and a value head."""
 
 from torch import Tensor, nn
 from torch.nn import functional

@@ -1,11 +1,10 @@
-"""A residual network, with the geometry of the board built in."""
+"""A residual network whose policy head follows the geometry of the board."""
 
 from dataclasses import dataclass
 
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ckai.models.inputs.encodings import StonesEncoding
 from ckai.models.layers.heads import PlanesPolicy, PlanesValue, StepPolicy
 from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
 
@@ -20,7 +19,7 @@ class Settings(NetworkSettings):
     value_hidden: int = 64
     """Units of the value head's dense layer."""
     policy_hidden: int = 0
-    """Units of the policy head's dense part; 0: it has none."""
+    """Units of the policy head's dense part; 0 omits it."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -28,7 +27,7 @@ class Settings(NetworkSettings):
 
 
 class Block(nn.Module):
-    """Two 3x3 convolutions with batch normalisation and a way past them (He et al. 2015)."""
+    """Two 3x3 convolutions with batch normalisation and a skip connection (He et al. 2015)."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -38,7 +37,7 @@ class Block(nn.Module):
         self.norm2 = nn.BatchNorm2d(channels)
 
     def residual(self, x: Tensor) -> Tensor:
-        """What is added to `x`."""
+        """The residual that is added to `x`."""
         y: Tensor = self.norm2(self.conv2(functional.relu(self.norm1(self.conv1(x)))))
         return y
 
@@ -51,8 +50,8 @@ class Block(nn.Module):
 class ResNet(Network):
     """A 3x3 stem, residual blocks, and a policy head that scores four directions for each square.
 
-    A 3x3 window on the 8x4 grid holds both columns that a diagonal step can lead to; the parity plane, fed
-    to the stem, tells them apart.
+    A 3x3 window on the 8x4 grid holds both columns that a diagonal step can lead to; the parity plane
+    distinguishes them.
     """
 
     CHANNELS_LAST = True
@@ -64,11 +63,11 @@ class ResNet(Network):
         self.norm = nn.BatchNorm2d(channels)
         self.blocks = nn.Sequential(*(self.block() for _ in range(settings.blocks)))
         self.policy: nn.Module
-        if isinstance(self.encode, StonesEncoding):  # a stone makes no step
-            hidden = settings.policy_hidden or settings.value_hidden
-            self.policy = PlanesPolicy(channels, self.encode.board_size, hidden, self.encode.MOVES)
-        else:
+        if self.encode.STEPS:
             self.policy = StepPolicy(channels, settings.policy_hidden)
+        else:
+            hidden = settings.policy_hidden or settings.value_hidden
+            self.policy = PlanesPolicy(channels, self.encode.board_size, hidden, self.encode.NUM_ACTIONS)
         self.value = PlanesValue(channels, self.encode.board_size, settings.value_hidden, settings.value)
 
     def block(self) -> nn.Module:

@@ -1,4 +1,4 @@
-"""A residual network whose blocks weigh their channels by the whole board: squeeze and excitation."""
+"""A residual network whose blocks scale their channels by the whole board: squeeze and excitation."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class Settings(ResNetSettings):
     """Sizes."""
 
     policy_hidden: int = 256
-    """Units of the policy head's dense part; 0: it has none."""
+    """Units of the policy head's dense part; 0 omits it."""
     squeeze: int = 16
     """Units that a block's channels are squeezed into."""
 
@@ -26,7 +26,7 @@ class Settings(ResNetSettings):
 
 
 class SqueezeBlock(Block):
-    """A residual block whose channels are scaled and shifted by what their means over the board say.
+    """A residual block whose channels are scaled and shifted depending on their means over the board.
 
     Hu, Shen and Sun, "Squeeze-and-Excitation Networks" (2018); the shift is Leela Chess Zero's.
     """
@@ -37,7 +37,7 @@ class SqueezeBlock(Block):
         self.excite = nn.Linear(squeeze, 2 * channels)
 
     def residual(self, x: Tensor) -> Tensor:
-        """What is added to `x`."""
+        """The residual that is added to `x`."""
         y = super().residual(x)
         gates: Tensor = self.excite(functional.relu(self.squeeze(y.mean((2, 3)))))
         scale, shift = gates.chunk(2, 1)

@@ -1,4 +1,4 @@
-"""The learning-rate range test: a short training whose rate grows at every step.
+"""The learning-rate range test: a short training whose learning rate grows at every step.
 
 L. N. Smith, "Cyclical Learning Rates for Training Neural Networks" (2017). The loss falls, then diverges;
 the rate where it fell fastest is a good highest rate for a one-cycle schedule.
@@ -22,17 +22,17 @@ from ckai.models.training.trainer import TrainingError
 
 LOWEST, HIGHEST = 1e-5, 1.0
 DIVERGED = 3.0
-"""The search ends where the smoothed loss is so many times its least."""
+"""The test ends when the smoothed loss is this many times its minimum."""
 SMOOTHING = 0.9
 
 
 @dataclass(frozen=True)
 class LrSearch:
-    """What was tried."""
+    """Result of a range test."""
 
     lr: list[float]
     loss: list[float]
-    """Smoothed, at each rate."""
+    """Smoothed loss at each learning rate."""
     suggestion: float
 
 
@@ -43,8 +43,8 @@ def find_lr(
 
     Args:
         paths: row files.
-        config: the training that the rate is for.
-        steps: most steps.
+        config: of the training that needs a learning rate.
+        steps: of the test, at most.
         memory_mb: see `RowsDataModule`.
 
     Raises:
@@ -92,16 +92,16 @@ def find_lr(
     return LrSearch(tried, losses, _steepest(tried, losses))
 
 
-def plot_search(path: Path, found: LrSearch) -> None:
-    """Draw the loss over the rates as a PNG."""
+def plot_search(path: Path, result: LrSearch) -> None:
+    """Plot the loss over the learning rates as a PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots()
-    axes.semilogx(found.lr, found.loss)
-    axes.axvline(found.suggestion, linestyle="--", color="grey", label=f"suggested: {found.suggestion:.2g}")
+    axes.semilogx(result.lr, result.loss)
+    axes.axvline(result.suggestion, linestyle="--", color="grey", label=f"suggested: {result.suggestion:.2g}")
     axes.set_xlabel("learning rate")
     axes.set_ylabel("loss, smoothed")
     axes.grid(alpha=0.3)
@@ -111,7 +111,7 @@ def plot_search(path: Path, found: LrSearch) -> None:
 
 
 def _steepest(rates: list[float], losses: list[float]) -> float:
-    """The rate where the loss falls fastest over the logarithm of the rate, before its least."""
+    """The learning rate of steepest descent (over its logarithm), before the minimum of the loss."""
     end = int(np.argmin(losses)) + 1 if losses else 0
     if end < 10:
         raise TrainingError("the loss did not fall at any learning rate: check the data with `ckai stats`")

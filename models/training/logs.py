@@ -1,22 +1,102 @@
-"""What a training leaves for people: CSV, TensorBoard and a plot, all made from its history.
+"""Logs of a training: CSV, TensorBoard and a plot, all made from its history.
 
-A history is a list of one dict an epoch, see `ckai.models.training.trainer`; files are written anew
-each epoch, so a continued training neither loses nor doubles a line.
+A history is a list of one dict an epoch, see `ckai.models.training.trainer`. Files are rewritten each epoch,
+so a resumed training neither loses nor repeats a line.
 """
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ckai.datasets.files import whole_file, write_whole
+from ckai.models.layers.network import Network
+from ckai.models.training.config import PretrainConfig
+
+PLOT_SECONDS = 30.0
+"""Least time between two plots of the curves."""
 
 Row = Mapping[str, Any]
 
 
+class RunLog:
+    """Writes the logs of a run folder while it trains."""
+
+    def __init__(
+        self,
+        run: Path,
+        config: PretrainConfig,
+        stages: Sequence[tuple[str, Network]],
+        rows: int,
+        say: Callable[[str], None],
+    ) -> None:
+        self.run, self.epochs, self.say = run, config.train.epochs, say
+        self.legal = config.train.loss.mask_illegal
+        self.names = [name for name, _ in stages]
+        self.title = f"{config.model}, {rows:,} rows"
+        self.writer: Any = None
+        self.written, self.drawn = 0, time.monotonic()
+
+    def rows(self, histories: Sequence[Sequence[dict[str, float]]]) -> list[dict[str, Any]]:
+        """The epochs of all stages in one list; with several stages, each has its name and epochs are
+        numbered throughout."""
+        if len(self.names) == 1:
+            return [dict(row) for history in histories for row in history]
+        rows: list[dict[str, Any]] = []
+        for name, history in zip(self.names, histories, strict=False):
+            before = len(rows)
+            rows += [{"stage": name, **row, "epoch": before + row["epoch"]} for row in history]
+        return rows
+
+    def begin(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
+        """Write the history of a resumed training."""
+        rows = self.rows(histories)
+        self.writer = tensorboard_writer(self.run / "tensorboard", rows)
+        if self.writer is None:
+            self.say("TensorBoard is not installed: no log for it; metrics.csv has the same numbers")
+        if rows:
+            write_csv(self.run / "metrics.csv", rows)
+        self.written = len(rows)
+
+    def update(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
+        """Log a new epoch, if there is one."""
+        rows = self.rows(histories)
+        if len(rows) > self.written:
+            self.written = len(rows)
+            write_csv(self.run / "metrics.csv", rows)
+            if self.writer is not None:
+                write_tensorboard(self.writer, rows[-1])
+            self.say(describe_epoch(histories[-1][-1], self.epochs, legal=self.legal))
+        if rows and time.monotonic() - self.drawn > PLOT_SECONDS:
+            self.draw(histories)
+
+    def draw(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
+        """Plot the curves."""
+        plot_curves(self.run / "curves.png", self.rows(histories), self.title)
+        self.drawn = time.monotonic()
+
+    def close(self) -> None:
+        """Close TensorBoard's log."""
+        if self.writer is not None:
+            self.writer.close()
+
+
+def describe_epoch(row: Mapping[str, float], epochs: int, *, legal: bool = False) -> str:
+    """One line about an epoch of a history; `legal`: with the metrics over the legal actions."""
+    which = "_legal" if legal else ""
+    text = f"epoch {int(row['epoch'])}/{epochs}: policy loss {row['train_policy_loss']:.3f}"
+    if "heldout_policy_loss" in row:
+        text += f", held out {row['heldout_policy_loss' + which]:.3f}, "
+        text += f"top-1 {row['heldout_top1' + which]:.1%}, top-5 {row['heldout_top5' + which]:.1%}"
+        if "heldout_value_mse" in row:
+            text += f", value error {row['heldout_value_mse']:.3f}"
+    return f"{text} ({row['seconds']:.0f} s)"
+
+
 def write_csv(path: Path, history: Sequence[Row]) -> None:
-    """One line an epoch under a line of names; replaced as a whole."""
+    """Write a history as CSV: a header, and one line an epoch."""
     names = list(dict.fromkeys(name for row in history for name in row))
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, names, restval="")
@@ -26,7 +106,7 @@ def write_csv(path: Path, history: Sequence[Row]) -> None:
 
 
 def tensorboard_writer(folder: Path, history: Sequence[Row]) -> Any | None:
-    """A writer that begins with `history`, whatever was written before; None if there is no TensorBoard."""
+    """A TensorBoard writer that starts with `history`; None if TensorBoard is not installed."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
@@ -38,7 +118,7 @@ def tensorboard_writer(folder: Path, history: Sequence[Row]) -> Any | None:
 
 
 def write_tensorboard(writer: Any, row: Row) -> None:
-    """The numbers of an epoch, at its number."""
+    """Write the metrics of one epoch."""
     for name, value in row.items():
         side, _, rest = name.partition("_")
         tag = f"{rest}/{side}" if side in ("train", "heldout") else name
@@ -48,7 +128,7 @@ def write_tensorboard(writer: Any, row: Row) -> None:
 
 
 def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
-    """Losses, share of moves hit, and the value's error over the epochs, as a PNG."""
+    """Plot losses, accuracy and the value's squared error over the epochs, as a PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
@@ -56,12 +136,12 @@ def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
     panels = [
         ("policy loss", {"train_policy_loss": "training", "heldout_policy_loss": "held out"}),
         (
-            "share of moves hit",
+            "accuracy",
             {
-                "train_top1": "training, first",
-                "heldout_top1": "held out, first",
-                "heldout_top1_legal": "held out, first legal",
-                "heldout_top5": "held out, first five",
+                "train_top1": "training, top-1",
+                "heldout_top1": "held out, top-1",
+                "heldout_top1_legal": "held out, top-1 legal",
+                "heldout_top5": "held out, top-5",
             },
         ),
         (
@@ -102,9 +182,9 @@ def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
 
 
 def _stages(history: Sequence[Row]) -> list[tuple[float, str]]:
-    """First epoch and name of each stage, of a training that has several."""
-    found: dict[str, float] = {}
+    """(first epoch, name) of each stage, if there are several."""
+    begins: dict[str, float] = {}
     for row in history:
         if "stage" in row:
-            found.setdefault(row["stage"], row["epoch"])
-    return [(epoch, stage) for stage, epoch in found.items()]
+            begins.setdefault(row["stage"], row["epoch"])
+    return [(epoch, stage) for stage, epoch in begins.items()]

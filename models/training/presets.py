@@ -1,6 +1,7 @@
-"""Networks and trainings that were found good for a budget, by name: `ckai pretrain --preset NAME`.
+"""Recommended networks and training settings by budget: `ckai pretrain --preset NAME`.
 
-Each is the options of `ckai pretrain` that differ from the defaults; docs/networks.md has what they reach.
+Each preset lists the options of `ckai pretrain` that differ from the defaults; docs/networks.md has the
+results.
 """
 
 from typing import Any

@@ -1,10 +1,10 @@
-"""Pretraining on the rows of games: from a data set to a checkpoint, continued after a kill.
+"""Pretraining on the rows of games: from a data set to a checkpoint, resumable after a kill.
 
-A run folder beside the output (`pretrained.ckpt` -> `pretrained.run/`) holds
+The run folder beside the output (`pretrained.ckpt` -> `pretrained.run/`) contains
 
     config.json   the settings and the data sets' fingerprints
-    last.ckpt     the newest state, written at each epoch's end and every minute
-    metrics.csv   one line an epoch; curves.png the same as a plot; tensorboard/ for TensorBoard
+    last.ckpt     the latest state, written at the end of each epoch and every minute
+    metrics.csv   one line an epoch; also as curves.png and in tensorboard/
     filters.png   the first layer's filters, at the end
 """
 
@@ -29,38 +29,37 @@ from ckai.models.evaluation.metrics import measure
 from ckai.models.inference.devices import pick_device
 from ckai.models.layers.network import Network
 from ckai.models.registry import build
-from ckai.models.training import logs
 from ckai.models.training.config import PretrainConfig
+from ckai.models.training.logs import RunLog
 from ckai.models.training.trainer import State, TrainingError, TrainingProgress, train
-
-PLOT_SECONDS = 30.0
-"""Between two drawings of the curves."""
 
 
 @dataclass(frozen=True)
 class PretrainResult:
-    """What came out."""
+    """Result of `pretrain`."""
 
     output: Path
+    """The checkpoint."""
     run: Path
+    """The run folder."""
     config: PretrainConfig
     metrics: dict[str, Any]
     """On the held-out games, see `ckai.models.evaluation.metrics`."""
     info: dict[str, Any]
-    """What the checkpoint says of itself."""
+    """The checkpoint's `info`."""
     continued: str
     """"" for a new training, "continued", or "finished before"."""
 
 
 def run_folder(output: Path) -> Path:
-    """Where a training that ends in `output` keeps its state."""
+    """The run folder of a training with this output."""
     return output.with_suffix(".run")
 
 
 def pretrain(
-    paths: Sequence[Path],
-    output: Path,
-    config: PretrainConfig,
+    paths: Sequence[str | Path],
+    output: str | Path,
+    config: PretrainConfig | None = None,
     *,
     fresh: bool = False,
     memory_mb: int = 1024,
@@ -68,28 +67,38 @@ def pretrain(
     progress: Callable[[TrainingProgress], None] | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> PretrainResult:
-    """Train a network on rows, measure it on the held-out games and write its checkpoint.
+    """Train a network on rows, evaluate it on the held-out games and write its checkpoint.
 
-    The weights of the epoch with the lowest held-out policy loss (among legal moves, where the loss leaves
-    out the others) are kept. Called again after a kill it
-    continues; called again after it finished, with the same settings and data, it reports what is there.
+    Keeps the weights of the epoch with the lowest held-out policy loss (over the legal actions, if
+    `mask_illegal` is set). Called again after a kill, it resumes; called again after it finished, with the
+    same settings and data, it returns the earlier result.
 
     Args:
         paths: row files.
-        output: the checkpoint to write.
-        config: settings.
-        fresh: forget an earlier training with this output.
+        output: the checkpoint to write; the run folder is beside it.
+        config: the settings; None: the defaults.
+        fresh: discard an earlier training with this output.
         memory_mb: see `RowsDataModule`.
         save_seconds: between two saved states within an epoch.
         progress: called a few times a second.
-        say: called with lines for people.
+        say: called with lines of text for the user.
 
     Raises:
         DatasetError: data that cannot be used.
-        ModelError: unknown model or settings.
-        TrainingError: an unfinished training with other settings is in the way, or the loss is not finite.
+        ModelError: an unknown architecture or setting.
+        TrainingError: an unfinished training with other settings has this output, or the loss is not finite.
         CheckpointError: the saved state is damaged.
+
+    Examples:
+        >>> from ckai.models import PretrainConfig, TrainConfig
+        >>> config = PretrainConfig(model="mlp", heldout=0.5, train=TrainConfig(epochs=1))
+        >>> result = pretrain(["games.parquet"], "mlp.ckpt", config)
+        >>> result.info["epochs"], result.metrics["rows"] == result.info["heldout_rows"]
+        (1, True)
+        >>> pretrain(["games.parquet"], "mlp.ckpt", config).continued
+        'finished before'
     """
+    output, config = Path(output), config or PretrainConfig()
     torch.manual_seed(config.train.seed)
     network = build(config.model, config.settings)
     data = RowsDataModule(
@@ -108,7 +117,7 @@ def pretrain(
     if saved and saved.training and saved.training["finished"] and output.exists():
         done = load_checkpoint(output)
         if done.info.get("run") == saved.info.get("run"):
-            say(f"{output} was trained with these settings before; --fresh trains it again")
+            say(f"{output} was trained with these settings before; use --fresh to train it again")
             return PretrainResult(output, run, config, done.metrics, done.info, "finished before")
     state = None
     run_id = f"{time.time_ns():x}"
@@ -116,7 +125,7 @@ def pretrain(
         network.load_state_dict(saved.network().state_dict())
         state, run_id = saved.training, saved.info["run"]
         assert state is not None
-        say(f"continuing {run} at epoch {state['epoch'] + 1}, step {state['step']}")
+        say(f"resuming {run} at epoch {state['epoch'] + 1}, step {state['step']}")
     else:
         shutil.rmtree(run, ignore_errors=True)
         run.mkdir(parents=True)
@@ -147,9 +156,9 @@ def _train(
     progress: Callable[[TrainingProgress], None] | None,
     say: Callable[[str], None],
 ) -> State:
-    """All stages of a network, from where `state` says; each ends with its best weights in the network."""
+    """Train all stages of a network, resuming from `state`; each ends with its best weights loaded."""
     stages = network.stages()
-    log = _Log(run, config, stages, data.train_rows, say)
+    log = RunLog(run, config, stages, data.train_rows, say)
     done: list[list[dict[str, float]]] = list(state["stages"]) if state else []
 
     def save(now: State) -> None:
@@ -178,68 +187,6 @@ def _train(
         log.close()
 
 
-class _Log:
-    """What a run folder tells people while it grows."""
-
-    def __init__(
-        self,
-        run: Path,
-        config: PretrainConfig,
-        stages: Sequence[tuple[str, Network]],
-        rows: int,
-        say: Callable[[str], None],
-    ) -> None:
-        self.run, self.epochs, self.say = run, config.train.epochs, say
-        self.legal = config.train.loss.mask_illegal
-        self.names = [name for name, _ in stages]
-        self.title = f"{config.model}, {rows:,} rows"
-        self.writer: Any = None
-        self.written, self.drawn = 0, time.monotonic()
-
-    def rows(self, histories: Sequence[Sequence[dict[str, float]]]) -> list[dict[str, Any]]:
-        """The epochs of all stages in one list; with several stages each says its own, and epochs count
-        on."""
-        if len(self.names) == 1:
-            return [dict(row) for history in histories for row in history]
-        told: list[dict[str, Any]] = []
-        for name, history in zip(self.names, histories, strict=False):
-            before = len(told)
-            told += [{"stage": name, **row, "epoch": before + row["epoch"]} for row in history]
-        return told
-
-    def begin(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
-        """Write what a continued training brings with it."""
-        rows = self.rows(histories)
-        self.writer = logs.tensorboard_writer(self.run / "tensorboard", rows)
-        if self.writer is None:
-            self.say("TensorBoard is not installed and its log left out; metrics.csv holds the same numbers")
-        if rows:
-            logs.write_csv(self.run / "metrics.csv", rows)
-        self.written = len(rows)
-
-    def update(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
-        """Write a new epoch, if there is one."""
-        rows = self.rows(histories)
-        if len(rows) > self.written:
-            self.written = len(rows)
-            logs.write_csv(self.run / "metrics.csv", rows)
-            if self.writer is not None:
-                logs.write_tensorboard(self.writer, rows[-1])
-            self.say(describe_epoch(histories[-1][-1], self.epochs, legal=self.legal))
-        if rows and time.monotonic() - self.drawn > PLOT_SECONDS:
-            self.draw(histories)
-
-    def draw(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
-        """Draw the curves."""
-        logs.plot_curves(self.run / "curves.png", self.rows(histories), self.title)
-        self.drawn = time.monotonic()
-
-    def close(self) -> None:
-        """End TensorBoard's log."""
-        if self.writer is not None:
-            self.writer.close()
-
-
 def _seconds(history: Sequence[Mapping[str, float]]) -> float:
     return history[-1]["seconds"] if history else 0.0
 
@@ -252,26 +199,13 @@ def trial_run(
     progress: Callable[[TrainingProgress], None] | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> PretrainResult:
-    """`pretrain` with one epoch of one batch in a folder that is gone afterwards: does all of it run?"""
+    """`pretrain` with one epoch of one batch in a temporary folder, to check that everything runs."""
     one = replace(config, train=replace(config.train, epochs=1, overfit=1, patience=0))
     with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
         output = Path(folder) / "trial.ckpt"
         result = pretrain(paths, output, one, memory_mb=memory_mb, progress=progress, say=say)
         load_checkpoint(output).network()
     return result
-
-
-def describe_epoch(row: Mapping[str, float], epochs: int, *, legal: bool = False) -> str:
-    """One line about an epoch of a history; `legal`: among legal moves, for a loss that leaves out the
-    others."""
-    which = "_legal" if legal else ""
-    text = f"epoch {int(row['epoch'])}/{epochs}: policy loss {row['train_policy_loss']:.3f}"
-    if "heldout_policy_loss" in row:
-        text += f", held out {row['heldout_policy_loss' + which]:.3f}, "
-        text += f"top-1 {row['heldout_top1' + which]:.1%}, top-5 {row['heldout_top5' + which]:.1%}"
-        if "heldout_value_mse" in row:
-            text += f", value error {row['heldout_value_mse']:.3f}"
-    return f"{text} ({row['seconds']:.0f} s)"
 
 
 def _final_metrics(network: Network, data: RowsDataModule) -> dict[str, Any]:
@@ -285,8 +219,8 @@ def _final_metrics(network: Network, data: RowsDataModule) -> dict[str, Any]:
 
 
 def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) -> dict[str, Any]:
-    """All that must be equal for a training to be continued, as JSON gives it back."""
-    told = {
+    """Everything that must be equal to resume a training, as JSON would load it."""
+    description = {
         **asdict(config),
         "settings": asdict(network.settings),
         "encoding": network.encode.VERSION,
@@ -296,8 +230,8 @@ def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) ->
         ],
         "in_memory": data.in_memory,
     }
-    found: dict[str, Any] = json.loads(json.dumps(told))
-    return found
+    loaded: dict[str, Any] = json.loads(json.dumps(description))
+    return loaded
 
 
 def _earlier(
@@ -310,7 +244,7 @@ def _earlier(
         return None
     except (OSError, ValueError) as error:
         raise TrainingError(
-            f"{run / 'config.json'}: cannot be read ({error}); --fresh starts anew"
+            f"{run / 'config.json'}: cannot be read ({error}); use --fresh to start again"
         ) from error
     last = run / "last.ckpt"
     if not last.exists():
@@ -319,38 +253,38 @@ def _earlier(
         saved = load_checkpoint(last)
         saved.network()
     except CheckpointError as error:
-        raise CheckpointError(f"{error}; --fresh starts anew") from error
+        raise CheckpointError(f"{error}; use --fresh to start again") from error
     if saved.training is None:
-        raise CheckpointError(f"{last}: expected a training state, found none; --fresh starts anew")
+        raise CheckpointError(f"{last}: expected a training state, found none; use --fresh to start again")
     differences = _differences(before, settings)
     if not differences:
         return saved
     named = "; ".join(differences)
     if saved.training["finished"] and output.exists():
-        say(f"{run} holds a finished training with other settings ({named}); starting anew")
+        say(f"{run} holds a finished training with other settings ({named}); starting again")
         return None
     raise TrainingError(
         f"{run} holds an unfinished training with other settings ({named}); "
-        "repeat it with those, give another --output, or --fresh to start anew"
+        "repeat them to resume it, choose another --output, or use --fresh to start again"
     )
 
 
 def _differences(before: Any, now: Any, name: str = "") -> list[str]:
-    """Settings that differ, as `train.epochs: 8, now 3`; of data sets only the content counts."""
+    """Settings that differ, as `train.epochs: 8, now 3`; data sets are compared by content."""
     if isinstance(before, dict) and isinstance(now, dict) and name != "data":
-        found = []
+        differences = []
         for key in [*before, *(k for k in now if k not in before)]:
             inner = f"{name}.{key}" if name else key
-            found += _differences(before.get(key), now.get(key), inner)
-        return found
+            differences += _differences(before.get(key), now.get(key), inner)
+        return differences
     if name == "data":
-        known = [[file["fingerprint"] for file in files] for files in (before or [], now)]
-        if known[0] == known[1]:
+        fingerprints = [[file["fingerprint"] for file in files] for files in (before or [], now)]
+        if fingerprints[0] == fingerprints[1]:
             return []
-        told = [
+        texts = [
             ", ".join(f"{f['path']} with {f['rows']} rows" for f in files) for files in (before or [], now)
         ]
-        return [f"data: {told[0]}, now {told[1]}"]
+        return [f"data: {texts[0]}, now {texts[1]}"]
     return [] if before == now else [f"{name}: {before}, now {now}"]
 
 

@@ -1,4 +1,4 @@
-"""The trainings under a folder side by side: what each was changed, and what came out."""
+"""Compare the training runs under a folder: their settings and their results."""
 
 import csv
 import json
@@ -8,28 +8,29 @@ from pathlib import Path
 from typing import Any
 
 from ckai.datasets.files import whole_file
+from ckai.models.checkpoint import current_names
 from ckai.models.training.config import PretrainConfig
 
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """One training, whether it ended or not."""
+    """One training run, finished or not."""
 
     path: Path
-    """Its run folder."""
+    """The run folder."""
     model: str
     changed: dict[str, Any]
-    """Settings that differ from the defaults, by their dotted names."""
+    """Settings that differ from the defaults, by dotted name."""
     epochs: int
-    """Done; of all stages."""
+    """Epochs done, over all stages."""
     finished: bool
     seconds: float
     history: list[dict[str, float]]
 
     @property
     def best(self) -> dict[str, float]:
-        """The epoch with the lowest held-out policy loss of the last stage, as training has it, or the
-        last."""
+        """The epoch of the last stage that training keeps: the one with the lowest held-out policy loss, or
+        the last one."""
         key = "heldout_policy_loss_legal" if self.changed.get("mask_illegal") else "heldout_policy_loss"
         stage = self.history[-1].get("stage") if self.history else None
         rows = [row for row in self.history if row.get("stage") == stage]
@@ -40,13 +41,13 @@ class TrainingRun:
 
 
 def find_runs(folder: Path) -> list[TrainingRun]:
-    """All trainings under a folder, by name; folders that hold something else are passed over."""
-    found = []
+    """All training runs under a folder, by name; other folders are skipped."""
+    runs = []
     for config in sorted(folder.rglob("*.run/config.json")):
         run = _read(config.parent)
         if run is not None:
-            found.append(run)
-    return found
+            runs.append(run)
+    return runs
 
 
 def plot_runs(path: Path, runs: Sequence[TrainingRun]) -> None:
@@ -59,7 +60,7 @@ def plot_runs(path: Path, runs: Sequence[TrainingRun]) -> None:
     FigureCanvasAgg(figure)
     panels = {
         "heldout_policy_loss_legal": "loss among legal moves",
-        "heldout_top1_legal": "first legal move right",
+        "heldout_top1_legal": "accuracy among legal moves",
     }
     for axes, (key, title) in zip(figure.subplots(1, 2), panels.items(), strict=True):
         for run in runs:
@@ -81,7 +82,7 @@ def _read(folder: Path) -> TrainingRun | None:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         model = config["model"]
         with (folder / "metrics.csv").open(encoding="utf-8", newline="") as file:
-            history = [_numbers(row) for row in csv.DictReader(file)]
+            history = [current_names(_numbers(row)) for row in csv.DictReader(file)]
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError):
@@ -105,7 +106,7 @@ def _numbers(row: dict[str, str]) -> dict[str, Any]:
 
 
 def _differences(config: dict[str, Any]) -> dict[str, Any]:
-    """Settings that are not the default, the network's own by their plain names."""
+    """Settings that differ from the defaults; the network's own have no prefix."""
     default = flat_settings(json.loads(json.dumps(asdict(PretrainConfig()))))
     changed = {
         name.rsplit(".", 1)[-1]: value
@@ -119,7 +120,7 @@ _LEFT_OUT = {"model", "settings", "data", "in_memory", "encoding"}
 
 
 def _given(config: dict[str, Any]) -> dict[str, Any]:
-    """The network's settings that are not its defaults."""
+    """The network's settings that differ from its defaults."""
     from ckai.models.registry import ModelError, build
 
     try:
@@ -130,9 +131,9 @@ def _given(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def flat_settings(tree: dict[str, Any], name: str = "") -> dict[str, Any]:
-    """Settings within settings by their dotted names."""
-    found: dict[str, Any] = {}
+    """Nested settings as one dict with dotted names."""
+    flat: dict[str, Any] = {}
     for key, value in tree.items():
         inner = f"{name}.{key}" if name else key
-        found |= flat_settings(value, inner) if isinstance(value, dict) else {inner: value}
-    return found
+        flat |= flat_settings(value, inner) if isinstance(value, dict) else {inner: value}
+    return flat

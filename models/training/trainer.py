@@ -1,9 +1,9 @@
-"""The training loop: Lightning's trainer, kept quiet, that can be killed at any moment and continued.
+"""The training loop: Lightning's trainer, which can be killed at any moment and resumed.
 
-Lightning runs the steps; what continues a training is kept here as plain data, so that checkpoints hold
-nothing else and no private part of Lightning is relied on. The order of rows is a function of the seed and
-the epoch, the learning rate one of the step: with weights, optimizer and random states a continued training
-is the uninterrupted one.
+Lightning runs the steps; the state to resume from is kept here as plain data, so that checkpoints contain
+nothing else and no private part of Lightning is used. The order of rows depends on the seed and the epoch,
+the learning rate on the step: with weights, optimizer and random states restored, a resumed training is
+identical to an uninterrupted one.
 """
 
 import logging
@@ -31,21 +31,21 @@ State = dict[str, Any]
 
 
 class TrainingError(RuntimeError):
-    """A training that cannot go on, or a state that does not belong to it."""
+    """A training that cannot continue, or a saved state that does not belong to it."""
 
 
 @dataclass(frozen=True)
 class TrainingProgress:
-    """Where a training is."""
+    """Progress of a training."""
 
     epoch: int
-    """From 0."""
+    """0-based."""
     epochs: int
     batch: int
-    """Batches of this epoch done."""
+    """Batches done in this epoch."""
     batches: int
     rows_per_second: float
-    """Since the last report, held-out passes left out."""
+    """Since the last report, not counting held-out passes."""
     report: dict[str, float] = field(default_factory=dict)
     """Means over the epoch so far: `train_policy_loss`, `train_value_loss`, `train_top1`."""
 
@@ -64,24 +64,33 @@ def train(
     """Train a network in place, on the GPU if there is one.
 
     Args:
-        network: the weights to start from; with `state`, those of that moment. Ends with the last weights.
-        data: its batch size is the training's.
+        network: the weights to start from; with `state`, the weights saved with it. Ends with the last
+            weights, on the CPU.
+        data: the rows; its batch size is used, not `config.batch_size`.
         config: the settings.
-        state: what `save` was given or an earlier call returned: continue from there.
-        save: called at the end of each epoch and every `save_seconds` between steps, with the network as it
-            is then; a kill loses what came after.
+        state: resume from this state, passed to `save` or returned by an earlier call.
+        save: called with the state at the end of each epoch and every `save_seconds` between steps; save the
+            network's weights with it.
         save_seconds: between two calls of `save` within an epoch.
         progress: called a few times a second.
-        device: instead of the GPU if there is one, else the CPU.
+        device: None: the GPU if there is one, else the CPU.
 
     Returns:
-        The last state: plain data and tensors. Keys: `epoch`, `batch`, `step` (done so far), `optimizer`,
-        `schedule`, `averaged`, `random`, `sums`, `history` (one dict an epoch), `best_epoch`, `best_weights`,
-        `finished`.
+        The last state, plain data and tensors. Keys: `epoch`, `batch`, `step` (done so far), `optimizer`,
+        `schedule`, `averaged`, `random`, `sums`, `history` (one dict an epoch), `best_epoch` (0-based),
+        `best_weights`, `finished`.
 
     Raises:
-        TrainingError: a loss that is not finite.
-        KeyboardInterrupt: on Ctrl-C; the state saved last is good.
+        TrainingError: the loss is not finite.
+        KeyboardInterrupt: on Ctrl-C; the last saved state is intact.
+
+    Examples:
+        >>> from ckai.datasets import RowsDataModule
+        >>> from ckai.models import TrainConfig, build
+        >>> data = RowsDataModule(["games.parquet"], batch_size=4, heldout=0.5)
+        >>> state = train(build("mlp", {"hidden": 8}), data, TrainConfig(epochs=1))
+        >>> sorted(state["history"][0])[:3], state["finished"]
+        (['epoch', 'heldout_forced', 'heldout_illegal_probability'], True)
     """
     if state and state["finished"]:
         return state
@@ -105,15 +114,15 @@ def train(
 
 
 def take_average(network: Network, state: State) -> None:
-    """Give a network the averaged weights of its training (`TrainConfig.ema`), if it has averaged any."""
+    """Load the moving average of a training (`TrainConfig.ema`) into a network, if there is one."""
     if state["averaged"] is not None:
-        inside = "module."
-        weights = {k.removeprefix(inside): v for k, v in state["averaged"].items() if k.startswith(inside)}
+        prefix = "module."
+        weights = {k.removeprefix(prefix): v for k, v in state["averaged"].items() if k.startswith(prefix)}
         network.load_state_dict(weights)
 
 
 def _trainer(device: torch.device, precision: Any, **settings: Any) -> pl.Trainer:
-    """Lightning's trainer without its own files, bars and tips."""
+    """Lightning's trainer without its own files, progress bars and tips."""
     return pl.Trainer(
         accelerator="gpu" if device.type == "cuda" else "cpu",
         devices=[device.index or 0] if device.type == "cuda" else 1,
@@ -129,7 +138,7 @@ def _trainer(device: torch.device, precision: Any, **settings: Any) -> pl.Traine
 
 
 def _fit(trainer: pl.Trainer, module: PolicyValueModule, data: RowsDataModule) -> None:
-    """Run the trainer; Ctrl-C stays a KeyboardInterrupt, which Lightning turns into an exit."""
+    """Run the trainer; turns the exit that Lightning makes of Ctrl-C back into KeyboardInterrupt."""
     handler = signal.getsignal(signal.SIGINT)
     try:
         trainer.fit(module, datamodule=data)
@@ -143,7 +152,7 @@ def _fit(trainer: pl.Trainer, module: PolicyValueModule, data: RowsDataModule) -
 
 
 class _Keeper(pl.Callback):
-    """Counts, measures, saves and stops; everything that a continued training needs to know."""
+    """Counts steps, evaluates, saves and stops; holds the state to resume from."""
 
     def __init__(
         self,
@@ -175,7 +184,7 @@ class _Keeper(pl.Callback):
         data.resume_at(self.epoch, self.batch)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Random states and sums as they were."""
+        """Restore random states and sums."""
         if self._resumed:
             self.module.sums.copy_(self._resumed["sums"])
             if self.module.averaged is not None:
@@ -190,7 +199,7 @@ class _Keeper(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Count the step; show and save now and then."""
+        """Count the step; report progress and save when due."""
         self.module.average()
         self.batch += 1
         self.step += 1
@@ -202,7 +211,7 @@ class _Keeper(pl.Callback):
             self._save(trainer)
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        """Held-out metrics are in; write the epoch down, keep the best weights, decide whether to go on."""
+        """Record the epoch, keep the best weights, and decide whether to stop."""
         now = time.monotonic()
         self._show(now)
         self._pause(now)
@@ -300,7 +309,7 @@ def _cpu_has_bf16() -> bool:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Lightning's banners, tips and advice on workers are not for the users of this program."""
+    """Silence Lightning's banners, tips and advice on workers."""
     names = ("pytorch_lightning", "lightning", "lightning.pytorch", "lightning.fabric", "lightning_fabric")
     loggers = [logging.getLogger(name) for name in names]
     levels = [logger.level for logger in loggers]

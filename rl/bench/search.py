@@ -11,7 +11,8 @@ import numpy as np
 
 from ckai.game import Position
 from ckai.models.inference.choose import BACKENDS, evaluations_per_second, make_evaluator, sample_positions
-from ckai.models.inference.evaluator import POSITION_BYTES, BackendError, Evaluator
+from ckai.models.inference.evaluator import BackendError, Evaluator
+from ckai.models.inputs.encodings import Encoding, PlanesEncoding
 from ckai.models.layers.network import Network
 from ckai.rl.bench.rules import Measure, measured
 from ckai.rl.engine import Engine
@@ -24,9 +25,12 @@ BATCHES = (1, 16, 64, 256, 1024)
 """Sizes of batches that networks are measured with."""
 
 
-def ceiling(evaluator: Evaluator, batch: int, threads: int, seconds: float) -> float:
+def ceiling(
+    evaluator: Evaluator, batch: int, threads: int, seconds: float, encoding: Encoding | None = None
+) -> float:
     """Evaluations/s of an evaluator alone, as many threads calling it as self-play has."""
-    rows = np.resize(sample_positions(min(batch, 256)), (batch, POSITION_BYTES))
+    sample = sample_positions(min(batch, 256), encoding or PlanesEncoding())
+    rows = np.resize(sample, (batch, sample.shape[1]))
     return evaluations_per_second(evaluator, rows, threads, seconds)
 
 
@@ -40,7 +44,7 @@ def bench_network(networks: Sequence[Network], rounds: int, seconds: float) -> I
             except BackendError:
                 continue
             for batch in BATCHES:
-                rates = [ceiling(evaluator, batch, threads, seconds) for _ in range(rounds)]
+                rates = [ceiling(evaluator, batch, threads, seconds, network.encode) for _ in range(rounds)]
                 yield measured(f"{evaluator.name}, batches of {batch}", "evaluations/s", rates)
             evaluator.close()
 

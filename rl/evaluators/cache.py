@@ -10,21 +10,22 @@ import numpy as np
 from numba import njit
 
 from ckai.datasets.splitmix import GOLDEN
-from ckai.game.squares import NUM_ACTIONS
 from ckai.models.inference.evaluator import (
-    POSITION_BYTES,
     Boards,
     Evaluator,
     Floats,
     check_boards,
     output_arrays,
 )
-from ckai.rl.games.checkers import Checkers
+from ckai.rl.games.registry import DEFAULT_GAME
 
 WAYS = 4
 _SHIFT = np.uint64(29)
-ENTRY_BYTES = 8 * -(-POSITION_BYTES // 8) + 4 * NUM_ACTIONS + 4 + 1
-"""Memory of an entry of checkers."""
+
+
+def entry_bytes(game: Any) -> int:
+    """Return the memory of an entry, in bytes; `game` are the rules."""
+    return 8 * -(-int(game.POSITION_BYTES) // 8) + 4 * int(game.NUM_ACTIONS) + 4 + 1
 
 
 @njit(cache=True, nogil=True)
@@ -84,8 +85,8 @@ def store(words, keys, used, turns, logits, values, new_logits, new_values, miss
 class CachedEvaluator:
     """An evaluator that remembers. For one thread; give each its own."""
 
-    def __init__(self, inner: Evaluator, positions: int, game: Any = Checkers) -> None:
-        """Remember up to `positions` evaluations of `inner` (ENTRY_BYTES each), which evaluates this game.
+    def __init__(self, inner: Evaluator, positions: int, game: Any = DEFAULT_GAME.rules) -> None:
+        """Remember up to `positions` evaluations of `inner` (`entry_bytes` each), which evaluates this game.
 
         Raises:
             ValueError: fewer than WAYS positions.
@@ -100,7 +101,7 @@ class CachedEvaluator:
         """Positions asked for."""
         self.hits = 0
         """Of them, those that were known."""
-        self.bytes, self.actions = int(game.BYTES), int(game.NUM_ACTIONS)
+        self.bytes, self.actions = int(game.POSITION_BYTES), int(game.NUM_ACTIONS)
         self._keys = np.zeros((size, -(-self.bytes // 8)), np.uint64)
         self._used, self._turns = np.zeros(size, np.uint8), np.zeros(sets, np.uint8)
         self._logits, self._values = np.zeros((size, self.actions), np.float32), np.zeros(size, np.float32)
@@ -109,9 +110,9 @@ class CachedEvaluator:
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `ckai.models.inference.evaluator.Evaluator.evaluate`."""
-        check_boards(boards, out_logits, out_values, self.bytes, self.actions)
+        check_boards(boards, self.bytes, self.actions, out_logits, out_values)
         n = len(boards)
-        logits, values = output_arrays(n, out_logits, out_values, self.actions)
+        logits, values = output_arrays(n, self.actions, out_logits, out_values)
         padded = np.zeros((n, 8 * self._keys.shape[1]), np.int8)
         padded[:, : self.bytes] = boards
         words = padded.view(np.uint64)

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ckai.datasets.schema import DEFAULT_GAME_NAME
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.rollout import ROLLOUT, RolloutEvaluator
 from ckai.rl.evaluators.uniform import UNIFORM, UniformEvaluator
+from ckai.rl.games.registry import get_game
 
 if TYPE_CHECKING:
     from ckai.models.inference.choose import Report
@@ -19,7 +21,7 @@ def load_evaluator(
     batch: int = 16,
     threads: int = 1,
     prefer: str | None = None,
-    game: str = "checkers",
+    game: str = DEFAULT_GAME_NAME,
     tell: "Callable[[Report], None] | None" = None,
 ) -> Evaluator:
     """The evaluator of a checkpoint, or `uniform`, or `rollout`.
@@ -39,9 +41,9 @@ def load_evaluator(
         ValueError: no such backend, or not on this machine.
     """
     if str(source) == UNIFORM:
-        return UniformEvaluator()
+        return UniformEvaluator(get_game(game).num_actions)
     if str(source) == ROLLOUT:
-        return RolloutEvaluator()
+        return RolloutEvaluator(game=get_game(game).rules)
     from ckai.models.checkpoint import load_network
     from ckai.models.inference.choose import AUTO, choose_evaluator, make_evaluator
 

@@ -1,11 +1,14 @@
 """Random playouts as an evaluator."""
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
 from ckai.models.inference.evaluator import Boards, Floats, output_arrays
-from ckai.rl.games.checkers import Checkers
+from ckai.rl.games import contract
 from ckai.rl.games.playouts import playout
+from ckai.rl.games.registry import DEFAULT_GAME
 
 ROLLOUT = "rollout"
 """The name of the evaluator that plays at random."""
@@ -13,55 +16,48 @@ ROLLOUT = "rollout"
 
 @njit(cache=True, nogil=True)
 def evaluate_boards(game, boards, seed, count, values):
-    """Fill `values` with the mean of `count` playouts from each encoded checkers position.
+    """Fill `values` with the mean of `count` playouts from each encoded position.
 
     A position's playouts follow from its bytes and the seed alone, whatever batch it comes in.
     """
     trace = np.empty(0, np.uint8)
     for row in range(len(boards)):
-        own, opp, kings = np.int64(0), np.int64(0), np.int64(0)
         stream = np.uint64(seed)
-        for i in range(34):
+        for i in range(boards.shape[1]):
             stream = (stream ^ np.uint64(np.uint8(boards[row, i]))) * np.uint64(0x100000001B3)
-        for i in range(32):
-            piece = boards[row, i]
-            bit = np.int64(1) << i
-            own |= bit if piece > 0 else 0
-            opp |= bit if piece < 0 else 0
-            kings |= bit if abs(piece) == 3 else 0
-        second = kings | np.int64(boards[row, 32] + 1) << 32 | np.int64(boards[row, 33]) << 40
+        state = contract.decode(game, boards[row])
         total = 0.0
         for _ in range(count):
-            value, stream, _, _ = playout(game, (own | opp << 32, second), stream, trace)
+            value, stream, _, _ = playout(game, state, stream, trace)
             total += value
         values[row] = total / count
 
 
 class RolloutEvaluator:
-    """Evaluates a checkers position by random playouts; every action scores the same.
+    """Evaluates a position by random playouts; every action scores the same.
 
     It goes wherever a network does. `RolloutSearcher` is the faster way to the same player.
     """
 
     name = ROLLOUT
 
-    def __init__(self, *, playouts: int = 1, seed: int = 0, game: Checkers | None = None) -> None:
+    def __init__(self, *, playouts: int = 1, seed: int = 0, game: Any = None) -> None:
         """Make one.
 
         Args:
             playouts: games whose mean is the value.
             seed: of the random moves.
-            game: the draw rules.
+            game: the rules; checkers if None.
         """
         self.playouts = playouts
         self.seed = np.uint64(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
-        self.game = game or Checkers()
+        self.game = DEFAULT_GAME.rules if game is None else game
 
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         """See `ckai.models.inference.evaluator.Evaluator.evaluate`."""
-        logits, values = output_arrays(len(boards), out_logits, out_values)
+        logits, values = output_arrays(len(boards), int(self.game.NUM_ACTIONS), out_logits, out_values)
         logits[:] = 0.0
         evaluate_boards(self.game, boards, self.seed, self.playouts, values)
         return logits, values

@@ -1,23 +1,28 @@
-"""Connect-4 as a game of the search: seven columns of six, four in a row win.
+"""Connect-4: seven columns of six, four in a row win.
 
 A state is (stones of the side to move, stones of the other); bit column * 7 + row, row 0 at the bottom. The
 seventh bit of a column stays empty, so that no line of four leaps from one column to the next. A action is
 a column.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
 
+from ckai.models.inputs.registry import register_encoding
+from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
+from ckai.rl.games.grid import GridSpec
+from ckai.rl.games.spec import Symmetry
 
 _TOPS = sum(1 << column * 7 + 5 for column in range(7))
 _FULL = sum(0o77 << column * 7 for column in range(7))
 
 
-@game(actions=7, size=44)
+@game(num_actions=7, position_bytes=44, max_legal_actions=7)
 class Connect4(NamedTuple):
     """No settings."""
 
@@ -99,3 +104,48 @@ def _encode(game, state, out):
             at = column * 7 + row
             out[row * 7 + column] = (state[0] >> at & 1) - (state[1] >> at & 1)
     out[42], out[43] = -1, 0
+
+
+@implements(contract.decode, Connect4)
+@njit(cache=True)
+def _decode(game, board):
+    own, other = np.int64(0), np.int64(0)
+    for column in range(7):
+        for row in range(6):
+            at = column * 7 + row
+            own |= np.int64(board[row * 7 + column] > 0) << at
+            other |= np.int64(board[row * 7 + column] < 0) << at
+    return own, other
+
+
+@register_encoding("connect4")
+class Connect4Encoding(StonesEncoding):
+    """Six rows of seven, from the bottom row up."""
+
+    VERSION, GAME = "connect4-1", "connect4"
+    SHAPE, NUM_ACTIONS = (6, 7), 7
+
+
+class Connect4Spec(GridSpec):
+    """Four in a row win."""
+
+    name = "connect4"
+    rules = Connect4()
+    encoding = "connect4"
+    plies = 30
+    symmetries = (
+        Symmetry(
+            tuple(row * 7 + 6 - column for row in range(6) for column in range(7)),
+            tuple(6 - column for column in range(7)),
+        ),
+    )
+    run_defaults: ClassVar[Mapping[str, Any]] = {
+        "selfplay.tables": 0,
+        "selfplay.temperature_plies": 8,
+        "learn.batch_size": 128,
+        "learn.lr": 2e-3,
+        "learn.epochs": 1,
+    }
+
+
+SPEC = Connect4Spec()

@@ -1,9 +1,11 @@
 """What a game is to the search: a few jitted functions, chosen at compile time by the game's type.
 
-A game is a `NamedTuple` of its settings under the decorator `game`, which gives it its constants, plus one
-implementation of every function below, registered with `implements`; `tablebase_value` may be left out. The search
-calls these functions with the game as first argument and knows nothing else of it. A state is a pair of
-int64; whose turn it is belongs to the state, and every value is meant for the side to move.
+A game's rules are a `NamedTuple` of its settings under the decorator `game`, which gives it its constants, plus
+one implementation of every function below, registered with `implements`; `tablebase_value` may be left out. The
+search calls these functions with the rules as first argument and knows nothing else of a game. A state is a
+tuple of int64 words; whose turn it is belongs to the state, and every value is for the side to move.
+
+`ckai.rl.games.spec` is the other half: what matches, self-play and commands need of a game.
 """
 
 import copyreg
@@ -17,10 +19,12 @@ from numba.extending import overload
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 """What is proven of a state, for the side to move."""
 
-MAX_LEGAL_ACTIONS = 64
-"""At least as many actions as are ever legal at once."""
+MAX_ACTIONS = 256
+"""Actions a game may have: trees and rows keep an action in a byte."""
+MAX_STATE_WORDS = 4
 
-State = tuple[int, int]
+State = tuple[int, ...]
+"""As many int64 words as the game's `STATE_WORDS`."""
 C = TypeVar("C", bound=type)
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,37 +34,65 @@ class _Game(type):
 
 
 def _find(module: str, name: str) -> _Game:
-    """A game by its name; one that this process does not know stands for nothing.
+    """Return a game by its name, or a stand-in where this process does not have it.
 
-    A game of somebody's script ends up in the same files of Numba's cache as checkers does. Without this, a
-    process that cannot import that script could not read those files at all.
+    A game of somebody's script ends up in the same files of Numba's cache as the games that ship. Without this,
+    a process that cannot import that script could not read those files at all.
     """
-    tablebase_value = getattr(sys.modules.get(module), name, None)
-    return tablebase_value if isinstance(tablebase_value, _Game) else _Game("UnknownGame", (), {})
+    game = getattr(sys.modules.get(module), name, None)
+    return game if isinstance(game, _Game) else _Game("UnknownGame", (), {})
 
 
 copyreg.pickle(_Game, lambda cls: (_find, (cls.__module__, cls.__qualname__)))
 
 
-def game(*, actions: int, size: int) -> Callable[[C], C]:
-    """Make a `NamedTuple` a game.
+def game(
+    *, num_actions: int, position_bytes: int, max_legal_actions: int, state_words: int = 2
+) -> Callable[[C], C]:
+    """Make a `NamedTuple` the rules of a game.
 
     Args:
-        actions: number of move actions, the constant `NUM_ACTIONS`; at most 64 may be legal at once.
-        size: bytes of an encoded state, the constant `BYTES`.
+        num_actions: the constant `NUM_ACTIONS`, 1 to `MAX_ACTIONS`.
+        position_bytes: length of an encoded state, the constant `POSITION_BYTES`.
+        max_legal_actions: an upper bound on the actions legal at once, the constant `MAX_LEGAL_ACTIONS`.
+        state_words: int64 words of a state, the constant `STATE_WORDS`, 1 to `MAX_STATE_WORDS`.
+
+    The class may have a property `history`: how many earlier states a repetition can reach, 0 if it has none.
+
+    Raises:
+        ValueError: a constant out of range.
     """
+    if not 1 <= num_actions <= MAX_ACTIONS:
+        raise ValueError(f"expected num_actions from 1 to {MAX_ACTIONS}, found {num_actions}")
+    if not 1 <= max_legal_actions <= num_actions:
+        raise ValueError(f"expected max_legal_actions from 1 to {num_actions}, found {max_legal_actions}")
+    if not 1 <= state_words <= MAX_STATE_WORDS:
+        raise ValueError(f"expected state_words from 1 to {MAX_STATE_WORDS}, found {state_words}")
 
     def make(settings: C) -> C:
-        constants = {"__slots__": (), "__doc__": settings.__doc__, "NUM_ACTIONS": actions, "BYTES": size}
-        names = {"__module__": settings.__module__, "__qualname__": settings.__qualname__}
-        made: Any = _Game(settings.__name__, (settings,), {**constants, **names})
+        members: dict[str, Any] = {
+            "__slots__": (),
+            "__doc__": settings.__doc__,
+            "__module__": settings.__module__,
+            "__qualname__": settings.__qualname__,
+            "NUM_ACTIONS": num_actions,
+            "POSITION_BYTES": position_bytes,
+            "MAX_LEGAL_ACTIONS": max_legal_actions,
+            "STATE_WORDS": state_words,
+        }
+        if not hasattr(settings, "history"):
+            members["history"] = 0
+        made: Any = _Game(settings.__name__, (settings,), members)
         return made  # type: ignore[no-any-return]
 
     return make
 
 
+# --- what every game implements ----------------------------------------------------------------------
+
+
 def start(game):
-    """The first state."""
+    """Return the first state."""
     raise TypeError("only inside jitted code")
 
 
@@ -75,39 +107,47 @@ def play(game, state, action):
 
 
 def outcome(game, state, count):
-    """Return (over, value for the side to move: 1, 0 or -1), `count` legal actions given; repetition apart."""
+    """Return (over, value for the side to move: 1, 0 or -1), given `count` legal actions.
+
+    Repetition is left to the search.
+    """
     raise TypeError("only inside jitted code")
 
 
 def key(game, state):
-    """The part of a state that must be equal for a repetition."""
+    """Return the part of a state that must be equal for a repetition, as many words as a state."""
     raise TypeError("only inside jitted code")
 
 
 def repetition_window(game, state):
-    """How many states back a repetition of this one can lie; 0 if it cannot have stood before."""
+    """Return how many states back a repetition of this one can lie; 0 if it cannot have occurred before."""
     raise TypeError("only inside jitted code")
 
 
 def repetitions(game):
-    """How often a state must stand for a draw; 0 if the game has no such rule."""
+    """Return how many occurrences of a state make a draw; 0 if the game has no such rule."""
     raise TypeError("only inside jitted code")
 
 
 def lookahead(game):
-    """Whether a new position's actions are each tried for the end of the game; where games end suddenly."""
+    """Return whether each action of a new node is tried for the end of the game: for games that end suddenly."""
     raise TypeError("only inside jitted code")
 
 
 def encode(game, state, out):
-    """Fill `out` (`[BYTES]` int8) with what a network sees, in mover's view."""
+    """Fill `out` (`[POSITION_BYTES]` int8) with what a network sees, in the mover's view."""
+    raise TypeError("only inside jitted code")
+
+
+def decode(game, board):
+    """Return a state with the encoding `board`; what an encoding leaves out (who is called Black) is free."""
     raise TypeError("only inside jitted code")
 
 
 def tablebase_value(game, state):
     """Return (proof, plies to the end) of a state that needs no search, for the side to move.
 
-    (NONE, 0) where nothing is tablebase_value. The state is not over. Plies are 0 for a draw.
+    (NONE, 0) where there is no such value. The state is not over. Plies are 0 for a draw.
     """
     raise TypeError("only inside jitted code")
 
@@ -118,7 +158,6 @@ _own: dict[Callable[..., Any], set[type]] = {}
 
 def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], F]:
     """Register a jitted function as `function` for one game class."""
-
     _own.setdefault(function, set()).add(game_class)
 
     def register(implementation: F) -> F:
@@ -133,7 +172,7 @@ def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], 
     return register
 
 
-def otherwise(function: Callable[..., Any]) -> Callable[[F], F]:
+def implements_default(function: Callable[..., Any]) -> Callable[[F], F]:
     """Register a jitted function as `function` for the games that have none of their own."""
 
     def register(implementation: F) -> F:
@@ -148,7 +187,48 @@ def otherwise(function: Callable[..., Any]) -> Callable[[F], F]:
     return register
 
 
-@otherwise(tablebase_value)
+@implements_default(tablebase_value)
 @njit(cache=True)
 def _no_tablebase(game, state):
     return NONE, 0
+
+
+# --- what follows from the constants -------------------------------------------------------------------
+
+
+def max_legal_actions(game):
+    """Return the constant `MAX_LEGAL_ACTIONS` inside jitted code."""
+    raise TypeError("only inside jitted code")
+
+
+@overload(max_legal_actions, strict=False)
+def _max_legal_actions(game):
+    bound = game.instance_class.MAX_LEGAL_ACTIONS
+    return lambda game: bound
+
+
+def load_state(game, words):
+    """Return the state that an array of `STATE_WORDS` int64 holds."""
+    raise TypeError("only inside jitted code")
+
+
+@overload(load_state, strict=False)
+def _load_state(game, words):
+    return {
+        1: lambda game, words: (words[0],),
+        2: lambda game, words: (words[0], words[1]),
+        3: lambda game, words: (words[0], words[1], words[2]),
+        4: lambda game, words: (words[0], words[1], words[2], words[3]),
+    }[game.instance_class.STATE_WORDS]
+
+
+@njit(cache=True, nogil=True)
+def store_state(words, state):
+    """Write a state into an array of `STATE_WORDS` int64."""
+    for i in range(len(state)):
+        words[i] = state[i]
+
+
+def as_state(words: Any) -> State:
+    """Return a state from Python: a tuple of Python integers from any sequence of words."""
+    return tuple(int(word) for word in words)

@@ -15,7 +15,8 @@ from numba import njit
 
 from ckai.game import MoveError, Outcome
 from ckai.rl.games import contract
-from ckai.rl.games.contract import MAX_LEGAL_ACTIONS, State
+from ckai.rl.games.contract import State, as_state
+from ckai.rl.games.spec import GameSpec
 
 
 class GridReason(StrEnum):
@@ -40,17 +41,16 @@ class GridMove(NamedTuple):
 
 
 @njit(cache=True)
-def _look(game, first, second, actions):  # type: ignore[no-untyped-def]
+def _look(game, state, actions):  # type: ignore[no-untyped-def]
     """Fill `actions`; return (their number, whether the game is over, value for the side to move)."""
-    state = (first, second)
     count = contract.legal(game, state, actions)  # type: ignore[no-untyped-call]
     over, value = contract.outcome(game, state, count)  # type: ignore[no-untyped-call]
     return count, over, value
 
 
 @njit(cache=True)
-def _step(game, first, second, action):  # type: ignore[no-untyped-def]
-    after, _ = contract.play(game, (first, second), action)  # type: ignore[no-untyped-call]
+def _play(game, state, action):  # type: ignore[no-untyped-def]
+    after, _ = contract.play(game, state, action)  # type: ignore[no-untyped-call]
     return after
 
 
@@ -79,8 +79,7 @@ class GridPosition:
 
     def push(self, move: GridMove) -> "GridPosition":
         """The position after a legal move."""
-        after = _step(self.rules, *map(np.int64, self.state), np.int64(move.action))
-        return GridPosition(self.rules, (int(after[0]), int(after[1])))
+        return GridPosition(self.rules, as_state(_play(self.rules, self._words(), np.int64(move.action))))
 
     def move_of(self, hops: Sequence[int]) -> GridMove | None:
         """The move of these actions; see `ckai.game.Position.move_of`."""
@@ -107,9 +106,12 @@ class GridPosition:
             return Outcome(None, GridReason.FULL)
         return Outcome("white" if self.black else "black", GridReason.LINE)
 
+    def _words(self) -> tuple[np.int64, ...]:
+        return tuple(np.int64(word) for word in self.state)
+
     def _look(self) -> tuple[list[int], bool, float]:
-        actions = np.empty(MAX_LEGAL_ACTIONS, np.uint8)
-        count, over, value = _look(self.rules, *map(np.int64, self.state), actions)
+        actions = np.empty(self.rules.MAX_LEGAL_ACTIONS, np.uint8)
+        count, over, value = _look(self.rules, self._words(), actions)
         return actions[:count].tolist(), bool(over), float(value)
 
 
@@ -158,3 +160,29 @@ def solve(position: GridPosition) -> int:
     if over:
         return int(value)
     return max(-solve(position.push(move)) for move in position.legal_moves())
+
+
+class GridSpec(GameSpec):
+    """A game of stones on a grid."""
+
+    def position(self, state: State | None = None) -> GridPosition:
+        """See `GameSpec.position`."""
+        return GridPosition(self.rules, state or (0, 0))
+
+    def state(self, position: GridPosition) -> State:
+        """See `GameSpec.state`."""
+        return position.state
+
+    def game(self, position: GridPosition | None = None) -> GridGame:
+        """See `GameSpec.game`."""
+        return GridGame(position or self.position())
+
+    def to_pdn(self, game: GridGame, headers: dict[str, str], result: str) -> str:
+        """Return the game in the form of PDN."""
+        return game.text(headers, result)
+
+    def solve(self, position: GridPosition) -> int:
+        """See `GameSpec.solve`."""
+        if not self.solvable:
+            return super().solve(position)
+        return solve(position)

@@ -1,31 +1,16 @@
 """Random games to the end, in Numba: every legal action is as likely as any other.
 
-A playout ends where the rules end it: no legal action, a draw by the halfmove clock, a line of four. Repetition
-is not looked for; in checkers the halfmove clock ends what would repeat. Random numbers are SplitMix64, one
-for each action, scaled by multiplication (no action of 48 is more than 1e-8 likelier than another).
+A playout ends where the rules end it, repetition apart, which it does not look for: a game whose positions can
+repeat needs another rule that ends it. Random numbers are SplitMix64, one for each action, scaled by
+multiplication (no action of 48 is more than 1e-8 likelier than another).
 """
 
 import numpy as np
 from numba import njit
 
-from ckai.game.kernels import (
-    FULL,
-    JUMP_TO,
-    LAST_ROW,
-    STEP_TO,
-    down_left,
-    down_right,
-    lowest,
-    popcount,
-    up_left,
-    up_right,
-)
 from ckai.rl.games import contract
-from ckai.rl.games.checkers import Checkers
-from ckai.rl.games.contract import implements, otherwise
+from ckai.rl.games.contract import implements_default
 from ckai.rl.games.rng import below
-
-_FIRST_ROW = 0xF
 
 
 def playout(game, state, stream, trace):
@@ -42,10 +27,10 @@ def playout(game, state, stream, trace):
     raise TypeError("only inside jitted code")
 
 
-@otherwise(playout)
+@implements_default(playout)
 @njit(cache=True, nogil=True)
 def _any_game(game, state, stream, trace):
-    out = np.empty(64, np.uint8)
+    out = np.empty(contract.max_legal_actions(game), np.uint8)
     sign = 1.0
     moves = 0
     hops = 0
@@ -62,99 +47,6 @@ def _any_game(game, state, stream, trace):
         state, passed = contract.play(game, state, action)
         if passed:
             sign = -sign
-            moves += 1
-
-
-# --- checkers ----------------------------------------------------------------------------------------
-
-
-@njit(cache=True, nogil=True)
-def _pick(sets, k):
-    """Index of the k-th lowest bit of a non-zero 64-bit set."""
-    for _ in range(k):
-        sets &= sets - 1
-    return lowest(sets)
-
-
-@implements(playout, Checkers)
-@njit(cache=True, nogil=True)
-def _checkers(game, state, stream, trace):
-    # The board is never turned: `down` says whether the men of the side to move go down, as those of the side
-    # to move at the first state do. Two directions share a word: right | left << 32.
-    own, opp = state[0] & FULL, state[0] >> 32 & FULL
-    kings = state[1] & FULL
-    jumper = (state[1] >> 32 & 0xFF) - 1
-    halfmove_clock = state[1] >> 40 & 0xFFFF
-    going_on = jumper >= 0
-    movers = np.int64(1) << jumper if going_on else own
-    down = True
-    moves, hops = 0, 0
-    while True:
-        empty = ~(own | opp) & FULL
-        crowned = movers & kings
-        fallers, risers = (movers, crowned) if down else (crowned, movers)
-        falls, rises = np.int64(0), np.int64(0)
-        if fallers:
-            falls = (
-                fallers & up_left(opp & up_left(empty)) | (fallers & up_right(opp & up_right(empty))) << 32
-            )
-        if risers:
-            rises = (
-                risers & down_left(opp & down_left(empty))
-                | (risers & down_right(opp & down_right(empty))) << 32
-            )
-        jumps = (falls | rises) != 0
-        if not jumps:
-            if going_on:  # no further: the turn passes
-                going_on = False
-                own, opp = opp, own
-                movers = own
-                down = not down
-                moves += 1
-                continue
-            if fallers:
-                falls = fallers & up_left(empty) | (fallers & up_right(empty)) << 32
-            if risers:
-                rises = risers & down_left(empty) | (risers & down_right(empty)) << 32
-            if not falls | rises:
-                return (-1.0 if down else 1.0), stream, moves, hops
-        if halfmove_clock >= game.halfmove_limit:
-            return 0.0, stream, moves, hops
-        falling = popcount(falls)
-        stream, k = below(stream, falling + popcount(rises))
-        if k < falling:
-            at = _pick(falls, k)
-            action = (at & 31) * 4 + 1 + (at >> 5)  # down-right, down-left
-        else:
-            at = _pick(rises, k - falling)
-            action = (at & 31) * 4 + 3 * (at >> 5)  # up-right, up-left
-        if hops < len(trace):
-            trace[hops] = action if down else (31 - (action >> 2)) * 4 + (action & 3 ^ 2)
-        hops += 1
-        start = np.int64(1) << (action >> 2)
-        end = np.int64(1) << STEP_TO[action]
-        king = (kings & start) != 0
-        if jumps:
-            opp ^= end
-            kings &= ~end
-            end = np.int64(1) << JUMP_TO[action]
-            halfmove_clock = np.int64(0)
-        else:
-            halfmove_clock = halfmove_clock + 1 if king else np.int64(0)
-        own ^= start | end
-        if king:
-            kings ^= start | end
-        crowned_now = not king and (end & (LAST_ROW if down else _FIRST_ROW)) != 0
-        if crowned_now:
-            kings |= end
-        if jumps and not crowned_now:
-            going_on = True
-            movers = end
-        else:
-            going_on = False
-            own, opp = opp, own
-            movers = own
-            down = not down
             moves += 1
 
 

@@ -1,21 +1,26 @@
-"""Tic-tac-toe as a game of the search: the whole of what a small game has to say.
+"""Tic-tac-toe: the whole of a small game, in one file.
 
 A state is (stones of the side to move, stones of the other); bit and action i are the square i, row by row.
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
 
+from ckai.models.inputs.registry import register_encoding
+from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
+from ckai.rl.games.grid import GridSpec
+from ckai.rl.games.spec import Symmetry
 
 _LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.int64)
 _FULL = 0o777
 
 
-@game(actions=9, size=11)
+@game(num_actions=9, position_bytes=11, max_legal_actions=9)
 class TicTacToe(NamedTuple):
     """No settings."""
 
@@ -83,3 +88,50 @@ def _encode(game, state, out):
     for i in range(9):
         out[i] = (state[0] >> i & 1) - (state[1] >> i & 1)
     out[9], out[10] = -1, 0
+
+
+@implements(contract.decode, TicTacToe)
+@njit(cache=True)
+def _decode(game, board):
+    own, other = np.int64(0), np.int64(0)
+    for i in range(9):
+        own |= np.int64(board[i] > 0) << i
+        other |= np.int64(board[i] < 0) << i
+    return own, other
+
+
+@register_encoding("tictactoe")
+class TicTacToeEncoding(StonesEncoding):
+    """Three rows of three, row by row."""
+
+    VERSION, GAME = "tictactoe-1", "tictactoe"
+    SHAPE, NUM_ACTIONS = (3, 3), 9
+
+
+def _symmetries() -> tuple[Symmetry, ...]:
+    """The seven ways to turn and mirror a square board; an action is the square it fills."""
+    square = np.arange(9).reshape(3, 3)
+    turned = [np.rot90(board, n) for board in (square, square.T) for n in range(4)]
+    orders = [tuple(board.ravel().tolist()) for board in turned]
+    return tuple(Symmetry(order, order) for order in orders if order != tuple(range(9)))
+
+
+class TicTacToeSpec(GridSpec):
+    """Three in a row win. Its few positions are learned in more steps than a large game's."""
+
+    name = "tictactoe"
+    rules = TicTacToe()
+    encoding = "tictactoe"
+    plies = 7
+    symmetries = _symmetries()
+    solvable = True
+    run_defaults: ClassVar[Mapping[str, Any]] = {
+        "selfplay.tables": 0,
+        "selfplay.temperature_plies": 8,
+        "learn.batch_size": 128,
+        "learn.lr": 2e-3,
+        "learn.epochs": 4,
+    }
+
+
+SPEC = TicTacToeSpec()

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from ckai.datasets import POSITIONS
-from ckai.rl.games.registry import kind_of
+from ckai.rl.games.registry import DEFAULT_GAME, get_game
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.pool import PoolConfig
 from ckai.rl.selfplay.starts import StartConfig
@@ -125,7 +125,7 @@ class RunConfig:
         ValueError: a value out of range, named.
     """
 
-    game: str = "checkers"
+    game: str = DEFAULT_GAME.name
     """What is played, see `ckai.rl.games.registry`."""
     games: int = 400
     """Games of self-play in a generation."""
@@ -139,8 +139,10 @@ class RunConfig:
     gate: GateConfig = field(default_factory=GateConfig)
 
     def __post_init__(self) -> None:
-        kind_of(self.game)
-        if self.game != "checkers" and (self.selfplay.tables or self.start.experts):
+        spec = get_game(self.game)
+        if (self.selfplay.tables and not spec.supports_tables) or (
+            self.start.experts and not spec.supports_experts
+        ):
             raise ValueError(f"expected no endgame tables and no expert positions for {self.game}")
         if not 1 <= self.games < MOST_GAMES:
             raise ValueError(f"expected games from 1 to {MOST_GAMES - 1}, found {self.games}")
@@ -148,22 +150,17 @@ class RunConfig:
             raise ValueError(f"expected seed >= 0, found {self.seed}")
 
     @classmethod
-    def usual(cls, game: str) -> "RunConfig":
-        """The defaults for a game.
-
-        Games of stones are short: there is less to learn from, and more steps go over it, over the few
-        positions of tic-tac-toe most. They know no endgames.
+    def defaults_for(cls, game: str) -> "RunConfig":
+        """Return the default settings of a game, see `GameSpec.run_defaults`.
 
         Raises:
             ValueError: no such game.
         """
-        if game == "checkers":
-            return cls()
-        return cls(
-            game=game,
-            selfplay=SelfPlayConfig(tables=0, temperature_plies=8),
-            learn=LearnConfig(batch_size=128, lr=2e-3, epochs=4 if game == "tictactoe" else 1),
-        )
+        data: dict[str, Any] = {"game": game}
+        for name, value in get_game(game).run_defaults.items():
+            part, _, setting = name.rpartition(".")
+            (data.setdefault(part, {}) if part else data)[setting] = value
+        return cls.from_dict(data)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

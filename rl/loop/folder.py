@@ -10,7 +10,8 @@ from ckai.datasets.files import write_whole
 from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.layers.network import Network
-from ckai.rl.games.registry import Kind, kind_of
+from ckai.rl.games.registry import get_game
+from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import RunConfig
 
 EVALUATOR = "evaluator.json"
@@ -121,9 +122,9 @@ class RunFolder:
         return self.folder / f"gen_{generation:04d}" / name
 
     @property
-    def kind(self) -> Kind:
+    def spec(self) -> GameSpec:
         """The game."""
-        return kind_of(self.config.game)
+        return get_game(self.config.game)
 
     @property
     def generations(self) -> int:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ckai.datasets.files import write_whole
-from ckai.rl.games.registry import CHECKERS, Kind
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import GateConfig
 from ckai.rl.loop.events import Event, ProgressCallback
 from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
@@ -30,7 +31,7 @@ def play_gate_match(
     names: tuple[str, str],
     generation: int,
     seed: int,
-    kind: Kind = CHECKERS,
+    spec: GameSpec = DEFAULT_GAME,
     max_plies: int,
     watch: ProgressCallback,
 ) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def play_gate_match(
         names: of the players, in the PDN.
         generation: counted from 1.
         seed: of the openings.
-        kind: the game.
+        spec: the game.
         max_plies: a longer game counts as a draw.
         watch: is told of every game.
 
@@ -51,9 +52,9 @@ def play_gate_match(
         Games, wins, draws, losses, score, elo with its interval, whether it is `accepted`, and seconds.
     """
     begun = saved = time.monotonic()
-    openings = draw_openings(gate.games // 2, seed, kind)
+    openings = draw_openings(gate.games // 2, seed, spec)
     part = path.with_name("match.part.json")
-    games = _played_before(part, openings, kind, generation, watch)
+    games = _played_before(part, openings, spec, generation, watch)
     test, stop = Sprt(gate.elo0, gate.elo1), threading.Event()
 
     def tell(game: MatchGame) -> None:
@@ -70,7 +71,7 @@ def play_gate_match(
         new,
         old,
         openings,
-        kind=kind,
+        spec=spec,
         max_plies=max_plies,
         threads=os.cpu_count() or 1,
         done=list(games),
@@ -84,7 +85,7 @@ def play_gate_match(
     elif gate.rule == "sprt":
         # A match that ends undecided is one between equals.
         accepted = test.verdict(result.leading_pairs) is True
-    write_whole(path.with_name("match.pdn"), match_pdn(result, *names))
+    write_whole(path.with_name("match.pdn"), match_pdn(result, *names, spec))
     return {
         **result.summary(),
         "elo": round(found.elo, 1),
@@ -95,11 +96,11 @@ def play_gate_match(
 
 
 def _played_before(
-    part: Path, openings: list[Any], kind: Kind, generation: int, watch: ProgressCallback
+    part: Path, openings: list[Any], spec: GameSpec, generation: int, watch: ProgressCallback
 ) -> list[MatchGame]:
     """Games of the match that an earlier start has played."""
     try:
-        return from_plain(json.loads(part.read_text(encoding="utf-8")), openings, kind)
+        return from_plain(json.loads(part.read_text(encoding="utf-8")), openings, spec)
     except FileNotFoundError:
         return []
     except (ValueError, KeyError, IndexError, TypeError) as error:

@@ -1,12 +1,12 @@
 """What there is to say of the games of a generation."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.pdn import ADJUDICATED, RESIGNED, WOULD_RESIGN
+from ckai.rl.selfplay.rows import Ending
 
 
 def describe(table: Any, seconds: float, evaluations: int) -> dict[str, Any]:
@@ -60,12 +60,12 @@ def first_scores(table: Any) -> dict[int, float]:
     return dict(zip(game[first].tolist(), z.tolist(), strict=True))
 
 
-def endings(table: Any, pdn: Iterable[str], config: SelfPlayConfig) -> dict[str, int]:
+def endings(table: Any, ends: Sequence[Ending], config: SelfPlayConfig) -> dict[str, int]:
     """How games ended other than by rule.
 
     Args:
         table: rows of the games.
-        pdn: the games.
+        ends: how each of them ended.
         config: how they were played.
 
     Returns:
@@ -73,20 +73,18 @@ def endings(table: Any, pdn: Iterable[str], config: SelfPlayConfig) -> dict[str,
         `resigned` games; `played_out` games that a side would have given up, and of these `wrongly` those
         that it did not lose.
     """
-    texts = list(pdn)
-    told: dict[str, int] = {}
+    counts: dict[str, int] = {}
     if config.tables and config.at_tables == "adjudicate":
-        told["adjudicated"] = sum(ADJUDICATED in text for text in texts)
+        counts["adjudicated"] = sum(end.adjudicated for end in ends)
     elif config.tables and config.at_tables == "label":
-        told["labelled"] = _labelled(table, config.tables)
+        counts["labelled"] = _labelled(table, config.tables)
     if config.resign:
-        told["resigned"] = sum(f'"{RESIGNED}"' in text for text in texts)
-        lost = {"Black": '[Result "0-1"]', "White": '[Result "1-0"]'}
-        for side, result in lost.items():
-            doubtful = [text for text in texts if f"{side} {WOULD_RESIGN}" in text]
-            told["played_out"] = told.get("played_out", 0) + len(doubtful)
-            told["wrongly"] = told.get("wrongly", 0) + sum(result not in text for text in doubtful)
-    return told
+        counts["resigned"] = sum(end.resigned for end in ends)
+        lost = {"Black": "0-1", "White": "1-0"}
+        played_out = [end for end in ends if end.resigner is not None]
+        counts["played_out"] = len(played_out)
+        counts["wrongly"] = sum(end.result != lost[str(end.resigner)] for end in played_out)
+    return counts
 
 
 def _labelled(table: Any, pieces: int) -> int:

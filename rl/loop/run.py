@@ -1,16 +1,17 @@
 """A run of self-play: generations of games, learning and gate matches, in a folder that survives a kill.
 
-    config.json             the settings
-    gen_0000/network.ckpt   the network it began with; experts.fen positions that games begin from
-    gen_0001/shards/        games as they end, until all are there, and those under way
-    gen_0001/rows.parquet   rows of the generation's games; games.pdn and rows.headers.parquet beside it
-    gen_0001/training.ckpt  where learning is, until it is done
-    gen_0001/candidate.ckpt what it learned
-    gen_0001/match.json     how the candidate did against the network that played; match.pdn the games
-    gen_0001/network.ckpt   the network that plays the next generation
-    gen_0001/done.json      everything measured; only now the generation is over
-    best.ckpt               the network of the last generation that is over
-    metrics.csv, metrics.png, tensorboard/   the same numbers for people, made anew from every done.json
+    config.json              the settings
+    gen_0000/network.ckpt    the network it began with; experts.fen positions that games begin from
+    gen_0001/shards/         games as they end, until all are there, and those under way
+    gen_0001/rows.parquet    rows of the generation's games; games.pdn and rows.headers.parquet beside it
+    gen_0001/training.ckpt   where learning is, until it is done
+    gen_0001/candidate.ckpt  what it learned
+    gen_0001/match.json      how the candidate did against the network that played; match.pdn the games
+    gen_0001/network.ckpt    the network that plays the next generation
+    gen_0001/done.json       everything measured; only now the generation is over
+    best.ckpt                the network of the last generation that is over
+    metrics.csv              the same numbers for people, rewritten from every done.json;
+                             also as metrics.png and in tensorboard/
 
 Every file is written under a temporary name and renamed, and each stage looks only at what the one before
 left whole. So a run that was killed goes on by starting it again.
@@ -157,26 +158,28 @@ class Run(RunFolder):
         rows_path, summary = self.path(n, "rows.parquet"), self.path(n, "selfplay.json")
         shards = self.path(n, "shards")
         if not summary.exists():
-            tables, pdn, damaged = read_shards(shards)
-            numbers = [number for number in self._numbers(n) if number not in pdn]
-            progress = SelfPlayCounts(games=len(pdn), rows=sum(table.num_rows for table in tables))
+            tables, games, damaged = read_shards(shards)
+            numbers = [number for number in self._numbers(n) if number not in games]
+            progress = SelfPlayCounts(games=len(games), rows=sum(table.num_rows for table in tables))
             for line in damaged:
-                watch(Event(n, "selfplay", len(pdn), self.config.games, {"warning": line}))
+                watch(Event(n, "selfplay", len(games), self.config.games, {"warning": line}))
             pool = self._pool(n, watch, backend)
             seconds = self._play_missing(n, numbers, pool, progress, watch, backend, stop)
             if stop is not None and stop.is_set():
                 return {}
-            tables, pdn, damaged = read_shards(shards)
-            if damaged or sorted(pdn) != list(self._numbers(n)):
+            tables, games, damaged = read_shards(shards)
+            if damaged or sorted(games) != list(self._numbers(n)):
                 raise RunError(
-                    f"{shards}: expected {self.config.games} games, found {len(pdn)}; start the run again"
+                    f"{shards}: expected {self.config.games} games, found {len(games)}; start the run again"
                 )
             table = merge(tables)
             write_table(headers_of_rows(table, f"{self.folder.name} generation {n}"), headers_path(rows_path))
-            write_whole(self.path(n, "games.pdn"), "".join(pdn[number] for number in sorted(pdn)))
+            write_whole(self.path(n, "games.pdn"), "".join(games[number].pdn for number in sorted(games)))
             write_table(table, rows_path)
             evaluations = progress.evaluations
-            told = describe(table, seconds, evaluations) | endings(table, pdn.values(), self.config.selfplay)
+            told = describe(table, seconds, evaluations) | endings(
+                table, [game.ending for game in games.values()], self.config.selfplay
+            )
             if pool.generations:
                 told["pool"] = pool.tally(first_scores(table))
             write_whole(summary, json.dumps(told) + "\n")
@@ -194,7 +197,7 @@ class Run(RunFolder):
                 experts = [Position.from_fen(line) for line in path.read_text(encoding="utf-8").split()]
             except (OSError, ValueError) as error:
                 raise RunError(f"{path}: expected positions of expert games, found {error}") from error
-        return Starts(self.config.start, seed_stream(self.config.seed, n, 3), experts, self.kind)
+        return Starts(self.config.start, seed_stream(self.config.seed, n, 3), experts, self.spec)
 
     def _pool(self, n: int, watch: ProgressCallback, backend: str) -> Pool:
         """The opponents of generation `n`."""
@@ -216,7 +219,9 @@ class Run(RunFolder):
         self.path(n).mkdir(exist_ok=True)
         player = self._load(n, self.path(self._known(n), "network.ckpt"), watch, backend)
         writer = ShardWriter(self.path(n, "shards"), n)
-        unfinished, damaged = load_snapshots(sorted(self.path(n, "shards").glob("*.npz")))
+        unfinished, damaged = load_snapshots(
+            sorted(self.path(n, "shards").glob("*.npz")), self.spec.state_words
+        )
         for line in damaged:
             watch(Event(n, "selfplay", progress.games, self.config.games, {"warning": line}))
         begun, over = time.monotonic(), threading.Event()
@@ -245,7 +250,7 @@ class Run(RunFolder):
                 self.config.selfplay,
                 numbers,
                 seed=seed_stream(self.config.seed, n),
-                kind=self.kind,
+                spec=self.spec,
                 on_game=writer.add,
                 pool=pool,
                 starts=self._starts(n),
@@ -297,8 +302,8 @@ class Run(RunFolder):
                 old = self._load(n, self.path(n - 1, "network.ckpt"), watch, backend)
                 try:
                     measured = play_gate_match(
-                        SearchPlayer(candidate, sims, puct, tables, kind=self.kind),
-                        SearchPlayer(old, sims, puct, tables, kind=self.kind),
+                        SearchPlayer(candidate, sims, puct, tables, spec=self.spec),
+                        SearchPlayer(old, sims, puct, tables, spec=self.spec),
                         gate,
                         path,
                         names=(
@@ -307,7 +312,7 @@ class Run(RunFolder):
                         ),
                         generation=n,
                         seed=seed_stream(self.config.seed, n, 2),
-                        kind=self.kind,
+                        spec=self.spec,
                         max_plies=selfplay.max_plies,
                         watch=watch,
                     )

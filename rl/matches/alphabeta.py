@@ -5,15 +5,15 @@ followed to their end (`ckai.game.material`).
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from ckai.game import HALFMOVE_LIMIT, Game, Move
-from ckai.game.material import UNBOUNDED, MaterialValues, alpha_beta
+from ckai.datasets.schema import DEFAULT_GAME_NAME
+from ckai.game import Game, Move
+from ckai.game.material import UNBOUNDED, alpha_beta
+from ckai.rl.games.checkers.openings import VALUES
 from ckai.rl.matches.players import MoveSide, Side
-
-VALUES = MaterialValues(man=100, king=130, loss=1_000_000, loss_per_ply=1, halfmove_limit=HALFMOVE_LIMIT)
-"""What the player and the choice of openings count."""
 
 
 def move_values(game: Game, depth: int) -> dict[Move, int]:
@@ -49,6 +49,7 @@ class AlphaBetaPlayer:
 
     depth: int
     in_turn = False
+    GAME: ClassVar[str] = DEFAULT_GAME_NAME
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""

@@ -10,9 +10,11 @@ import subprocess
 import threading
 import time
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from ckai.datasets.schema import DEFAULT_GAME_NAME
 from ckai.game import Game, Move, Position
 from ckai.rl.matches.players import MoveSide, Side
 
@@ -225,6 +227,7 @@ class HubPlayer:
     depth: int | None = None
     """Plies to search instead."""
     in_turn = True
+    GAME: ClassVar[str] = DEFAULT_GAME_NAME
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""

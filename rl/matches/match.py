@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 from typing import Any
 
-import numpy as np
-
 from ckai.game import Outcome
 from ckai.models.inference.devices import use_one_torch_thread
-from ckai.rl.games.registry import CHECKERS, Kind
+from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
+from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.elo import PairStatistics
 from ckai.rl.matches.players import Player, Side
 from ckai.rl.search.threads import run_all
@@ -27,7 +26,7 @@ class MatchGame:
     a_black: bool
     """Whether A held Black."""
     game: Any
-    """As `Kind.game` has it."""
+    """As `GameSpec.game` has it."""
     outcome: Outcome | None
     """None: stopped by the length limit, counted as a draw."""
     stream: int = 0
@@ -112,7 +111,7 @@ def to_plain(games: Sequence[MatchGame]) -> list[dict[str, Any]]:
 
 
 def from_plain(
-    data: Sequence[dict[str, Any]], openings: Sequence[Any], kind: Kind = CHECKERS
+    data: Sequence[dict[str, Any]], openings: Sequence[Any], spec: GameSpec = DEFAULT_GAME
 ) -> list[MatchGame]:
     """The games of `to_plain`, which began from these openings.
 
@@ -121,35 +120,11 @@ def from_plain(
     """
     games = []
     for each in data:
-        game = kind.game(openings[each["pair"]])
+        game = spec.game(openings[each["pair"]])
         for move in each["moves"]:
             game.push(move)
         games.append(MatchGame(each["pair"], each["a_black"], game, game.outcome()))
     return games
-
-
-def random_openings(count: int, plies: int, seed: int, kind: Kind = CHECKERS) -> list[Any]:
-    """`count` positions after `plies` random moves, all different while there are that many.
-
-    Draws are made with a seed; games that end on the way are not used.
-    """
-    rng = np.random.default_rng(seed)
-    found: dict[Any, Any] = {}
-    extra: list[Any] = []
-    for _ in range(200 * count):
-        position = kind.position()
-        for _ in range(plies):
-            moves = position.legal_moves()
-            if not moves:
-                break
-            position = position.push(moves[rng.integers(len(moves))])
-        if position.legal_moves():
-            if position.key in found:
-                extra.append(position)
-            found.setdefault(position.key, position)
-        if len(found) == count:
-            break
-    return (list(found.values()) + extra)[:count]
 
 
 def play_match(
@@ -157,7 +132,7 @@ def play_match(
     b: Player,
     openings: Sequence[Any],
     *,
-    kind: Kind = CHECKERS,
+    spec: GameSpec = DEFAULT_GAME,
     max_plies: int = 300,
     threads: int = 2,
     in_flight: int = 512,
@@ -171,7 +146,7 @@ def play_match(
     Args:
         a, b: the players.
         openings: first positions.
-        kind: the game that both play.
+        spec: the game that both play.
         max_plies: a longer game counts as a draw.
         threads: the games are dealt to as many threads.
         in_flight: games at once in all threads; one a thread where a player plays by the clock.
@@ -206,7 +181,7 @@ def play_match(
     def work(mine: list[tuple[int, bool]]) -> None:
         try:
             games = deque(
-                MatchGame(pair, a_black, kind.game(openings[pair]), None, seed_stream(seed, pair, a_black))
+                MatchGame(pair, a_black, spec.game(openings[pair]), None, seed_stream(seed, pair, a_black))
                 for pair, a_black in mine
             )
             _play_seats((a, b), games, min(boards, len(mine)), max_plies, take, stop)

@@ -10,8 +10,8 @@ import numpy as np
 
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.games.grid import solve
-from ckai.rl.games.registry import CHECKERS, Kind
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.factory import make_searcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import Puct
@@ -60,7 +60,7 @@ class SearchPlayer:
     """Endgames that it knows."""
     seconds: float | None = None
     """Time of a move instead of visits."""
-    kind: Kind = CHECKERS
+    spec: GameSpec = DEFAULT_GAME
     """The game."""
 
     @property
@@ -70,7 +70,7 @@ class SearchPlayer:
 
     def searcher(self, trees: int) -> Searcher:
         """A search for so many games at once."""
-        rules = self.kind.rules(self.tables)
+        rules = self.spec.make_rules(self.tables)
         if self.seconds is not None:
             return make_searcher(
                 self.evaluator,
@@ -99,7 +99,7 @@ class _SearchSide:
 
     def start(self, board: int, position: Any, stream: int) -> None:
         self.searcher.tree_batch.info[board]["rng"] = np.uint64(stream)
-        self.searcher.set_root(board, self.player.kind.state(position))
+        self.searcher.set_root(board, self.player.spec.state(position))
 
     def actions(self, boards: Sequence[int]) -> list[int]:
         self.visits[:] = 0
@@ -126,9 +126,9 @@ class _SearchSide:
 class MoveSide(ABC):
     """A side that thinks in whole moves, a board at a time: `choose` is what it has to know."""
 
-    def __init__(self, boards: int, kind: Kind = CHECKERS) -> None:
-        self.kind = kind
-        self.games = [kind.game(kind.position()) for _ in range(boards)]
+    def __init__(self, boards: int, spec: GameSpec = DEFAULT_GAME) -> None:
+        self.spec = spec
+        self.games = [spec.game(spec.position()) for _ in range(boards)]
         self.hops: list[list[int]] = [[] for _ in range(boards)]
         self.plans: list[list[int]] = [[] for _ in range(boards)]
         self.random = [np.random.default_rng(0) for _ in range(boards)]
@@ -139,7 +139,7 @@ class MoveSide(ABC):
 
     def start(self, board: int, position: Any, stream: int) -> None:
         """See `Side`."""
-        self.games[board] = self.kind.game(position)
+        self.games[board] = self.spec.game(position)
         self.hops[board], self.plans[board] = [], []
         self.random[board] = np.random.default_rng(stream)
 
@@ -175,18 +175,18 @@ class _RandomSide(MoveSide):
 class RandomPlayer:
     """Any legal move, each as likely as the others."""
 
-    kind: Kind = CHECKERS
+    spec: GameSpec = DEFAULT_GAME
     in_turn = False
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""
-        return _RandomSide(boards, self.kind)
+        return _RandomSide(boards, self.spec)
 
 
 class _PerfectSide(MoveSide):
     def choose(self, game: Any, random: np.random.Generator) -> Any:
         moves = game.position.legal_moves()
-        values = [solve(game.position.push(move)) for move in moves]
+        values = [self.spec.solve(game.position.push(move)) for move in moves]
         best = [move for move, value in zip(moves, values, strict=True) if value == min(values)]
         return best[random.integers(len(best))]
 
@@ -195,9 +195,9 @@ class _PerfectSide(MoveSide):
 class PerfectPlayer:
     """Any move that keeps the true value of a game of stones; for games as small as tic-tac-toe."""
 
-    kind: Kind
+    spec: GameSpec
     in_turn = False
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""
-        return _PerfectSide(boards, self.kind)
+        return _PerfectSide(boards, self.spec)

@@ -1,4 +1,4 @@
-"""Players by name: `WHO` or `WHO@LIMIT`, as `ckai match` takes them.
+"""Player specs: `WHO` or `WHO@LIMIT`, as `ckai match` takes them.
 
 best.ckpt@400     a network with 400 visits a move; a run folder stands for its best.ckpt
 best.ckpt@0.5s    with half a second a move
@@ -6,9 +6,9 @@ best.ckpt@policy  the network's first move, no search
 rollout@1000      vanilla MCTS with 1,000 random playouts a move
 alphabeta@6       alpha-beta on material to 6 plies
 hub:COMMAND       an outside program that speaks Hub; @0.5s, or @8 for a depth
-uniform@100       a search that knows nothing
+uniform@100       a search without a network
 random            any legal move
-perfect           any move that keeps the true value, in tic-tac-toe
+perfect           any move that keeps the true value, in games small enough to solve
 """
 
 import re
@@ -20,7 +20,10 @@ from typing import Any
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_checkpoint
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.games.registry import CHECKERS, Kind
+from ckai.rl.evaluators.rollout import ROLLOUT
+from ckai.rl.evaluators.uniform import UNIFORM
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.alphabeta import AlphaBetaPlayer
 from ckai.rl.matches.hub import HubPlayer
 from ckai.rl.matches.players import POLICY_SIMS, PerfectPlayer, Player, RandomPlayer, SearchPlayer
@@ -75,43 +78,43 @@ def load_player(
     *,
     backend: str = "torch",
     tables: Tables | None = None,
-    kind: Kind = CHECKERS,
+    game: GameSpec = DEFAULT_GAME,
     boards: int = 1,
     threads: int = 1,
 ) -> Player:
-    """The player of a name.
+    """Return the player that a text names.
 
     Args:
         text: see the module.
         backend: what computes a network, see `load_evaluator`.
-        tables: endgames that a search knows.
-        kind: the game.
-        boards: most positions in a call of the network.
-        threads: that call it.
+        tables: endgame tables for the searches.
+        game: what is played.
+        boards: most positions in one call of the network.
+        threads: threads that call it.
 
     Raises:
-        PlayerSpecError: no such player, or a limit that does not suit it.
+        PlayerSpecError: no such player, a limit that does not suit it, or a game that it does not play.
         CheckpointError: a file that is no network.
     """
     spec = PlayerSpec.read(text)
     if spec.who == "random":
         _only(spec, "no limit", number=False, seconds=False, policy=False)
-        return RandomPlayer(kind)
+        return RandomPlayer(game)
     if spec.who == "perfect":
         _only(spec, "no limit", number=False, seconds=False, policy=False)
-        if kind.name != "tictactoe":
-            raise PlayerSpecError(f"perfect: expected a game of tictactoe, found {kind.name}")
-        return PerfectPlayer(kind)
-    if kind is not CHECKERS and (spec.who == "alphabeta" or spec.who.startswith("hub:")):
-        raise PlayerSpecError(f"{text}: expected a game of checkers, found {kind.name}")
+        if not game.solvable:
+            raise PlayerSpecError(f"perfect: expected a game small enough to solve, found {game.name}")
+        return PerfectPlayer(game)
     if spec.who == "alphabeta":
         _only(spec, "a depth, such as alphabeta@6", seconds=False, policy=False)
+        _plays(AlphaBetaPlayer.GAME, game, text)
         return AlphaBetaPlayer(spec.number or DEPTH)
     if spec.who.startswith("hub:"):
         _only(spec, "seconds or a depth", policy=False)
+        _plays(HubPlayer.GAME, game, text)
         return HubPlayer(spec.who[4:], spec.seconds or HUB_SECONDS, spec.number)
     source: Any = spec.who
-    if spec.who in ("rollout", "uniform"):
+    if spec.who in (ROLLOUT, UNIFORM):
         _only(spec, "visits or seconds", policy=False)
     else:
         source = _checkpoint(spec.who)
@@ -120,19 +123,19 @@ def load_player(
                 f"{text}: expected a checkpoint, a run folder, rollout, uniform, alphabeta, random or "
                 f"hub:COMMAND, found no file {source}"
             )
-    evaluator = load_evaluator(source, backend, batch=boards, threads=threads, game=kind.name)
+    evaluator = load_evaluator(source, backend, batch=boards, threads=threads, game=game.name)
     sims = POLICY_SIMS if spec.policy else spec.number or SIMS
-    # The bare policy is what the network says, and nothing else.
+    # The bare policy is the network's first move and nothing else.
     return SearchPlayer(
-        evaluator, sims, tables=None if spec.policy else tables, seconds=spec.seconds, kind=kind
+        evaluator, sims, tables=None if spec.policy else tables, seconds=spec.seconds, spec=game
     )
 
 
 def game_of(texts: Sequence[str]) -> str | None:
-    """The game of the first network among players' names; None: there is no network.
+    """Return the name of the game of the first network among player specs, or None without a network.
 
     Raises:
-        PlayerSpecError: a name that is none.
+        PlayerSpecError: a text that is no spec.
         CheckpointError: a file that is no network.
     """
     for text in texts:
@@ -143,9 +146,14 @@ def game_of(texts: Sequence[str]) -> str | None:
 
 
 def _checkpoint(who: str) -> Path:
-    """The file that a name means: a run folder stands for its best network."""
+    """Return the file that a name means: a run folder stands for its best network."""
     path = Path(who)
     return path / "best.ckpt" if path.is_dir() else path
+
+
+def _plays(name: str, game: GameSpec, text: str) -> None:
+    if game.name != name:
+        raise PlayerSpecError(f"{text}: expected a game of {name}, found {game.name}")
 
 
 def _only(

@@ -15,22 +15,24 @@ Array = NDArray[Any]
 PENDING, OPEN, TERMINAL, NEW = 0, 1, 2, 3
 """Status of a node: is at the network, has priors, the game is over; NEW is a root on its way there."""
 
-NODE = np.dtype(
-    [
-        ("state", np.int64, (2,)),
-        ("value_sum", np.float64),  # W(s), sum of the values backed up, for the side to move
-        ("visits", np.int32),  # N(s), the node's own evaluation included
-        ("parent", np.int32),  # -1 at the root
-        ("parent_edge", np.int32),  # the edge that leads here
-        ("first_edge", np.int32),  # first edge
-        ("plies", np.int16),  # distance of a proven end
-        ("num_edges", np.uint8),  # number of edges
-        ("sign", np.int8),  # +1 if the side to move is the parent's, else -1
-        ("status", np.uint8),
-        ("proof", np.uint8),
-    ],
-    align=True,
-)
+_NODE_FIELDS: list[Any] = [
+    ("value_sum", np.float64),  # W(s), sum of the values backed up, for the side to move
+    ("visits", np.int32),  # N(s), the node's own evaluation included
+    ("parent", np.int32),  # -1 at the root
+    ("parent_edge", np.int32),  # the edge that leads here
+    ("first_edge", np.int32),  # first edge
+    ("plies", np.int16),  # distance of a proven end
+    ("num_edges", np.uint8),  # number of edges
+    ("sign", np.int8),  # +1 if the side to move is the parent's, else -1
+    ("status", np.uint8),
+    ("proof", np.uint8),
+]
+
+
+def node_dtype(state_words: int) -> np.dtype[Any]:
+    """Return the record of a node, NODE below, for a game whose states have so many int64 words."""
+    return np.dtype([("state", np.int64, (state_words,)), *_NODE_FIELDS], align=True)
+
 
 EDGE = np.dtype(
     [
@@ -73,7 +75,7 @@ class Tree(NamedTuple):
     info: Array
     """[1] TREE."""
     history: Array
-    """[H, 2] int64, keys of the states before the root that a repetition can reach, oldest first."""
+    """[H, W] int64, keys of the states before the root that a repetition can reach, oldest first."""
 
 
 class TreeBatch(NamedTuple):
@@ -86,11 +88,11 @@ class TreeBatch(NamedTuple):
     info: Array
     """[T] TREE."""
     history: Array
-    """[T, H, 2] int64."""
+    """[T, H, W] int64."""
     slots: Array
     """[B] SLOT, where each leaf of the batch hangs."""
     boards: Array
-    """[B, BYTES] int8, the encoded leaves."""
+    """[B, POSITION_BYTES] int8, the encoded leaves."""
     scratch: Array
     """[C, 2] int32, for keeping a subtree."""
 
@@ -99,35 +101,33 @@ EDGES_PER_NODE = 14
 """Room for edges: a checkers position has 6 legal hops on average, 12 and more with several kings."""
 
 
-def _shapes(
-    trees: int, nodes: int, leaves: int, n_bytes: int, history: int
-) -> dict[str, tuple[tuple[int, ...], Any]]:
+def _shapes(game: Any, trees: int, nodes: int, leaves: int) -> dict[str, tuple[tuple[int, ...], Any]]:
+    edges = nodes * min(EDGES_PER_NODE, game.MAX_LEGAL_ACTIONS) + game.MAX_LEGAL_ACTIONS
     return {
-        "nodes": ((trees, nodes), NODE),
-        "edges": ((trees, nodes * EDGES_PER_NODE + 64), EDGE),
+        "nodes": ((trees, nodes), node_dtype(game.STATE_WORDS)),
+        "edges": ((trees, edges), EDGE),
         "info": ((trees,), TREE),
-        "history": ((trees, history, 2), np.int64),
+        "history": ((trees, game.history, game.STATE_WORDS), np.int64),
         "slots": ((trees * leaves,), SLOT),
-        "boards": ((trees * leaves, n_bytes), np.int8),
+        "boards": ((trees * leaves, game.POSITION_BYTES), np.int8),
         "scratch": ((nodes, 2), np.int32),
     }
 
 
-def allocate_trees(trees: int, nodes: int, leaves: int, n_bytes: int, history: int) -> TreeBatch:
-    """Make a tree_batch.
+def allocate_trees(game: Any, trees: int, nodes: int, leaves: int) -> TreeBatch:
+    """Make a batch of empty trees.
 
     Args:
+        game: the rules, see `ckai.rl.games.contract`.
         trees: T, how many searches at once.
         nodes: C, nodes a tree can hold.
         leaves: most leaves a tree sends in one batch; B = T * leaves.
-        n_bytes: length of an encoded state.
-        history: H, states before the root kept for repetitions.
     """
-    shapes = _shapes(trees, nodes, leaves, n_bytes, history)
+    shapes = _shapes(game, trees, nodes, leaves)
     return TreeBatch(**{name: np.zeros(shape, dtype) for name, (shape, dtype) in shapes.items()})
 
 
-def tree_batch_bytes(trees: int, nodes: int, leaves: int, n_bytes: int, history: int) -> int:
-    """Memory of a tree_batch of this size, in bytes."""
-    shapes = _shapes(trees, nodes, leaves, n_bytes, history)
+def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int) -> int:
+    """Return the memory of a batch of trees of this size, in bytes."""
+    shapes = _shapes(game, trees, nodes, leaves)
     return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())

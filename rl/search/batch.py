@@ -43,7 +43,7 @@ def select_leaves(game, f, t, puct, visits, leaves, slot):
         if found == LEAF:
             f.slots[slot].tree = t
             f.slots[slot].node = node
-            contract.encode(game, (tree.nodes[node].state[0], tree.nodes[node].state[1]), f.boards[slot])
+            contract.encode(game, contract.load_state(game, tree.nodes[node].state), f.boards[slot])
             slot += 1
             waiting += 1
             if node == 0:
@@ -118,12 +118,12 @@ def select_all_leaves(game, f, puct, visits, leaves, growth):
     With `growth` above 0 a tree sends `leaves` only once its root has `growth` times as many visits, and
     fewer before: leaves that are chosen at once do not know of each other.
     """
-    slot = 0
+    slot = np.int64(0)
     for t in range(len(visits)):
         most = leaves
         if growth > 0:
             most = min(leaves, max(1, f.nodes[t, 0].visits // growth))
-        slot = select_leaves(game, f, t, puct, visits[t], most, slot)
+        slot = select_leaves(game, f, t, puct, np.int64(visits[t]), np.int64(most), slot)
     return slot
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from ckai.rl.games import contract
-from ckai.rl.games.contract import DRAW, LOSS, MAX_LEGAL_ACTIONS, NONE, WIN
+from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
 from ckai.rl.search.selection import best_edge, root_edge
 
@@ -33,7 +33,7 @@ def reset(game, tree, state):
     tree.info[0].nodes = 0
     tree.info[0].edges = 0
     tree.info[0].root_prepared = 0
-    add_node(game, tree, state, -1, -1, False)
+    add_node(game, tree, state, np.int64(-1), np.int64(-1), np.bool_(False))
     if tree.nodes[0].status == PENDING:
         tree.nodes[0].status = NEW
 
@@ -48,12 +48,9 @@ def append_history(game, tree, state, following):
     room = tree.history.shape[0]
     if n == room:
         for i in range(1, n):
-            tree.history[i - 1, 0] = tree.history[i, 0]
-            tree.history[i - 1, 1] = tree.history[i, 1]
+            tree.history[i - 1] = tree.history[i]
         n -= 1
-    k = contract.key(game, state)
-    tree.history[n, 0] = k[0]
-    tree.history[n, 1] = k[1]
+    contract.store_state(tree.history[n], contract.key(game, state))
     tree.info[0].history_length = n + 1
 
 
@@ -65,14 +62,14 @@ def count_repetitions(game, tree, state, parent):
     times = 1
     node = parent
     while node >= 0 and back > 0:
-        other = contract.key(game, (tree.nodes[node].state[0], tree.nodes[node].state[1]))
-        if other[0] == mine[0] and other[1] == mine[1]:
+        other = contract.key(game, contract.load_state(game, tree.nodes[node].state))
+        if other == mine:
             times += 1
         back -= 1
         node = tree.nodes[node].parent
     i = tree.info[0].history_length - 1
     while i >= 0 and back > 0:
-        if tree.history[i, 0] == mine[0] and tree.history[i, 1] == mine[1]:
+        if contract.load_state(game, tree.history[i]) == mine:
             times += 1
         back -= 1
         i -= 1
@@ -101,14 +98,13 @@ def add_node(game, tree, state, parent, edge, passed):
     """Add a node with its edges (priors still to come); return its number, or -1 if the tree is full."""
     node = tree.info[0].nodes
     first = tree.info[0].edges
-    if node == len(tree.nodes) or first + MAX_LEGAL_ACTIONS > len(tree.edges):
+    if node == len(tree.nodes) or first + contract.max_legal_actions(game) > len(tree.edges):
         return -1
     count = contract.legal(game, state, tree.edges.action[first:])
     tree.info[0].nodes = node + 1
     tree.info[0].edges = first + count
     here = tree.nodes[node]
-    here.state[0] = state[0]
-    here.state[1] = state[1]
+    contract.store_state(here.state, state)
     here.parent = parent
     here.parent_edge = edge
     here.sign = -1 if passed else 1
@@ -146,9 +142,9 @@ def prove_terminal_children(game, tree, node):
     Not done at the root, whose moves are to be visited and to have priors.
     """
     here = tree.nodes[node]
-    actions = np.empty(MAX_LEGAL_ACTIONS, np.uint8)
+    actions = np.empty(contract.max_legal_actions(game), np.uint8)
     for e in range(here.first_edge, here.first_edge + here.num_edges):
-        state, passed = contract.play(game, (here.state[0], here.state[1]), tree.edges[e].action)
+        state, passed = contract.play(game, contract.load_state(game, here.state), tree.edges[e].action)
         over, value = contract.outcome(game, state, contract.legal(game, state, actions))
         if over:
             set_proof(tree, e, WIN if value > 0 else LOSS if value < 0 else DRAW, 0, passed)
@@ -162,13 +158,13 @@ def prove_tablebase_root(game, tree):
     Only such a root: of its ways the shortest must be found, not the first.
     """
     root = tree.nodes[0]
-    state = (root.state[0], root.state[1])
+    state = contract.load_state(game, root.state)
     if root.proof != NONE:
         return
     worth, _ = contract.tablebase_value(game, state)
     if worth == NONE:
         return
-    actions = np.empty(MAX_LEGAL_ACTIONS, np.uint8)
+    actions = np.empty(contract.max_legal_actions(game), np.uint8)
     for e in range(root.first_edge, root.first_edge + root.num_edges):
         after, passed = contract.play(game, state, tree.edges[e].action)
         _, proof, plies = terminal_or_tablebase(game, tree, after, 0, contract.legal(game, after, actions))
@@ -200,7 +196,7 @@ def descend(game, tree, puct):
         child = tree.edges[e].child
         if child < 0:
             here = tree.nodes[node]
-            state, passed = contract.play(game, (here.state[0], here.state[1]), tree.edges[e].action)
+            state, passed = contract.play(game, contract.load_state(game, here.state), tree.edges[e].action)
             child = add_node(game, tree, state, node, e, passed)
             if child < 0:
                 return FULL, -1
@@ -342,7 +338,7 @@ def keep_subtree(game, tree, e, scratch):
     whether the turn passed. `scratch` is `[C, 2]` int32.
     """
     nodes, edges, moved = tree.nodes, tree.edges, scratch
-    state = (nodes[0].state[0], nodes[0].state[1])
+    state = contract.load_state(game, nodes[0].state)
     top = edges[e].child
     if top < 0 or nodes[top].status == PENDING:
         after, passed = contract.play(game, state, edges[e].action)
@@ -350,7 +346,7 @@ def keep_subtree(game, tree, e, scratch):
         reset(game, tree, after)
         nodes[0].sign = -1 if passed else 1
         return
-    append_history(game, tree, state, (nodes[top].state[0], nodes[top].state[1]))
+    append_history(game, tree, state, contract.load_state(game, nodes[top].state))
     # Children are always made after their parents, so one pass in ascending order meets parents first,
     # and every node and edge moves to a place that was already read.
     # scratch[old, 0] = new place, -1 if dropped; scratch[new, 1] = where its edges were.

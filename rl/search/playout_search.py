@@ -12,6 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ckai.rl.evaluators.rollout import RolloutEvaluator
+from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
 from ckai.rl.games.playouts import playout
 from ckai.rl.search.arrays import OPEN
@@ -40,7 +41,7 @@ def uct_search(game, tree, visits, puct):
             for e in range(here.first_edge, here.first_edge + here.num_edges):
                 tree.edges[e].prior = 1.0 / here.num_edges
             here.status = OPEN
-            value, stream, _, _ = playout(game, (here.state[0], here.state[1]), info[0].rng, trace)
+            value, stream, _, _ = playout(game, contract.load_state(game, here.state), info[0].rng, trace)
             info[0].rng = stream
             backup(tree, node, value, 1)
             played += 1

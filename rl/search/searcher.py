@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.games.checkers import Checkers
+from ckai.rl.games.contract import State
+from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import TreeBatch, allocate_trees
 from ckai.rl.search.batch import (
     best_action,
@@ -66,13 +67,12 @@ class Searcher:
             seed: of the noise at the roots.
         """
         self.evaluator = evaluator
-        rules: Any = Checkers() if game is None else game
+        rules: Any = DEFAULT_GAME.rules if game is None else game
         self.game = rules
         self.puct = puct or Puct()
         self.leaves = leaves
         self.growth = growth
-        past = getattr(rules, "halfmove_limit", 0) + 2
-        self.tree_batch: TreeBatch = allocate_trees(trees, nodes, leaves * batches, rules.BYTES, past)
+        self.tree_batch: TreeBatch = allocate_trees(rules, trees, nodes, leaves * batches)
         self.tree_batch.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
         size = trees * leaves
         self._batches = deque(
@@ -80,11 +80,12 @@ class Searcher:
         )
         self._threads = ThreadPoolExecutor(batches, initializer=use_one_torch_thread) if batches > 1 else None
 
-    def set_root(self, t: int, state: tuple[int, int], past: NDArray[np.int64] | None = None) -> None:
+    def set_root(self, t: int, state: State, past: NDArray[np.int64] | None = None) -> None:
         """Set tree `t` to a state, after the states whose keys are `past` (`[n, 2]`, oldest first)."""
         self.land()
-        keys = np.zeros((0, 2), np.int64) if past is None else past
-        set_root_state(self.game, self.tree_batch, t, (np.int64(state[0]), np.int64(state[1])), keys)
+        words = tuple(np.int64(word) for word in state)
+        keys = np.zeros((0, len(words)), np.int64) if past is None else past
+        set_root_state(self.game, self.tree_batch, t, words, keys)
 
     def step(self, visits: NDArray[np.int32]) -> int:
         """Back the oldest batch up and send the next. `visits` `[T]`: what each root wants.

@@ -4,10 +4,8 @@ import os
 from dataclasses import dataclass
 
 from ckai.game import HALFMOVE_LIMIT, REPETITION_LIMIT
-from ckai.rl.evaluators.cache import ENTRY_BYTES
-from ckai.rl.search.arrays import tree_batch_bytes
 from ckai.rl.search.selection import ROOT_RULES, Puct
-from ckai.rl.selfplay.recording import PlayRules, make_records
+from ckai.rl.selfplay.recording import PlayRules
 
 AT_TABLES = ("adjudicate", "label", "play")
 
@@ -139,11 +137,3 @@ class SelfPlayConfig:
     def tree_nodes(self) -> int:
         """Room in a tree: every node is a visit of the root, and each batch may go a little over."""
         return self.sims + self.leaves + 2
-
-    def memory(self) -> int:
-        """Bytes that the trees, records and cache of a run take."""
-        each = -(-self.in_flight // self.group_count)
-        bytes_each = tree_batch_bytes(each, self.tree_nodes, self.leaves, 34, self.halfmove_limit + 2)
-        records = make_records(1, self.max_plies)
-        games = self.group_count * (bytes_each + each * (records.rows.nbytes + records.counts.nbytes))
-        return games + self.cache_positions * ENTRY_BYTES

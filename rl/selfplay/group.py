@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.cache import WAYS, CachedEvaluator
-from ckai.rl.games.registry import Kind
+from ckai.rl.games.contract import as_state
 from ckai.rl.games.rng import seed_stream
+from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import allocate_trees
 from ckai.rl.search.batch import play_root_action
 from ckai.rl.selfplay.pool import Pool
@@ -24,6 +25,13 @@ if TYPE_CHECKING:
     from ckai.rl.selfplay.progress import SelfPlayCounts
 
 
+def search_rules(config: "SelfPlayConfig", spec: GameSpec, tables: Tables | None) -> Any:
+    """Return the rules that self-play searches a game with."""
+    return spec.make_rules(
+        tables, halfmove_limit=config.halfmove_limit, repetition_limit=config.repetition_limit
+    )
+
+
 class Group:
     """Games that share a batch: one tree_batch, and what the games have written down."""
 
@@ -31,7 +39,7 @@ class Group:
         self,
         evaluator: Evaluator,
         config: "SelfPlayConfig",
-        kind: Kind,
+        spec: GameSpec,
         pool: Pool | None,
         tables: Tables | None,
         numbers: list[int],
@@ -40,21 +48,17 @@ class Group:
         unfinished: Mapping[int, GameSnapshot],
     ) -> None:
         self.pool = pool if pool is not None and pool.generations else None
-        self.kind, self.seed, self.starts, self.unfinished = kind, seed, starts, unfinished
+        self.spec, self.seed, self.starts, self.unfinished = spec, seed, starts, unfinished
         self.evaluator: Evaluator = evaluator
         self.cache: CachedEvaluator | None = None
         if config.cache_positions:
             share = config.cache_positions // config.group_count
-            self.evaluator = self.cache = CachedEvaluator(evaluator, max(WAYS, share), kind.bare)
+            self.evaluator = self.cache = CachedEvaluator(evaluator, max(WAYS, share), spec.rules)
         trees = min(-(-config.in_flight // config.group_count), len(numbers))
-        self.game = kind.rules(
-            tables, halfmove_limit=config.halfmove_limit, repetition_limit=config.repetition_limit
-        )
+        self.game = search_rules(config, spec, tables)
         self.truth = tables if config.at_tables == "label" else None
-        self.tree_batch = allocate_trees(
-            trees, config.tree_nodes, config.leaves, self.game.BYTES, config.halfmove_limit + 2
-        )
-        self.records = make_records(trees, config.max_plies)
+        self.tree_batch = allocate_trees(self.game, trees, config.tree_nodes, config.leaves)
+        self.records = make_records(self.game, trees, config.max_plies)
         batch = trees * config.leaves
         self.logits, self.values = (
             np.zeros((batch, self.game.NUM_ACTIONS), np.float32),
@@ -79,11 +83,11 @@ class Group:
             return
         left = self.unfinished.get(number)
         if left is None:
-            state = self.kind.state(self.starts(number))
+            state = self.spec.state(self.starts(number))
         else:
-            state = (int(left.rows[0]["state"][0]), int(left.rows[0]["state"][1]))
+            state = as_state(left.rows[0]["state"])
         stream = np.uint64(seed_stream(self.seed, number))
-        first = (np.int64(state[0]), np.int64(state[1]))
+        first = tuple(np.int64(word) for word in state)
         begin(self.game, self.tree_batch, self.records, self.rules, t, number, first, stream)
         seat = self.pool.seat(number) if self.pool else None
         if seat is not None:
@@ -121,7 +125,7 @@ class Group:
         games = []
         begun = (self.records.games["status"] == PLAYING) & (self.records.games["rows"] > 0)
         for t in np.flatnonzero(begun).tolist():
-            game = take(self.records, t, self.kind)
+            game = take(self.records, t, self.spec)
             games.append(
                 GameSnapshot(game.number, game.rows, game.counts, int(self.tree_batch.info[t]["rng"]))
             )
@@ -133,7 +137,7 @@ class Group:
         if self.pool is None or seat is None or not len(game.rows):
             return game
         first = game.rows[0]["state"]
-        black = self.kind.position((int(first[0]), int(first[1]))).black == seat.first
+        black = self.spec.position(as_state(first)).black == seat.first
         name = self.pool.name(seat)
         return replace(game, black=name) if black else replace(game, white=name)
 
@@ -167,7 +171,7 @@ class Group:
         self.slots = slots
         if finished:
             for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():
-                game = self.named(take(self.records, t, self.kind))
+                game = self.named(take(self.records, t, self.spec))
                 on_game(game if self.truth is None else with_table_results(game, self.truth))
                 self.start(t)
         if slots:

@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ckai.rl.games import contract
-from ckai.rl.games.contract import LOSS, MAX_LEGAL_ACTIONS, NONE, WIN
+from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform
 from ckai.rl.search.arrays import TERMINAL
 from ckai.rl.search.batch import expand_and_backup, prefetch_paths, select_leaves
@@ -43,24 +43,26 @@ RECORD = np.dtype(
     align=True,
 )
 
-ROW = np.dtype(
-    [
-        ("state", np.int64, (2,)),
-        ("q", np.float32),  # the search's value for the side to move
-        ("policy_kl", np.float32),  # of the search over the network, see `policy_kl_of`
-        ("ply", np.int32),
-        ("hop", np.int32),
-        ("first_count", np.int32),  # first of its visit counts
-        ("side", np.uint8),
-        ("action", np.uint8),
-        ("num_counts", np.uint8),  # number of visit counts: the legal actions
-        (
-            "full",
-            np.uint8,
-        ),  # whether the policy learns it: a full search, no opponent's; else the counts are 0
-    ],
-    align=True,
-)
+_ROW_FIELDS: list[Any] = [
+    ("q", np.float32),  # the search's value for the side to move
+    ("policy_kl", np.float32),  # of the search over the network, see `policy_kl_of`
+    ("ply", np.int32),
+    ("hop", np.int32),
+    ("first_count", np.int32),  # first of its visit counts
+    ("side", np.uint8),
+    ("action", np.uint8),
+    ("num_counts", np.uint8),  # number of visit counts: the legal actions
+    (
+        "full",
+        np.uint8,
+    ),  # whether the policy learns it: a full search, no opponent's; else the counts are 0
+]
+
+
+def row_dtype(state_words: int) -> np.dtype[Any]:
+    """Return the record of a hop, ROW below, for a game whose states have so many int64 words."""
+    return np.dtype([("state", np.int64, (state_words,)), *_ROW_FIELDS], align=True)
+
 
 COUNT = np.dtype([("visits", np.uint32), ("action", np.uint8)], align=True)
 
@@ -108,12 +110,12 @@ class PlayRules(NamedTuple):
     """Share of the games in which nobody may, to see how often it would have been wrong."""
 
 
-def make_records(trees: int, max_plies: int) -> Records:
-    """Room for T games of up to `max_plies` plies (a quarter more rows for captures of several hops)."""
+def make_records(game: Any, trees: int, max_plies: int) -> Records:
+    """Make room for T games of up to `max_plies` plies (a quarter more rows for captures of several hops)."""
     rows = max_plies + max_plies // 4 + 16
     return Records(
         np.zeros(trees, RECORD),
-        np.zeros((trees, rows), ROW),
+        np.zeros((trees, rows), row_dtype(game.STATE_WORDS)),
         np.zeros((trees, rows * COUNTS_PER_ROW + 64), COUNT),
     )
 
@@ -214,8 +216,8 @@ def write_row(tree, r, t, puct, chosen):
     here = r.games[t]
     root = tree.nodes[0]
     row = r.rows[t, here.rows]
-    row.state[0] = root.state[0]
-    row.state[1] = root.state[1]
+    for i in range(len(root.state)):
+        row.state[i] = root.state[i]
     row.q = root_value(tree, puct)
     row.ply = here.ply
     row.hop = here.hop
@@ -267,7 +269,7 @@ def play_move(game, f, r, t, puct, rules):
         # Sequential halving counts visits from none: the next search begins with a fresh tree. So does that
         # of another network.
         sign = tree.nodes[0].sign
-        reset(game, tree, (tree.nodes[0].state[0], tree.nodes[0].state[1]))
+        reset(game, tree, contract.load_state(game, tree.nodes[0].state))
         tree.nodes[0].sign = sign
     if tree.nodes[0].sign < 0:
         here.side = 1 - here.side
@@ -280,7 +282,7 @@ def play_move(game, f, r, t, puct, rules):
     if root.status == TERMINAL:
         proof = root.proof
     elif rules.adjudicate and root.sign < 0:  # between two moves
-        proof, _ = contract.tablebase_value(game, (root.state[0], root.state[1]))
+        proof, _ = contract.tablebase_value(game, contract.load_state(game, root.state))
         here.adjudicated = proof != NONE
     if proof != NONE:
         value = 1 if proof == WIN else -1 if proof == LOSS else 0
@@ -289,7 +291,7 @@ def play_move(game, f, r, t, puct, rules):
     elif (
         here.ply >= rules.max_plies
         or here.rows == r.rows.shape[1]
-        or here.counts + MAX_LEGAL_ACTIONS > r.counts.shape[1]
+        or here.counts + contract.max_legal_actions(game) > r.counts.shape[1]
     ):
         here.status = FINISHED
     draw_search_type(f, r, t, rules)
@@ -308,7 +310,7 @@ def advance(game, f, r, puct, fast, rules, slots, logits, values):
     """
     prefetch_paths(f, slots)
     expand_and_backup(f, slots, logits, values)
-    slot, finished = 0, 0
+    slot, finished = np.int64(0), 0
     for t in range(len(r.games)):
         while r.games[t].status == PLAYING:
             full = r.games[t].full == 1

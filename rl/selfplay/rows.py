@@ -15,12 +15,27 @@ from ckai.datasets.tables.solve import DRAWN, UNKNOWN
 from ckai.datasets.writer import row_arrays
 from ckai.game import kernels
 from ckai.rl.games import contract
-from ckai.rl.games.contract import MAX_LEGAL_ACTIONS
-from ckai.rl.games.registry import CHECKERS, Kind
+from ckai.rl.games.contract import as_state
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.recording import UNDECIDED, Records
 
 RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1", UNDECIDED: "*"}
 """PDN results by Black's score; in English draughts "1-0" means that Black won."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a game of self-play ended."""
+
+    result: str
+    """PDN result."""
+    adjudicated: bool = False
+    """Whether it ended where its result is known."""
+    resigned: bool = False
+    """Whether a side gave up."""
+    resigner: str | None = None
+    """In a game that was played out, the side that would have resigned first, `Black` or `White`."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +57,7 @@ class FinishedGame:
     """In a game that was played out, the side that would have given up first, `Black` or `White`."""
     scores: NDArray[np.int8] | None = None
     """[n], as `result`, what each row is to learn where that is not the result."""
-    kind: Kind = CHECKERS
+    spec: GameSpec = DEFAULT_GAME
     black: str = "ckai"
     white: str = "ckai"
     """Names of the players."""
@@ -57,9 +72,14 @@ class FinishedGame:
         """PDN result."""
         return RESULTS[self.result]
 
+    @property
+    def ending(self) -> Ending:
+        """How it ended."""
+        return Ending(self.result_text, self.adjudicated, self.resigned, self.resigner)
+
     def replay(self) -> Any:
-        """The game as positions and moves, as `Kind.game` has it."""
-        game = self.kind.game(self.kind.position(_state(self.rows[0]) if len(self.rows) else None))
+        """The game as positions and moves, as `GameSpec.game` has it."""
+        game = self.spec.game(self.spec.position(as_state(self.rows[0]["state"]) if len(self.rows) else None))
         actions: list[int] = []
         for i, row in enumerate(self.rows):
             actions.append(int(row["action"]))
@@ -71,13 +91,13 @@ class FinishedGame:
         return game
 
 
-def take(records: Records, t: int, kind: Kind = CHECKERS) -> FinishedGame:
-    """Copy the finished game of tree `t`, of this kind, out of the records."""
+def take(records: Records, t: int, spec: GameSpec = DEFAULT_GAME) -> FinishedGame:
+    """Copy the finished game of tree `t`, of this game, out of the records."""
     game = records.games[t]
     n, v = int(game["rows"]), int(game["counts"])
     rows, result = records.rows[t, :n].copy(), int(game["result"])
     # The record knows the first player; a game may start with White to move.
-    black_first = not n or kind.position(_state(rows[0])).black
+    black_first = not n or spec.position(as_state(rows[0]["state"])).black
     if result != UNDECIDED and not black_first:
         result = -result
     counts = records.counts[t, :v].copy()
@@ -92,7 +112,7 @@ def take(records: Records, t: int, kind: Kind = CHECKERS) -> FinishedGame:
         bool(game["adjudicated"]),
         bool(game["resigned"]),
         resigner,
-        kind=kind,
+        spec=spec,
     )
 
 
@@ -125,16 +145,12 @@ def with_table_results(game: FinishedGame, tables: Tables) -> FinishedGame:
     return replace(game, scores=scores)
 
 
-def _state(row: Any) -> tuple[int, int]:
-    return int(row["state"][0]), int(row["state"][1])
-
-
 @njit(cache=True)
 def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
     """Write what a network sees of states, and their legal actions as bits."""
-    actions = np.empty(MAX_LEGAL_ACTIONS, np.uint8)
+    actions = np.empty(contract.max_legal_actions(game), np.uint8)  # type: ignore[no-untyped-call]
     for i in range(len(states)):
-        state = (states[i, 0], states[i, 1])
+        state = contract.load_state(game, states[i])  # type: ignore[no-untyped-call]
         contract.encode(game, state, encoded[i])  # type: ignore[no-untyped-call]
         legal[i] = 0
         count = contract.legal(game, state, actions)  # type: ignore[no-untyped-call]
@@ -146,19 +162,22 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
     """Rows of the self-play schema, sorted by (game, ply, hop); z is null where a game has no result.
 
     Args:
-        games: one or more, of one kind.
+        games: one or more, all of one game.
         generation: that played them.
     """
     games = sorted(games, key=lambda game: game.number)
-    kind, schema = games[0].kind, games[0].kind.schema
+    spec, schema = games[0].spec, games[0].spec.schema
     rows = np.concatenate([game.rows for game in games])
     counts = np.concatenate([game.counts for game in games])
     lengths = [len(game.rows) for game in games]
     n = len(rows)
     states = np.ascontiguousarray(rows["state"])
-    encoded, legal = np.empty((n, kind.bare.BYTES), np.int8), np.empty((n, 16), np.uint8)
-    _fill(kind.bare, states, encoded, legal)
-    first = np.repeat([kind.position(_state(game.rows[0])).black for game in games], lengths)
+    encoded, legal = (
+        np.empty((n, spec.position_bytes), np.int8),
+        np.empty((n, spec.legal_mask_bytes), np.uint8),
+    )
+    _fill(spec.rules, states, encoded, legal)
+    first = np.repeat([spec.position(as_state(game.rows[0]["state"])).black for game in games], lengths)
     black = (rows["side"] == 0) == first
     result = np.concatenate(
         [
@@ -179,7 +198,7 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
         black=black,
         board=np.ascontiguousarray(encoded[:, :-2]),
         jumper=np.ascontiguousarray(encoded[:, -2]),
-        quiet=kind.halfmove_clock(states),
+        quiet=spec.halfmove_clocks(states),
         legal=legal,
         label=np.ascontiguousarray(rows["action"]),
         z=np.where(unknown, result, z),

@@ -8,14 +8,15 @@ fall apart.
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ckai.datasets.files import whole_file
-from ckai.rl.selfplay.pdn import finished_pdn
-from ckai.rl.selfplay.rows import FinishedGame, to_table
+from ckai.rl.selfplay.pdn import ending_of, finished_pdn
+from ckai.rl.selfplay.rows import Ending, FinishedGame, to_table
 from ckai.rl.selfplay.snapshots import GameSnapshot, save_snapshot
 
 _GAMES_KEY = b"ckai.games"
@@ -48,7 +49,10 @@ class ShardWriter:
         if self._waiting:
             self._waiting.sort(key=lambda game: game.number)
             table = to_table(self._waiting, self.generation)
-            games = [{"game": g.number, "pdn": finished_pdn(g, self.generation)} for g in self._waiting]
+            games = [
+                {"game": g.number, "pdn": finished_pdn(g, self.generation), "ending": asdict(g.ending)}
+                for g in self._waiting
+            ]
             metadata = {**table.schema.metadata, _GAMES_KEY: json.dumps(games).encode()}
             # Named after its first game: no two shards share one, and a game is only ever in one shard.
             write_table(
@@ -65,18 +69,33 @@ class ShardWriter:
         save_snapshot(self.folder / f"under-way-{group}.npz", games)
 
 
-def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, str], list[str]]:
-    """All shards of a folder.
+@dataclass(frozen=True)
+class ShardGame:
+    """What a shard says of a game beside its rows."""
+
+    pdn: str
+    ending: Ending
+
+
+def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], list[str]]:
+    """Read all shards of a folder.
 
     Returns:
-        Their tables, the PDN of each game by its number, and a line for each shard that was set aside because
-        it cannot be read (its games are to be played again).
+        Their tables, the games by number, and a line for each shard that was set aside because it cannot be
+        read (its games are to be played again).
     """
-    tables, pdn, damaged = [], {}, []
+    tables: list[pa.Table] = []
+    games: dict[int, ShardGame] = {}
+    damaged = []
     for path in sorted(folder.glob("*.parquet")):
         try:
             table = pq.read_table(path)
-            games = json.loads(table.schema.metadata[_GAMES_KEY])
+            read = {
+                game["game"]: ShardGame(
+                    game["pdn"], Ending(**game["ending"]) if "ending" in game else ending_of(game["pdn"])
+                )
+                for game in json.loads(table.schema.metadata[_GAMES_KEY])
+            }
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             aside = path.with_suffix(".damaged")
             path.replace(aside)
@@ -86,8 +105,8 @@ def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, str], list[str]
             )
             continue
         tables.append(table)
-        pdn.update({game["game"]: game["pdn"] for game in games})
-    return tables, pdn, damaged
+        games.update(read)
+    return tables, games, damaged
 
 
 def merge(tables: Sequence[pa.Table]) -> pa.Table:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.files import whole_file
-from ckai.rl.selfplay.recording import COUNT, ROW
+from ckai.rl.selfplay.recording import COUNT, row_dtype
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class GameSnapshot:
 
 def save_snapshot(path: Path, games: Sequence[GameSnapshot]) -> None:
     """Write games as one whole file."""
+    rows = [game.rows for game in games]
     with whole_file(path) as file:
         np.savez(
             file,
@@ -34,37 +35,54 @@ def save_snapshot(path: Path, games: Sequence[GameSnapshot]) -> None:
             rng=np.array([game.rng for game in games], np.uint64),
             row_count=np.array([len(game.rows) for game in games], np.int64),
             visit_count=np.array([len(game.counts) for game in games], np.int64),
-            rows=np.concatenate([np.zeros(0, ROW), *(game.rows for game in games)]),
+            rows=np.concatenate(rows) if rows else np.zeros(0, row_dtype(1)),
             counts=np.concatenate([np.zeros(0, COUNT), *(game.counts for game in games)]),
         )
 
 
-def load_snapshots(paths: Iterable[Path]) -> tuple[dict[int, GameSnapshot], list[str]]:
-    """Games by number, of each the longest, and a line for each file that cannot be read."""
-    found: dict[int, GameSnapshot] = {}
+def load_snapshots(paths: Iterable[Path], state_words: int) -> tuple[dict[int, GameSnapshot], list[str]]:
+    """Read games under way.
+
+    Args:
+        paths: files of `save_snapshot`.
+        state_words: int64 words of a state of the game.
+
+    Returns:
+        The games by number, the longest of each, and a line for each file that cannot be read.
+    """
+    games: dict[int, GameSnapshot] = {}
     damaged = []
     for path in paths:
         try:
             with np.load(path, allow_pickle=False) as data:
-                games = _split({name: data[name] for name in data.files})
+                read = _split({name: data[name] for name in data.files}, state_words)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             damaged.append(f"{path}: expected games under way, found a damaged file ({reason}); begun anew")
             continue
-        for game in games:
-            if game.number not in found or len(found[game.number].rows) < len(game.rows):
-                found[game.number] = game
-    return found, damaged
+        for game in read:
+            if game.number not in games or len(games[game.number].rows) < len(game.rows):
+                games[game.number] = game
+    return games, damaged
 
 
-def _split(data: dict[str, NDArray[Any]]) -> list[GameSnapshot]:
-    if data["rows"].dtype != ROW or data["counts"].dtype != COUNT:
-        raise ValueError("rows of another version")
+def _split(data: dict[str, NDArray[Any]], state_words: int) -> list[GameSnapshot]:
     if not len(data["number"]):
         return []
-    rows = np.split(data["rows"], np.cumsum(data["row_count"])[:-1])
-    counts = np.split(data["counts"], np.cumsum(data["visit_count"])[:-1])
+    rows = np.split(_as(data["rows"], row_dtype(state_words)), np.cumsum(data["row_count"])[:-1])
+    counts = np.split(_as(data["counts"], COUNT), np.cumsum(data["visit_count"])[:-1])
     return [
         GameSnapshot(int(number), r, c, int(rng))
         for number, rng, r, c in zip(data["number"], data["rng"], rows, counts, strict=True)
     ]
+
+
+def _as(records: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return records under the names of today: an earlier version had other names for the same fields."""
+    layout = [
+        [(of.fields[name][0], of.fields[name][1]) for name in of.names or ()] if of.fields else []
+        for of in (records.dtype, dtype)
+    ]
+    if layout[0] != layout[1]:
+        raise ValueError("rows of another version")
+    return records.view(dtype)

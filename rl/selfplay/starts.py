@@ -13,9 +13,9 @@ import numpy as np
 from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError
 from ckai.game import Position
-from ckai.rl.games.registry import CHECKERS, Kind
+from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
-from ckai.rl.matches.openings import openings_of
+from ckai.rl.games.spec import GameSpec
 
 EXPERT_POSITIONS = 20_000
 """Kept in a run's folder, drawn once."""
@@ -58,7 +58,7 @@ class Starts:
     """The first position of every game of a generation."""
 
     def __init__(
-        self, config: StartConfig, seed: int, experts: Sequence[Position] = (), kind: Kind = CHECKERS
+        self, config: StartConfig, seed: int, experts: Sequence[Position] = (), spec: GameSpec = DEFAULT_GAME
     ) -> None:
         """Compute what is needed.
 
@@ -66,25 +66,25 @@ class Starts:
             config: the shares.
             seed: of the generation.
             experts: positions to draw from.
-            kind: the game.
+            spec: the game.
 
         Raises:
             ValueError: a share of expert positions and none given.
         """
         if config.experts and not experts:
             raise ValueError(f"expected expert positions for a share of {config.experts}, found none")
-        self.config, self.seed, self.experts, self.kind = config, seed, experts, kind
-        self.openings = openings_of(kind, config.plies, config.men) if config.balanced else ()
+        self.config, self.seed, self.experts, self.spec = config, seed, experts, spec
+        self.openings = spec.openings(config.plies, config.men) if config.balanced else ()
 
     def __call__(self, number: int) -> Any:
         """Where game `number` begins."""
         rng = np.random.default_rng(seed_stream(self.seed, number))
-        kind = rng.random()
-        if kind < self.config.balanced:
+        draw = rng.random()
+        if draw < self.config.balanced:
             return self.openings[int(rng.integers(len(self.openings)))]
-        if kind < self.config.balanced + self.config.experts:
+        if draw < self.config.balanced + self.config.experts:
             return self.experts[int(rng.integers(len(self.experts)))]
-        return self.kind.position()
+        return self.spec.position()
 
 
 def draw_expert_positions(path: Path, *, count: int = EXPERT_POSITIONS, seed: int = 0) -> list[Position]:

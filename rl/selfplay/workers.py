@@ -13,12 +13,16 @@ from typing import Any
 from ckai.datasets.tables import Tables
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.games.registry import CHECKERS, Kind
+from ckai.rl.evaluators.cache import entry_bytes
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import GameSpec
+from ckai.rl.search.arrays import tree_batch_bytes
 from ckai.rl.search.threads import run_all
 from ckai.rl.selfplay.config import SelfPlayConfig
-from ckai.rl.selfplay.group import Group
+from ckai.rl.selfplay.group import Group, search_rules
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.progress import SelfPlayCounts
+from ckai.rl.selfplay.recording import make_records
 from ckai.rl.selfplay.rows import FinishedGame
 from ckai.rl.selfplay.snapshots import GameSnapshot
 
@@ -30,7 +34,7 @@ def play_games(
     *,
     seed: int,
     on_game: Callable[[FinishedGame], None],
-    kind: Kind = CHECKERS,
+    spec: GameSpec = DEFAULT_GAME,
     pool: Pool | None = None,
     starts: Callable[[int], Any] | None = None,
     unfinished: Mapping[int, GameSnapshot] | None = None,
@@ -47,7 +51,7 @@ def play_games(
         numbers: the games to play; number and seed give a game its random stream.
         seed: of the run.
         on_game: takes a finished game, one call at a time.
-        kind: the game.
+        spec: the game.
         pool: past networks that play some of the games.
         starts: first position of a game by its number; the start position if None.
         unfinished: games that go on where an earlier call left them, by number.
@@ -84,7 +88,15 @@ def play_games(
             if not mine:
                 return
             group = Group(
-                evaluator, config, kind, pool, tables, mine, seed, starts or _usual(kind), unfinished or {}
+                evaluator,
+                config,
+                spec,
+                pool,
+                tables,
+                mine,
+                seed,
+                starts or _first_position(spec),
+                unfinished or {},
             )
             next_snapshot = time.monotonic() + snapshot_seconds
             while not stop.is_set() and group.step(hand_over, progress):
@@ -106,5 +118,15 @@ def play_games(
     return progress
 
 
-def _usual(kind: Kind) -> Callable[[int], Any]:
-    return lambda _: kind.position()
+def _first_position(spec: GameSpec) -> Callable[[int], Any]:
+    return lambda _: spec.position()
+
+
+def memory_of(config: SelfPlayConfig, spec: GameSpec = DEFAULT_GAME) -> int:
+    """Return the bytes that trees, records and cache take."""
+    rules = search_rules(config, spec, None)
+    each = -(-config.in_flight // config.group_count)
+    records = make_records(rules, 1, config.max_plies)
+    game = tree_batch_bytes(rules, each, config.tree_nodes, config.leaves)
+    games = config.group_count * (game + each * (records.rows.nbytes + records.counts.nbytes))
+    return games + config.cache_positions * entry_bytes(rules)

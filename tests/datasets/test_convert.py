@@ -266,10 +266,14 @@ def check_readers_agree(data: bytes, folder: Path) -> int:
     assert found == expected
     assert tally.games_read == len(games) == sum(found.values())
     table = pq.read_table(tally.output)
-    labels = [
-        (g.number, label) for g in games for each in g.moves for action in each.move.actions if not g.rejected
+    actions = [
+        (g.number, action)
+        for g in games
+        for each in g.moves
+        for action in each.move.actions
+        if not g.rejected
     ]
-    assert list(zip(table["game"].to_pylist(), table["label"].to_pylist(), strict=True)) == labels
+    assert list(zip(table["game"].to_pylist(), table["label"].to_pylist(), strict=True)) == actions
     headers = pq.read_table(headers_path(tally.output)).to_pylist()
     assert [h["result"] for h in headers] == [g.result or "*" for g in games if not g.rejected]
     # What was read is written, and what was written is read.

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.datasets.reader import RowFile, newest_dataset
+from ckai.datasets.reader import RowFile, iter_rows, newest_dataset, read_rows
+from ckai.datasets.rows import concatenate
 from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, DatasetError
 from ckai.datasets.split import held_out, position_keys
 
@@ -174,9 +175,9 @@ def test_missing_folder_and_foreign_files_are_refused(tmp_path, expert):
     refuse(tmp_path / "none.parquet", "no such file")
     refuse(tmp_path, "found a folder")
     (tmp_path / "text.parquet").write_text("1. 11-15")
-    refuse(tmp_path / "text.parquet", "another kind of file or one cut short")
+    refuse(tmp_path / "text.parquet", "a file that is not one or is cut short")
     (tmp_path / "short.parquet").write_bytes(expert.read_bytes()[:-500])
-    refuse(tmp_path / "short.parquet", "another kind of file or one cut short")
+    refuse(tmp_path / "short.parquet", "a file that is not one or is cut short")
     with pytest.raises(DatasetError, match="at least one data set"):
         RowsDataModule([])
 
@@ -240,3 +241,32 @@ def test_the_fingerprint_follows_the_content(tmp_path, expert, rows):
 
 def test_the_schema_here_is_that_of_the_writers(expert):
     assert pq.read_schema(expert).names == EXPERT_SCHEMA.names
+
+
+# --- rows without a data module ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "size", [1, 7, 100, 150, 10_000]
+)  # row groups have 100
+def test_batches_of_rows_are_the_rows_in_order(tmp_path, rows, size):
+    files = [
+        make_rows.write(tmp_path / "a.parquet", rows[:330]),
+        make_rows.write(tmp_path / "b.parquet", make_rows.with_search(rows[330:500])),
+    ]
+    whole, batches = read_rows(files), list(iter_rows(files, size))
+    assert [len(batch) for batch in batches] == [size] * (500 // size) + [500 % size] * (500 % size > 0)
+    again = concatenate(batches)
+    assert whole.label.tolist() == [row["label"] for row in rows[:500]] == again.label.tolist()
+    assert np.array_equal(whole.board, again.board)
+    assert np.array_equal(whole.q, again.q, equal_nan=True)
+    assert np.array_equal(whole.visits.dense(whole.label), again.visits.dense(again.label))
+
+
+def test_rows_are_checked_before_the_first_batch_is_asked_for(tmp_path, expert):
+    with pytest.raises(DatasetError, match="no such file"):
+        iter_rows(tmp_path / "none.parquet")
+    with pytest.raises(ValueError, match="expected batch_size >= 1, found 0"):
+        iter_rows(expert, 0)
+    with pytest.raises(DatasetError, match="expected rows of connect4, found rows of checkers"):
+        read_rows(str(expert), game="connect4")

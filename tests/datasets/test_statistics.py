@@ -126,7 +126,7 @@ def test_little_memory_changes_nothing(path, monkeypatch):
     expected = describe([path])
     monkeypatch.setattr("ckai.datasets.statistics._KEY_BYTES", 2**20 // 500)  # 500 rows a pass
     told = []
-    assert describe([path], memory_mb=1, watch=lambda done, total: told.append((done, total))) == expected
+    assert describe([path], memory_mb=1, progress=lambda done, total: told.append((done, total))) == expected
     passes = -(-expected.rows // 500)
     assert passes > 2
     assert told[-1] == (expected.rows * passes, expected.rows * passes)
@@ -161,7 +161,7 @@ def test_headers(rows, tmp_path):
     assert headers.top_players[0] == ("Tinsley", 2)
     assert headers.top_events == [("Match", 2)]
     text = as_text(describe([path]))
-    assert "headers of 3 games: 3 players, 1 events, 0 openings" in text
+    assert "headers of 3 games: 3 players, 1 event, 0 openings" in text
     assert "2  Tinsley" in text
 
 
@@ -232,8 +232,8 @@ def without_label(path):
     [
         (lambda path: None, "no such file"),
         (lambda path: path.mkdir(), "expected a Parquet file, found a folder"),
-        (lambda path: path.write_text("1. 11-15 *"), "found another kind of file or one cut short"),
-        (lambda path: path.touch(), "found another kind of file or one cut short"),
+        (lambda path: path.write_text("1. 11-15 *"), "found a file that is not one or is cut short"),
+        (lambda path: path.touch(), "found a file that is not one or is cut short"),
         (lambda path: make_rows.write(path, []), "expected rows, found none"),
         (other_version, "expected row format version 1, found 99"),
         (

@@ -92,7 +92,7 @@ def test_no_move_loses():
 
 
 def test_loss_beats_draw():
-    # The blocked side has lost although 80 plies without a capture or a man's move are over and the position has stood three times.
+    # The blocked side has lost although both draw rules apply.
     blocked = Position.from_fen("W:W13:B9,6", halfmove_clock=80)
     game = Game(blocked)
     game.positions = [blocked] * 3
@@ -142,11 +142,11 @@ def test_outcomes_agree_with_a_plain_count(positions):
             move = next(move for move in before.legal_moves() if before.push(move) == position)
             game.push(move)
             quiet = 0 if move.is_capture or before.piece(move.path[0]).islower() else quiet + 1
-        seen.append(position.fen)
+        seen.append(position.key)
         outcome = game.outcome()
         if not position.legal_moves():
             assert outcome.winner == ("white" if position.black else "black")
-        elif seen.count(position.fen) >= 3:
+        elif seen.count(position.key) >= 3:
             assert outcome.reason == Reason.REPETITION
         elif quiet >= 6:
             assert outcome.reason == Reason.HALFMOVE_LIMIT

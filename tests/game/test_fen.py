@@ -54,8 +54,9 @@ def test_an_empty_side():
 
 
 def test_half_move_fields():
-    reads("W:WK18:BK1:H17:F40", "W:WK18:BK1", halfmove_clock=17)
-    reads("W:WK18:BK1:F40:H17.", "W:WK18:BK1", halfmove_clock=17)
+    reads("W:WK18:BK1:H17:F40", "W:WK18:BK1:H17", halfmove_clock=17)
+    reads("W:WK18:BK1:F40:H17.", "W:WK18:BK1:H17", halfmove_clock=17)
+    reads("W:WK18:BK1:H0:F40", "W:WK18:BK1", halfmove_clock=0)
     assert Position.from_fen("W:WK18:BK1:H17", halfmove_clock=3).halfmove_clock == 3
 
 
@@ -130,9 +131,9 @@ def test_positions_that_cannot_be(fen, message):
 @pytest.mark.parametrize(
     ("fen", "fields", "message"),
     [
-        ("B:W15:B11", {"jumper": 5}, "no piece of the side to move at jumper index 4"),
+        ("B:W15:B11", {"jumper": 5}, "no piece of the side to move on jumper square 5"),
         ("B:W15:B11", {"jumper": 15}, "no piece of the side to move"),
-        ("B:W24:B11", {"jumper": 11}, "the piece on 11 has no capture to go on with"),
+        ("B:W24:B11", {"jumper": 11}, "the piece on 11 has no capture to continue"),
         ("B:W15:B11", {"jumper": 0}, "jumper from 1 to 32, found 0"),
         ("W:W15:B11", {"jumper": 33}, "jumper from 1 to 32, found 33"),
         ("B:W15:B11", {"halfmove_clock": -1}, "halfmove_clock from 0 to 32767, found -1"),

@@ -29,7 +29,7 @@ def assert_same_as_twin(position):
         captured, after = slow[move.path]
         assert move.captured == captured
         reached = position.push(move)
-        assert reached.fen == slow_rules.write(after, slow_rules.other(side))
+        assert reached.fen.partition(":H")[0] == slow_rules.write(after, slow_rules.other(side))
         assert reached.jumper == -1
         steps_king = not captured and board[slow_rules.PLACES[move.path[0]]].isupper()
         assert reached.halfmove_clock == (position.halfmove_clock + 1 if steps_king else 0)

@@ -21,6 +21,7 @@ from ckai.models.inference.choose import (
     make_evaluator,
 )
 from ckai.models.inference.evaluator import BackendError, TorchEvaluator
+from ckai.models.inputs.encodings import PlanesEncoding
 from ckai.models.registry import build
 from ckai.rl.evaluators.loading import load_evaluator
 
@@ -40,7 +41,7 @@ def made(network, backend, threads=2):
 
 @pytest.fixture(scope="module")
 def positions():
-    return choose.sample_positions(300, seed=1)
+    return choose.sample_positions(300, PlanesEncoding(), seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +86,8 @@ def test_backends_agree_at_every_batch_size(networks, positions, name, backend):
     bound = EXACT if backend in ("torch", "openvino", "onnx") else ROUGH
     for size in (300, 1, 7, 16, 17, 2, 255):
         for found, wanted in zip(
-            evaluate_positions(evaluator, positions[:size]),
-            evaluate_positions(exact, positions[:size]),
+            evaluate_positions(evaluator, positions[:size], PlanesEncoding()),
+            evaluate_positions(exact, positions[:size], PlanesEncoding()),
             strict=True,
         ):
             assert np.abs(found - wanted).max() <= bound
@@ -147,7 +148,8 @@ def test_a_missing_package_is_one_clear_line(networks, monkeypatch, backend, pac
     monkeypatch.setattr("ckai.models.inference.evaluator.importlib.import_module", missing)
     with pytest.raises(BackendError) as caught:
         make_evaluator(networks["cnn2x2"], backend)
-    assert str(caught.value) == f"this evaluator needs the package {package}: pip install 'ckai[{extra}]'"
+    expected = f"this evaluator needs the package {package}; install it with pip install 'ckai[{extra}]'"
+    assert str(caught.value) == expected
 
 
 def test_compiling_without_a_compiler_is_refused(networks, monkeypatch):

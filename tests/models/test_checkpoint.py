@@ -1,5 +1,6 @@
 """Checkpoints: what is written comes back, and what does not fit is refused in one line."""
 
+import json
 import os
 import pickle
 import zipfile
@@ -10,6 +11,7 @@ import torch
 
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, load_network, save_checkpoint
 from ckai.models.registry import build
+from ckai.models.training.runs import find_runs
 
 SMALL = {"channels": 4, "hidden": 16}
 
@@ -45,6 +47,22 @@ def test_a_file_alone_rebuilds_the_network(saved):
     assert checkpoint.training is None
 
 
+def test_metrics_of_earlier_versions_have_todays_names(saved, tmp_path):
+    path, network = saved
+    history = [{"epoch": 1, "heldout_value_sorted": 0.75}]
+    training = {"history": history, "stages": [history], "finished": True}
+    save_checkpoint(path, network, metrics={"value_sorted": 0.8}, training=training)
+    checkpoint = load_checkpoint(path)
+    assert checkpoint.metrics == {"value_auc": 0.8}
+    renamed = [{"epoch": 1, "heldout_value_auc": 0.75}]
+    assert checkpoint.training == {"history": renamed, "stages": [renamed], "finished": True}
+    run = tmp_path / "old.run"
+    run.mkdir()
+    (run / "config.json").write_text(json.dumps({"model": "cnn2x2", "settings": {}, "train": {"epochs": 1}}))
+    (run / "metrics.csv").write_text("epoch,seconds,heldout_value_sorted\n1,2.0,0.75\n")
+    assert find_runs(tmp_path)[0].history == [{"epoch": 1.0, "seconds": 2.0, "heldout_value_auc": 0.75}]
+
+
 class Evil:
     def __reduce__(self):
         return (os.mkdir, ("pwned",))
@@ -56,7 +74,7 @@ def test_a_file_with_code_is_refused_and_not_run(tmp_path, monkeypatch):
     with pytest.raises(CheckpointError, match="plain data and tensors"):
         load_checkpoint(tmp_path / "evil.ckpt")
     (tmp_path / "evil.pkl").write_bytes(pickle.dumps(Evil()))
-    with pytest.raises(CheckpointError, match="another kind of file"):
+    with pytest.raises(CheckpointError, match="found a file that is not one"):
         load_checkpoint(tmp_path / "evil.pkl")
     assert not Path("pwned").exists()
 
@@ -73,7 +91,7 @@ def test_a_file_with_code_is_refused_and_not_run(tmp_path, monkeypatch):
         ({"settings": {"channels": 0}}, "expected channels >= 1, found 0"),
         ({"encoding": "grid-9"}, "expected encoding grid-1 for cnn2x2, found grid-9"),
         ({"format": 7}, "expected checkpoint format 1, found 7"),
-        ({"weights": {}}, "found them without conv1.bias"),
+        ({"weights": {}}, "found weights without conv1.bias"),
         ({"weights": None}, "expected weights to be dict, found NoneType"),
         ({"training": 3}, "expected training to be dict, found int"),
         ({"format": None}, "expected a ckai checkpoint, found a torch file with keys"),

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from positions import games, setups
 
-from ckai.models.inputs.encodings import ENCODINGS, MovesEncoding, TacticsEncoding
+from ckai.models.inputs.encodings import MovesEncoding, TacticsEncoding
+from ckai.models.inputs.registry import encoding_names, encoding_type
 from ckai.models.inputs.tactics import MOST, material_changes
 
 
@@ -78,7 +79,7 @@ def test_tactics_are_what_a_plain_search_finds(depth, position):
 
 @given(positions())
 def test_every_encoding_keeps_its_promises(position):
-    for encoding in ENCODINGS.values():
+    for encoding in map(encoding_type, encoding_names()):
         encode = encoding()
         if encode.GAME != "checkers":
             continue

@@ -12,7 +12,7 @@ from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.evaluation.evaluate import frequent_moves
 from ckai.models.evaluation.plots import first_layers
-from ckai.models.inputs.encodings import ENCODINGS
+from ckai.models.inputs.registry import encoding_type
 from ckai.models.registry import build, names
 
 SMALLEST = {"channels": 1, "hidden": 1}
@@ -89,8 +89,8 @@ def test_another_split_can_be_asked_for_and_is_said(tmp_path, opening, ckai):
     save_checkpoint(path, constant_network({}))
     status, out, err = ckai("evaluate", path, "--data", data, "--heldout", "0.5", "--split-seed", "2")
     assert status == 0, err
-    assert "on the games held out (share 0.5, split seed 2)" in out
-    assert "move played is first" in out
+    assert "on the held-out games (share 0.5, split seed 2)" in out
+    assert "top-1 accuracy" in out
 
 
 def test_what_cannot_be_measured_is_one_line(tmp_path, opening, ckai):
@@ -168,7 +168,7 @@ def test_plots_are_drawn(tmp_path, opening, ckai):
 
 @pytest.mark.parametrize("encoding", ["grid", "moves"])
 def test_the_first_layers_are_those_that_meet_the_board(encoding):
-    planes = ENCODINGS[encoding].PLANES
+    planes = encoding_type(encoding).PLANES
     shapes = {
         "cnn2x2": [(32, planes, 2, 2)],
         "cnn3x3": [(32, planes, 3, 3)],

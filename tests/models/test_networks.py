@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ckai.game import Position
-from ckai.models.inference.evaluator import POSITION_BYTES, TorchEvaluator
+from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inputs.encodings import GridEncoding, PlanesEncoding
 from ckai.models.layers.network import Network, NetworkSettings, register
 from ckai.models.registry import ModelError, build, names, network_type, parse_settings
@@ -24,7 +24,7 @@ TINY = {
 
 def boards(size, seed=0):
     rng = np.random.default_rng(seed)
-    rows = rng.choice(np.array([-3, -1, 0, 1, 3], np.int8), (size, POSITION_BYTES))
+    rows = rng.choice(np.array([-3, -1, 0, 1, 3], np.int8), (size, 34))
     rows[:, 32] = rng.integers(-1, 32, size)
     rows[:, 33] = rng.integers(0, 128, size)
     return rows

@@ -11,11 +11,12 @@ import pytest
 from ckai.game import Game, Position
 from ckai.pdn import read_games
 from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.checkers.openings import VALUES, balanced_openings
 from ckai.rl.matches import hub
-from ckai.rl.matches.alphabeta import VALUES, AlphaBetaPlayer, move_values
+from ckai.rl.matches.alphabeta import AlphaBetaPlayer, move_values
 from ckai.rl.matches.hub import HubError, HubPlayer, find_move, hub_move, hub_position, read_line
 from ckai.rl.matches.match import MatchGame, MatchResult, play_match
-from ckai.rl.matches.openings import balanced_openings, draw_openings
+from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.players import RandomPlayer, SearchPlayer
 from ckai.rl.matches.specs import PlayerSpec, PlayerSpecError, load_player
 

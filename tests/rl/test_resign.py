@@ -82,7 +82,7 @@ def test_the_share_of_games_played_out():
 def test_wrong_resignations_are_counted():
     games = play(60, resign=0.25, resign_played_out=1.0, sims=8)
     config = SelfPlayConfig(**{**SETTINGS, "resign": 0.25})
-    told = endings(to_table(games, 1), [finished_pdn(game, 1) for game in games], config)
+    told = endings(to_table(games, 1), [game.ending for game in games], config)
     score = {"Black": -1, "White": 1}
     doubtful = [game for game in games if game.resigner]
     wrong = [game for game in doubtful if game.result != score[game.resigner]]

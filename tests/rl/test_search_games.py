@@ -22,7 +22,8 @@ from ckai.rl.games.connect4 import Connect4, four
 from ckai.rl.games.contract import DRAW, LOSS, WIN
 from ckai.rl.games.playouts import playouts, traced_playout
 from ckai.rl.games.tictactoe import TicTacToe
-from ckai.rl.matches.match import play_match, random_openings
+from ckai.rl.matches.match import play_match
+from ckai.rl.matches.openings import random_openings
 from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.search.playout_search import RolloutSearcher
 from ckai.rl.search.searcher import Searcher
@@ -110,7 +111,7 @@ def test_a_cache_that_knows_somebodys_game_can_be_read_without_it(monkeypatch):
         size: int
 
     Somebodys.__module__, Somebodys.__qualname__ = "a_script", "Somebodys"
-    theirs = contract.game(labels=1, size=1)(Somebodys)
+    theirs = contract.game(num_actions=1, position_bytes=1, max_legal_actions=1)(Somebodys)
     script = ModuleType("a_script")
     script.Somebodys = theirs
     monkeypatch.setitem(sys.modules, "a_script", script)

@@ -13,7 +13,8 @@ from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.game import Position
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
-from ckai.rl.matches.match import from_plain, play_match, random_openings, to_plain
+from ckai.rl.matches.match import from_plain, play_match, to_plain
+from ckai.rl.matches.openings import random_openings
 from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig

@@ -18,12 +18,12 @@ from ckai.models.inference.choose import evaluate_positions, make_evaluator, sam
 from ckai.models.registry import build, names
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.grid import solve
-from ckai.rl.games.registry import KINDS, kind_of
+from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.folder import RunError
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import from_plain, play_match, to_plain
-from ckai.rl.matches.openings import draw_openings, openings_of
+from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.players import PerfectPlayer, RandomPlayer, SearchPlayer
 from ckai.rl.matches.specs import PlayerSpecError, game_of, load_player
 from ckai.rl.selfplay.config import SelfPlayConfig
@@ -51,35 +51,39 @@ def network(game, name="mlp"):
 
 @pytest.mark.parametrize("game", STONES)
 def test_encodings_and_rules_agree_on_their_sizes(game):
-    encode, rules = network(game).encode, kind_of(game).bare
-    assert (encode.GAME, encode.MOVES, encode.position_bytes) == (game, rules.NUM_ACTIONS, rules.BYTES)
+    encode, rules = network(game).encode, get_game(game).rules
+    assert (encode.GAME, encode.NUM_ACTIONS, encode.position_bytes) == (
+        game,
+        rules.NUM_ACTIONS,
+        rules.POSITION_BYTES,
+    )
 
 
 @pytest.mark.parametrize("game", STONES)
 @pytest.mark.parametrize("name", names())
 def test_every_architecture_judges_stones(game, name):
     net = network(game, name).eval()
-    boards = sample_positions(20, encoding=net.encode)
+    boards = sample_positions(20, net.encode)
     logits, values = make_evaluator(net, "torch").evaluate(boards)
-    assert logits.shape == (20, net.encode.MOVES)
+    assert logits.shape == (20, net.encode.NUM_ACTIONS)
     assert values.shape == (20,)
     assert np.abs(values).max() <= 1
 
 
 def test_backends_agree_on_stones():
     net = network("connect4", "cnn3x3").eval()
-    boards = sample_positions(100, encoding=net.encode)
-    wanted = evaluate_positions(make_evaluator(net, "torch"), boards)
+    boards = sample_positions(100, net.encode)
+    wanted = evaluate_positions(make_evaluator(net, "torch"), boards, net.encode)
     for backend in ("openvino", "onnx"):
         pytest.importorskip({"openvino": "openvino", "onnx": "onnxruntime"}[backend])
-        found = evaluate_positions(make_evaluator(net, backend), boards)
+        found = evaluate_positions(make_evaluator(net, backend), boards, net.encode)
         for a, b in zip(wanted, found, strict=True):
             assert np.abs(a - b).max() < 1e-4
 
 
 def test_planes_of_stones_turn_with_the_side_to_move():
-    kind = kind_of("connect4")
-    position = kind.position()
+    game_spec = get_game("connect4")
+    position = game_spec.position()
     for column in ("4", "4", "1"):
         position = position.push(position.find_move(column))
     table = np.zeros((6, 7), int)
@@ -88,7 +92,7 @@ def test_planes_of_stones_turn_with_the_side_to_move():
     from ckai.rl.selfplay.rows import _fill
 
     encoded, legal = np.zeros((1, 44), np.int8), np.zeros((1, 16), np.uint8)
-    _fill(kind.bare, np.array([position.state], np.int64), encoded, legal)
+    _fill(game_spec.rules, np.array([position.state], np.int64), encoded, legal)
     planes = encode(torch.from_numpy(encoded[:, :42]), None, None, torch.float32)[0]
     assert torch.equal(planes[0], torch.from_numpy(table == -1).float())  # White is to move
     assert torch.equal(planes[1], torch.from_numpy(table == 1).float())
@@ -99,14 +103,14 @@ def test_planes_of_stones_turn_with_the_side_to_move():
 
 def test_openings_of_stones_are_all_positions_after_three_plies():
     # 9 * 8 * 7 ways; the first player's two stones come in two orders.
-    assert len(openings_of(kind_of("tictactoe"))) == 9 * 8 * 7 // 2
-    connect4 = openings_of(kind_of("connect4"))
+    assert len(get_game("tictactoe").openings()) == 9 * 8 * 7 // 2
+    connect4 = get_game("connect4").openings()
     assert len({position.key for position in connect4}) == len(connect4) == 238
-    assert len(draw_openings(20, 1, kind_of("connect4"))) == 20
+    assert len(draw_openings(20, 1, get_game("connect4"))) == 20
 
 
 def test_tic_tac_toe_is_a_draw_and_its_mistakes_are_known():
-    first = kind_of("tictactoe").position()
+    first = get_game("tictactoe").position()
     assert solve(first) == 0
     corner = first.push(first.find_move("1"))
     assert [solve(corner.push(move)) == 0 for move in corner.legal_moves()] == [
@@ -130,26 +134,33 @@ def walk(choose, position, black, lost):
 
 
 def test_perfect_play_loses_to_nobody_and_wins_what_can_be_won():
-    side = PerfectPlayer(kind_of("tictactoe")).sit(1)
+    side = PerfectPlayer(get_game("tictactoe")).sit(1)
     rng = np.random.default_rng(0)
 
     def choose(position):
-        game = kind_of("tictactoe").game(position)
+        game = get_game("tictactoe").game(position)
         move = side.choose(game, rng)
         assert solve(position) == -solve(position.push(move))
         return move
 
     for black in (True, False):
         lost = []
-        walk(choose, kind_of("tictactoe").position(), black, lost)
+        walk(choose, get_game("tictactoe").position(), black, lost)
         assert not lost
 
 
 @pytest.mark.parametrize("game", STONES)
 def test_games_of_self_play_are_games_of_the_rules(game):
-    kind, games = kind_of(game), []
+    game_spec, games = get_game(game), []
     config = SelfPlayConfig(sims=12, in_flight=4, groups=2, tables=0)
-    play_games(UniformEvaluator(), config, range(10), seed=5, on_game=games.append, kind=kind)
+    play_games(
+        UniformEvaluator(game_spec.num_actions),
+        config,
+        range(10),
+        seed=5,
+        on_game=games.append,
+        spec=game_spec,
+    )
     assert sorted(g.number for g in games) == list(range(10))
     for each in games:
         replayed = each.replay()
@@ -163,7 +174,9 @@ def test_games_of_self_play_are_games_of_the_rules(game):
 def test_a_line_of_tic_tac_toe_ends_the_game():
     games = []
     config = SelfPlayConfig(sims=4, in_flight=8, groups=1, tables=0, temperature_plies=20)
-    play_games(UniformEvaluator(), config, range(40), seed=1, on_game=games.append, kind=kind_of("tictactoe"))
+    play_games(
+        UniformEvaluator(9), config, range(40), seed=1, on_game=games.append, spec=get_game("tictactoe")
+    )
     for each in games:
         labels = each.rows["action"].tolist()
         black, white = set(labels[::2]), set(labels[1::2])
@@ -185,7 +198,7 @@ def test_a_run_learns_and_goes_on(tmp_path, game):
     data = RowsDataModule([run.path(2, "rows.parquet")], heldout=0.0, positions="average", game=game)
     batch = next(data.epoch(0))
     assert batch["policy"].sum(1).sub(1).abs().max() < 1e-5
-    assert not batch["policy"][:, kind_of(game).bare.NUM_ACTIONS :].any()
+    assert not batch["policy"][:, get_game(game).rules.NUM_ACTIONS :].any()
     assert run.path(2, "games.pdn").read_text().count("[Event ") == 6
     assert run.history()[1]["match"]["games"] == 4
     assert game == load_network(folder / "best.ckpt", game).encode.GAME
@@ -203,34 +216,34 @@ def test_what_is_of_another_game_is_refused(tmp_path):
     with pytest.raises(ValueError, match="no endgame tables"):
         RunConfig(game="connect4")
     with pytest.raises(ValueError, match="one of the games"):
-        kind_of("chess")
+        get_game("chess")
     for name in ("alphabeta@3", "hub:program"):
         with pytest.raises(PlayerSpecError, match="expected a game of checkers"):
-            load_player(name, kind=kind_of("connect4"))
-    with pytest.raises(PlayerSpecError, match="expected a game of tictactoe"):
-        load_player("perfect", kind=kind_of("connect4"))
+            load_player(name, game=get_game("connect4"))
+    with pytest.raises(PlayerSpecError, match="expected a game small enough to solve"):
+        load_player("perfect", game=get_game("connect4"))
 
 
 def test_matches_of_stones_are_fair_and_can_be_written_down():
-    kind = kind_of("tictactoe")
-    openings = draw_openings(10, 0, kind)
-    perfect = PerfectPlayer(kind)
-    result = play_match(perfect, RandomPlayer(kind), openings, kind=kind, threads=2)
+    game_spec = get_game("tictactoe")
+    openings = draw_openings(10, 0, game_spec)
+    perfect = PerfectPlayer(game_spec)
+    result = play_match(perfect, RandomPlayer(game_spec), openings, spec=game_spec, threads=2)
     assert len(result.games) == 20
     for game in result.games:
         # Perfect play keeps the opening's value for its side, or more.
         first = game.game.positions[0]
         value = solve(first) if first.black == game.a_black else -solve(first)
         assert 2 * game.score - 1 >= value
-    again = from_plain(json.loads(json.dumps(to_plain(result.games))), openings, kind)
+    again = from_plain(json.loads(json.dumps(to_plain(result.games))), openings, game_spec)
     assert [g.score for g in again] == [g.score for g in result.games]
 
 
 def test_a_search_of_connect4_beats_chance():
-    kind = kind_of("connect4")
-    searcher = load_player("rollout@60", kind=kind)
+    game_spec = get_game("connect4")
+    searcher = load_player("rollout@60", game=game_spec)
     assert isinstance(searcher, SearchPlayer)
-    result = play_match(searcher, RandomPlayer(kind), draw_openings(6, 0, kind), kind=kind)
+    result = play_match(searcher, RandomPlayer(game_spec), draw_openings(6, 0, game_spec), spec=game_spec)
     assert result.score > 0.8
 
 
@@ -239,7 +252,7 @@ def test_the_game_of_players_is_that_of_their_network(tmp_path):
     save_checkpoint(path, network("connect4"))
     assert game_of(["rollout@10", f"{path}@5"]) == "connect4"
     assert game_of(["rollout@10", "random"]) is None
-    assert set(KINDS) == {"checkers", "tictactoe", "connect4"} == set(GAMES)
+    assert set(game_names()) == {"checkers", "tictactoe", "connect4"} == set(GAMES)
 
 
 def test_the_commands_play_small_games(tmp_path, ckai):
@@ -270,11 +283,11 @@ def test_the_commands_play_small_games(tmp_path, ckai):
 def test_tic_tac_toe_is_learned_perfectly_from_nothing(tmp_path):
     """Some minutes on two cores; the bare policy then loses to no play at all."""
     torch.manual_seed(0)
-    config = RunConfig.usual("tictactoe")
+    config = RunConfig.defaults_for("tictactoe")
     run = Run.create(tmp_path / "run", build("mlp", {"encoding": "tictactoe", "hidden": 128}), config)
     run.go(15, lambda _: None)
-    kind = kind_of("tictactoe")
-    player = load_player(f"{run.folder}@policy", kind=kind)
+    game_spec = get_game("tictactoe")
+    player = load_player(f"{run.folder}@policy", game=game_spec)
     lost = []
     for black in (True, False):
         side = player.sit(1)
@@ -283,5 +296,5 @@ def test_tic_tac_toe_is_learned_perfectly_from_nothing(tmp_path):
             side.start(0, position, 1)
             return position.move_of(side.actions([0]))
 
-        walk(choose, kind.position(), black, lost)
+        walk(choose, game_spec.position(), black, lost)
     assert not lost

@@ -13,10 +13,10 @@ from ckai.datasets.tables.rows import endgame_rows
 from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint
 from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.checkers.openings import balanced_openings
 from ckai.rl.loop.config import LearnConfig, RunConfig
 from ckai.rl.loop.folder import RunError
 from ckai.rl.loop.run import Run
-from ckai.rl.matches.openings import balanced_openings
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.rows import to_table
 from ckai.rl.selfplay.starts import StartConfig, Starts, draw_expert_positions

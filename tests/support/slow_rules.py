@@ -17,8 +17,8 @@ PLACES = {number: place for place, number in SQUARES.items()}
 
 
 def read(fen):
-    """A FEN without ranges -> (board {(row, column): one of b B w W}, side 'b' or 'w')."""
-    turn, *sides = fen.split(":")
+    """A FEN without ranges, clock ignored -> (board {(row, column): one of b B w W}, side 'b' or 'w')."""
+    turn, *sides = fen.partition(":H")[0].split(":")
     board = {}
     for side in sides:
         for item in filter(None, side[1:].split(",")):

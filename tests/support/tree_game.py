@@ -11,7 +11,7 @@ from ckai.rl.games.contract import game, implements
 WIDTH = 4
 
 
-@game(actions=WIDTH, size=2)
+@game(num_actions=WIDTH, position_bytes=2, max_legal_actions=WIDTH)
 class TreeGame(NamedTuple):
     """Tables over the nodes 0..n-1; node 0 is the start."""
 

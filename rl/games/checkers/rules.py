@@ -1,4 +1,7 @@
-"""English draughts as a game of the search. One action is one hop; the state carries the jumper."""
+"""The rules of English draughts for the search. One action is one hop; the state carries the jumper.
+
+A state is two words: own pieces and the other side's (32 bits each); kings, jumper, halfmove clock, who is Black.
+"""
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,6 +12,7 @@ from numpy.typing import NDArray
 from ckai.datasets.tables.probe import tablebase_value
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN
 from ckai.game import HALFMOVE_LIMIT, REPETITION_LIMIT, Position, kernels
+from ckai.game.squares import NUM_ACTIONS, SQUARES
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN, State, game, implements
 
@@ -21,18 +25,23 @@ if TYPE_CHECKING:
     from ckai.datasets.tables import Tables
 
 
-@game(actions=128, size=34)
+@game(num_actions=NUM_ACTIONS, position_bytes=SQUARES + 2, max_legal_actions=64)
 class Checkers(NamedTuple):
     """The draw rules (see `ckai.game.play`), and the endgames that need no search."""
 
     halfmove_limit: int = HALFMOVE_LIMIT
     repetition_limit: int = REPETITION_LIMIT
     pieces: int = 0
-    """Positions of so many pieces or fewer are in the tables."""
+    """Positions of this many pieces or fewer are in the tables."""
     values: Any = _NO_VALUES
     """[positions] uint8, see `ckai.datasets.tables.solve`."""
     lookup: Any = _NO_LOOKUP
     """int64, see `ckai.datasets.tables.index`."""
+
+    @property
+    def history(self) -> int:
+        """States that a repetition can reach: those since the last capture or man's move."""
+        return self.halfmove_limit + 2
 
     def with_tables(self, tables: "Tables | None") -> "Checkers":
         """The same rules with endgame tables; None: with none."""
@@ -141,6 +150,20 @@ def _encode(game, state, out):
     kernels.write_board(state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL, state[1] & kernels.FULL, out)
     out[32] = (state[1] >> _JUMPER & 0xFF) - 1
     out[33] = min(state[1] >> _CLOCK & _CLOCK_MASK, 127)
+
+
+@implements(contract.decode, Checkers)
+@njit(cache=True)
+def _decode(game, board):
+    own, opp, kings = np.int64(0), np.int64(0), np.int64(0)
+    for i in range(32):
+        piece = board[i]
+        bit = np.int64(1) << i
+        own |= bit if piece > 0 else 0
+        opp |= bit if piece < 0 else 0
+        kings |= bit if abs(piece) == 3 else 0
+    second = kings | np.int64(board[32] + 1) << _JUMPER | np.int64(board[33]) << _CLOCK
+    return own | opp << 32, second
 
 
 @implements(contract.tablebase_value, Checkers)

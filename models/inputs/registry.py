@@ -1,0 +1,65 @@
+"""Encodings by name: those of checkers, and those that other games bring.
+
+A game's module registers its encoding. The modules are found through the entry points of the group `ckai.games`
+(see `ckai.rl.games.registry`), so that a checkpoint of any installed game can be read without importing the game
+first.
+"""
+
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from typing import TypeVar
+
+from ckai.models.inputs.encodings import (
+    DeepTacticsEncoding,
+    Encoding,
+    GridEncoding,
+    MovesEncoding,
+    PlanesEncoding,
+    TacticsEncoding,
+)
+
+GAMES_GROUP = "ckai.games"
+"""Entry points of games: name of the game -> its `GameSpec`."""
+
+_ENCODINGS: dict[str, type[Encoding]] = {
+    "grid": GridEncoding,
+    "planes": PlanesEncoding,
+    "moves": MovesEncoding,
+    "tactics": TacticsEncoding,
+    "tactics4": DeepTacticsEncoding,
+}
+_E = TypeVar("_E", bound=type[Encoding])
+
+
+def register_encoding(name: str) -> Callable[[_E], _E]:
+    """Make an `Encoding` known as `name`, the name that a network's settings have; a class decorator."""
+
+    def mark(encoding: _E) -> _E:
+        _ENCODINGS[name] = encoding
+        return encoding
+
+    return mark
+
+
+def encoding_names() -> list[str]:
+    """Return the names of all encodings, those of every installed game too."""
+    _load_games()
+    return list(_ENCODINGS)
+
+
+def encoding_type(name: str) -> type[Encoding]:
+    """Return the class of an encoding.
+
+    Raises:
+        ValueError: there is none of that name; lists those there are.
+    """
+    if name not in _ENCODINGS:
+        _load_games()
+    if name not in _ENCODINGS:
+        raise ValueError(f"expected encoding {' or '.join(_ENCODINGS)}, found {name!r}")
+    return _ENCODINGS[name]
+
+
+def _load_games() -> None:
+    for entry in entry_points(group=GAMES_GROUP):
+        entry.load()

@@ -1,0 +1,37 @@
+"""Balanced openings of checkers: positions in which neither side loses a man by force.
+
+Tournaments draw their openings by lot from the three-move ballot; of all positions after three plies 174 lose no
+man by force, and the ballot has as many. A man is lost by force where alpha-beta on material says so for
+either side.
+"""
+
+from functools import cache
+
+import numpy as np
+
+from ckai.game import HALFMOVE_LIMIT, Position
+from ckai.game.material import UNBOUNDED, MaterialValues, alpha_beta
+from ckai.rl.games.openings import positions_after
+
+DEPTH = 8
+"""Plies searched, captures at the end not counted."""
+VALUES = MaterialValues(man=100, king=130, loss=1_000_000, loss_per_ply=1, halfmove_limit=HALFMOVE_LIMIT)
+"""What pieces are worth here and to the alpha-beta player."""
+
+
+@cache
+def balanced_openings(plies: int = 3, depth: int = DEPTH, max_men_lost: int = 0) -> tuple[Position, ...]:
+    """Return every distinct position after `plies` plies in which neither side wins more men by force.
+
+    Args:
+        plies: 0 or more.
+        depth: plies searched, captures that go on not counted.
+        max_men_lost: men that may be lost by force all the same.
+    """
+    after = positions_after(Position.start(), plies)
+    return tuple(p for p in after if abs(_value(p, depth)) < VALUES.man * (max_men_lost + 1))
+
+
+def _value(position: Position, depth: int) -> int:
+    where = (position.own, position.opp, position.kings, position.jumper, position.halfmove_clock, depth)
+    return int(alpha_beta(*map(np.int64, where), np.int64(-UNBOUNDED), np.int64(UNBOUNDED), VALUES))

@@ -1,0 +1,215 @@
+"""What matches, self-play and commands need of a game: its rules, positions, games and constants.
+
+The search knows a game by `ckai.rl.games.contract` alone. A `GameSpec` adds what people and files need: positions
+with moves as objects, games as lines of moves, openings, PDN-like text, defaults. One object a game; see
+`ckai.rl.games.registry`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ckai.datasets.schema import LEGAL_MASK_BYTES, selfplay_schema
+from ckai.datasets.tables import Tables
+from ckai.game import Outcome
+from ckai.rl.games.contract import State
+from ckai.rl.games.openings import positions_after
+
+
+class Rules(Protocol):
+    """The rules of a game as the search has them: a `NamedTuple` under `ckai.rl.games.contract.game`."""
+
+    NUM_ACTIONS: ClassVar[int]
+    POSITION_BYTES: ClassVar[int]
+    MAX_LEGAL_ACTIONS: ClassVar[int]
+    STATE_WORDS: ClassVar[int]
+
+    @property
+    def history(self) -> int:
+        """Earlier states that a repetition can reach, 0 if there is no such rule."""
+        ...
+
+
+class GameMove(Protocol):
+    """A whole move; its string is its notation."""
+
+    @property
+    def actions(self) -> tuple[int, ...]:
+        """The hops of the move, in the mover's view."""
+        ...
+
+
+class GamePosition(Protocol):
+    """An immutable position. `ckai.game.Position` is one."""
+
+    @property
+    def black(self) -> bool:
+        """Whether the player who is called Black is to move."""
+        ...
+
+    @property
+    def key(self) -> Hashable:
+        """What must be equal for two positions to be the same."""
+        ...
+
+    def legal_moves(self) -> Sequence[Any]:
+        """Return the moves; empty if the game is over."""
+        ...
+
+    def push(self, move: Any) -> Self:
+        """Return the position after a legal move."""
+        ...
+
+    def move_of(self, actions: Sequence[int]) -> Any:
+        """Return the legal move made of these actions, or None while some are missing."""
+        ...
+
+
+class PlayedGame(Protocol):
+    """A line of moves. `ckai.game.Game` is one."""
+
+    moves: list[Any]
+
+    @property
+    def position(self) -> Any:
+        """The position now."""
+        ...
+
+    def push(self, move: Any) -> Any:
+        """Play a move, given as an object or as text."""
+        ...
+
+    def outcome(self) -> Outcome | None:
+        """Return how the game ended by rule, or None while it goes on."""
+        ...
+
+
+class Symmetry(NamedTuple):
+    """A way to turn or mirror the board that changes nothing in the game."""
+
+    squares: tuple[int, ...]
+    """Square i of the turned board is square `squares[i]` of the board."""
+    actions: tuple[int, ...]
+    """Action i of the turned board is action `actions[i]` of the board."""
+
+
+class GameSpec(ABC):
+    """A game.
+
+    Attributes:
+        name: as commands, files and checkpoints have it.
+        rules: its usual rules for the search, without tablebases.
+        encoding: the encoding of a new network; None: the default of the network.
+        plies: of an average game, for estimates.
+        symmetries: of the board in the mover's view, the identity left out.
+        supports_tables: whether there are endgame tables.
+        supports_experts: whether games can begin in positions of expert games.
+        run_defaults: settings of a self-play run that suit it better than the general ones, by dotted names.
+        solvable: whether `solve` answers in a moment for every position.
+    """
+
+    name: str
+    rules: Any
+    encoding: str | None
+    plies: int
+    symmetries: tuple[Symmetry, ...] = ()
+    supports_tables: bool = False
+    supports_experts: bool = False
+    solvable: bool = False
+    run_defaults: ClassVar[Mapping[str, Any]] = {}
+
+    def __repr__(self) -> str:
+        return f"<GameSpec {self.name}>"
+
+    def __eq__(self, other: object) -> bool:
+        """There is one game of a name: a copy that crossed a process is the same game."""
+        return isinstance(other, GameSpec) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    # --- constants --------------------------------------------------------------------------------------
+
+    @property
+    def num_actions(self) -> int:
+        """Actions of the network and the search."""
+        return int(self.rules.NUM_ACTIONS)
+
+    @property
+    def max_legal_actions(self) -> int:
+        """An upper bound on the actions legal at once."""
+        return int(self.rules.MAX_LEGAL_ACTIONS)
+
+    @property
+    def state_words(self) -> int:
+        """int64 words of a state."""
+        return int(self.rules.STATE_WORDS)
+
+    @property
+    def position_bytes(self) -> int:
+        """Length of a position as a network sees it: the squares, the jumper, the halfmove clock."""
+        return int(self.rules.POSITION_BYTES)
+
+    @property
+    def squares(self) -> int:
+        """Squares of the board."""
+        return self.position_bytes - 2
+
+    @property
+    def legal_mask_bytes(self) -> int:
+        """Bytes of the bit mask of legal actions in a row."""
+        return max(LEGAL_MASK_BYTES, -(-self.num_actions // 8))
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The schema of its self-play rows."""
+        return selfplay_schema(self.name, self.squares, self.legal_mask_bytes)
+
+    # --- rules and positions ----------------------------------------------------------------------------
+
+    def make_rules(self, tables: Tables | None = None, **limits: int) -> Any:
+        """Return the rules for a search.
+
+        Args:
+            tables: endgame tables, if the game has any.
+            **limits: draw limits, if the game has any (`halfmove_limit`, `repetition_limit`).
+        """
+        return self.rules
+
+    @abstractmethod
+    def position(self, state: State | None = None) -> Any:
+        """Return the position of a state of the search, or the first one of a game."""
+
+    @abstractmethod
+    def state(self, position: Any) -> State:
+        """Return the state of a position."""
+
+    @abstractmethod
+    def game(self, position: Any | None = None) -> Any:
+        """Return a game that begins in a position, or in the usual one."""
+
+    @abstractmethod
+    def to_pdn(self, game: Any, headers: dict[str, str], result: str) -> str:
+        """Return a game as PDN text, or as text in the form of PDN."""
+
+    def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
+        """Return the `[N]` halfmove clocks of states `[N, STATE_WORDS]`: 0 in games without one."""
+        return np.zeros(len(states), np.int16)
+
+    def openings(self, plies: int = 3, max_men_lost: int = 0) -> tuple[Any, ...]:
+        """Return the distinct positions after a few plies that matches and self-play begin from.
+
+        Args:
+            plies: 0 or more.
+            max_men_lost: pieces that a side may lose by force in them, in games where that has a meaning.
+        """
+        return tuple(p for p in positions_after(self.position(), plies) if p.legal_moves())
+
+    def solve(self, position: Any) -> int:
+        """Return the game-theoretic value for the side to move, 1, 0 or -1, of a `solvable` game."""
+        raise NotImplementedError(f"{self.name} is not solvable by search alone")

@@ -1,0 +1,284 @@
+"""The public face: colors, set-ups, FEN with its clock, the end of a game, pictures."""
+
+import pickle
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from positions import games, setups
+
+from ckai.game import BLACK, WHITE, Color, Game, Move, Outcome, Position, PositionError, Reason
+
+OVER_GAMES = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+OVER_SETUPS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SVG = "{http://www.w3.org/2000/svg}"
+LETTERS = {"black": "b", "black_kings": "B", "white": "w", "white_kings": "W"}
+
+
+# --- colors ------------------------------------------------------------------------------------------
+
+
+def test_colors_are_their_words():
+    assert (BLACK, WHITE) == (Color.BLACK, Color.WHITE) == ("black", "white")
+    assert (BLACK.other, WHITE.other) == (WHITE, BLACK)
+    assert Outcome(WHITE, Reason.RESIGNED).result == Outcome("white", Reason.RESIGNED).result == "0-1"
+
+
+def test_the_turn_changes_with_each_move():
+    game = Game()
+    assert game.turn is game.position.turn is BLACK
+    game.push("11-15")
+    assert game.turn is game.position.turn is WHITE
+
+
+def test_the_winner_is_a_color():
+    assert Position.from_fen("B:W18:B").outcome().winner is WHITE
+    assert Game(Position.from_fen("W:W:B1")).outcome().winner is BLACK
+
+
+# --- set-ups -----------------------------------------------------------------------------------------
+
+
+@OVER_SETUPS
+@given(setups(), st.integers(0, 200))
+def test_pieces_and_squares_lead_back(position, clock):
+    position = replace(position, halfmove_clock=clock)
+    pieces = position.pieces()
+    assert list(pieces) == sorted(pieces)
+    assert {square: position.piece(square) for square in range(1, 33)} == {
+        square: pieces.get(square, ".") for square in range(1, 33)
+    }
+    rest = {"turn": position.turn, "halfmove_clock": clock}
+    assert Position.from_pieces(pieces, **rest) == position
+    lists = {name: [s for s, piece in pieces.items() if piece == letter] for name, letter in LETTERS.items()}
+    assert Position.from_squares(**lists, **rest) == position
+    assert Position.from_squares(**lists, **{**rest, "turn": str(position.turn)}) == position
+
+
+@OVER_SETUPS
+@given(setups())
+def test_positions_between_two_hops_lead_back(position):
+    for action in position.legal_actions():
+        after = position.push_action(action)
+        assert (after.jumper_square is None) == (after.jumper < 0)
+        if after.jumper_square is not None:
+            assert after.turn == position.turn
+            assert all(move.from_square == after.jumper_square for move in after.legal_moves())
+        same = Position.from_pieces(
+            after.pieces(),
+            turn=after.turn,
+            halfmove_clock=after.halfmove_clock,
+            jumper=after.jumper_square,
+        )
+        assert same == after
+
+
+def test_the_initial_position_by_squares():
+    assert Position.from_squares(black=range(1, 13), white=range(21, 33)) == Position.start()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"black": [0]}, "squares from 1 to 32, found 0"),
+        ({"white_kings": [33]}, "squares from 1 to 32, found 33"),
+        ({"black": [5, 5]}, "two pieces on square 5"),
+        ({"black": [5], "black_kings": [5]}, "two pieces on square 5"),
+        ({"black": [5], "white": [5]}, "two pieces on square 5"),
+        ({"black": range(1, 14)}, "Black has 13 pieces"),
+        ({"black": [29]}, "a man of Black on its crowning row, square 29"),
+        ({"white": [4], "turn": "white"}, "a man of White on its crowning row, square 4"),
+        ({"black": [1], "turn": "red"}, "a turn of black or white, found 'red'"),
+        ({"black": [1], "turn": True}, "a turn of black or white, found True"),
+        ({"black": [1], "halfmove_clock": -1}, "halfmove_clock from 0 to 32767, found -1"),
+        ({"black": [1], "white": [6], "jumper": 1}, None),
+        ({"black": [1], "white": [6], "jumper": 2}, "no piece of the side to move on jumper square 2"),
+        ({"black": [1], "white": [9], "jumper": 1}, "the piece on 1 has no capture to continue"),
+        ({"black": [1], "jumper": 33}, "a jumper from 1 to 32, found 33"),
+    ],
+)
+def test_set_ups_that_cannot_be(fields, message):
+    if message is None:
+        assert Position.from_squares(**fields).jumper_square == 1
+        return
+    with pytest.raises(PositionError, match=message):
+        Position.from_squares(**fields)
+
+
+@pytest.mark.parametrize("letter", ["x", "", "bb", ".", None])
+def test_unknown_pieces_are_refused(letter):
+    with pytest.raises(PositionError, match="expected a piece of b, B, w, W on square 7"):
+        Position.from_pieces({7: letter})
+
+
+# --- FEN ---------------------------------------------------------------------------------------------
+
+
+@OVER_GAMES
+@given(games())
+def test_fen_keeps_the_clock_of_positions_from_play(positions):
+    for position in positions:
+        assert Position.from_fen(position.fen) == position
+        assert (":H" in position.fen) == (position.halfmove_clock > 0)
+
+
+def test_fen_without_a_clock_has_no_field():
+    assert Position.from_fen("B:WK32:BK1:H0:F1").fen == "B:WK32:BK1"
+    assert Position.from_fen("W:WK32:BK1:F9:H12").fen == "W:WK32:BK1:H12"
+    assert repr(Position.from_fen("W:WK32:BK1:H12")) == "Position.from_fen('W:WK32:BK1:H12')"
+
+
+# --- moves -------------------------------------------------------------------------------------------
+
+
+@OVER_SETUPS
+@given(setups())
+def test_is_legal_agrees_with_legal_moves(position):
+    moves = position.legal_moves()
+    for move in moves:
+        assert position.is_legal(move)
+        assert position.is_legal(str(move))
+        assert (move.from_square, move.to_square) == (move.path[0], move.path[-1])
+        assert move.short in (f"{move.from_square}x{move.to_square}", f"{move.from_square}-{move.to_square}")
+        assert repr(move) == f"<Move {move}>"
+        assert pickle.loads(pickle.dumps(move)) == move
+    paths = {move.path for move in moves}
+    for start in range(1, 33):
+        for end in (start + 3, start + 4, start + 5):
+            if (start, end) not in paths and not any(p[0] == start and p[-1] == end for p in paths):
+                assert not position.is_legal(f"{start}-{end}")
+
+
+def test_text_that_names_no_move_is_not_legal():
+    start = Position.start()
+    for text in ("", "e3-f4", "11-33", "11-18", "21-17"):
+        assert not start.is_legal(text)
+        assert not Game().is_legal(text)
+    assert not Position.from_fen("B:W6,14,7,15:B2").is_legal("2x18")  # ambiguous
+    capture = Position.from_fen("B:W15:B11").legal_moves()[0]
+    assert not start.is_legal(capture)
+    assert not start.is_legal(Move((11, 15), (0,)))
+
+
+# --- the end -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fen", "result"),
+    [
+        ("B:W18:B", "0-1"),
+        ("W:W:B18", "1-0"),
+        ("B:W9,14:B5", "0-1"),
+        ("W:W13:B9,6", "1-0"),
+        ("W:W13:B9,6:H80", "1-0"),  # a loss counts before the draw
+        ("B:WK32:BK1:H79", "*"),
+        ("B:WK32:BK1:H80", "1/2-1/2"),
+        ("W:WK32:BK1:H81", "1/2-1/2"),
+        ("B:WK32:BK1", "*"),
+    ],
+)
+def test_what_a_position_alone_decides(fen, result):
+    position = Position.from_fen(fen)
+    assert position.result() == result
+    assert position.is_game_over() == (result != "*")
+    assert Game(position).result() == result
+    assert Game(position).is_game_over() == (result != "*")
+
+
+def test_a_repetition_is_of_the_game_and_not_of_the_position():
+    game = Game(Position.from_fen("B:WK32:BK1"))
+    for text in ("1-5", "32-28", "5-1", "28-32") * 2:
+        assert not game.is_game_over()
+        game.push(text)
+    assert (game.result(), game.position.result()) == ("1/2-1/2", "*")
+
+
+@OVER_GAMES
+@given(games())
+def test_a_game_says_what_its_position_says(positions):
+    game = Game(positions[0])
+    for before, after in pairwise(positions):
+        game.push(next(m for m in before.legal_moves() if before.push(m) == after))
+    assert list(game) == game.moves
+    assert game.legal_moves() == positions[-1].legal_moves()
+    if positions[-1].is_game_over():
+        assert game.is_game_over()
+    outcome = game.outcome()
+    assert game.result() == ("*" if outcome is None else outcome.result)
+
+
+# --- text and pictures -------------------------------------------------------------------------------
+
+
+def test_a_game_shows_its_last_moves():
+    game = Game()
+    assert repr(game) == "<Game (Black to move)>"
+    for text in ("11-15", "22-18", "15x22"):
+        game.push(text)
+    assert repr(game) == "<Game 1. 11-15 22-18 2. 15x22 (White to move)>"
+    for text in ("25x18", "8-11", "29-25", "4-8"):
+        game.push(text)
+    assert repr(game) == "<Game ... 1. ... 22-18 2. 15x22 25x18 3. 8-11 29-25 4. 4-8 (White to move)>"
+    white = Game(Position.from_fen("W:W22:B18,1"))
+    white.push("22x15")
+    assert repr(white) == "<Game 1. ... 22x15 (Black to move)>"
+    white = Game(Position.from_fen("W:W22:B18"))
+    white.push("22x15")
+    assert repr(white) == "<Game 1. ... 22x15 (White won: Black has no pieces left)>"
+
+
+def drawn(svg, kind="piece"):
+    return [group for group in ET.fromstring(svg).iter(f"{SVG}g") if group.get("class") == kind]
+
+
+@OVER_SETUPS
+@given(setups(), st.booleans())
+def test_a_picture_has_the_pieces_of_the_position(position, flipped):
+    groups = drawn(position.svg(flipped=flipped))
+    assert {int(g.get("data-square")): g.get("data-piece") for g in groups} == position.pieces()
+    assert len({g.get("transform") for g in groups}) == len(groups)
+    crowned = [g for g in groups if g.find(f"{SVG}path") is not None]
+    assert len(crowned) == position.kings.bit_count()
+
+
+def place(svg):
+    (group,) = drawn(svg)
+    return group.get("transform")
+
+
+def test_square_1_is_at_the_top_and_flipped_at_the_bottom():
+    # Square 1 lies in the top row, second column; the board's cells are 45 wide inside a frame of 12.
+    one = Position.from_squares(black=[1])
+    assert place(one.svg()) == "translate(79.5,34.5)"
+    assert place(one.svg(flipped=True)) == "translate(304.5,349.5)"
+    assert place(Position.from_squares(white=[32], turn="white").svg(flipped=True)) == "translate(79.5,34.5)"
+
+
+def test_options_of_a_picture():
+    position = Position.start()
+    root = ET.fromstring(position.svg(size=123))
+    assert (root.get("width"), root.get("height")) == ("123", "123")
+    assert [text.text for text in root.iter(f"{SVG}text")] == [str(square) for square in range(1, 33)]
+    assert root.find(f"{SVG}title").text == position.fen
+    assert not list(ET.fromstring(position.svg(numbers=False)).iter(f"{SVG}text"))
+    assert drawn(position.svg(), "arrow") == []
+    assert len(drawn(position.svg(arrows=[(1, 5), (9, 14)]), "arrow")) == 2
+    move = Position.from_fen("W:W26:B22,14,6").legal_moves()[0]
+    shown = position.svg(last_move=move, highlight=[5])
+    assert shown == position.svg(last_move=move.path, highlight=[5])
+    assert len(drawn(shown, "arrow")) == 3
+    assert shown.count('class="square last"') == 4
+    assert shown.count('class="square highlight"') == 1
+    for wrong in ({"size": 0}, {"highlight": [33]}, {"arrows": [(0, 5)]}, {"last_move": (1, 40)}):
+        with pytest.raises(ValueError, match="expected a s"):
+            position.svg(**wrong)
+
+
+def test_notebooks_show_positions_and_games():
+    game = Game()
+    assert game._repr_svg_() == game.position._repr_svg_() == Position.start().svg()
+    game.push("11-15")
+    assert game._repr_svg_() == game.position.svg(last_move=(11, 15))

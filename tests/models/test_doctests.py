@@ -1,0 +1,122 @@
+"""The examples in the docstrings of `ckai.models` run, and its face exports what it says."""
+
+import ast
+import doctest
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import ckai.models
+from ckai.datasets import parse_files, read_rows
+from ckai.game import Position
+from ckai.models import (
+    TorchEvaluator,
+    build,
+    encode_rows,
+    pack_positions,
+    pack_rows,
+    predict,
+    save_checkpoint,
+)
+from ckai.models.layers import network
+
+PDN = """[Event "First"]
+[Result "1-0"]
+1. 11-15 22-18 2. 15x22 25x18 3. 8-11 29-25 1-0
+
+[Event "Second"]
+[Result "1/2-1/2"]
+1. 9-14 22-18 2. 5-9 25-22 3. 11-15 1/2-1/2
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the examples run: the rows of two games, and a small network."""
+    folder = tmp_path_factory.mktemp("examples")
+    (folder / "games.pdn").write_text(PDN)
+    parse_files([folder / "games.pdn"], folder / "games.parquet")
+    torch.manual_seed(0)
+    save_checkpoint(folder / "network.ckpt", build("resnet", {"channels": 4, "blocks": 1}))
+    return folder
+
+
+def modules_of(package):
+    """The package and the modules that its public names come from."""
+    homes = {getattr(package, name).__module__ for name in package.__all__}
+    return sorted({package.__name__, *(home for home in homes if home.startswith(package.__name__))})
+
+
+@pytest.mark.parametrize("name", modules_of(ckai.models))
+def test_the_examples_run(name, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    registered = dict(network._NETWORKS)  # an example registers a network of its own
+    result = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    for added in network._NETWORKS.keys() & {"linear"} - registered.keys():
+        del network._NETWORKS[added]
+    assert not result.failed
+
+
+def test_every_exported_name_is_documented_and_lives_where_the_type_checker_looks():
+    tree = ast.parse(Path(ckai.models.__file__).read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    homes = {name.name: node.module for node in block.body for name in node.names}
+    assert set(homes) == set(ckai.models.__all__) <= set(dir(ckai.models))
+    for name, home in homes.items():
+        assert getattr(ckai.models, name) is getattr(importlib.import_module(home), name)
+        assert getattr(ckai.models, name).__doc__, name
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match=r"'ckai\.models' has no attribute 'bild'"):
+        ckai.models.bild  # noqa: B018
+
+
+def test_predictions_of_rows_are_those_of_the_network_on_their_planes(folder):
+    rows = read_rows(folder / "games.parquet")
+    small = build("resnet", {"channels": 4, "blocks": 1}).eval()
+    policy, value = predict(small, rows, batch_size=4)  # 11 rows: two whole batches and a smaller one
+    with torch.inference_mode():
+        logits, raw = small.forward_planes(encode_rows(rows, small.encode))
+    legal = torch.from_numpy(rows.legal_mask())
+    expected = torch.softmax(logits.masked_fill(~legal, -torch.inf), 1)
+    np.testing.assert_allclose(policy, expected, atol=1e-6)
+    np.testing.assert_allclose(value, torch.tanh(raw[:, 0]), atol=1e-6)
+    assert not policy[~rows.legal_mask()].any()
+
+
+def test_positions_are_packed_as_their_rows_are(folder):
+    rows = read_rows(folder / "games.parquet")
+    position = Position.start()
+    positions = []
+    for row in range(6):  # the first game, whose moves are single hops
+        positions.append(position)
+        position = position.push_action(int(rows.label[row]))
+    assert np.array_equal(pack_positions(positions), pack_rows(rows)[:6])
+    assert np.array_equal(
+        predict(build("cnn2x2", {"channels": 2, "hidden": 4}), positions).policy > 0, rows.legal_mask()[:6]
+    )
+
+
+def test_a_long_halfmove_clock_fits_its_byte():
+    position = Position.from_fen("B:WK32:BK1", halfmove_clock=300)
+    assert pack_positions([position])[0, 33] == 127
+
+
+def test_no_legal_move_and_wrong_sizes_are_refused(folder):
+    evaluator = TorchEvaluator(build("cnn2x2", {"channels": 2, "hidden": 4}))
+    lost = Position.from_fen("B:W32:B")
+    with pytest.raises(ValueError, match="position 1: expected a legal move, found none"):
+        predict(evaluator, [Position.start(), lost])
+    with pytest.raises(ValueError, match="expected batch_size >= 1, found 0"):
+        predict(evaluator, [Position.start()], batch_size=0)
+    rows = read_rows(folder / "games.parquet")
+    with pytest.raises(
+        ValueError, match="expected boards of 9 squares for the encoding tictactoe-1, found 32"
+    ):
+        encode_rows(rows, "tictactoe")
+    with pytest.raises(ValueError, match=r"expected one of the encodings grid, .*, found 'plains'"):
+        encode_rows(rows, "plains")

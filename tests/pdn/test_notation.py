@@ -1,0 +1,152 @@
+"""Games from and to PDN through `ckai.game`, which must not import `ckai.pdn`."""
+
+import io
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from positions import games
+
+from ckai.game import Game, Position
+from ckai.game.notation import find_format
+from ckai.pdn import PdnError, read_games
+
+TEXT = (
+    '[Event "one"]\n1. 11-15 22-18 1-0\n[Event "two"]\n[White "W\u00fcllie"]\n1. 9-14 {x} 22-18 (22-17) *\n'
+)
+
+
+def play(positions):
+    game = Game(positions[0])
+    for before, after in pairwise(positions):
+        game.push(next(move for move in before.legal_moves() if before.push(move) == after))
+    return game
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(games(max_plies=60), st.integers(0, 60), st.sampled_from([None, "1-0", "0-1", "1/2-1/2", "*"]))
+def test_games_lead_back_with_the_clock_of_their_start(positions, skipped, result):
+    # Starting in the middle of a game gives first positions with a clock.
+    game = play(positions[min(skipped, len(positions) - 1) :])
+    text = game.to_pdn({"Event": 'a "b" \\ c'}, result)
+    again = Game.from_pdn(text)
+    assert (again.positions, again.moves) == (game.positions, game.moves)
+    assert again.headers == {"Event": 'a "b" \\ c', "Result": result or game.result(), "GameType": "21"}
+    assert again.to_pdn() == text
+
+
+def test_the_clock_of_a_set_up_reaches_the_draw():
+    game = Game(Position.from_fen("B:WK32:BK1:H78"))
+    game.push("1-5")
+    again = Game.from_pdn(game.to_pdn())
+    assert not again.is_game_over()
+    again.push("32-28")
+    assert again.result() == "1/2-1/2"
+
+
+def test_the_initial_position_with_a_clock_is_a_set_up():
+    start = Position.from_fen(Position.start().fen, halfmove_clock=7)
+    assert Game.from_pdn(Game(start).to_pdn()).positions == [start]
+    assert "FEN" not in Game().to_pdn()
+
+
+def test_a_start_in_the_middle_of_a_capture_keeps_its_moves():
+    game = Game(Position.from_fen("B:W15,24:B11,1", jumper=11))
+    game.push("11x18")
+    again = Game.from_pdn(game.to_pdn())
+    assert (again.moves, again.position) == (game.moves, game.position)
+
+
+@pytest.mark.parametrize("kind", ["text", "bytes", "path", "binary file", "text file"])
+def test_sources(kind, tmp_path):
+    path = tmp_path / "two.pdn"
+    path.write_text(TEXT, encoding="utf-8")
+    source = {
+        "text": lambda: TEXT,
+        "bytes": lambda: TEXT.encode(),
+        "path": lambda: path,
+        "binary file": lambda: io.BytesIO(TEXT.encode()),
+        "text file": lambda: io.StringIO(TEXT),
+    }[kind]
+    first, second = Game.from_pdn(source()), Game.from_pdn(source(), 1)
+    assert (first.headers, [str(m) for m in first]) == (
+        {"Event": "one", "Result": "1-0"},
+        ["11-15", "22-18"],
+    )
+    assert (second.headers["White"], [str(m) for m in second]) == ("W\u00fcllie", ["9-14", "22-18"])
+    with pytest.raises(PdnError, match="expected a game 2, counting from 0, found 2 games"):
+        Game.from_pdn(source(), 2)
+
+
+def test_a_path_as_text_is_explained(tmp_path):
+    with pytest.raises(PdnError, match=r"found 0 games: give a file's path as a pathlib.Path"):
+        Game.from_pdn("games.pdn")
+    with pytest.raises(FileNotFoundError):
+        Game.from_pdn(tmp_path / "none.pdn")
+    with pytest.raises(ValueError, match="expected a game number >= 0, found -1"):
+        Game.from_pdn(TEXT, -1)
+
+
+def test_a_game_that_stops_early_is_an_error_with_its_place(tmp_path):
+    path = tmp_path / "bad.pdn"
+    path.write_text("1. 11-15 22-18 *\n\n1. 11-15 22-18\n2. 8-11 *\n")
+    assert len(Game.from_pdn(path).moves) == 2
+    with pytest.raises(PdnError, match="'8-11' is illegal here") as caught:
+        Game.from_pdn(path, 1)
+    error = caught.value
+    assert (error.path, error.line, error.game, error.ply) == (str(path), 4, 1, 2)
+    for text in ('[GameType "20"]\n1. 11-15 *', '[FEN "rubbish"]\n1. 11-15 *'):
+        with pytest.raises(PdnError):
+            Game.from_pdn(text)
+
+
+def test_limits_are_the_games():
+    game = Game.from_pdn("1. 11-15 *", halfmove_limit=9, repetition_limit=2)
+    assert (game.halfmove_limit, game.repetition_limit) == (9, 2)
+    with pytest.raises(ValueError, match="expected limits >= 1"):
+        Game.from_pdn("1. 11-15 *", halfmove_limit=0)
+
+
+def test_a_recorded_result_ends_with_the_next_move():
+    game = Game.from_pdn("1. 11-15 22-18 1-0")
+    assert (game.result(), game.headers["Result"]) == ("*", "1-0")
+    assert game.to_pdn().endswith("22-18 1-0\n\n")
+    game.push("15x22")
+    assert game.to_pdn().endswith("15x22 *\n\n")
+    game.headers["Result"] = "0-1"
+    game.pop()
+    assert "Result" not in game.headers
+
+
+def test_headers_of_a_file():
+    text = '[event "a"]\n[Event "b"]\n[SetUp "1"]\n[fen "B:WK32:BK1:H5"]\n[RESULT "1-0"]\n1. 1-5 *\n'
+    game = Game.from_pdn(text)
+    assert game.headers == {"event": "a", "Event": "b", "Result": "*"}
+    assert game.positions[0].halfmove_clock == 5
+    # Tags that the writer adds replace those of any case.
+    written = game.to_pdn({"fen": "W:W1:B2", "gametype": "20", "setup": "0", "result": "won", "Site": "x"})
+    (again,) = read_games(io.BytesIO(written.encode()))
+    assert [name for name, _ in again.headers] == ["Site", "Result", "GameType", "SetUp", "FEN"]
+    assert again.start == game.positions[0]
+
+
+def test_results_that_are_none_are_refused():
+    with pytest.raises(ValueError, match="expected a result"):
+        Game().to_pdn(result="won")
+
+
+def test_the_rules_import_pdn_only_on_demand():
+    code = (
+        "import sys; from ckai.game import Game; game = Game(); assert 'ckai.pdn' not in sys.modules;"
+        "print(len(Game.from_pdn(game.to_pdn()).moves), 'ckai.pdn' in sys.modules)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.split() == ["0", "True"]
+
+
+def test_a_format_that_nobody_registers():
+    with pytest.raises(LookupError, match=r"expected a package ckai.pgn that registers the format 'pgn'"):
+        find_format("pgn")

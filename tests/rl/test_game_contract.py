@@ -1,0 +1,230 @@
+"""Every registered game plays at random through the whole contract: rules, constants, positions, text, files."""
+
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numba import njit
+
+from ckai.models.inputs.registry import encoding_type
+from ckai.models.layers.network import NetworkSettings
+from ckai.rl.evaluators.rollout import RolloutEvaluator
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games import contract
+from ckai.rl.games.contract import MAX_STATE_WORDS, as_state, game
+from ckai.rl.games.registry import game_names, get_game
+from ckai.rl.loop.config import RunConfig
+from ckai.rl.search.searcher import Searcher
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.rows import to_table
+from ckai.rl.selfplay.workers import memory_of, play_games
+
+GAMES = [get_game(name) for name in game_names()]
+MAX_PLIES = 300
+
+
+@njit(cache=True)
+def _look(game, state, actions, board):
+    """Everything that the contract says of one state."""
+    count = contract.legal(game, state, actions)
+    over, value = contract.outcome(game, state, count)
+    contract.encode(game, state, board)
+    window = contract.repetition_window(game, state)
+    return count, over, value, contract.key(game, state), window, contract.decode(game, board)
+
+
+@njit(cache=True)
+def _constants(game):
+    return (
+        contract.start(game),
+        contract.repetitions(game),
+        contract.lookahead(game),
+        contract.max_legal_actions(game),
+    )
+
+
+@njit(cache=True)
+def _play(game, state, action):
+    return contract.play(game, state, action)
+
+
+@njit(cache=True)
+def _copied(game, state):
+    """The state after a way through an array."""
+    words = np.zeros(len(state), np.int64)
+    contract.store_state(words, state)
+    return contract.load_state(game, words), contract.tablebase_value(game, state)
+
+
+def look(spec, state):
+    rules = spec.rules
+    actions, board = np.empty(rules.MAX_LEGAL_ACTIONS, np.uint8), np.empty(rules.POSITION_BYTES, np.int8)
+    count, over, value, key, window, decoded = _look(rules, state, actions, board)
+    return actions[:count].tolist(), bool(over), float(value), as_state(key), int(window), board, decoded
+
+
+def words(state):
+    return tuple(np.int64(word) for word in state)
+
+
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("seed", range(3))
+def test_random_games_keep_the_contract(spec, seed):
+    rng = np.random.default_rng(seed)
+    rules = spec.rules
+    start, repetitions, lookahead, most = _constants(rules)
+    assert as_state(start) == as_state(spec.state(spec.position()))
+    assert len(start) == spec.state_words
+    assert most == spec.max_legal_actions <= spec.num_actions <= 256
+    assert repetitions >= 0
+    assert isinstance(bool(lookahead), bool)
+    state, played, hops, keys = words(start), spec.game(), [], []
+    for _ in range(MAX_PLIES):
+        actions, over, value, key, window, board, decoded = look(spec, state)
+        position = spec.position(as_state(state))
+        assert as_state(spec.state(position)) == as_state(state)
+        assert position.key == spec.position(as_state(state)).key
+        assert actions == sorted(set(actions))
+        assert all(0 <= action < spec.num_actions for action in actions)
+        assert len(key) == spec.state_words
+        assert 0 <= window <= rules.history
+        if key in keys[-window:] if window else False:
+            assert repetitions > 0
+        keys.append(key)
+        copied, (proof, plies) = _copied(rules, state)
+        assert as_state(copied) == as_state(state)
+        assert 0 <= proof <= 3
+        assert plies >= 0
+        again = look(spec, words(decoded))
+        assert (again[0], again[5].tolist()) == (actions, board.tolist())  # an encoding says all that matters
+        assert value in (-1.0, 0.0, 1.0)
+        if over:
+            outcome = position.outcome() if hasattr(position, "outcome") else played.outcome()
+            if outcome is not None:
+                winner = {1.0: position.black, -1.0: not position.black}.get(value)
+                assert outcome.winner == (None if winner is None else "black" if winner else "white")
+            break
+        assert actions
+        action = actions[rng.integers(len(actions))]
+        hops.append(action)
+        state, passed = _play(rules, state, np.int64(action))
+        state = words(state)
+        assert spec.position(as_state(state)).black == (position.black != bool(passed))
+        move = played.position.move_of(hops)
+        assert (move is not None) == bool(passed)
+        if move is not None:
+            assert tuple(move.actions) == tuple(hops)
+            assert move in played.position.legal_moves()
+            played.push(str(move))
+            hops = []
+            assert played.position.key == spec.position(as_state(state)).key
+    text = spec.to_pdn(played, {"Event": "contract"}, "*")
+    assert '[Event "contract"]' in text
+
+
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+def test_symmetries_change_nothing(spec):
+    rng = np.random.default_rng(0)
+    for symmetry in spec.symmetries:
+        assert sorted(symmetry.squares) == list(range(spec.squares))
+        assert sorted(symmetry.actions) == list(range(spec.num_actions))
+        state = words(spec.state(spec.position()))
+        for _ in range(12):
+            actions, over, value, _, _, board, _ = look(spec, state)
+            turned = board.copy()
+            turned[: spec.squares] = board[list(symmetry.squares)]
+            decode = look_at_board(spec, turned)
+            allowed = sorted(symmetry.actions.index(action) for action in actions)
+            assert decode == (allowed, over, value)
+            if over:
+                break
+            state = words(_play(spec.rules, state, np.int64(actions[rng.integers(len(actions))]))[0])
+
+
+@njit(cache=True)
+def _decode(game, board):
+    return contract.decode(game, board)
+
+
+def look_at_board(spec, board):
+    actions, over, value, *_ = look(spec, words(_decode(spec.rules, board)))
+    return actions, over, value
+
+
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+def test_files_and_networks_have_the_sizes_of_the_game(spec):
+    encoding = encoding_type(spec.encoding or NetworkSettings().encoding)
+    assert spec.name == encoding.GAME
+    assert spec.num_actions == encoding.NUM_ACTIONS
+    assert encoding.SHAPE[0] * encoding.SHAPE[1] == spec.squares
+    sample = encoding.sample(20, np.random.default_rng(0))
+    assert (sample.shape, sample.dtype) == ((20, spec.position_bytes), np.int8)
+    assert encoding.legal_mask(sample).shape == (20, spec.num_actions)
+    assert encoding.legal_mask(sample).any(1).all()
+    assert spec.schema.field("board").type.list_size == spec.squares
+    assert spec.schema.field("legal").type == pa.binary(spec.legal_mask_bytes)
+    assert 8 * spec.legal_mask_bytes >= spec.num_actions
+    boards = np.stack([look(spec, words(spec.state(position)))[5] for position in spec.openings()[:20]])
+    for evaluator in (UniformEvaluator(spec.num_actions), RolloutEvaluator(game=spec.rules)):
+        logits, values = evaluator.evaluate(boards)
+        assert logits.shape == (len(boards), spec.num_actions)
+        assert (np.abs(values) <= 1).all()
+
+
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+def test_self_play_of_every_game(spec):
+    settings = RunConfig.defaults_for(spec.name).selfplay
+    config = SelfPlayConfig(
+        sims=6, in_flight=4, groups=1, tables=0, temperature_plies=settings.temperature_plies
+    )
+    games = []
+    play_games(UniformEvaluator(spec.num_actions), config, range(4), seed=1, on_game=games.append, spec=spec)
+    table = to_table(games, 1)
+    assert table.schema.equals(spec.schema)
+    assert {game.number for game in games} == set(range(4))
+    assert memory_of(config, spec) > 0
+    for each in games:
+        assert len(each.replay().moves) == each.plies
+
+
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+def test_searches_and_openings_of_every_game(spec):
+    openings = spec.openings()
+    assert openings
+    assert len({position.key for position in openings}) == len(openings)
+    assert all(position.legal_moves() for position in openings)
+    searcher = Searcher(UniformEvaluator(spec.num_actions), nodes=200, game=spec.make_rules())
+    searcher.set_root(0, spec.state(openings[0]))
+    searcher.run(np.array([50], np.int32))
+    assert any(searcher.best(0) in move.actions for move in openings[0].legal_moves())
+
+
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+def test_a_game_that_crossed_a_process_is_the_same_game(spec):
+    copy = pickle.loads(pickle.dumps(spec))
+    assert copy == spec
+    assert hash(copy) == hash(spec)
+    assert copy.openings() == spec.openings()
+    assert spec.name in repr(copy)
+
+
+@pytest.mark.parametrize(
+    ("constants", "message"),
+    [
+        ({"num_actions": 257}, "num_actions from 1 to 256, found 257"),
+        ({"max_legal_actions": 5}, "max_legal_actions from 1 to 4, found 5"),
+        ({"state_words": MAX_STATE_WORDS + 1}, f"state_words from 1 to {MAX_STATE_WORDS}"),
+    ],
+)
+def test_constants_out_of_range_are_refused(constants, message):
+    fitting = {"num_actions": 4, "position_bytes": 6, "max_legal_actions": 4}
+    with pytest.raises(ValueError, match=message):
+        game(**fitting | constants)
+
+
+def test_a_game_that_nobody_has_is_refused_by_name():
+    with pytest.raises(
+        ValueError, match="expected one of the games checkers, connect4, tictactoe, found 'go'"
+    ):
+        get_game("go")
