@@ -79,6 +79,23 @@ def test_the_check_of_commands(line, why):
     assert problem(shlex.split(line)) == why
 
 
+def all_options(group):
+    """Every option of every command of a group."""
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            for parameter in command.get_params(context):
+                yield from (*parameter.opts, *parameter.secondary_opts)
+            if isinstance(command, click.Group):
+                yield from all_options(command)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_options_named_alone_exist(page):
+    named = re.findall(r"`(--[a-z][a-z-]*)[^`\n]*`", page.read_text())
+    assert set(named) <= {*all_options(cli)}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_paths_exist(page):
     named = re.findall(r"`((?:game|pdn|datasets|models|rl|cli|tests|benchmarks)/[\w/.]*)", page.read_text())
