@@ -4,11 +4,14 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 CKAI := $(abspath $(BIN))/ckai
 DEMO ?= demo
+ROOMS := game pdn datasets models rl cli
 
-.PHONY: demo test slow lint types check clean
+.PHONY: help demo test slow lint types check docs wheel links clean
 
-# Sets up and runs the whole pipeline on the sample: rows, a small network, a generation of self-play, a game.
-demo: $(VENV)/.installed
+help:  ## List the targets.
+	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: $(VENV)/.installed  ## Set up and run the pipeline on the sample: rows, a small network, self-play, a game.
 	mkdir -p $(DEMO)/games
 	cd $(DEMO) && $(CKAI) parse $(CURDIR)/data/sample.pdn
 	cd $(DEMO) && $(CKAI) stats data/sample.parquet
@@ -18,23 +21,32 @@ demo: $(VENV)/.installed
 	@echo; tail -n 24 $(DEMO)/game.txt; echo; cat $(DEMO)/games/demo.pdn
 	@echo "now play against it: cd $(DEMO) && $(CKAI) play"
 
-# Sets up and runs the tests.
-test: $(VENV)/.installed-dev
+test: $(VENV)/.installed-dev  ## Set up and run the tests.
 	$(BIN)/python -m pytest
 
-slow: $(VENV)/.installed-dev
+slow: $(VENV)/.installed-dev  ## Run the long tests.
 	$(BIN)/python -m pytest -m slow
 
-lint: $(VENV)/.installed-dev
+lint: $(VENV)/.installed-dev  ## Run the linter and the formatter's check.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: $(VENV)/.installed-dev
-	mkdir -p build/typecheck/ckai
-	for room in game pdn datasets models rl cli; do ln -sfn ../../../$$room build/typecheck/ckai/$$room; done
+types: $(VENV)/.installed-dev links  ## Run the type checker.
 	$(BIN)/mypy -p ckai.game -p ckai.pdn -p ckai.datasets -p ckai.models -p ckai.rl -p ckai.cli
 
-check: lint types test
+check: lint types test  ## lint, types and test.
+
+docs: $(VENV)/.installed-docs links  ## Build the documentation into build/site; a warning is an error.
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --clean
+
+wheel: $(VENV)/.installed-dev  ## Build the source distribution and the wheel into build/dist.
+	rm -rf build/dist
+	PIP_CONSTRAINT=$(abspath constraints.txt) $(BIN)/python -m build --outdir build/dist
+
+# Tools that read sources do not follow package-dir: folders of links show them the packages under their names.
+links:
+	mkdir -p build/typecheck/ckai
+	for room in $(ROOMS); do ln -sfn ../../../$$room build/typecheck/ckai/$$room; done
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
@@ -47,5 +59,9 @@ $(VENV)/.installed-dev: $(VENV)/.installed
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[dev]"
 	touch $@
 
-clean:
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[docs]"
+	touch $@
+
+clean:  ## Remove what the targets made: .venv, build, demo.
 	rm -rf $(VENV) build ckai.egg-info $(DEMO)

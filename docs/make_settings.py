@@ -22,7 +22,7 @@ COMMANDS: dict[str, tuple[Any, str, str]] = {
     "selfplay": (
         RunConfig,
         "Run",
-        "Defaults are those of checkers; `RunConfig.usual` has those of other games.",
+        "Defaults are those of checkers; `RunConfig.defaults_for` has those of other games.",
     ),
     "pretrain": (
         PretrainConfig,

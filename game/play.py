@@ -86,7 +86,8 @@ class Game:
         ('Club', '1-0', True)
         """
         limits = {"halfmove_limit": halfmove_limit, "repetition_limit": repetition_limit}
-        return find_format("pdn").read(source, number, limits)
+        game: Game = find_format("pdn").read(source, number, limits)
+        return game
 
     def to_pdn(self, headers: Mapping[str, str] | None = None, result: str | None = None) -> str:
         """Write the game as PDN.

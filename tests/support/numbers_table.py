@@ -31,26 +31,26 @@ def board(black):
     return "```text\n" + "\n".join(rows) + "\n```"
 
 
-def labels_of(index):
-    """The labels of the four directions, None where the step leaves the board."""
+def actions_of(index):
+    """The actions of the four directions, None where the step leaves the board."""
     return [make_action(index, d) if neighbour(index, d) >= 0 else None for d in range(4)]
 
 
 def table():
     """Every square in every system."""
     lines = [
-        "| index | row, column | file | bit | labels 0 / 1 / 2 / 3 | lead to index | bytes of `legal` "
+        "| index | row, column | file | bit | actions 0 / 1 / 2 / 3 | lead to index | bytes of `legal` "
         "| square, Black to move | square, White to move |",
         "|---:|:---:|:---:|:---:|:---:|:---:|:---:|---:|---:|",
     ]
     for index in range(32):
-        labels = labels_of(index)
+        actions = actions_of(index)
         row, column = row_column(index)
         ends = [neighbour(index, d) for d in range(4)]
         half = "low" if index % 2 == 0 else "high"
         lines.append(
             f"| {index} | {row}, {column} | {file_of(index)} | `{1 << index:#010x}` "
-            f"| {' / '.join('-' if x is None else str(x) for x in labels)} "
+            f"| {' / '.join('-' if x is None else str(x) for x in actions)} "
             f"| {' / '.join('-' if x < 0 else str(x) for x in ends)} "
             f"| {index // 2}, {half} half | {square_of(index, True)} | {square_of(index, False)} |"
         )
@@ -76,8 +76,8 @@ def examples():
         line("bit", [f"`{1 << i:#010x}`" for i in at])
         line("plane `x[0, row, column]`", ["`x[0, {}, {}]`".format(*row_column(i)) for i in at])
         line(
-            "labels that stay on the board",
-            [", ".join(str(x) for x in labels_of(i) if x is not None) for i in at],
+            "actions that stay on the board",
+            [", ".join(str(x) for x in actions_of(i) if x is not None) for i in at],
         )
         line("bits of `legal`", [f"byte {i // 2}, bits {i % 2 * 4} to {i % 2 * 4 + 3}" for i in at])
     return "\n".join(lines)
@@ -86,17 +86,17 @@ def examples():
 def move():
     """One capture of two hops by each side."""
     lines = [
-        "| move | FEN | hop | index | direction | label | jumper after it |",
+        "| move | FEN | hop | index | direction | action | jumper after it |",
         "|---|---|:---:|---:|---:|---:|---:|",
     ]
     for fen in ("B:W15,22:B11", "W:W22:B11,18"):
         position = Position.from_fen(fen)
         only = position.legal_moves()[0]
-        for hop, label in enumerate(only.actions):
-            position = position.push_action(label)
-            index, direction = split_action(label)
+        for hop, action in enumerate(only.actions):
+            position = position.push_action(action)
+            index, direction = split_action(action)
             after = position.jumper if position.jumper >= 0 else "none, the turn passes"
-            lines.append(f"| `{only}` | `{fen}` | {hop} | {index} | {direction} | {label} | {after} |")
+            lines.append(f"| `{only}` | `{fen}` | {hop} | {index} | {direction} | {action} | {after} |")
     return "\n".join(lines)
 
 

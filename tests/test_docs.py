@@ -1,0 +1,160 @@
+"""What the documentation shows is true: commands, options and paths exist, and the code runs."""
+
+import ast
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from ckai.cli.main import cli
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli")
+SAMPLE_GAMES = 40
+
+
+def page_id(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def python_blocks(text):
+    """The fenced Python of a page, one piece of source after the other."""
+    return re.findall(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def commands(text):
+    """Every `ckai ...` of a page, from indented blocks and from code in a line, as lists of words."""
+    lines = [span for span in re.findall(r"`([^`\n]*)`", text) if span.startswith("ckai ")]
+    for block in re.findall(r"(?:^    .+\n)+", text, flags=re.MULTILINE):
+        prompt = r"\$ " if "    $ " in block else ""  # a block with a prompt holds output too
+        lines += re.findall(rf"^    {prompt}(?:.*&& )?(ckai .*)$", block, flags=re.MULTILINE)
+    for line in lines:
+        yield shlex.split(line, comments=True)
+
+
+def problem(words):
+    """What is wrong with a command line, or None: an unknown command or option."""
+    command, rest = cli, words[1:]
+    with click.Context(cli) as context:
+        while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
+            if (found := command.get_command(context, rest[0])) is None:
+                return f"no command {rest[0]}"
+            command, rest = found, rest[1:]
+        known = {name for parameter in command.get_params(context) for name in parameter.opts}
+        known |= {name for parameter in command.params for name in parameter.secondary_opts}
+    unknown = [word for word in rest if re.match(r"--?[a-z]", word) and word not in known]
+    return f"no option {unknown[0]}" if unknown else None
+
+
+def sample(folder):
+    """The first games of the sample, as games.pdn."""
+    games = (ROOT / "data" / "sample.pdn").read_text().split("\n[Event ")
+    text = "\n[Event ".join(games[:SAMPLE_GAMES])
+    (folder / "games.pdn").write_text(text + "\n")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_commands_and_options_exist(page):
+    wrong = {shlex.join(words): why for words in commands(page.read_text()) if (why := problem(words))}
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("ckai parse games.pdn --strict -o out", None),
+        ("ckai tables build --pieces 5", None),
+        ("ckai selfplay --no-overlap", None),
+        ("ckai prase games.pdn", "no command prase"),
+        ("ckai play --simulations 3", "no option --simulations"),
+    ],
+)
+def test_the_check_of_commands(line, why):
+    assert problem(shlex.split(line)) == why
+
+
+def all_options(group):
+    """Every option of every command of a group."""
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            for parameter in command.get_params(context):
+                yield from (*parameter.opts, *parameter.secondary_opts)
+            if isinstance(command, click.Group):
+                yield from all_options(command)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_options_named_alone_exist(page):
+    named = re.findall(r"`(--[a-z][a-z-]*)[^`\n]*`", page.read_text())
+    assert set(named) <= {*all_options(cli)}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_paths_exist(page):
+    named = re.findall(r"`((?:game|pdn|datasets|models|rl|cli|tests|benchmarks)/[\w/.]*)", page.read_text())
+    made = {"models/networks/gated.py"}  # by the reader of the tutorial
+    assert not [path for path in named if path not in made and not (ROOT / path).exists()]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+        assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+def documented_names(docstring):
+    """The parameters of the Args of a docstring; several may share a line."""
+    section = re.search(r"^Args:\n((?:    .*\n|\n)+)", docstring + "\n", flags=re.MULTILINE)
+    lines = re.findall(r"^    ((?:\*{0,2}\w+(?:, )?)+):", section[1], flags=re.MULTILINE) if section else []
+    return [name.strip("*") for line in lines for name in line.split(", ")]
+
+
+def test_documented_parameters_exist():
+    wrong = []
+    for path in (p for room in ROOMS for p in (ROOT / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                a = node.args
+                named = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
+                have = {each.arg for each in named}
+                for name in documented_names(ast.get_docstring(node) or ""):
+                    if name not in have:
+                        wrong.append(f"{path.relative_to(ROOT)}: {node.name}: {name}")
+    assert not wrong
+
+
+def test_documented_parameters_are_read():
+    text = "Do it.\n\nArgs:\n    a, b: both.\n        more: text.\n    *rest: others.\n\nReturns:\n    c: it."
+    assert documented_names(text) == ["a", "b", "rest"]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with what the pages take for granted: games, a checkpoint and a run of self-play."""
+    folder = tmp_path_factory.mktemp("docs")
+    sample(folder)
+    run = folder / "runs" / "run-001"
+    network = ["--init", "none", "--set", "channels=4", "--set", "hidden=16", "--evaluator", "torch"]
+    short = ["--generations", "1", "--games", "16", "--sims", "8", "--gate-games", "0", "--tables", "0"]
+    cli.main(["selfplay", "--run", str(run), *network, *short], standalone_mode=False)
+    shutil.copy(run / "best.ckpt", folder / "pretrained.ckpt")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [p for p in PAGES if python_blocks(p.read_text())], ids=page_id)
+def test_the_code_of_a_page_runs(page, trained, tmp_path):
+    shutil.copytree(trained, tmp_path, dirs_exist_ok=True)
+    script = tmp_path / "page.py"
+    script.write_text("\n".join(python_blocks(page.read_text())))
+    # A process of its own: a network or game that a page registers must not stay for other tests.
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
