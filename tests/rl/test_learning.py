@@ -189,10 +189,10 @@ def test_a_run_with_all_of_it(tmp_path, ckai):
     (tmp_path / "no run").mkdir()
     (tmp_path / "no run" / "config.json").write_text("{}")
     other, this = find_selfplay(tmp_path)
-    assert (other.told, other.generations, other.elo, other.last) == ({}, 0, None, {})
+    assert (other.changed, other.generations, other.elo, other.last) == ({}, 0, None, {})
     assert (this.generations, this.accepted, this.games) == (3, 3, 12)
-    assert this.told["learn.positions"] == "average"
-    assert "selfplay.tables" not in this.told
+    assert this.changed["learn.positions"] == "average"
+    assert "selfplay.tables" not in this.changed
     assert this.elo == pytest.approx(sum(measured["match"]["elo"] for measured in history))
     status, out, _ = ckai("runs", tmp_path)
     assert status == 0

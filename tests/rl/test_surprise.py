@@ -56,15 +56,15 @@ def test_it_is_the_divergence_of_the_target_from_the_network(settings):
             counts = game.counts[row["first_count"] : row["first_count"] + row["num_counts"]]
             total = counts["visits"].sum()
             if not total:
-                assert row["surprise"] == 0
+                assert row["policy_kl"] == 0
                 continue
             prior = np.exp(SCORES[counts["action"]].astype(float))
             prior /= prior.sum()
             share = counts["visits"] / total
             there = share > 0
             wanted = np.sum(share[there] * np.log(share[there] / prior[there]))
-            assert row["surprise"] == pytest.approx(wanted, abs=2e-3)
-            seen += row["surprise"] > 0.01
+            assert row["policy_kl"] == pytest.approx(wanted, abs=2e-3)
+            seen += row["policy_kl"] > 0.01
     assert seen > 20
 
 
