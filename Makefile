@@ -4,6 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 CKAI := $(abspath $(BIN))/ckai
 DEMO ?= demo
+WORKERS ?= -n logical --maxprocesses 4 --dist worksteal
 
 .PHONY: demo test slow lint types check clean
 
@@ -18,12 +19,13 @@ demo: $(VENV)/.installed
 	@echo; tail -n 24 $(DEMO)/game.txt; echo; cat $(DEMO)/games/demo.pdn
 	@echo "now play against it: cd $(DEMO) && $(CKAI) play"
 
-# Sets up and runs the tests.
+# Sets up and runs the tests, on all cores; a worker takes about 1.5 GB of memory.
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(WORKERS)
 
+# The tests that take long; see docs/testing.md.
 slow: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest $(WORKERS) -m slow
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

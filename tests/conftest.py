@@ -1,7 +1,8 @@
-"""Kernels are compiled into a cache of the tests' own, named after the sources.
+"""Where kernels are compiled to, threads, and the fixtures of all tests.
 
-Numba's cache does not notice an edit in a function that a cached one calls, and games that only tests know
-must not end up in the cache of the user.
+Kernels go into a cache of the tests' own, named after the sources: Numba's cache does not notice an edit in a
+function that a cached one calls, and games that only tests know must not end up in the cache of the user. The
+first process names it; the workers of pytest-xdist and the programs that tests start inherit it.
 """
 
 import hashlib
@@ -32,6 +33,12 @@ def _fresh_cache() -> None:
 
 if "NUMBA_CACHE_DIR" not in os.environ:
     _fresh_cache()
+if "PYTEST_XDIST_WORKER" in os.environ:
+    import compile_once
+
+    compile_once.install()
+# The workers share the cores; one thread each, set before torch is imported, and inherited by programs.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 @pytest.fixture
