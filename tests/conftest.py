@@ -8,6 +8,7 @@ first process names it; the workers of pytest-xdist and the programs that tests 
 import hashlib
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -39,6 +40,25 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     compile_once.install()
 # The workers share the cores; one thread each, set before torch is imported, and inherited by programs.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(autouse=True)
+def _one_torch_thread():
+    """Whatever the test before asked for."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _figures(request, monkeypatch):
+    """Draw no figure, which takes half a second each, unless a test is marked `draws`."""
+    if request.node.get_closest_marker("draws") is None:
+        from matplotlib.figure import Figure
+
+        def savefig(figure, file, **options):
+            file.write(b"a figure that was not drawn")
+
+        monkeypatch.setattr(Figure, "savefig", savefig)
 
 
 @pytest.fixture

@@ -191,6 +191,7 @@ def test_a_trial_run_leaves_nothing(tmp_path, data, ckai):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.draws
 def test_a_learning_rate_is_suggested_and_drawn(tmp_path, data, ckai):
     output = tmp_path / "net.ckpt"
     status, out, _ = ckai("pretrain", "--data", data, "-o", output, "--find-lr", "--json")
@@ -219,6 +220,7 @@ def test_a_preset_gives_defaults_and_options_win(tmp_path, data, ckai, monkeypat
     build(seen[0].model, seen[0].settings)
 
 
+@pytest.mark.draws
 def test_runs_are_compared(tmp_path, data, ckai):
     pretrain([data], tmp_path / "a.ckpt", config(2))
     other = PretrainConfig(model="mlp", settings={"hidden": 8}, train=TrainConfig(epochs=1, ema=0.9))
@@ -242,6 +244,7 @@ def test_runs_are_compared(tmp_path, data, ckai):
     assert "no trainings under" in ckai("runs", tmp_path / "c.run")[1]
 
 
+@pytest.mark.draws
 def test_it_leaves_a_checkpoint_and_a_folder_that_a_person_can_open(tmp_path, data):
     result = pretrain([data], tmp_path / "out" / "net.ckpt", config())
     checkpoint = load_checkpoint(result.output)

@@ -63,6 +63,7 @@ def check_whole(run: Run, generations: int) -> None:
     assert not list(run.folder.rglob(".*.tmp"))
 
 
+@pytest.mark.draws
 def test_generations_follow_each_other(tmp_path, network):
     events = []
     run = Run.create(tmp_path / "run", network, TINY)
