@@ -5,6 +5,7 @@ placement is numbered by the combinatorial number system: own men on rows 0 to 6
 to 7 where no own man stands, then own kings and the other's kings on what squares are left.
 """
 
+from functools import cache
 from math import comb
 
 import numpy as np
@@ -137,7 +138,12 @@ def place(number, m1, k1, m2, k2, lookup):
 
 
 def make_lookup() -> NDArray[np.int64]:
-    """What numbers are looked up in, without classes that have values yet; some milliseconds."""
+    """What numbers are looked up in, without classes that have values yet: an array of the caller's own."""
+    return _lookup_of_no_class().copy()
+
+
+@cache  # a quarter of a second
+def _lookup_of_no_class() -> NDArray[np.int64]:
     found = np.full(STARTS + KEYS, -1, np.int64)
     ways = np.array([[comb(n, k) for k in range(_WIDTH)] for n in range(33)])
     found[:_MEN_AT] = ways.ravel()

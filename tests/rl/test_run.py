@@ -304,7 +304,19 @@ def killed_run(folder: Path, network: Path, kills: int, longest: float, seed: in
 
 
 def test_kill_and_go_on(tmp_path, network):
-    found = killed_run(tmp_path / "run", network, 2, 8.0, seed=1)
+    """Killed in the middle of the first generation."""
+    process = subprocess.Popen(
+        command(tmp_path / "run", network), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    begun = time.monotonic()
+    while not (tmp_path / "run" / "gen_0001").exists():
+        assert process.poll() is None
+        assert time.monotonic() - begun < 120
+        time.sleep(0.02)
+    time.sleep(random.uniform(0, 0.5))
+    process.kill()
+    process.wait()
+    found = killed_run(tmp_path / "run", network, 0, 0.0, seed=1)
     assert found["generations"] == 3
     check_whole(Run.open(tmp_path / "run"), 3)
 
