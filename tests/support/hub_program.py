@@ -1,6 +1,7 @@
-"""A program that speaks Hub, for the tests: `python hub_program.py [how]`; it plays its first move by the alphabet.
+"""A program that speaks Hub, for the tests: `python hub_program.py [how]`.
 
-It shares nothing with `ckai`, as a program of somebody else would, and so starts at once.
+It plays the first of its legal moves by the alphabet. It shares nothing with `ckai`, as a program of somebody
+else would, and so starts at once.
 
 `how`: `good`; `slow`, it never answers; `illegal`, its move is none; `crash`, it ends when it should think;
 `mute`, it never gets ready; `chatty`, it says much that nobody asked for.
@@ -36,9 +37,9 @@ def ascending(text):
 
 
 def read_line(line):
-    """A line of the protocol -> command and arguments."""
+    """A line of the protocol -> command and arguments; a flag has an empty value."""
     command, *words = shlex.split(line)
-    return command, dict(word.split("=", 1) for word in words)
+    return command, {name: value for name, _, value in (word.partition("=") for word in words)}
 
 
 def main(how):
