@@ -267,7 +267,11 @@ def check_readers_agree(data: bytes, folder: Path) -> int:
     assert tally.games_read == len(games) == sum(found.values())
     table = pq.read_table(tally.output)
     labels = [
-        (g.number, label) for g in games for each in g.moves for action in each.move.actions if not g.rejected
+        (g.number, action)
+        for g in games
+        for each in g.moves
+        for action in each.move.actions
+        if not g.rejected
     ]
     assert list(zip(table["game"].to_pylist(), table["label"].to_pylist(), strict=True)) == labels
     headers = pq.read_table(headers_path(tally.output)).to_pylist()
