@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 CKAI := $(abspath $(BIN))/ckai
 DEMO ?= demo
 ROOMS := game pdn datasets models rl cli
+WORKERS ?= -n logical --maxprocesses 4 --dist worksteal
 
 .PHONY: help demo test slow lint types check docs wheel links clean
 
@@ -21,11 +22,11 @@ demo: $(VENV)/.installed  ## Set up and run the pipeline on the sample: rows, a 
 	@echo; tail -n 24 $(DEMO)/game.txt; echo; cat $(DEMO)/games/demo.pdn
 	@echo "now play against it: cd $(DEMO) && $(CKAI) play"
 
-test: $(VENV)/.installed-dev  ## Set up and run the tests.
-	$(BIN)/python -m pytest
+test: $(VENV)/.installed-dev  ## Set up and run the tests, on all cores; a worker takes about 1.5 GB of memory.
+	$(BIN)/python -m pytest $(WORKERS)
 
-slow: $(VENV)/.installed-dev  ## Run the long tests.
-	$(BIN)/python -m pytest -m slow
+slow: $(VENV)/.installed-dev  ## Run the long tests, see docs/testing.md.
+	$(BIN)/python -m pytest $(WORKERS) -m slow
 
 lint: $(VENV)/.installed-dev  ## Run the linter and the formatter's check.
 	$(BIN)/ruff check .

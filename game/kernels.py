@@ -19,7 +19,10 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from ckai.game import kernel_cache
 from ckai.game.squares import NUM_ACTIONS, neighbour
+
+kernel_cache.install()
 
 FULL = 0xFFFFFFFF
 EVEN = 0x0F0F0F0F

@@ -1,12 +1,14 @@
-"""Kernels are compiled into a cache of the tests' own, named after the sources.
+"""Where kernels are compiled to, threads, and the fixtures of all tests.
 
-Numba's cache does not notice an edit in a function that a cached one calls, and games that only tests know
-must not end up in the cache of the user.
+Kernels go into a cache of the tests' own, named after the sources: Numba's cache does not notice an edit in a
+function that a cached one calls, and games that only tests know must not end up in the cache of the user. The
+first process names it; the workers of pytest-xdist and the programs that tests start inherit it.
 """
 
 import hashlib
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -32,6 +34,31 @@ def _fresh_cache() -> None:
 
 if "NUMBA_CACHE_DIR" not in os.environ:
     _fresh_cache()
+if "PYTEST_XDIST_WORKER" in os.environ:
+    import compile_once
+
+    compile_once.install()
+# The workers share the cores; one thread each, set before torch is imported, and inherited by programs.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(autouse=True)
+def _one_torch_thread():
+    """Whatever the test before asked for."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _figures(request, monkeypatch):
+    """Draw no figure, which takes half a second each, unless a test is marked `draws`."""
+    if request.node.get_closest_marker("draws") is None:
+        from matplotlib.figure import Figure
+
+        def savefig(figure, file, **options):
+            file.write(b"a figure that was not drawn")
+
+        monkeypatch.setattr(Figure, "savefig", savefig)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import copy
 import importlib
 import os
 import shutil
+import sys
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -205,6 +206,10 @@ def import_extra(module: str, extra: str) -> Any:
     Raises:
         BackendError: it is not installed; says how to install it.
     """
+    if module == "openvino":
+        # It reports its import and every conversion to its makers, from processes forked off this one, unless
+        # this package is missing; that takes longer than the conversion.
+        sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     try:
         return importlib.import_module(module)
     except ImportError as error:

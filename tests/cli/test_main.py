@@ -11,6 +11,7 @@ from pathlib import Path
 
 import click
 import pytest
+from child_process import started
 from click.testing import CliRunner
 
 from ckai.cli import main as front
@@ -145,15 +146,10 @@ def test_stopped_by_hand_is_130(monkeypatch, capsys):
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 def test_ctrl_c_in_the_middle_of_work():
-    process = subprocess.Popen(
-        [sys.executable, "-c", RUN, "perft", "--depth", "15"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    time.sleep(3)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    with started([sys.executable, "-c", RUN, "perft", "--depth", "15"], text=True) as process:
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert err.strip().endswith("ckai: stopped")
     assert "Traceback" not in err

@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 
 import pytest
+from child_process import started
 from click.testing import CliRunner
 from rich.console import Console
 
@@ -477,21 +478,16 @@ def test_a_game_through_a_pipe_is_parsed_back_to_the_same_game(here):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 def test_ctrl_c_saves_and_is_130(here):
-    process = subprocess.Popen(
-        [sys.executable, "-c", RUN, "play", "--side", "both", "--pdn", "a.pdn"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    process.stdin.write(b"11-15\n")
-    process.stdin.flush()
-    begun = time.monotonic()
-    while not (here / "a.pdn").exists():
-        assert time.monotonic() - begun < 60
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    command = [sys.executable, "-c", RUN, "play", "--side", "both", "--pdn", "a.pdn"]
+    with started(command, stdin=subprocess.PIPE, env={**os.environ, "PYTHONUNBUFFERED": "1"}) as process:
+        process.stdin.write(b"11-15\n")
+        process.stdin.flush()
+        begun = time.monotonic()
+        while not (here / "a.pdn").exists():
+            assert time.monotonic() - begun < 60
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err.decode().strip() == "ckai: stopped"
     assert b"saved in a.pdn" in out

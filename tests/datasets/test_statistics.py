@@ -172,6 +172,7 @@ def test_damaged_headers_are_named(rows, tmp_path):
         describe([path])
 
 
+@pytest.mark.draws
 def test_pictures(path, tmp_path):
     made = save_plots(describe([path]), tmp_path / "new" / "plots")
     assert [p.name for p in made] == ["moves.png", "lengths.png"]

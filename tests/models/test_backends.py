@@ -2,7 +2,10 @@
 
 import importlib
 import importlib.util
+import multiprocessing
+import os
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -151,6 +154,16 @@ def test_a_missing_package_is_one_clear_line(networks, monkeypatch, backend, pac
         make_evaluator(networks["cnn2x2"], backend)
     expected = f"this evaluator needs the package {package}; install it with pip install 'ckai[{extra}]'"
     assert str(caught.value) == expected
+
+
+def test_a_conversion_starts_no_process(networks, monkeypatch):
+    """OpenVINO would report it to its makers."""
+    begun = []
+    monkeypatch.setattr(os, "fork", lambda: begun.append("fork"))
+    monkeypatch.setattr(multiprocessing.Process, "start", lambda self: begun.append("process"))
+    made(networks["cnn2x2"], "openvino").close()
+    time.sleep(0.2)  # it does so from a thread
+    assert not begun
 
 
 def test_compiling_without_a_compiler_is_refused(networks, monkeypatch):

@@ -155,6 +155,7 @@ def test_the_most_frequent_move_is_what_a_loop_finds(tmp_path):
     )
 
 
+@pytest.mark.draws
 def test_plots_are_drawn(tmp_path, opening, ckai):
     data, _ = opening
     save_checkpoint(tmp_path / "net.ckpt", constant_network({}))

@@ -18,7 +18,7 @@ from ckai.models.networks import shipped
 from ckai.models.registry import build
 from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
 from ckai.models.training.presets import PRESETS
-from ckai.models.training.pretrain import pretrain, run_folder
+from ckai.models.training.pretrain import pretrain
 from ckai.models.training.trainer import TrainingError
 
 SMALL = {"channels": 4, "hidden": 16}
@@ -74,9 +74,24 @@ VARIANTS = {
 }
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory, data):
+    """Trains without a stop, once for each name, however many killed trainings are compared with it."""
+    done = {}
+
+    def train(name, setup):
+        if name not in done:
+            told = []
+            output = tmp_path_factory.mktemp("whole") / "whole.ckpt"
+            done[name] = pretrain([data], output, setup, save_seconds=0, say=told.append), told
+        return done[name]
+
+    return train
+
+
 @pytest.mark.parametrize("step", [2, 9, 11])
-def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, name, step):
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, uninterrupted, name, step):
     options = dict(VARIANTS[name])
     setup = PretrainConfig(
         model=name.split()[0],
@@ -84,7 +99,7 @@ def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, nam
         positions=options.pop("positions", "all"),
         train=TrainConfig(epochs=2, batch_size=64, patience=0, **options),
     )
-    whole = pretrain([data], tmp_path / "whole.ckpt", setup, save_seconds=0)
+    whole, _ = uninterrupted(name, setup)
     with pytest.raises(Killed):
         pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0, progress=killed_after(step))
     assert not (tmp_path / "cut.ckpt").exists()
@@ -94,9 +109,7 @@ def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, nam
     assert any(f"step {step - 1}" in text for text in told)
     assert cut.metrics == whole.metrics
     assert cut.info["steps"] == whole.info["steps"]
-    states = [
-        load_checkpoint(run_folder(tmp_path / name) / "last.ckpt") for name in ("whole.ckpt", "cut.ckpt")
-    ]
+    states = [load_checkpoint(result.run / "last.ckpt") for result in (whole, cut)]
     for name, tensor in states[0].weights.items():
         assert torch.equal(tensor, states[1].weights[name]), name
     moments = [state.training["optimizer"]["state"] for state in states]
@@ -107,8 +120,8 @@ def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, nam
         for state in states
     ]
     assert histories[0] == histories[1]
-    for name in ("whole", "cut"):
-        with (tmp_path / f"{name}.run" / "metrics.csv").open() as file:
+    for result in (whole, cut):
+        with (result.run / "metrics.csv").open() as file:
             assert [line["epoch"] for line in csv.DictReader(file)] == ["1", "2"]
 
 
@@ -117,13 +130,14 @@ def test_every_family_is_tried():
 
 
 @pytest.mark.parametrize("step", [2, 13, 25, 40, 44])
-def test_a_network_of_stages_continues_in_the_stage_it_was_in(tmp_path, data, every_step, step):
+def test_a_network_of_stages_continues_in_the_stage_it_was_in(
+    tmp_path, data, every_step, uninterrupted, step
+):
     settings = {"channels": 4, "branch_hidden": 8, "hidden": 16}
     setup = PretrainConfig(
         model="branches", settings=settings, train=TrainConfig(epochs=1, batch_size=64, patience=0)
     )
-    told = []
-    whole = pretrain([data], tmp_path / "whole.ckpt", setup, save_seconds=0, say=told.append)
+    whole, told = uninterrupted("branches", setup)
     stages = ["cnn2x2", "cnn3x3", "mlp", "joined"]
     assert [line for line in told if line.startswith("stage")] == [
         f"stage {i} of 4: {name}" for i, name in enumerate(stages, 1)
@@ -141,10 +155,10 @@ def test_a_network_of_stages_continues_in_the_stage_it_was_in(tmp_path, data, ev
         pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0, progress=progress)
     cut = pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0)
     assert (cut.continued, cut.info["steps"]) == ("continued", steps)
-    networks = [load_checkpoint(tmp_path / name).weights for name in ("whole.ckpt", "cut.ckpt")]
+    networks = [load_checkpoint(result.output).weights for result in (whole, cut)]
     assert all(torch.equal(tensor, networks[1][name]) for name, tensor in networks[0].items())
-    for name in ("whole", "cut"):
-        with (tmp_path / f"{name}.run" / "metrics.csv").open() as file:
+    for result in (whole, cut):
+        with (result.run / "metrics.csv").open() as file:
             assert [(row["stage"], row["epoch"]) for row in csv.DictReader(file)] == [
                 (stage, str(i)) for i, stage in enumerate(stages, 1)
             ]
@@ -191,6 +205,7 @@ def test_a_trial_run_leaves_nothing(tmp_path, data, ckai):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.draws
 def test_a_learning_rate_is_suggested_and_drawn(tmp_path, data, ckai):
     output = tmp_path / "net.ckpt"
     status, out, _ = ckai("pretrain", "--data", data, "-o", output, "--find-lr", "--json")
@@ -219,6 +234,7 @@ def test_a_preset_gives_defaults_and_options_win(tmp_path, data, ckai, monkeypat
     build(seen[0].model, seen[0].settings)
 
 
+@pytest.mark.draws
 def test_runs_are_compared(tmp_path, data, ckai):
     pretrain([data], tmp_path / "a.ckpt", config(2))
     other = PretrainConfig(model="mlp", settings={"hidden": 8}, train=TrainConfig(epochs=1, ema=0.9))
@@ -242,6 +258,7 @@ def test_runs_are_compared(tmp_path, data, ckai):
     assert "no trainings under" in ckai("runs", tmp_path / "c.run")[1]
 
 
+@pytest.mark.draws
 def test_it_leaves_a_checkpoint_and_a_folder_that_a_person_can_open(tmp_path, data):
     result = pretrain([data], tmp_path / "out" / "net.ckpt", config())
     checkpoint = load_checkpoint(result.output)

@@ -325,7 +325,7 @@ def test_gumbel_that_trusts_no_value_learns_the_priors():
     shares = {}
     for scale in (0.0, 1.0):
         rows = to_table(play(4, root_rule="gumbel", sims=16, gumbel_scale=scale), 1)
-        shares[scale] = np.mean([surprise > 0.01 for surprise in rows["policy_kl"].to_pylist()])
+        shares[scale] = np.mean([surprise > 0.01 for surprise in rows["surprise"].to_pylist()])
     assert shares[0.0] < 0.05  # proofs are learned all the same
     assert shares[1.0] > 0.5
 

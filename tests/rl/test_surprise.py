@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ckai.datasets.data_module import RowsDataModule, _deal
+from ckai.datasets.data_module import RowsDataModule, _resample
 from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFile
 from ckai.rl.loop.config import LearnConfig
@@ -91,7 +91,7 @@ def test_an_unknown_surprise_is_none(tmp_path):
     pq.write_table(table.set_column(at, table.schema.field(at), nulls), tmp_path / "nulls.parquet")
     rows = RowFile(tmp_path / "nulls.parquet").read(0)
     assert not rows.surprise.any()
-    assert _deal(rows, 0.5, np.random.default_rng(0)).tolist() == list(range(len(rows)))
+    assert _resample(rows, 0.5, np.random.default_rng(0)).tolist() == list(range(len(rows)))
 
 
 @pytest.mark.parametrize("share", [0.25, 1.0])
@@ -100,7 +100,7 @@ def test_surprising_rows_come_up_more_often(tmp_path, share):
     rows = RowFile(tmp_path / "rows.parquet").read(0)
     counts = np.zeros(len(rows))
     for seed in range(200):
-        dealt = _deal(rows, share, np.random.default_rng(seed))
+        dealt = _resample(rows, share, np.random.default_rng(seed))
         assert len(dealt) == len(rows)
         counts += np.bincount(dealt, minlength=len(rows))
     wanted = 1 - share + share * rows.surprise / rows.surprise.mean()

@@ -70,6 +70,7 @@ def test_a_ladder_that_is_too_short():
     assert ladder_rating(lost) <= 10
 
 
+@pytest.mark.draws
 def test_the_tournament_command(ckai, tmp_path):
     plot = tmp_path / "t.png"
     names = ("random", "alphabeta@1", "rollout@20")
@@ -87,6 +88,7 @@ def test_the_tournament_command(ckai, tmp_path):
     assert ckai("tournament", "random", "nobody", "-o", plot)[0] == 1
 
 
+@pytest.mark.draws
 def test_the_ladder_command(ckai, tmp_path):
     plot = tmp_path / "l.png"
     arguments = ("ladder", "alphabeta@2", "--last", 40, "--games", 4, "-o", plot)

@@ -1,30 +1,49 @@
-"""A program that speaks Hub, for the tests: `python hub_program.py [how]`; it plays its first legal move.
+"""A program that speaks Hub, for the tests: `python hub_program.py [how]`.
+
+It plays the first of its legal moves by the alphabet. It shares nothing with `ckai`, as a program of somebody
+else would, and so starts at once.
 
 `how`: `good`; `slow`, it never answers; `illegal`, its move is none; `crash`, it ends when it should think;
 `mute`, it never gets ready; `chatty`, it says much that nobody asked for.
 """
 
+import shlex
 import sys
 import time
 
-from ckai.game import Position
-from ckai.rl.matches.hub import find_move, hub_move, read_line
-
-PIECES = {"b": 1, "B": 3, "w": -1, "W": -3, "e": 0}
+from slow_rules import PLACES, legal_moves, other
 
 
-def position_of(text):
-    black = [n for n in range(1, 33) if text[n] in "bB"]
-    white = [n for n in range(1, 33) if text[n] in "wW"]
+def board_of(text):
+    """A position of the protocol -> board and side of `slow_rules`."""
+    pieces = {n: text[n] for n in range(1, 33) if text[n] != "e"}
+    return {PLACES[n]: piece for n, piece in pieces.items()}, text[0].lower()
 
-    def side(squares):
-        return ",".join(("K" if text[n] in "BW" else "") + str(n) for n in squares)
 
-    return Position.from_fen(f"{text[0]}:W{side(white)}:B{side(black)}")
+def written(path, taken):
+    """A move in the protocol's words: its ends and the squares taken, ascending."""
+    return "x".join(map(str, [path[0], path[-1], *sorted(taken)])) if taken else f"{path[0]}-{path[-1]}"
+
+
+def moves_of(board, side):
+    """{the move in the protocol's words: board after it}."""
+    return {written(path, taken): after for path, (taken, after) in legal_moves(board, side).items()}
+
+
+def ascending(text):
+    """A move's words with its squares taken in ascending order."""
+    ends, taken = text.split("x")[:2], text.split("x")[2:]
+    return "x".join([*ends, *sorted(taken, key=int)])
+
+
+def read_line(line):
+    """A line of the protocol -> command and arguments; a flag has an empty value."""
+    command, *words = shlex.split(line)
+    return command, {name: value for name, _, value in (word.partition("=") for word in words)}
 
 
 def main(how):
-    position = None
+    board, side = {}, "b"
     for line in sys.stdin:
         command, arguments = read_line(line)
         if command == "hub":
@@ -39,15 +58,15 @@ def main(how):
                 print('\nnonsense "half\nloading the book\ninfo depth=1', flush=True)
             print("ready", flush=True)
         elif command == "pos":
-            position = position_of(arguments["pos"])
+            board, side = board_of(arguments["pos"])
             for text in arguments.get("moves", "").split():
-                position = position.push(find_move(text, position))
+                board, side = moves_of(board, side)[ascending(text)], other(side)
         elif command == "go":
             if how == "slow":
                 time.sleep(60)
             if how == "crash":
                 return
-            move = "1-32" if how == "illegal" else hub_move(position.legal_moves()[0])
+            move = "1-32" if how == "illegal" else min(moves_of(board, side))
             print(f'info depth=1 score=0.0 pv="{move}"', flush=True)
             print(f"done move={move}", flush=True)
         elif command == "quit":

@@ -1,0 +1,58 @@
+"""Numba's cache on disk, written by several at once."""
+
+import threading
+import time
+
+import pytest
+from numba.core.caching import IndexDataCacheFile
+
+from ckai.game import kernel_cache, kernels
+
+
+def cache_file(folder):
+    return IndexDataCacheFile(str(folder), "kernel-1.py3", "stamp")
+
+
+@pytest.fixture
+def slow_index(monkeypatch):
+    """Time passes between reading an index and writing it."""
+    read = IndexDataCacheFile._load_index
+
+    def slow(self):
+        index = read(self)
+        time.sleep(0.05)
+        return index
+
+    monkeypatch.setattr(IndexDataCacheFile, "_load_index", slow)
+
+
+def save_at_once(folder, keys):
+    threads = [threading.Thread(target=cache_file(folder).save, args=(key, key.upper())) for key in keys]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_versions_saved_at_once_are_all_kept_apart(tmp_path, slow_index):
+    keys = ["int64", "float64", "bool", "int32"]
+    save_at_once(tmp_path, keys)
+    assert [cache_file(tmp_path).load(key) for key in keys] == [key.upper() for key in keys]
+
+
+def test_without_the_lock_one_would_be_taken_for_another(tmp_path, slow_index, monkeypatch):
+    """The test above can fail: this is what Numba alone does."""
+    monkeypatch.setattr(IndexDataCacheFile, "save", kernel_cache._save)
+    keys = ["int64", "float64", "bool", "int32"]
+    save_at_once(tmp_path, keys)
+    assert [cache_file(tmp_path).load(key) for key in keys] != [key.upper() for key in keys]
+
+
+def test_a_missing_folder_is_an_empty_cache(tmp_path):
+    assert cache_file(tmp_path / "none").load("int64") is None
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_kernels_lock_their_cache():
+    assert kernels.perft._cache._cache_file.save.__func__ is kernel_cache._save_locked
+    assert IndexDataCacheFile.load is kernel_cache._load_locked
