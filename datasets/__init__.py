@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING
 from ckai.datasets.lazy import lazy_exports
 
 if TYPE_CHECKING:
+    from ckai.datasets.choices import POSITIONS
     from ckai.datasets.convert import Tally, parse_files
     from ckai.datasets.data_module import Batch, RowsDataModule, to_batch
     from ckai.datasets.merge import merge_positions
@@ -46,6 +47,7 @@ else:
     __getattr__, __dir__ = lazy_exports(
         __name__,
         {
+            "choices": ["POSITIONS"],
             "convert": ["Tally", "parse_files"],
             "data_module": ["Batch", "RowsDataModule", "to_batch"],
             "merge": ["merge_positions"],

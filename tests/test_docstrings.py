@@ -34,6 +34,8 @@ def tables(text, margin):
     lines = list(enumerate(text.expandtabs().splitlines()))
     for indented, run in itertools.groupby(lines, key=lambda item: item[1].startswith(" " * (margin + 4))):
         block = list(run)
+        if any(line.strip().startswith(">>>") for _, line in block):
+            continue  # an example
         rows = [line for _, line in block if SECOND_CELL.search(line.strip())]
         if indented and len(rows) >= 3 and 2 * len(rows) >= len(block):
             yield block

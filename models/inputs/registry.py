@@ -56,7 +56,7 @@ def encoding_type(name: str) -> type[Encoding]:
     if name not in _ENCODINGS:
         _load_games()
     if name not in _ENCODINGS:
-        raise ValueError(f"expected encoding {' or '.join(_ENCODINGS)}, found {name!r}")
+        raise ValueError(f"expected one of the encodings {', '.join(_ENCODINGS)}, found {name!r}")
     return _ENCODINGS[name]
 
 

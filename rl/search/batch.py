@@ -92,6 +92,10 @@ def expand_and_backup(f, slots, logits, values):
     Args:
         logits: `[B, NUM_ACTIONS]` float32; a softmax over the legal actions makes the priors.
         values: `[B]` float32 for the side to move; clipped to [-1, 1].
+
+    Returns:
+        -1, or the first slot whose answer is no number (a NaN, an infinite logit); it and those behind it are
+        then still in flight.
     """
     for slot in range(slots):
         tree = get_tree(f, f.slots[slot].tree)
@@ -105,10 +109,14 @@ def expand_and_backup(f, slots, logits, values):
             p = np.exp(logits[slot, tree.edges[e].action] - top)
             tree.edges[e].prior = p
             total += p
+        value = np.float64(values[slot])
+        if not (0.0 < total < np.inf) or value != value:
+            return slot
         for e in range(first, first + count):
             tree.edges[e].prior /= total
         tree.nodes[node].status = OPEN
-        backup(tree, node, min(1.0, max(-1.0, np.float64(values[slot]))), 1)
+        backup(tree, node, min(1.0, max(-1.0, value)), 1)
+    return -1
 
 
 @njit(cache=True, nogil=True)

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.games.contract import State
+from ckai.rl.evaluators.calling import evaluate_into, not_a_number
+from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import TreeBatch, allocate_trees
 from ckai.rl.search.batch import (
@@ -101,7 +102,7 @@ class Searcher:
             The leaves in flight, those in batches sent before too; 0 once there is nothing more to do.
 
         Raises:
-            Exception: whatever the evaluator raised, and ValueError if its answer has the wrong shape. The
+            Exception: whatever the evaluator raised, and ValueError if its answer has the wrong shape or is no number. The
                 searches of all trees are then left with leaves in flight: call `discard`.
         """
         batch = self._batches.popleft()
@@ -134,8 +135,7 @@ class Searcher:
             batch.slots = 0
         for t in trees:
             past = self.tree_batch.history[t, : self.tree_batch.info[t]["history_length"]].copy()
-            first, second = self.root(t)["state"]
-            self.set_root(t, (int(first), int(second)), past)
+            self.set_root(t, as_state(self.root(t)["state"]), past)
 
     def close(self) -> None:
         """End the threads; the searcher is not used afterwards."""
@@ -144,16 +144,7 @@ class Searcher:
 
     def _evaluate(self, batch: _Batch) -> None:
         n = batch.slots
-        wanted = batch.logits[:n], batch.values[:n]
-        answer = self.evaluator.evaluate(batch.tree_batch.boards[:n], *wanted)
-        for name, given, out in zip(("logits", "values"), answer, wanted, strict=True):
-            if given is not out:  # an evaluator with arrays of its own
-                if np.shape(given) != out.shape:
-                    raise ValueError(
-                        f"evaluator {self.evaluator.name}: expected {name} {list(out.shape)}, "
-                        f"found {list(np.shape(given))}"
-                    )
-                out[:] = given
+        evaluate_into(self.evaluator, batch.tree_batch.boards[:n], batch.logits[:n], batch.values[:n])
 
     def _land(self, batch: _Batch) -> None:
         if not batch.slots:
@@ -161,7 +152,8 @@ class Searcher:
         if batch.answer is not None:
             batch.answer.result()
             batch.answer = None
-        expand_and_backup(batch.tree_batch, batch.slots, batch.logits, batch.values)
+        if expand_and_backup(batch.tree_batch, batch.slots, batch.logits, batch.values) >= 0:
+            raise not_a_number(self.evaluator)
         self.evaluations += batch.slots
         batch.slots = 0
 

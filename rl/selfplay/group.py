@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.cache import WAYS, CachedEvaluator
+from ckai.rl.evaluators.calling import evaluate_into, not_a_number
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
@@ -139,7 +140,7 @@ class Group:
         """Evaluate the batch, each leaf by the network of the side that its tree is searched for."""
         f = self.tree_batch
         if self.pool is None:
-            self.evaluator.evaluate(f.boards[:slots], self.logits[:slots], self.values[:slots])
+            evaluate_into(self.evaluator, f.boards[:slots], self.logits[:slots], self.values[:slots])
             return
         trees = f.slots["tree"][:slots]
         games = self.records.games[trees]
@@ -147,7 +148,9 @@ class Group:
         for player in np.unique(players).tolist():
             evaluator = self.evaluator if player < 0 else self.pool.evaluators[player]
             mine = np.flatnonzero(players == player)
-            self.logits[mine], self.values[mine] = evaluator.evaluate(f.boards[mine])
+            logits, values = self.logits[mine], self.values[mine]
+            evaluate_into(evaluator, f.boards[mine], logits, values)
+            self.logits[mine], self.values[mine] = logits, values
 
     def step(self, on_game: Callable[[FinishedGame], None], progress: "SelfPlayCounts") -> bool:
         """Search up to the next batch, and evaluate it. Returns whether there is more to do."""
@@ -162,6 +165,8 @@ class Group:
             self.logits,
             self.values,
         )
+        if slots < 0:
+            raise not_a_number(self.evaluator)
         self.slots = slots
         if finished:
             for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():

@@ -306,10 +306,11 @@ def advance(game, f, r, puct, fast, rules, slots, logits, values):
         slots: leaves of the last batch, with their `logits` and `values` (see `expand_and_backup`).
 
     Returns:
-        (leaves in the batch, games finished and waiting to be taken away).
+        (leaves in the batch, games finished and waiting to be taken away); (-1, 0) if an answer is no number.
     """
     prefetch_paths(f, slots)
-    expand_and_backup(f, slots, logits, values)
+    if expand_and_backup(f, slots, logits, values) >= 0:
+        return np.int64(-1), 0
     slot, finished = np.int64(0), 0
     for t in range(len(r.games)):
         while r.games[t].status == PLAYING:

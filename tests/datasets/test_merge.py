@@ -49,8 +49,8 @@ def test_one_row_a_position_or_a_move_with_the_mean_result(rows, how):
 
 def test_an_average_row_learns_the_shares_of_the_moves(rows):
     merged = merge_positions(rows, "average")
-    policy = merged.visits.dense(merged.label)
-    dense = None if rows.visits is None else rows.visits.dense(rows.label)
+    policy = merged.visits.dense(merged.label, 128)
+    dense = None if rows.visits is None else rows.visits.dense(rows.label, 128)
     for at, members in enumerate(groups(rows, by_move=False)):
         if dense is None:
             counts = Counter(int(rows.label[i]) for i in members)

@@ -55,7 +55,7 @@ def networks(positions):
     torch.set_num_threads(1)
     found = {}
     rows = torch.from_numpy(positions)
-    legal = torch.from_numpy(choose._possible(positions))
+    legal = torch.from_numpy(PlanesEncoding.legal_mask(positions))
     label, value = legal.int().argmax(1), torch.tanh(rows[:, :32].sum(1) / 4.0)
     for name, settings in SIZES.items():
         torch.manual_seed(0)
@@ -80,7 +80,7 @@ def test_positions_of_the_trial_are_real_and_of_all_kinds(positions):
     assert (positions[:, 32] >= 0).any()
     assert (np.abs(positions[:, :32]) == 3).any()
     assert len(np.unique(positions, axis=0)) > 200
-    assert choose._possible(positions).any(1).all()
+    assert PlanesEncoding.legal_mask(positions).any(1).all()
 
 
 @pytest.mark.parametrize("name", SIZES)

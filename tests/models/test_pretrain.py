@@ -255,7 +255,7 @@ def test_runs_are_compared(tmp_path, data, ckai):
     status, out, _ = ckai("runs", tmp_path)
     assert status == 0
     assert "ema=0.9" in out
-    assert "no trainings under" in ckai("runs", tmp_path / "c.run")[1]
+    assert "no training or self-play runs under" in ckai("runs", tmp_path / "c.run")[1]
 
 
 @pytest.mark.draws

@@ -379,6 +379,7 @@ class Failing(UniformEvaluator):
     """Fails at call `at`, counted from 1; `answer` in place of raising."""
 
     def __init__(self, at=0, answer=None):
+        super().__init__()
         self.at, self.answer, self.calls = at, answer, 0
 
     def evaluate(self, boards, out_logits=None, out_values=None):
@@ -431,7 +432,7 @@ def test_an_answer_of_the_wrong_shape_is_refused(logits, values, message):
 def test_an_evaluator_may_answer_in_arrays_of_its_own():
     class Own(UniformEvaluator):
         def evaluate(self, boards, out_logits=None, out_values=None):
-            logits, values = output_arrays(len(boards), None, None)
+            logits, values = output_arrays(len(boards), 128, None, None)
             logits[:], values[:] = boards[:, :1], boards[:, :32].sum(1) / 12
             return logits, values
 
@@ -461,3 +462,20 @@ def test_only_trees_with_leaves_in_flight_begin_again():
     assert [int(searcher.root(t)["visits"]) for t in range(2)] == [20, 0]
     searcher.run(np.array([20, 40], np.int32))
     assert [int(searcher.root(t)["visits"]) for t in range(2)] == [20, 40]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("part", ["logits", "values"])
+def test_an_answer_that_is_no_number_is_refused(bad, part):
+    def answer(size):
+        logits, values = np.zeros((size, 128), np.float32), np.zeros(size, np.float32)
+        (logits if part == "logits" else values)[:] = bad
+        return logits, values
+
+    if part == "values" and np.isinf(bad):
+        pytest.skip("clipped to 1 or -1")
+    for at in (1, 3):
+        engine = Engine(Failing(at, answer), batches=1)
+        with pytest.raises(ValueError, match="expected finite logits and values, found NaN or infinity"):
+            engine.search(Position.start(), sims=200)
+        assert engine.search(Position.start(), sims=200).sims >= 200

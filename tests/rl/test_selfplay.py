@@ -249,7 +249,7 @@ def test_games_under_way_go_on_where_they_were(tmp_path, batches):
     left = [game for group in stopping.snapshots.values() for game in group]
     assert not {g.number for g in games} & {g.number for g in left}
     save_snapshot(tmp_path / "left.npz", left)
-    found, damaged = load_snapshots([tmp_path / "left.npz"])
+    found, damaged = load_snapshots([tmp_path / "left.npz"], 2)
     assert damaged == []
     assert as_plain_left(found.values()) == as_plain_left(left)
     rest = [n for n in range(12) if n not in {g.number for g in games}]
@@ -267,7 +267,7 @@ def test_games_under_way_go_on_where_they_were(tmp_path, batches):
 
 def test_a_damaged_snapshot_is_said(tmp_path):
     (tmp_path / "left.npz").write_bytes(b"PK half")
-    found, damaged = load_snapshots([tmp_path / "left.npz"])
+    found, damaged = load_snapshots([tmp_path / "left.npz"], 2)
     assert found == {}
     assert "left.npz" in damaged[0]
 
@@ -366,3 +366,16 @@ def test_a_match_goes_on_with_the_games_done_before():
     assert to_plain(again.games) == to_plain(whole.games)
     assert [g.score for g in again.games] == [g.score for g in whole.games]
     assert len(told) == 5
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_a_network_that_answers_no_number_ends_self_play_with_one_line(bad):
+    class Broken(UniformEvaluator):
+        def evaluate(self, boards, out_logits=None, out_values=None):
+            logits, values = super().evaluate(boards, out_logits, out_values)
+            logits[:, 40] = bad
+            return logits, values
+
+    config = SelfPlayConfig(sims=8, in_flight=4, groups=1, tables=0)
+    with pytest.raises(ValueError, match="expected finite logits and values, found NaN or infinity"):
+        play_games(Broken(), config, range(4), seed=0, on_game=lambda game: None)
