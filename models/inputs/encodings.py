@@ -31,6 +31,7 @@ from torch import Tensor, nn
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.game import Position
 from ckai.game.squares import NUM_ACTIONS, SQUARES, neighbour
+from ckai.models.inputs.packing import pack_positions
 
 ROWS, COLUMNS = 8, 4
 HALFMOVE_SCALE = 80.0
@@ -112,7 +113,7 @@ class CheckersEncoding(Encoding):
             if not actions or position.halfmove_clock > 60:
                 position = Position.start()
                 actions = position.legal_actions()
-            row[:32], row[32], row[33] = position.board, position.jumper, min(position.halfmove_clock, 127)
+            row[:] = pack_positions([position])[0]
             position = position.push_action(actions[int(rng.integers(len(actions)))])
         return out
 
