@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from ckai.models.inference.evaluator import BackendError, Evaluator, TorchEvaluator
     from ckai.models.inference.export import ExportError, export_network
     from ckai.models.inference.predict import Predictions, predict
-    from ckai.models.inputs.packing import pack_positions, pack_rows
     from ckai.models.inputs.encodings import Encoding
+    from ckai.models.inputs.packing import pack_positions, pack_rows
     from ckai.models.inputs.rows import encode_rows
     from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
     from ckai.models.registry import ModelError, build, names

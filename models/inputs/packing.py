@@ -16,6 +16,7 @@ from ckai.game.squares import SQUARES
 
 MAX_CLOCK = 127
 """Largest halfmove clock that its byte holds."""
+_BITS = np.int64(1) << np.arange(SQUARES)
 
 
 def pack_boards(board: NDArray[np.int8], jumper: ArrayLike, halfmove_clock: ArrayLike) -> NDArray[np.int8]:
@@ -61,3 +62,24 @@ def pack_positions(positions: Sequence[Position]) -> NDArray[np.int8]:
     """
     board = np.array([position.board for position in positions], np.int8).reshape(-1, SQUARES)
     return pack_boards(board, [p.jumper for p in positions], [p.halfmove_clock for p in positions])
+
+
+def unpack_position(board: NDArray[np.int8], jumper: int, halfmove_clock: int, *, black: bool) -> Position:
+    """The position of checkers that a row or a packed position describes.
+
+    Args:
+        board: `[32]` in mover's view.
+        jumper: index of the piece that must continue a capture, -1 for none.
+        halfmove_clock: plies since the last capture or man's move.
+        black: whether the side to move is Black.
+
+    Raises:
+        PositionError: if the rules exclude the position.
+
+    Examples:
+        >>> from ckai.game import Position
+        >>> unpack_position(Position.start().board, -1, 0, black=True) == Position.start()
+        True
+    """
+    own, opp, kings = (int(_BITS[pieces].sum()) for pieces in (board > 0, board < 0, np.abs(board) == 3))
+    return Position(own, opp, kings, black, jumper, halfmove_clock)
