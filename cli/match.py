@@ -55,7 +55,7 @@ def command(
       hub:COMMAND       an outside program that speaks Hub; @0.5s or @8 (depth)
       uniform@100       a search without a network
       random            any legal move
-      perfect           the true value, in tic-tac-toe
+      perfect           a move that keeps the result, in games small enough to solve
     """
     from ckai.rl.matches.sprt import Sprt
 

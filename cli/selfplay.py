@@ -10,6 +10,7 @@ from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, GAMES
 from ckai.cli.shared.output import json_option, report_compiling
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.cli.shared.tables import make_sure_of
+from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.settings import change_settings, parse_settings
 from ckai.rl.loop.config import RunConfig
 
@@ -24,7 +25,7 @@ from ckai.rl.loop.config import RunConfig
 @click.option(
     "--game",
     type=click.Choice(GAMES),
-    help="Game to play, for a new run.  [default: the network's; checkers for --init none]",
+    help=f"Game to play, for a new run.  [default: the network's; {DEFAULT_GAME_NAME} for --init none]",
 )
 @click.option("--model", help="Network architecture for --init none.  [default: cnn2x2]")
 @click.option(

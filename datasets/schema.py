@@ -70,7 +70,7 @@ def selfplay_schema(game: str, squares: int, mask_bytes: int = LEGAL_MASK_BYTES)
     """The schema of a game's self-play rows.
 
     Args:
-        game: its name, such as "checkers" or "connect4".
+        game: its name, such as "checkers".
         squares: entries of the `board` column.
         mask_bytes: bytes of the `legal` column.
     """

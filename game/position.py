@@ -1,6 +1,5 @@
 """A position of English draughts: its pieces, its legal moves, and the positions they lead to."""
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,14 +10,14 @@ from numpy.typing import NDArray
 
 from ckai.game import kernels
 from ckai.game.color import BLACK, Color
-from ckai.game.errors import AmbiguousMoveError, IllegalMoveError, MoveError, MoveTextError, PositionError
-from ckai.game.fen import Placement, format_fen, parse_fen
+from ckai.game.errors import IllegalMoveError, MoveError, MoveTextError, PositionError
+from ckai.game.fen import format_fen, parse_fen
+from ckai.game.movegen import all_moves, move_along, read_squares
 from ckai.game.moves import Move
 from ckai.game.outcome import HALFMOVE_LIMIT, Outcome, Reason
+from ckai.game.placement import Placement, check_boards, check_jumper, place_men_and_kings, squares_by_piece
 from ckai.game.squares import SQUARES, index_of, square_of
 from ckai.game.svg import board_svg
-
-_MOVE_TEXT = re.compile(r"\s*([0-9]{1,2})((?:\s*[-xX:\u2013*]\s*[0-9]{1,2})+)\s*\Z")
 
 MAX_HALFMOVE_CLOCK: Final = 32_767
 """Upper bound of the halfmove clock, in plies: the largest int16, the type of its column in data files."""
@@ -67,43 +66,12 @@ class Position:
     """Plies since the last capture or man's move, 0..MAX_HALFMOVE_CLOCK."""
 
     def __post_init__(self) -> None:
-        names = ("Black", "White") if self.black else ("White", "Black")
-        if (self.own | self.opp | self.kings) >> 32 or min(self.own, self.opp, self.kings) < 0:
-            raise PositionError("expected boards of 32 bits")
-        if self.own & self.opp:
-            raise PositionError(f"two pieces on square {self._lowest_square(self.own & self.opp)}")
-        if self.kings & ~(self.own | self.opp):
-            raise PositionError(
-                f"a king on an empty square {self._lowest_square(self.kings & ~(self.own | self.opp))}"
-            )
-        for pieces, last_row, name in (
-            (self.own, kernels.LAST_ROW, names[0]),
-            (self.opp, 0xF, names[1]),
-        ):
-            if pieces.bit_count() > 12:
-                raise PositionError(f"{name} has {pieces.bit_count()} pieces, at most 12 are possible")
-            stuck = pieces & ~self.kings & last_row
-            if stuck:
-                raise PositionError(
-                    f"a man of {name} on its crowning row, square {self._lowest_square(stuck)}"
-                )
+        check_boards(self.own, self.opp, self.kings, self.black)
         if not 0 <= self.halfmove_clock <= MAX_HALFMOVE_CLOCK:
             raise PositionError(
                 f"expected halfmove_clock from 0 to {MAX_HALFMOVE_CLOCK}, found {self.halfmove_clock}"
             )
-        if self.jumper != -1:
-            if not 0 <= self.jumper < SQUARES:
-                raise PositionError(f"expected a jumper index from -1 to 31, found {self.jumper}")
-            if not self.own >> self.jumper & 1:
-                raise PositionError(f"no piece of the side to move on jumper square {self.jumper_square}")
-            bit = 1 << self.jumper
-            if not kernels.can_jump(
-                bit, bool(self.kings & bit), self.opp, ~(self.own | self.opp) & kernels.FULL
-            ):
-                raise PositionError(f"the piece on {self.jumper_square} has no capture to continue")
-
-    def _lowest_square(self, bits: int) -> int:
-        return square_of((bits & -bits).bit_length() - 1, self.black)
+        check_jumper(self.own, self.opp, self.kings, self.black, self.jumper)
 
     # --- making positions ---------------------------------------------------------------------------
 
@@ -163,23 +131,10 @@ class Position:
         >>> Position.from_squares(black=[1, 2], white_kings=[18], turn="white").fen
         'W:WK18:B1,2'
         """
-        bits = {"b": 0, "B": 0, "w": 0, "W": 0}
-        occupied = 0
-        for letter, squares in (("b", black), ("B", black_kings), ("w", white), ("W", white_kings)):
-            for square in squares:
-                if not 1 <= square <= SQUARES:
-                    raise PositionError(f"expected squares from 1 to {SQUARES}, found {square}")
-                bit = 1 << (int(square) - 1)
-                if occupied & bit:
-                    raise PositionError(f"two pieces on square {square}")
-                occupied |= bit
-                bits[letter] |= bit
+        boards = place_men_and_kings(black, black_kings, white, white_kings)
         if turn not in tuple(Color):
             raise PositionError(f"expected a turn of black or white, found {turn!r}")
-        kings = bits["B"] | bits["W"]
-        return cls._from_boards(
-            turn == BLACK, bits["b"] | bits["B"], bits["w"] | bits["W"], kings, jumper, halfmove_clock
-        )
+        return cls._from_boards(turn == BLACK, *boards, jumper, halfmove_clock)
 
     @classmethod
     def from_pieces(
@@ -203,15 +158,12 @@ class Position:
         >>> position == Position.from_pieces(position.pieces(), turn=position.turn)
         True
         """
-        for square, letter in pieces.items():
-            if letter not in ("b", "B", "w", "W"):
-                raise PositionError(f"expected a piece of b, B, w, W on square {square}, found {letter!r}")
-        b, B, w, W = ([square for square, piece in pieces.items() if piece == letter] for letter in "bBwW")
+        squares = squares_by_piece(pieces)
         return cls.from_squares(
-            black=b,
-            black_kings=B,
-            white=w,
-            white_kings=W,
+            black=squares["b"],
+            black_kings=squares["B"],
+            white=squares["w"],
+            white_kings=squares["W"],
             turn=turn,
             halfmove_clock=halfmove_clock,
             jumper=jumper,
@@ -432,28 +384,7 @@ class Position:
 
     @cached_property
     def _moves(self) -> tuple[Move, ...]:
-        room = 64
-        while True:
-            actions = np.empty((room, kernels.MAX_HOPS), np.uint8)
-            lengths = np.empty(room, np.int8)
-            n = kernels.legal_paths(self.own, self.opp, self.kings, self.jumper, actions, lengths)
-            if n <= room:
-                break
-            room = n
-        return tuple(self._move(actions[i, : lengths[i]].tolist()) for i in range(n))
-
-    def _move(self, actions: Sequence[int]) -> Move:
-        """The move made of legal hops."""
-        path = [actions[0] >> 2]
-        captured = []
-        for action in actions:
-            middle = int(kernels.STEP_TO[action])
-            if self.opp >> middle & 1:
-                captured.append(square_of(middle, self.black))
-                path.append(int(kernels.JUMP_TO[action]))
-            else:
-                path.append(middle)
-        return Move(tuple(square_of(i, self.black) for i in path), tuple(actions), tuple(captured))
+        return all_moves(self.own, self.opp, self.kings, self.jumper, self.black)
 
     def legal_moves(self) -> list[Move]:
         """Every whole move, sorted by squares; between two hops, the ways to complete the capture.
@@ -525,9 +456,10 @@ class Position:
         >>> Position.from_fen("B:W15,22:B11").find_move("11x25")
         <Move 11x18x25>
         """
-        squares = [int(s) for s in re.findall(r"\d+", text)] if _MOVE_TEXT.match(text) else []
-        if not squares or not all(1 <= s <= SQUARES for s in squares):
-            raise MoveTextError(self._refusal(text.strip(), "is not a move such as 11-15 or 26x17x10"))
+        try:
+            squares = read_squares(text)
+        except MoveTextError as error:
+            raise MoveTextError(self._refusal(text.strip(), str(error))) from None
         return self.find_path(squares, text.strip())
 
     def find_path(self, squares: Sequence[int], text: str | None = None) -> Move:
@@ -541,15 +473,11 @@ class Position:
             IllegalMoveError: if no legal move fits.
             AmbiguousMoveError: if two or more fit.
         """
-        actions = np.empty(kernels.MAX_HOPS, np.uint8)
-        path = np.array([index_of(s, self.black) for s in squares], np.int64)
-        status, hops = kernels.resolve(self.own, self.opp, self.kings, self.jumper, path, len(path), actions)
-        if status == kernels.RESOLVED:
-            return self._move(actions[:hops].tolist())
-        text = text or "-".join(map(str, squares))
-        if status == kernels.AMBIGUOUS:
-            raise AmbiguousMoveError(self._refusal(text, "is ambiguous"))
-        raise IllegalMoveError(self._refusal(text, "is illegal"))
+        try:
+            return move_along(self.own, self.opp, self.kings, self.jumper, self.black, squares)
+        except MoveError as error:
+            text = text or "-".join(map(str, squares))
+            raise type(error)(self._refusal(text, str(error))) from None
 
     def _refusal(self, text: str, problem: str) -> str:
         moves = self.legal_moves()

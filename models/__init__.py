@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from ckai.models.inference.choose import choose_evaluator, make_evaluator
     from ckai.models.inference.evaluator import BackendError, Evaluator, TorchEvaluator
     from ckai.models.inference.export import ExportError, export_network
-    from ckai.models.inference.predict import Predictions, pack_positions, pack_rows, predict
+    from ckai.models.inference.predict import Predictions, predict
     from ckai.models.inputs.encodings import Encoding
+    from ckai.models.inputs.packing import pack_positions, pack_rows
     from ckai.models.inputs.rows import encode_rows
     from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
     from ckai.models.registry import ModelError, build, names
@@ -67,7 +68,8 @@ else:
             "inference.choose": ["choose_evaluator", "make_evaluator"],
             "inference.evaluator": ["BackendError", "Evaluator", "TorchEvaluator"],
             "inference.export": ["ExportError", "export_network"],
-            "inference.predict": ["Predictions", "pack_positions", "pack_rows", "predict"],
+            "inference.predict": ["Predictions", "predict"],
+            "inputs.packing": ["pack_positions", "pack_rows"],
             "inputs.encodings": ["Encoding"],
             "inputs.rows": ["encode_rows"],
             "layers.network": ["Network", "NetworkSettings", "register", "require_at_least"],

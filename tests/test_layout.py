@@ -1,7 +1,9 @@
-"""The folders are what the packaging says, and imports run one way."""
+"""Folders are what the packaging and `docs/design.md` say, imports run one way, modules stay small."""
 
 import ast
+import re
 import tomllib
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,92 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli")
 """In the order of imports: a room may import those before it."""
+ORDERS = {
+    "game": (
+        ("color", "errors", "kernel_cache", "moves", "notation", "outcome", "squares"),
+        ("kernels", "svg"),
+        ("material", "movegen", "placement"),
+        ("fen",),
+        ("position",),
+        ("count", "play"),
+    ),
+    "pdn": (
+        ("errors", "lexer"),
+        ("game", "segments"),
+        ("kernels", "writer"),
+        ("stream",),
+        ("reader",),
+        ("notation",),
+    ),
+    "datasets": (
+        ("choices", "files", "lazy", "rows", "settings", "splitmix"),
+        ("schema", "split"),
+        ("merge", "reader", "writer"),
+        ("convert", "data_module", "statistics", "tables"),
+        ("plots",),
+    ),
+    "models": (
+        ("inputs",),
+        ("layers",),
+        ("networks",),
+        ("registry",),
+        ("checkpoint",),
+        ("inference",),
+        ("evaluation",),
+        ("training",),
+    ),
+    "rl": (
+        ("games",),
+        ("evaluators",),
+        ("search",),
+        ("engine", "matches"),
+        ("selfplay",),
+        ("loop",),
+        ("bench",),
+    ),
+    "rl/games": (("*",), ("checkers", "connect4", "tictactoe")),
+    "cli": (("shared", "terminal"), ("*",), ("main",)),
+}
+"""The parts of a folder, its modules and folders, in levels: a part may import those of earlier levels.
+
+Parts of one level do not import each other, but for the ones that `*` stands for: all that are not named.
+"""
+GAMES = {
+    name: entry.split(":")[0]
+    for name, entry in tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][
+        "ckai.games"
+    ].items()
+}
+"""The module of each game that ships."""
+GENERIC = ("datasets", "models", "rl", "cli")
+"""Rooms whose modules are for every game, except:"""
+OF_ONE_GAME = {
+    "rl/games/checkers": "the game itself",
+    "rl/games/connect4.py": "the game itself",
+    "rl/games/tictactoe.py": "the game itself",
+    "rl/games/grid.py": "what the two games of stones share; it names them in its docstrings",
+    "rl/engine": "its moves, FEN and tablebases are those of checkers",
+    "rl/bench": "the published figures are of checkers",
+    "rl/matches/alphabeta.py": "material is counted in men and kings",
+    "rl/matches/hub.py": "Hub is a protocol of draughts programs",
+    "rl/selfplay/starts.py": "positions of expert games come from PDN, which only checkers has",
+    "rl/loop/folder.py": "keeps those positions as FEN",
+    "rl/loop/run.py": "reads those positions from FEN",
+    "datasets/tables": "the tablebases are of checkers",
+    "datasets/choices.py": "names the default game",
+    "models/inputs/encodings.py": "the encodings of checkers",
+    "cli/terminal": "the board in the terminal is the draughts board",
+    "cli/play.py": "plays on that board",
+    "cli/perft.py": "counts moves of checkers",
+    "cli/tables.py": "builds the tablebases",
+}
+MOST_MODULES, MOST_LINES = 20, 400
+LONGER = {
+    "game/kernels.py": (444, "the jitted rules: what calls each other must be compiled together"),
+    "game/position.py": (495, "one class that users know as the position; half of it is docstrings"),
+    "rl/engine/engine.py": (430, "one class that users know as the engine; half of it is docstrings"),
+}
+"""Modules of more than `MOST_LINES`: how many lines they may have, and why. The numbers may only go down."""
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 MODULES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 
@@ -90,6 +178,268 @@ def test_the_check_of_imports_finds(text, package, reason):
 def test_the_check_of_imports_lets_pass():
     text = "from ckai.game import Position\nfrom . import tree\nfrom ..registry import x\nimport numpy"
     assert not list(wrong_imports(ast.parse(text), "ckai.models.networks"))
+
+
+def targets(tree, package, names):
+    """The modules of `names` that a syntax tree imports; a package only where something else of it is imported."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name in names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            for alias in node.names:
+                full = f"{module}.{alias.name}"
+                if full in names:
+                    yield full
+                elif module in names:
+                    yield module
+
+
+def module_of(path):
+    parts = ["ckai", *path.relative_to(ROOT).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+NAMES = {module_of(path) for path in MODULES}
+IMPORTS = {
+    module_of(path): set(targets(ast.parse(path.read_text()), package_of(path.parent), NAMES))
+    for path in MODULES
+    if path.name != "__init__.py"
+}
+"""What each module imports, faces (`__init__`) left out as importers; inside functions and TYPE_CHECKING too."""
+
+
+def circle(graph):
+    """The modules of an import circle, or None."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return None
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    assert circle(IMPORTS) is None
+
+
+def test_the_check_of_circles_finds():
+    late = "def f():\n    from ckai.rl.b import x"
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from . import c"
+    texts = {"ckai.rl.a": late, "ckai.rl.b": typed, "ckai.rl.c": "import ckai.rl.a"}
+    graph = {name: set(targets(ast.parse(text), "ckai.rl", texts)) for name, text in texts.items()}
+    assert set(circle(graph)) == set(texts)
+    assert circle({**graph, "ckai.rl.c": set()}) is None
+
+
+def wrong_order(module, imported, orders=ORDERS):
+    """Why a module must not import another by the order of the parts of a folder, or None."""
+    for folder, levels in orders.items():
+        prefix = f"ckai.{folder.replace('/', '.')}."
+        if not (module.startswith(prefix) and imported.startswith(prefix)):
+            continue
+        mine, its = (name.removeprefix(prefix).split(".")[0] for name in (module, imported))
+        if mine == its:
+            continue
+        place = {part: number for number, level in enumerate(levels) for part in level}
+        if (mine not in place and "*" not in place) or (its not in place and "*" not in place):
+            return f"{folder}: {mine if mine not in place else its} has no place in the order"
+        here, there = place.get(mine, place.get("*")), place.get(its, place.get("*"))
+        if there > here or (there == here and mine in place):
+            return f"{folder}: {its} does not come before {mine}"
+    return None
+
+
+@pytest.mark.parametrize("module", IMPORTS)
+def test_parts_of_a_room_are_imported_in_order(module):
+    found = [reason for imported in IMPORTS[module] if (reason := wrong_order(module, imported))]
+    assert not found, found
+
+
+def test_the_orders_name_what_there_is():
+    for folder, levels in ORDERS.items():
+        parts = {path.stem for path in (ROOT / folder).glob("*.py")} | {
+            path.parent.name for path in (ROOT / folder).glob("*/__init__.py")
+        }
+        named = [part for level in levels for part in level]
+        assert len(named) == len(set(named))
+        assert set(named) - {"*"} <= parts - {"__init__"}
+        assert "*" in named or set(named) == parts - {"__init__"}, folder
+
+
+@pytest.mark.parametrize(
+    ("module", "imported", "reason"),
+    [
+        ("ckai.rl.games.spec", "ckai.rl.search.mcts", "rl: search does not come before games"),
+        ("ckai.rl.matches.match", "ckai.rl.engine.engine", "rl: engine does not come before matches"),
+        ("ckai.models.inputs.stones", "ckai.models.registry", "models: registry does not come before inputs"),
+        ("ckai.rl.games.registry", "ckai.rl.games.checkers.spec", "checkers does not come before registry"),
+        ("ckai.cli.shared.output", "ckai.cli.play", "cli: play does not come before shared"),
+        ("ckai.rl.search.mcts", "ckai.rl.new.thing", "rl: new has no place in the order"),
+        ("ckai.rl.selfplay.pool", "ckai.rl.matches.ratings", None),
+        ("ckai.rl.search.batch", "ckai.rl.search.mcts", None),
+        ("ckai.rl.games.grid", "ckai.rl.games.spec", None),
+        ("ckai.rl.bench.rules", "ckai.game.position", None),
+    ],
+)
+def test_the_check_of_the_order_finds(module, imported, reason):
+    found = wrong_order(module, imported)
+    assert found is None if reason is None else reason in found
+
+
+def own_faces(module, imported):
+    """The packages among `imported` whose `__init__` stands above the module itself."""
+    return [name for name in imported if module.startswith(f"{name}.")]
+
+
+@pytest.mark.parametrize("module", IMPORTS)
+def test_no_module_imports_the_face_above_it(module):
+    assert not own_faces(module, IMPORTS[module])
+
+
+def test_the_check_of_faces_finds():
+    text = "from ckai.datasets import read_rows, files\nfrom ckai.game import Position\nfrom . import x"
+    imported = set(targets(ast.parse(text), "ckai.datasets.tables", NAMES))
+    found = own_faces("ckai.datasets.tables.rows", imported)
+    assert sorted(found) == ["ckai.datasets", "ckai.datasets.tables"]
+
+
+def of_one_game(path):
+    name = path.relative_to(ROOT).as_posix()
+    return any(name == part or name.startswith(f"{part}/") for part in OF_ONE_GAME)
+
+
+def docstrings(tree):
+    """The constants of a syntax tree that are docstrings of a module, class, function or name."""
+    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+
+
+def named_games(text, package):
+    """How the source of a generic module names a game, as texts.
+
+    Every game but the default one may not be named at all. The default one, checkers, may be an example in
+    docstrings; its module, its positions and its name in code are for modules of that game.
+    """
+    tree = ast.parse(text)
+    squeezed = re.sub("[-_ ]", "", text.lower())
+    for game in GAMES.keys() - {"checkers"}:
+        if game in squeezed:
+            yield f"names {game}"
+    for name, _ in imports(tree, package):
+        yield from (f"imports {name}" for module in GAMES.values() if f"{name}.".startswith(f"{module}."))
+    prose = docstrings(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and package.startswith("ckai.rl"):
+            names = {alias.name for alias in node.names} - {"Outcome", "MoveError"}
+            if f"{node.module}.".startswith("ckai.game.") and names:
+                yield f"imports {', '.join(sorted(names))} of {node.module}"
+            if node.module == "ckai.rl.games":
+                known = {module.split(".")[-1] for module in GAMES.values()}
+                yield from (f"imports {node.module}.{name}" for name in names & known)
+        words = [getattr(node, field, None) for field in ("id", "attr", "name", "arg")]
+        if isinstance(node, ast.Constant) and id(node) not in prose:
+            words.append(node.value)
+        yield from (f"says {word}" for word in words if isinstance(word, str) and "checkers" in word.lower())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [p for p in MODULES if p.relative_to(ROOT).parts[0] in GENERIC and not of_one_game(p)],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_no_generic_module_names_a_game(path):
+    found = list(named_games(path.read_text(), package_of(path.parent)))
+    assert not found, found
+
+
+def test_what_is_of_one_game_is_there():
+    for name, reason in OF_ONE_GAME.items():
+        assert (ROOT / name).exists(), name
+        assert reason
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('"""Plays tic-tac-toe."""', ["names tictactoe"]),
+        ("Connect_4 = 1", ["names connect4"]),
+        ("from ckai.rl.games.checkers.spec import SPEC", ["imports ckai.rl.games.checkers.spec"]),
+        ("from ckai.rl.games import checkers", ["imports ckai.rl.games.checkers", "says checkers"]),
+        ("def f():\n    from ckai.game import Outcome, Position", ["imports Position of ckai.game"]),
+        ("from ckai.game.kernels import popcount", ["imports popcount of ckai.game.kernels"]),
+        ('game = game or "checkers"', ["says checkers"]),
+        ("x = CheckersSpec()", ["says CheckersSpec"]),
+        ('"""The default is checkers."""\nfrom ckai.rl.games.registry import DEFAULT_GAME', []),
+    ],
+)
+def test_the_check_of_games_finds(text, found):
+    assert list(named_games(text, "ckai.rl.search")) == found
+
+
+def too_large(sizes, longer):
+    """Modules of more lines than they may have, and exceptions that are none any more, from lines by path."""
+    for name, lines in sizes.items():
+        limit = longer[name][0] if name in longer else MOST_LINES
+        if lines > limit:
+            yield f"{name}: {lines} lines, at most {limit}"
+    yield from (f"{name}: no exception needed" for name in longer if sizes.get(name, 0) <= MOST_LINES)
+
+
+def test_modules_are_short():
+    sizes = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in MODULES}
+    found = list(too_large(sizes, LONGER))
+    assert not found, found
+
+
+def test_the_check_of_lengths_finds():
+    longer = {"b": (500, "why"), "c": (500, "why"), "gone": (500, "why")}
+    found = list(too_large({"a": 401, "b": 501, "c": 400, "d": 400}, longer))
+    assert found == [
+        "a: 401 lines, at most 400",
+        "b: 501 lines, at most 500",
+        "c: no exception needed",
+        "gone: no exception needed",
+    ]
+
+
+def crowded(paths):
+    """Folders of more modules than fit the eye, `__init__` apart."""
+    modules = [path.parent for path in paths if path.name != "__init__.py"]
+    return {folder for folder in modules if modules.count(folder) > MOST_MODULES}
+
+
+def test_folders_are_small():
+    assert not crowded(MODULES)
+
+
+def test_the_check_of_folders_finds():
+    many = [Path("a", f"m{n}.py") for n in range(MOST_MODULES + 1)]
+    few = [Path("b", "__init__.py"), *(Path("b", f"m{n}.py") for n in range(MOST_MODULES))]
+    assert crowded([*many, *few]) == {Path("a")}
+
+
+def drawn_folders(page):
+    """The folders of the structure that a page draws as an indented block: path -> what it says of it."""
+    block = next(part for part in re.findall(r"(?:^    .+\n)+", page, flags=re.MULTILINE) if "game/ " in part)
+    drawn, above = {}, ""
+    for line in block.splitlines():
+        indent, name, words = re.fullmatch(r"    ( *)(\S+)/ +(\S.*)", line).groups()
+        above = above if indent else name
+        drawn[f"{above}/{name}" if indent else name] = words
+    return drawn
+
+
+def test_the_design_page_draws_the_folders():
+    drawn = drawn_folders((ROOT / "docs" / "design.md").read_text())
+    folders = {path.parent.relative_to(ROOT).as_posix() for path in MODULES}
+    own_line = {folder for folder in folders if folder.count("/") < 2}
+    others = {path.name for path in ROOT.iterdir() if path.name in ("data", "benchmarks", "tests", "docs")}
+    assert set(drawn) == own_line | others
+
+
+def test_the_reading_of_the_design_page():
+    page = "# x\n\n    ckai parse\n\n    game/    rules\n    rl/      search\n      loop/  runs\n\nend\n"
+    assert drawn_folders(page) == {"game": "rules", "rl": "search", "rl/loop": "runs"}
 
 
 def test_every_module_says_what_it_is():

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from ckai.datasets.schema import EXPERT_SCHEMA
 from ckai.datasets.splitmix import GOLDEN, MIX_1, MIX_2
-from ckai.datasets.tables import Tables
 from ckai.datasets.tables.index import place
 from ckai.datasets.tables.layout import Class
-from ckai.datasets.tables.probe import MAX_LEGAL_HOPS, best_hops, value_of
+from ckai.datasets.tables.probe import MAX_LEGAL_HOPS, Tables, best_hops, value_of
 from ckai.datasets.tables.solve import DRAWN, ROOM
 from ckai.datasets.writer import row_arrays
 from ckai.game import HALFMOVE_LIMIT, kernels

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.rows import Endgames, draw_endgames, hops_that_keep
 from ckai.models.inference.evaluator import Evaluator, TorchEvaluator
+from ckai.models.inputs.packing import pack_boards
 from ckai.models.layers.network import Network
 
 SEED = 1
@@ -48,8 +49,7 @@ def measure_endgames(
 
 
 def _evaluate(evaluator: Evaluator, drawn: Endgames) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    rows = np.zeros((len(drawn.places), 34), np.int8)
-    rows[:, :32], rows[:, 32] = drawn.boards(), -1
+    rows = pack_boards(drawn.boards(), jumper=-1, halfmove_clock=0)
     parts = [evaluator.evaluate(rows[at : at + BATCH]) for at in range(0, len(rows), BATCH)]
     return np.concatenate([logits for logits, _ in parts]), np.concatenate([value for _, value in parts])
 

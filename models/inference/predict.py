@@ -8,12 +8,10 @@ from numpy.typing import NDArray
 
 from ckai.datasets.rows import Rows
 from ckai.game import Position
-from ckai.game.squares import NUM_ACTIONS, SQUARES
-from ckai.models.inference.evaluator import Boards, Evaluator, Floats, TorchEvaluator
+from ckai.game.squares import NUM_ACTIONS
+from ckai.models.inference.evaluator import Evaluator, Floats, TorchEvaluator
+from ckai.models.inputs.packing import pack_positions, pack_rows
 from ckai.models.layers.network import Network
-
-MAX_CLOCK = 127
-"""Largest halfmove clock that the byte for it holds."""
 
 
 class Predictions(NamedTuple):
@@ -72,37 +70,6 @@ def predict(
         weights = np.exp(masked - masked.max(1, keepdims=True))
         policy[start:stop, :actions] = weights / weights.sum(1, keepdims=True)
     return Predictions(policy, value)
-
-
-def pack_rows(rows: Rows) -> Boards:
-    """Rows as the bytes that evaluators take.
-
-    Returns:
-        `[N, squares + 2]` int8, for checkers `[N, 34]`: the board, the jumper's index (-1: none) and the
-        halfmove clock, cut at 127. In the view of the side to move.
-
-    Examples:
-        >>> from ckai.datasets import read_rows
-        >>> pack_rows(read_rows("games.parquet"))[0, 32:].tolist()
-        [-1, 0]
-    """
-    clock = np.minimum(rows.quiet, MAX_CLOCK).astype(np.int8)
-    return np.concatenate([rows.board, rows.jumper[:, None], clock[:, None]], 1)
-
-
-def pack_positions(positions: Sequence[Position]) -> Boards:
-    """Positions as the bytes that evaluators take: `[N, 34]` int8, see `pack_rows`.
-
-    Examples:
-        >>> from ckai.game import Position
-        >>> pack_positions([Position.start()]).shape
-        (1, 34)
-    """
-    boards = np.empty((len(positions), SQUARES + 2), np.int8)
-    for row, position in zip(boards, positions, strict=True):
-        row[:SQUARES], row[SQUARES] = position.board, position.jumper
-        row[SQUARES + 1] = min(position.halfmove_clock, MAX_CLOCK)
-    return boards
 
 
 def _legal_mask(positions: Sequence[Position]) -> NDArray[np.bool_]:

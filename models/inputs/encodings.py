@@ -31,6 +31,7 @@ from torch import Tensor, nn
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.game import Position
 from ckai.game.squares import NUM_ACTIONS, SQUARES, neighbour
+from ckai.models.inputs.packing import pack_positions, unpack_position
 
 ROWS, COLUMNS = 8, 4
 HALFMOVE_SCALE = 80.0
@@ -112,7 +113,7 @@ class CheckersEncoding(Encoding):
             if not actions or position.halfmove_clock > 60:
                 position = Position.start()
                 actions = position.legal_actions()
-            row[:32], row[32], row[33] = position.board, position.jumper, min(position.halfmove_clock, 127)
+            row[:] = pack_positions([position])[0]
             position = position.push_action(actions[int(rng.integers(len(actions)))])
         return out
 
@@ -121,11 +122,8 @@ class CheckersEncoding(Encoding):
         """See `Encoding.legal_mask`."""
         mask = np.zeros((len(boards), NUM_ACTIONS), np.bool_)
         for row, allowed in zip(boards, mask, strict=True):
-            own = np.flatnonzero(row[:32] > 0)
-            opp = np.flatnonzero(row[:32] < 0)
-            kings = np.flatnonzero(np.abs(row[:32]) == 3)
-            a, b, k = (sum(1 << int(i) for i in squares) for squares in (own, opp, kings))
-            allowed[Position(a, b, k, True, int(row[32]), int(row[33])).legal_actions()] = True
+            position = unpack_position(row[:SQUARES], int(row[SQUARES]), int(row[SQUARES + 1]), black=True)
+            allowed[position.legal_actions()] = True
         return mask
 
 

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import whole_file
 from ckai.models.inference.devices import pick_device
-from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
+from ckai.models.training.pretrain import network_and_data
 from ckai.models.training.trainer import TrainingError
 
 LOWEST, HIGHEST = 1e-5, 1.0
@@ -52,18 +51,7 @@ def find_lr(
         ModelError: unknown model or settings.
         TrainingError: the loss never fell.
     """
-    torch.manual_seed(config.train.seed)
-    network = build(config.model, config.settings)
-    data = RowsDataModule(
-        paths,
-        batch_size=config.train.batch_size,
-        heldout=config.heldout,
-        split_seed=config.split_seed,
-        seed=config.train.seed,
-        memory_mb=memory_mb,
-        positions=config.positions,
-        weights=config.weights,
-    )
+    network, data = network_and_data(paths, config, memory_mb)
     flat = replace(config.train.optimizer, schedule="constant", warmup=0.0, lr=LOWEST)
     module = PolicyValueModule(
         copy.deepcopy(network), replace(config.train, optimizer=flat, ema=0.0), epoch_steps=steps

@@ -56,6 +56,30 @@ def run_folder(output: Path) -> Path:
     return output.with_suffix(".run")
 
 
+def network_and_data(
+    paths: Sequence[str | Path], config: PretrainConfig, memory_mb: int
+) -> tuple[Network, RowsDataModule]:
+    """Seed PyTorch, then build the network and open the data of a pretraining.
+
+    Raises:
+        DatasetError: data that cannot be used.
+        ModelError: an unknown architecture or setting.
+    """
+    torch.manual_seed(config.train.seed)
+    network = build(config.model, config.settings)
+    data = RowsDataModule(
+        paths,
+        batch_size=config.train.batch_size,
+        heldout=config.heldout,
+        split_seed=config.split_seed,
+        seed=config.train.seed,
+        memory_mb=memory_mb,
+        positions=config.positions,
+        weights=config.weights,
+    )
+    return network, data
+
+
 def pretrain(
     paths: Sequence[str | Path],
     output: str | Path,
@@ -99,18 +123,7 @@ def pretrain(
         'finished before'
     """
     output, config = Path(output), config or PretrainConfig()
-    torch.manual_seed(config.train.seed)
-    network = build(config.model, config.settings)
-    data = RowsDataModule(
-        paths,
-        batch_size=config.train.batch_size,
-        heldout=config.heldout,
-        split_seed=config.split_seed,
-        seed=config.train.seed,
-        memory_mb=memory_mb,
-        positions=config.positions,
-        weights=config.weights,
-    )
+    network, data = network_and_data(paths, config, memory_mb)
     run = run_folder(output)
     settings = _describe(config, network, data)
     saved = None if fresh else _earlier(run, output, settings, say)

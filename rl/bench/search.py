@@ -15,7 +15,7 @@ from ckai.models.inference.evaluator import BackendError, Evaluator
 from ckai.models.inputs.encodings import Encoding, PlanesEncoding
 from ckai.models.layers.network import Network
 from ckai.rl.bench.rules import Measure, measured
-from ckai.rl.engine import Engine
+from ckai.rl.engine.engine import Engine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.progress import SelfPlayCounts

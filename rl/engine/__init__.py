@@ -6,7 +6,6 @@ May import `games`, `evaluators` and `search`.
 from ckai.rl.engine.analysis import Analysis
 from ckai.rl.engine.engine import Engine, EngineError
 from ckai.rl.engine.limit import Limit
-from ckai.rl.engine.policy import encode
 from ckai.rl.engine.result import Line, MoveMap, Policy, SearchResult, StopReason, Value
 
 __all__ = [
@@ -20,5 +19,4 @@ __all__ = [
     "SearchResult",
     "StopReason",
     "Value",
-    "encode",
 ]

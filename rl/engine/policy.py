@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ckai.game import Position
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inputs.packing import pack_positions
 from ckai.rl.engine.result import MoveMap, Policy, Turn, Value
 
 
@@ -20,7 +20,7 @@ def evaluate_policy(evaluator: Evaluator, position: Position) -> Policy:
     # Every position on the way of a capture is evaluated in one call.
     chains = {m.actions[:n] for m in moves for n in range(len(m.actions))}
     prefixes = sorted(chains, key=lambda actions: (len(actions), actions))
-    boards = np.stack([encode(_after(position, actions)) for actions in prefixes])
+    boards = pack_positions([_after(position, actions) for actions in prefixes])
     with one_torch_thread():
         logits, values = evaluator.evaluate(boards)
     priors: dict[tuple[int, ...], float] = {}
@@ -34,15 +34,6 @@ def evaluate_policy(evaluator: Evaluator, position: Position) -> Policy:
         MoveMap({m: whole[m] for m in sorted(moves, key=lambda m: (-whole[m], m))}),
         Value(float(np.clip(values[prefixes.index(())], -1, 1)), turn_of(position)),
     )
-
-
-def encode(position: Position) -> NDArray[np.int8]:
-    """`[34]` int8, what a network sees of a position (see `ckai.models.inference.evaluator`)."""
-    out = np.empty(34, np.int8)
-    out[:32] = position.board
-    out[32] = position.jumper
-    out[33] = min(position.halfmove_clock, 127)
-    return out
 
 
 def turn_of(position: Position) -> Turn:

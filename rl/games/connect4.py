@@ -72,24 +72,6 @@ def _outcome(game, state, count):
     return state[0] | state[1] == _FULL, 0.0
 
 
-@implements(contract.key, Connect4)
-@njit(cache=True)
-def _key(game, state):
-    return state
-
-
-@implements(contract.repetition_window, Connect4)
-@njit(cache=True)
-def _lookback(game, state):
-    return np.int64(0)
-
-
-@implements(contract.repetitions, Connect4)
-@njit(cache=True)
-def _repetitions(game):
-    return 0
-
-
 @implements(contract.lookahead, Connect4)
 @njit(cache=True)
 def _lookahead(game):

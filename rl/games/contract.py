@@ -1,8 +1,8 @@
 """What a game is to the search: a few jitted functions, chosen at compile time by the game's type.
 
 A game's rules are a `NamedTuple` of its settings under the decorator `game`, which gives it its constants, plus
-one implementation of every function below, registered with `implements`; `tablebase_value` may be left out. The
-search calls these functions with the rules as first argument and knows nothing else of a game. A state is a
+one implementation of every function below, registered with `implements`. `tablebase_value` may be left out, and
+so may `key`, `repetition_window` and `repetitions` in a game without a repetition rule. The search calls these functions with the rules as first argument and knows nothing else of a game. A state is a
 tuple of int64 words; whose turn it is belongs to the state, and every value is for the side to move.
 
 `ckai.rl.games.spec` is the other half: what matches, self-play and commands need of a game.
@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
 from numba import njit
 from numba.extending import overload
 
@@ -185,6 +186,24 @@ def implements_default(function: Callable[..., Any]) -> Callable[[F], F]:
         return implementation
 
     return register
+
+
+@implements_default(key)
+@njit(cache=True)
+def _whole_state(game, state):
+    return state
+
+
+@implements_default(repetition_window)
+@njit(cache=True)
+def _no_window(game, state):
+    return np.int64(0)
+
+
+@implements_default(repetitions)
+@njit(cache=True)
+def _no_repetitions(game):
+    return 0
 
 
 @implements_default(tablebase_value)

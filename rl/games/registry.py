@@ -3,7 +3,7 @@
 A game is found through the entry points of the group `ckai.games`, one line a game:
 
     [project.entry-points."ckai.games"]
-    connect4 = "ckai.rl.games.connect4:SPEC"
+    mygame = "mypackage.mygame:SPEC"
 
 The package that has the game may be any that is installed; a program may also call `register_game` itself.
 """

@@ -20,6 +20,9 @@ from ckai.game import Outcome
 from ckai.rl.games.contract import State
 from ckai.rl.games.openings import positions_after
 
+NOT_IN_TABLES = np.int8(2)
+"""In place of a result, see `GameSpec.table_results`."""
+
 
 class Rules(Protocol):
     """The rules of a game as the search has them: a `NamedTuple` under `ckai.rl.games.contract.game`."""
@@ -200,6 +203,18 @@ class GameSpec(ABC):
     def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
         """Return the `[N]` halfmove clocks of states `[N, STATE_WORDS]`: 0 in games without one."""
         return np.zeros(len(states), np.int16)
+
+    def table_results(self, states: NDArray[np.int64], tables: Tables) -> NDArray[np.int8]:
+        """Return Black's results of states by endgame tables, for a game with `supports_tables`.
+
+        Args:
+            states: `[N, STATE_WORDS]`.
+            tables: probed without regard to draws by count.
+
+        Returns:
+            `[N]`: 1, 0 or -1; `NOT_IN_TABLES` where the tables do not have the state.
+        """
+        raise NotImplementedError(f"{self.name} has no endgame tables")
 
     def openings(self, plies: int = 3, max_men_lost: int = 0) -> tuple[Any, ...]:
         """Return the distinct positions after a few plies that matches and self-play begin from.

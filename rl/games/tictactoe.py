@@ -58,24 +58,6 @@ def _outcome(game, state, count):
     return state[0] | state[1] == _FULL, 0.0
 
 
-@implements(contract.key, TicTacToe)
-@njit(cache=True)
-def _key(game, state):
-    return state
-
-
-@implements(contract.repetition_window, TicTacToe)
-@njit(cache=True)
-def _lookback(game, state):
-    return np.int64(0)
-
-
-@implements(contract.repetitions, TicTacToe)
-@njit(cache=True)
-def _repetitions(game):
-    return 0
-
-
 @implements(contract.lookahead, TicTacToe)
 @njit(cache=True)
 def _lookahead(game):

@@ -193,7 +193,7 @@ class _PerfectSide(MoveSide):
 
 @dataclass(frozen=True)
 class PerfectPlayer:
-    """Any move that keeps the true value of a game of stones; for games as small as tic-tac-toe."""
+    """Any move that keeps the true value of a game of stones; for games small enough to be `solvable`."""
 
     spec: GameSpec
     in_turn = False

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 
 from ckai.datasets.schema import HEADERS_SCHEMA, SELFPLAY_SCHEMA
 from ckai.datasets.tables import Tables
-from ckai.datasets.tables.solve import DRAWN, UNKNOWN
 from ckai.datasets.writer import row_arrays
-from ckai.game import kernels
 from ckai.rl.games import contract
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.games.spec import GameSpec
+from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
 from ckai.rl.selfplay.recording import UNDECIDED, Records
 
 RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1", UNDECIDED: "*"}
@@ -122,24 +120,11 @@ def with_table_results(game: FinishedGame, tables: Tables) -> FinishedGame:
     The tables know no draw by count.
     """
     states = np.ascontiguousarray(game.rows["state"])
-    n = len(states)
-    first, second = states[:, 0], states[:, 1]
-    boards = np.stack(
-        [
-            first & kernels.FULL,
-            first >> 32 & kernels.FULL,
-            second & kernels.FULL,
-            (second >> 32 & 0xFF) - 1,
-        ],
-        axis=1,
-    )
-    values = tables.probe_many(boards)
-    known = np.flatnonzero(values != UNKNOWN)
+    truth = game.spec.table_results(states, tables)
+    known = np.flatnonzero(truth != NOT_IN_TABLES)
     if not len(known):
         return game
-    of_mover = np.where(values == DRAWN, 0, np.where(values & 1, 1, -1))
-    truth = np.where(second >> 62 & 1, of_mover, -of_mover)
-    scores = np.full(n, game.result, np.int8)
+    scores = np.full(len(states), game.result, np.int8)
     scores[known] = truth[known]
     scores[: known[0]] = truth[known[0]]
     return replace(game, scores=scores)

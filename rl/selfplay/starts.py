@@ -12,6 +12,7 @@ import numpy as np
 from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError
 from ckai.game import Position
+from ckai.models.inputs.packing import unpack_position
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
@@ -67,7 +68,6 @@ def draw_expert_positions(path: Path, *, count: int = EXPERT_POSITIONS, seed: in
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.choice(file.rows, min(file.rows, 2 * count), replace=False))
     first, found = 0, {}
-    weights = np.int64(1) << np.arange(32)
     for group, rows in enumerate(file.group_rows):
         here = chosen[(chosen >= first) & (chosen < first + rows)] - first
         first += rows
@@ -79,10 +79,7 @@ def draw_expert_positions(path: Path, *, count: int = EXPERT_POSITIONS, seed: in
             board = boards[i]
             if np.count_nonzero(board) < LEAST_PIECES:
                 continue
-            own, opp, kings = (
-                int(weights[pieces].sum()) for pieces in (board > 0, board < 0, np.abs(board) == 3)
-            )
-            position = Position(own, opp, kings, bool(black[i]), -1, 0)
+            position = unpack_position(board, -1, 0, black=bool(black[i]))
             found[position.key] = position
     if not found:
         raise DatasetError(f"{path}: expected positions of {LEAST_PIECES} pieces or more, found none")

@@ -8,26 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from examples import write_examples
 
 import ckai.datasets
-from ckai.datasets.convert import parse_files
-
-PDN = """[Event "First"]
-[Result "1-0"]
-1. 11-15 22-18 2. 15x22 25x18 3. 8-11 29-25 1-0
-
-[Event "Second"]
-[Result "1/2-1/2"]
-1. 9-14 22-18 2. 5-9 25-22 3. 11-15 1/2-1/2
-"""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Where the examples run: two games as text and as rows."""
     folder = tmp_path_factory.mktemp("examples")
-    (folder / "games.pdn").write_text(PDN)
-    parse_files([folder / "games.pdn"], folder / "games.parquet")
+    write_examples(folder)
     return folder
 
 

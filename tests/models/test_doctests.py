@@ -8,34 +8,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from examples import write_examples
 
 import ckai.models
-from ckai.datasets.convert import parse_files
 from ckai.datasets.reader import read_rows
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.evaluator import TorchEvaluator
-from ckai.models.inference.predict import pack_positions, pack_rows, predict
+from ckai.models.inference.predict import predict
+from ckai.models.inputs.packing import pack_positions, pack_rows
 from ckai.models.inputs.rows import encode_rows
 from ckai.models.layers import network
 from ckai.models.registry import build
-
-PDN = """[Event "First"]
-[Result "1-0"]
-1. 11-15 22-18 2. 15x22 25x18 3. 8-11 29-25 1-0
-
-[Event "Second"]
-[Result "1/2-1/2"]
-1. 9-14 22-18 2. 5-9 25-22 3. 11-15 1/2-1/2
-"""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Where the examples run: the rows of two games, and a small network."""
     folder = tmp_path_factory.mktemp("examples")
-    (folder / "games.pdn").write_text(PDN)
-    parse_files([folder / "games.pdn"], folder / "games.parquet")
+    write_examples(folder)
     torch.manual_seed(0)
     save_checkpoint(folder / "network.ckpt", build("resnet", {"channels": 4, "blocks": 1}))
     return folder

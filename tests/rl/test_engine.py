@@ -6,7 +6,7 @@ import pytest
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
-from ckai.rl.engine import Engine, encode
+from ckai.rl.engine import Engine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 
 START = Position.start()
@@ -160,10 +160,3 @@ def test_an_engine_from_a_checkpoint(tmp_path):
     two = Engine.load(tmp_path / "net.ckpt").search(START, sims=64)
     assert one.visits == two.visits
     assert one.value == two.value
-
-
-def test_encoding_is_the_movers_view():
-    position = Position.from_fen("W:W31:B1,2,K5", halfmove_clock=7)
-    assert encode(position)[:32].tolist() == position.board.tolist()
-    assert encode(position)[32:].tolist() == [-1, 7]
-    assert encode(position).tolist() == encode(position.rotated()).tolist()

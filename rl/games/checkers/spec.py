@@ -6,12 +6,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.tables import Tables
+from ckai.datasets.tables.solve import DRAWN, UNKNOWN
 from ckai.game import Game, Position
 from ckai.pdn import from_game, write_game
 from ckai.rl.games.checkers.openings import balanced_openings
-from ckai.rl.games.checkers.rules import Checkers, halfmove_clocks_of, pack, unpack
+from ckai.rl.games.checkers.rules import (
+    Checkers,
+    black_to_move,
+    boards_of,
+    halfmove_clocks_of,
+    pack,
+    unpack,
+)
 from ckai.rl.games.contract import State
-from ckai.rl.games.spec import GameSpec
+from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
 
 
 class CheckersSpec(GameSpec):
@@ -47,6 +55,13 @@ class CheckersSpec(GameSpec):
     def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
         """See `GameSpec.halfmove_clocks`."""
         return halfmove_clocks_of(states)
+
+    def table_results(self, states: NDArray[np.int64], tables: Tables) -> NDArray[np.int8]:
+        """See `GameSpec.table_results`."""
+        values = tables.probe_many(boards_of(states))
+        mover = np.where(values == DRAWN, 0, np.where(values & 1, 1, -1))
+        results = np.where(black_to_move(states), mover, -mover)
+        return np.where(values == UNKNOWN, NOT_IN_TABLES, results).astype(np.int8)
 
     def openings(self, plies: int = 3, max_men_lost: int = 0) -> tuple[Position, ...]:
         """Return the positions in which no side loses a man by force, see `balanced_openings`."""
