@@ -25,7 +25,7 @@ from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import NEW, TERMINAL
 from ckai.rl.search.factory import make_searcher
-from ckai.rl.search.selection import Puct
+from ckai.rl.search.selection import SearchConstants
 
 LEAVES = 96
 """Positions in one call of the network, at most."""
@@ -73,7 +73,7 @@ class Engine:
         evaluator: Evaluator,
         *,
         seed: int | None = None,
-        puct: Puct | None = None,
+        constants: SearchConstants | None = None,
         nodes: int = 1_000_000,
         leaves: int = LEAVES,
         batches: int = BATCHES,
@@ -85,7 +85,7 @@ class Engine:
         Args:
             evaluator: evaluates positions; `close` leaves it open.
             seed: of what is random in the search (nothing, unless `puct` asks for noise).
-            puct: constants of the search.
+            constants: constants of the search.
             nodes: most positions a tree holds; a longer search stops there.
             leaves: most positions in one call of the evaluator; smaller calls come first.
             batches: calls at once, each in a thread of its own. Results depend on the number, not on the
@@ -103,7 +103,7 @@ class Engine:
             leaves=leaves,
             growth=GROWTH,
             batches=batches,
-            puct=puct,
+            constants=constants,
             game=(game or Checkers()).with_tables(tables),
             seed=0 if seed is None else seed,
         )
@@ -380,7 +380,7 @@ class Engine:
                     if now - shown_at >= interval and visits > shown:
                         publish(result(None))
                         shown_at, shown = time.perf_counter() - begun, visits
-            searcher.land()
+            searcher.flush()
             return result(reason)
 
     def _step(self, limit: Limit, kept: int) -> StopReason | None:

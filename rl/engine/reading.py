@@ -37,7 +37,7 @@ class _Branch:
     """The node behind the move, -1 if there is none."""
 
     def rank(self, parent_proof: int) -> tuple[float, ...]:
-        """Better moves have larger ranks, see `ckai.rl.search.mcts.choose`."""
+        """Better moves have larger ranks, see `ckai.rl.search.mcts.best_root_edge`."""
         return (*_rank(self.proof, self.plies, self.visits, self.value_sum, parent_proof), self.prior)
 
     def value(self, turn: Turn) -> Value | None:
@@ -219,7 +219,7 @@ class TreeReader:
 
 
 def _edge_rank(edge: Mapping[str, Any], parent_proof: int) -> tuple[float, ...]:
-    """`ckai.rl.search.mcts.better` as a sorting key."""
+    """`ckai.rl.search.mcts.is_better_edge` as a sorting key."""
     figures = int(edge["proof"]), int(edge["plies"]), int(edge["visits"]), float(edge["value_sum"])
     return (*_rank(*figures, parent_proof), float(edge["prior"]), -int(edge["action"]))
 

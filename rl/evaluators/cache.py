@@ -29,7 +29,7 @@ def entry_bytes(game: Any) -> int:
 
 
 @njit(cache=True, nogil=True)
-def set_of(words, row, sets):
+def set_index(words, row, sets):
     """The set of a position."""
     h = np.uint64(0)
     for i in range(words.shape[1]):
@@ -39,12 +39,12 @@ def set_of(words, row, sets):
 
 
 @njit(cache=True, nogil=True)
-def look_up(words, keys, used, logits, values, out_logits, out_values, missing):
+def lookup(words, keys, used, logits, values, out_logits, out_values, missing):
     """Copy what is known of a batch; fill `missing` with the rows that are not and return their number."""
     sets = len(used) // WAYS
     count = 0
     for row in range(len(words)):
-        first = set_of(words, row, sets) * WAYS
+        first = set_index(words, row, sets) * WAYS
         found = -1
         for entry in range(first, first + WAYS):
             if used[entry]:
@@ -71,7 +71,7 @@ def store(words, keys, used, turns, logits, values, new_logits, new_values, miss
     sets = len(used) // WAYS
     for n in range(len(missing)):
         row = missing[n]
-        chosen = set_of(words, row, sets)
+        chosen = set_index(words, row, sets)
         entry = chosen * WAYS + turns[chosen]
         turns[chosen] = (turns[chosen] + 1) % WAYS
         used[entry] = 1
@@ -118,7 +118,7 @@ class CachedEvaluator:
         words = padded.view(np.uint64)
         missing = np.empty(n, np.int64)
         table = (self._keys, self._used)
-        count = look_up(words, *table, self._logits, self._values, logits, values, missing)
+        count = lookup(words, *table, self._logits, self._values, logits, values, missing)
         self.asked += n
         self.hits += n - count
         if count:

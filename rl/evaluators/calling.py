@@ -28,7 +28,7 @@ def evaluate_into(evaluator: Evaluator, boards: Boards, logits: Floats, values: 
             out[:] = given
 
 
-def not_a_number(evaluator: Evaluator) -> ValueError:
+def non_finite_error(evaluator: Evaluator) -> ValueError:
     """Return the error of an answer that a search cannot use."""
     return ValueError(
         f"evaluator {evaluator.name}: expected finite logits and values, found NaN or infinity; "

@@ -11,11 +11,11 @@ from ckai.rl.search.mcts import (
     COLLISION,
     LEAF,
     backup,
-    choose,
+    best_root_edge,
     descend,
     get_tree,
     keep_subtree,
-    mark,
+    add_in_flight,
     prove_tablebase_root,
     reset,
 )
@@ -23,45 +23,45 @@ from ckai.rl.search.selection import prepare_root
 
 
 @njit(cache=True, nogil=True)
-def select_leaves(game, f, t, puct, visits, leaves, slot):
+def select_leaves(game, trees, t, constants, visits, leaves, slot):
     """Descend tree `t` until its root has `visits` (those in flight included) or `leaves` more wait.
 
     Fills the batch from `slot` on. Returns the next free slot.
     """
-    tree = get_tree(f, t)
+    tree = get_tree(trees, t)
     waiting, met = 0, 0
     tree.info[0].target_visits = visits
     first, last = tree.nodes[0].first_edge, tree.nodes[0].first_edge + tree.nodes[0].num_edges
     for e in range(first, last):
         visits -= tree.edges[e].in_flight  # those of other batches
     if tree.nodes[0].status == OPEN and not tree.info[0].root_prepared:
-        prepare_root(tree, puct)
+        prepare_root(tree, constants)
         prove_tablebase_root(game, tree)
     again = np.empty(leaves if leaves > 1 else 0, np.int32)
     while waiting < leaves and tree.nodes[0].visits + waiting < visits and tree.nodes[0].proof == NONE:
-        found, node = descend(game, tree, puct)
+        found, node = descend(game, tree, constants)
         if found == LEAF:
-            f.slots[slot].tree = t
-            f.slots[slot].node = node
-            contract.encode(game, contract.load_state(game, tree.nodes[node].state), f.boards[slot])
+            trees.slots[slot].tree = t
+            trees.slots[slot].node = node
+            contract.encode(game, contract.load_state(game, tree.nodes[node].state), trees.boards[slot])
             slot += 1
             waiting += 1
             if node == 0:
                 break
         elif found == COLLISION and node > 0 and met < len(again):
             # Marked once more until the batch is full, so that the next descent looks elsewhere.
-            mark(tree, node, 1)
+            add_in_flight(tree, node, 1)
             again[met] = node
             met += 1
         elif found != BACKED_UP:
             break
     for node in again[:met]:
-        mark(tree, node, -1)
+        add_in_flight(tree, node, -1)
     return slot
 
 
 @njit(cache=True, nogil=True)
-def prefetch_paths(f, slots):
+def prefetch_paths(trees, slots):
     """Read the paths of the first `slots` leaves and the edges beside them, so that they are in the cache.
 
     The network has pushed them out. Along one path each read waits for the one before; going up all paths of
@@ -69,24 +69,24 @@ def prefetch_paths(f, slots):
     """
     here = np.empty(slots, np.int32)
     for slot in range(slots):
-        here[slot] = f.slots[slot].node
+        here[slot] = trees.slots[slot].node
     seen, left = 0, slots
     while left > 0:
         left = 0
         for slot in range(slots):
             if here[slot] >= 0:
-                node = f.nodes[f.slots[slot].tree, here[slot]]
+                node = trees.nodes[trees.slots[slot].tree, here[slot]]
                 for e in range(
                     node.first_edge, node.first_edge + node.num_edges, 2
                 ):  # a cache line holds two
-                    seen += f.edges[f.slots[slot].tree, e].visits
+                    seen += trees.edges[trees.slots[slot].tree, e].visits
                 here[slot] = node.parent
                 left += 1
-    f.scratch[0, 0] = seen  # or the compiler would leave it all out
+    trees.scratch[0, 0] = seen  # or the compiler would leave it all out
 
 
 @njit(cache=True, nogil=True)
-def expand_and_backup(f, slots, logits, values):
+def expand_and_backup(trees, slots, logits, values):
     """Give the first `slots` leaves of the batch their priors and back their values up.
 
     Args:
@@ -98,8 +98,8 @@ def expand_and_backup(f, slots, logits, values):
         then still in flight.
     """
     for slot in range(slots):
-        tree = get_tree(f, f.slots[slot].tree)
-        node = f.slots[slot].node
+        tree = get_tree(trees, trees.slots[slot].tree)
+        node = trees.slots[slot].node
         first, count = tree.nodes[node].first_edge, tree.nodes[node].num_edges
         top = -np.inf
         for e in range(first, first + count):
@@ -120,7 +120,7 @@ def expand_and_backup(f, slots, logits, values):
 
 
 @njit(cache=True, nogil=True)
-def select_all_leaves(game, f, puct, visits, leaves, growth):
+def select_all_leaves(game, trees, constants, visits, leaves, growth):
     """Fill a batch from every tree; `visits` `[T]` int32 is what each root wants. Returns the leaves.
 
     With `growth` above 0 a tree sends `leaves` only once its root has `growth` times as many visits, and
@@ -130,15 +130,15 @@ def select_all_leaves(game, f, puct, visits, leaves, growth):
     for t in range(len(visits)):
         most = leaves
         if growth > 0:
-            most = min(leaves, max(1, f.nodes[t, 0].visits // growth))
-        slot = select_leaves(game, f, t, puct, np.int64(visits[t]), np.int64(most), slot)
+            most = min(leaves, max(1, trees.nodes[t, 0].visits // growth))
+        slot = select_leaves(game, trees, t, constants, np.int64(visits[t]), np.int64(most), slot)
     return slot
 
 
 @njit(cache=True, nogil=True)
-def set_root_state(game, f, t, state, past):
+def set_root_state(game, trees, t, state, past):
     """Set tree `t` to `state`; `past` `[n, 2]` int64 are the keys before it, oldest first."""
-    tree = get_tree(f, t)
+    tree = get_tree(trees, t)
     n = min(len(past), len(tree.history))
     for i in range(n):
         tree.history[i] = past[len(past) - n + i]
@@ -147,18 +147,18 @@ def set_root_state(game, f, t, state, past):
 
 
 @njit(cache=True, nogil=True)
-def play_root_action(game, f, t, action):
-    """Play a action at the root of tree `t`, keeping its subtree; return whether it was legal there."""
-    tree = get_tree(f, t)
+def play_root_action(game, trees, t, action):
+    """Play an action at the root of tree `t`, keeping its subtree; return whether it was legal there."""
+    tree = get_tree(trees, t)
     for e in range(tree.nodes[0].first_edge, tree.nodes[0].first_edge + tree.nodes[0].num_edges):
         if tree.edges[e].action == action:
-            keep_subtree(game, tree, e, f.scratch)
+            keep_subtree(game, tree, e, trees.scratch)
             return True
     return False
 
 
 @njit(cache=True, nogil=True)
-def best_action(f, t):
-    """The action to play at the root of tree `t` (see `choose`)."""
-    tree = get_tree(f, t)
-    return np.int64(tree.edges[choose(tree)].action)
+def best_action(trees, t):
+    """The action to play at the root of tree `t` (see `best_root_edge`)."""
+    tree = get_tree(trees, t)
+    return np.int64(tree.edges[best_root_edge(tree)].action)

@@ -4,9 +4,9 @@ from typing import Any
 
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator
-from ckai.rl.search.playout_search import ROLLOUT_PUCT, RolloutSearcher
+from ckai.rl.search.playout_search import ROLLOUT_CONSTANTS, RolloutSearcher
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import Puct
+from ckai.rl.search.selection import SearchConstants
 
 
 def make_searcher(
@@ -17,14 +17,14 @@ def make_searcher(
     leaves: int = 1,
     growth: int = 0,
     batches: int = 1,
-    puct: Puct | None = None,
+    constants: SearchConstants | None = None,
     game: Any = None,
     seed: int = 0,
 ) -> Searcher:
     """The search that suits an evaluator (see `Searcher`): playouts need no batches, and none are made."""
     if isinstance(evaluator, RolloutEvaluator) and evaluator.playouts == 1:
         return RolloutSearcher(
-            trees=trees, nodes=nodes, puct=puct or ROLLOUT_PUCT, game=game, seed=int(evaluator.seed)
+            trees=trees, nodes=nodes, constants=constants or ROLLOUT_CONSTANTS, game=game, seed=int(evaluator.seed)
         )
     return Searcher(
         evaluator,
@@ -33,7 +33,7 @@ def make_searcher(
         leaves=leaves,
         growth=growth,
         batches=batches,
-        puct=puct,
+        constants=constants,
         game=game,
         seed=seed,
     )

@@ -13,7 +13,7 @@ from numba import njit
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
-from ckai.rl.search.selection import best_edge, root_edge
+from ckai.rl.search.selection import puct_edge, select_root_edge
 
 # What one descent came to
 LEAF, BACKED_UP, COLLISION, FULL = 0, 1, 2, 3
@@ -22,9 +22,9 @@ PROOF_VALUE = np.array([0.0, 1.0, -1.0, 0.0])
 
 
 @njit(cache=True, nogil=True)
-def get_tree(f, t):
+def get_tree(trees, t):
     """Tree `t` of a tree_batch."""
-    return Tree(f.nodes[t], f.edges[t], f.info[t : t + 1], f.history[t])
+    return Tree(trees.nodes[t], trees.edges[t], trees.info[t : t + 1], trees.history[t])
 
 
 @njit(cache=True, nogil=True)
@@ -177,7 +177,7 @@ def prove_tablebase_root(game, tree):
 
 
 @njit(cache=True, nogil=True)
-def descend(game, tree, puct):
+def descend(game, tree, constants):
     """Walk from the root to a leaf.
 
     Returns:
@@ -192,7 +192,7 @@ def descend(game, tree, puct):
     if tree.nodes[0].status == PENDING:
         return COLLISION, 0
     while True:
-        e = root_edge(tree, puct) if node == 0 else best_edge(tree, node, puct)
+        e = select_root_edge(tree, constants) if node == 0 else puct_edge(tree, node, constants)
         child = tree.edges[e].child
         if child < 0:
             here = tree.nodes[node]
@@ -202,7 +202,7 @@ def descend(game, tree, puct):
                 return FULL, -1
             tree.edges[e].child = child
             if tree.nodes[child].proof == NONE:
-                mark(tree, child, 1)
+                add_in_flight(tree, child, 1)
                 return LEAF, child
         if tree.nodes[child].proof != NONE:
             backup(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0)
@@ -213,7 +213,7 @@ def descend(game, tree, puct):
 
 
 @njit(cache=True, nogil=True)
-def mark(tree, node, change):
+def add_in_flight(tree, node, change):
     """Add `change` to the leaves in flight below every edge on the path to a node."""
     while tree.nodes[node].parent >= 0:
         tree.edges[tree.nodes[node].parent_edge].in_flight += change
@@ -291,7 +291,7 @@ def prove_node(tree, node):
 
 
 @njit(cache=True, nogil=True)
-def choose(tree):
+def best_root_edge(tree):
     """The root edge to play.
 
     A proven win by the shortest way; else the most visits among edges not proven lost (of a root that is
@@ -301,14 +301,14 @@ def choose(tree):
     first = tree.nodes[0].first_edge
     best = first
     for e in range(first + 1, first + tree.nodes[0].num_edges):
-        if better(tree, e, best):
+        if is_better_edge(tree, e, best):
             best = e
     return best
 
 
 @njit(cache=True, nogil=True)
-def better(tree, e, other):
-    """Whether edge `e` is to be played rather than `other` (see `choose`); both leave the same node."""
+def is_better_edge(tree, e, other):
+    """Whether edge `e` is to be played rather than `other` (see `best_root_edge`); both leave the same node."""
     a, b = tree.edges[e].proof, tree.edges[other].proof
     if (a == WIN) != (b == WIN):
         return a == WIN

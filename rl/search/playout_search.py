@@ -18,14 +18,14 @@ from ckai.rl.games.playouts import playout
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.mcts import BACKED_UP, LEAF, backup, descend, get_tree, prove_tablebase_root
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import Puct, prepare_root
+from ckai.rl.search.selection import SearchConstants, prepare_root
 
-ROLLOUT_PUCT = Puct(c_init=3.0)
+ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0)
 """Equal priors over about eight actions want this much exploration."""
 
 
 @njit(cache=True, nogil=True)
-def uct_search(game, tree, visits, puct):
+def uct_search(game, tree, visits, constants):
     """Search until the root has `visits`, is proven, or the tree is full; return the playouts."""
     trace = np.empty(0, np.uint8)
     info = tree.info
@@ -33,9 +33,9 @@ def uct_search(game, tree, visits, puct):
     played = 0
     while tree.nodes[0].visits < visits and tree.nodes[0].proof == NONE:
         if tree.nodes[0].status == OPEN and not info[0].root_prepared:
-            prepare_root(tree, puct)
+            prepare_root(tree, constants)
             prove_tablebase_root(game, tree)
-        found, node = descend(game, tree, puct)
+        found, node = descend(game, tree, constants)
         if found == LEAF:
             here = tree.nodes[node]  # open, with equal priors
             for e in range(here.first_edge, here.first_edge + here.num_edges):
@@ -51,12 +51,12 @@ def uct_search(game, tree, visits, puct):
 
 
 @njit(cache=True, nogil=True)
-def uct_search_all(game, f, visits, most, puct):
+def uct_search_all(game, trees, visits, most, constants):
     """Search every tree until its root has `visits[t]`, at most `most` further ones; return the playouts."""
     played = 0
     for t in range(len(visits)):
-        tree = get_tree(f, t)
-        played += uct_search(game, tree, min(np.int64(visits[t]), tree.nodes[0].visits + most), puct)
+        tree = get_tree(trees, t)
+        played += uct_search(game, tree, min(np.int64(visits[t]), tree.nodes[0].visits + most), constants)
     return played
 
 
@@ -68,7 +68,7 @@ class RolloutSearcher(Searcher):
         *,
         trees: int = 1,
         nodes: int = 1024,
-        puct: Puct = ROLLOUT_PUCT,
+        constants: SearchConstants = ROLLOUT_CONSTANTS,
         game: Any = None,
         seed: int = 0,
         chunk: int = 4096,
@@ -78,17 +78,17 @@ class RolloutSearcher(Searcher):
         Args:
             trees: T.
             nodes: most nodes of a tree; a search that needs more stops there.
-            puct: constants of the search.
+            constants: constants of the search.
             game: its rules, any game of `ckai.rl.games.contract`; checkers if None.
             seed: of the playouts (and of noise at the roots, if there is any).
             chunk: simulations of one tree in a `step`, some 20 ms.
         """
         evaluator = RolloutEvaluator(seed=seed)
-        super().__init__(evaluator, trees=trees, nodes=nodes, puct=puct, game=game, seed=seed)
+        super().__init__(evaluator, trees=trees, nodes=nodes, constants=constants, game=game, seed=seed)
         self.chunk = chunk
 
     def step(self, visits: NDArray[np.int32]) -> int:
         """Search every tree on by at most `chunk` simulations. Returns the playouts; none stays in flight."""
-        played: int = uct_search_all(self.game, self.tree_batch, visits, self.chunk, self.puct)
+        played: int = uct_search_all(self.game, self.tree_batch, visits, self.chunk, self.constants)
         self.evaluations += played
         return played

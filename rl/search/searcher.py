@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.evaluators.calling import evaluate_into, not_a_number
+from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import TreeBatch, allocate_trees
@@ -20,7 +20,7 @@ from ckai.rl.search.batch import (
     select_all_leaves,
     set_root_state,
 )
-from ckai.rl.search.selection import Puct
+from ckai.rl.search.selection import SearchConstants
 
 
 class _Batch:
@@ -48,7 +48,7 @@ class Searcher:
         leaves: int = 1,
         growth: int = 0,
         batches: int = 1,
-        puct: Puct | None = None,
+        constants: SearchConstants | None = None,
         game: Any = None,
         seed: int = 0,
     ) -> None:
@@ -63,14 +63,14 @@ class Searcher:
                 `leaves` at once from the beginning.
             batches: batches in flight. Above 1 each is evaluated in a thread of its own while the next
                 ones are filled. They land in the order they left: what is found does not depend on the threads.
-            puct: constants of the search.
+            constants: constants of the search.
             game: its rules (see `ckai.rl.games.contract`); checkers if None.
             seed: of the noise at the roots.
         """
         self.evaluator = evaluator
         rules: Any = DEFAULT_GAME.rules if game is None else game
         self.game = rules
-        self.puct = puct or Puct()
+        self.constants = constants or SearchConstants()
         self.leaves = leaves
         self.growth = growth
         self.tree_batch: TreeBatch = allocate_trees(rules, trees, nodes, leaves * batches)
@@ -90,7 +90,7 @@ class Searcher:
 
     def set_root(self, t: int, state: State, past: NDArray[np.int64] | None = None) -> None:
         """Set tree `t` to a state, after the states whose keys are `past` (`[n, 2]`, oldest first)."""
-        self.land()
+        self.flush()
         words = tuple(np.int64(word) for word in state)
         keys = np.zeros((0, len(words)), np.int64) if past is None else past
         set_root_state(self.game, self.tree_batch, t, words, keys)
@@ -107,9 +107,9 @@ class Searcher:
         """
         batch = self._batches.popleft()
         self._batches.append(batch)
-        self._land(batch)
+        self._flush(batch)
         batch.slots = int(
-            select_all_leaves(self.game, batch.tree_batch, self.puct, visits, self.leaves, self.growth)
+            select_all_leaves(self.game, batch.tree_batch, self.constants, visits, self.leaves, self.growth)
         )
         if batch.slots and self._threads:
             batch.answer = self._threads.submit(self._evaluate, batch)
@@ -117,10 +117,10 @@ class Searcher:
             self._evaluate(batch)
         return self.in_flight
 
-    def land(self) -> None:
+    def flush(self) -> None:
         """Back up all that is in flight."""
         for batch in self._batches:
-            self._land(batch)
+            self._flush(batch)
 
     def discard(self) -> None:
         """Drop all that is in flight, as after an error; trees it came from begin again at their roots."""
@@ -146,14 +146,14 @@ class Searcher:
         n = batch.slots
         evaluate_into(self.evaluator, batch.tree_batch.boards[:n], batch.logits[:n], batch.values[:n])
 
-    def _land(self, batch: _Batch) -> None:
+    def _flush(self, batch: _Batch) -> None:
         if not batch.slots:
             return
         if batch.answer is not None:
             batch.answer.result()
             batch.answer = None
         if expand_and_backup(batch.tree_batch, batch.slots, batch.logits, batch.values) >= 0:
-            raise not_a_number(self.evaluator)
+            raise non_finite_error(self.evaluator)
         self.evaluations += batch.slots
         batch.slots = 0
 
@@ -163,12 +163,12 @@ class Searcher:
             pass
 
     def play(self, t: int, action: int) -> None:
-        """Play a action in tree `t`, keeping what was searched below it.
+        """Play an action in tree `t`, keeping what was searched below it.
 
         Raises:
             ValueError: if it is not legal there.
         """
-        self.land()
+        self.flush()
         if not play_root_action(self.game, self.tree_batch, t, action):
             raise ValueError(f"action {action} is not legal at the root of tree {t}")
 

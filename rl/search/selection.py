@@ -34,7 +34,7 @@ TARGET_UNIT = 65536
 """Counts of an improved policy sum to about this."""
 
 
-class Puct(NamedTuple):
+class SearchConstants(NamedTuple):
     """The constants of selection."""
 
     c_init: float = 4.0
@@ -62,13 +62,13 @@ class Puct(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def exploration(node, visits, puct):
+def exploration_factor(node, visits, constants):
     """c(s) sqrt(N(s)) of a node with so many visits, those in flight included."""
-    return (np.log((1.0 + visits + puct.c_base) / puct.c_base) + puct.c_init) * np.sqrt(visits)
+    return (np.log((1.0 + visits + constants.c_base) / constants.c_base) + constants.c_init) * np.sqrt(visits)
 
 
 @njit(cache=True, nogil=True)
-def best_edge(tree, node, puct):
+def puct_edge(tree, node, constants):
     """The edge PUCT selects at an open node that is not proven."""
     first = tree.nodes[node].first_edge
     last = first + tree.nodes[node].num_edges
@@ -76,8 +76,8 @@ def best_edge(tree, node, puct):
     for e in range(first, last):
         flying += tree.edges[e].in_flight
     visits = tree.nodes[node].visits + flying
-    scale = exploration(node, visits, puct)
-    unvisited = tree.nodes[node].value_sum / max(1, tree.nodes[node].visits) - puct.fpu_reduction
+    scale = exploration_factor(node, visits, constants)
+    unvisited = tree.nodes[node].value_sum / max(1, tree.nodes[node].visits) - constants.fpu_reduction
     best = -1
     best_score = -np.inf
     for e in range(first, last):
@@ -85,7 +85,7 @@ def best_edge(tree, node, puct):
         if proof == LOSS:
             continue
         n = tree.edges[e].visits + tree.edges[e].in_flight
-        lost = puct.virtual_loss * tree.edges[e].in_flight
+        lost = constants.virtual_loss * tree.edges[e].in_flight
         if proof == DRAW:
             q = 0.0
         elif tree.edges[e].visits + lost == 0.0:
@@ -100,26 +100,26 @@ def best_edge(tree, node, puct):
 
 
 @njit(cache=True, nogil=True)
-def root_edge(tree, puct):
+def select_root_edge(tree, constants):
     """The edge to follow from the root."""
-    if puct.root_rule == GUMBEL:
-        return halving_edge(tree, puct)
-    if puct.root_rule == FORCED:
+    if constants.root_rule == GUMBEL:
+        return sequential_halving_edge(tree, constants)
+    if constants.root_rule == FORCED:
         first = tree.nodes[0].first_edge
         total = 0
         for e in range(first, first + tree.nodes[0].num_edges):
             total += tree.edges[e].visits + tree.edges[e].in_flight
         for e in range(first, first + tree.nodes[0].num_edges):
             n = tree.edges[e].visits + tree.edges[e].in_flight
-            if n > 0 and tree.edges[e].proof != LOSS and n < forced_playouts(tree, e, total, puct):
+            if n > 0 and tree.edges[e].proof != LOSS and n < forced_playouts(tree, e, total, constants):
                 return e
-    return best_edge(tree, 0, puct)
+    return puct_edge(tree, 0, constants)
 
 
 @njit(cache=True, nogil=True)
-def forced_playouts(tree, e, total, puct):
+def forced_playouts(tree, e, total, constants):
     """Visits that a root edge is due among `total` of all edges."""
-    return np.sqrt(puct.forced_playouts_k * tree.edges[e].prior * total)
+    return np.sqrt(constants.forced_playouts_k * tree.edges[e].prior * total)
 
 
 # --- Gumbel ----------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def considered_visits(simulation, max_considered_actions, simulations):
 
 
 @njit(cache=True, nogil=True)
-def completed_values(tree, puct, out):
+def completed_values(tree, constants, out):
     """Fill `out` with the completed Q of the root's edges, [-1, 1]; return the factor of sigma.
 
     sigma(q) is the factor times q, but for a constant. An edge without visits has the mixed value of the
@@ -176,30 +176,30 @@ def completed_values(tree, puct, out):
         elif edge.visits > 0:
             q = edge.value_sum / edge.visits
         out[i] = q
-    return (puct.c_visit + most) * puct.c_scale / 2.0
+    return (constants.c_visit + most) * constants.c_scale / 2.0
 
 
 @njit(cache=True, nogil=True)
-def halving_edge(tree, puct):
+def sequential_halving_edge(tree, constants):
     """The edge that sequential halving visits next: the best score among those with the visits wanted."""
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
     done, alive = 0, 0
     for e in range(first, first + count):
         done += tree.edges[e].visits + tree.edges[e].in_flight
         alive += tree.edges[e].proof != LOSS
-    wanted = considered_visits(done, min(puct.max_considered_actions, alive), tree.info[0].target_visits - 1)
-    return best_score(tree, puct, wanted, 1.0)
+    wanted = considered_visits(done, min(constants.max_considered_actions, alive), tree.info[0].target_visits - 1)
+    return best_scored_edge(tree, constants, wanted, 1.0)
 
 
 @njit(cache=True, nogil=True)
-def best_score(tree, puct, wanted, noise):
+def best_scored_edge(tree, constants, wanted, noise):
     """The root edge with the best score, those with `wanted` visits before others.
 
     The score is log prior + sigma(Q) + so much of the edge's Gumbel noise.
     """
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
     q = np.empty(count)
-    factor = completed_values(tree, puct, q)
+    factor = completed_values(tree, constants, q)
     best, best_fits, top = -1, False, -np.inf
     for i in range(count):
         edge = tree.edges[first + i]
@@ -213,7 +213,7 @@ def best_score(tree, puct, wanted, noise):
 
 
 @njit(cache=True, nogil=True)
-def gumbel_choice(tree, puct, temperature):
+def gumbel_root_edge(tree, constants, temperature):
     """The root edge that the search ends on: the best score among the most visited; -1 if all lose.
 
     With the noise at `temperature` 1 this draws from the improved policy, with none it is the best move.
@@ -222,18 +222,18 @@ def gumbel_choice(tree, puct, temperature):
     for e in range(tree.nodes[0].first_edge, tree.nodes[0].first_edge + tree.nodes[0].num_edges):
         if tree.edges[e].proof != LOSS:
             most = max(most, tree.edges[e].visits)
-    return best_score(tree, puct, most, temperature)
+    return best_scored_edge(tree, constants, most, temperature)
 
 
 @njit(cache=True, nogil=True)
-def improved_policy(tree, puct, out):
+def improved_policy(tree, constants, out):
     """Fill `out` with softmax(log prior + sigma(completed Q)) of the root's edges; return its value.
 
     A proven loss has no share while there is another move.
     """
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
     q = np.empty(count)
-    factor = completed_values(tree, puct, q)
+    factor = completed_values(tree, constants, q)
     top, total, value = -np.inf, 0.0, 0.0
     lost = tree.nodes[0].proof == LOSS
     for i in range(count):
@@ -255,37 +255,37 @@ def improved_policy(tree, puct, out):
 
 
 @njit(cache=True, nogil=True)
-def prepare_root(tree, puct):
+def prepare_root(tree, constants):
     """Once a root is open: its temperature and noise, one time (Silver et al. 2017, Dirichlet noise)."""
     tree.info[0].root_prepared = 1
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
-    if puct.root_temperature != 1.0:
+    if constants.root_temperature != 1.0:
         total = 0.0
         for e in range(first, first + count):
-            tree.edges[e].prior = tree.edges[e].prior ** (1.0 / puct.root_temperature)
+            tree.edges[e].prior = tree.edges[e].prior ** (1.0 / constants.root_temperature)
             total += tree.edges[e].prior
         for e in range(first, first + count):
             tree.edges[e].prior /= total
-    if puct.root_rule == GUMBEL:
+    if constants.root_rule == GUMBEL:
         for e in range(first, first + count):
             tree.edges[e].noise = 0.0
-            if puct.gumbel_noise > 0.0:
+            if constants.gumbel_noise > 0.0:
                 u = max(uniform(tree.info), 1e-300)
-                tree.edges[e].noise = -np.log(-np.log(u)) * puct.gumbel_noise
-    elif puct.noise_epsilon > 0.0:
+                tree.edges[e].noise = -np.log(-np.log(u)) * constants.gumbel_noise
+    elif constants.noise_epsilon > 0.0:
         noise = np.empty(count)
         total = 1e-300
         for i in range(count):
-            noise[i] = gamma(tree.info, puct.noise_alpha)
+            noise[i] = gamma(tree.info, constants.noise_alpha)
             total += noise[i]
         for i in range(count):
             edge = tree.edges[first + i]
             edge.noise = noise[i] / total
-            edge.prior = (1.0 - puct.noise_epsilon) * edge.prior + puct.noise_epsilon * edge.noise
+            edge.prior = (1.0 - constants.noise_epsilon) * edge.prior + constants.noise_epsilon * edge.noise
 
 
 @njit(cache=True, nogil=True)
-def policy_kl_of(tree, puct, target):
+def policy_kl(tree, constants, target):
     """How far the policy's target is from what the network said of the root.
 
     The Kullback-Leibler divergence in nats, 0 or more, of the shares of `target` (int64, one entry a root
@@ -296,7 +296,7 @@ def policy_kl_of(tree, puct, target):
         total += target[i]
     if total == 0:
         return 0.0
-    share = puct.noise_epsilon if puct.root_rule != GUMBEL and tree.info[0].root_prepared else 0.0
+    share = constants.noise_epsilon if constants.root_rule != GUMBEL and tree.info[0].root_prepared else 0.0
     found = 0.0
     for i in range(len(target)):
         if target[i] > 0:
@@ -310,16 +310,16 @@ def policy_kl_of(tree, puct, target):
 
 
 @njit(cache=True, nogil=True)
-def policy_target(tree, puct, out):
+def policy_target(tree, constants, out):
     """Fill `out` (int64, one entry a root edge) with the counts that the policy is to learn.
 
     The visits; under FORCED without those that only the rule spent; under GUMBEL the improved policy, as
     counts that sum to about TARGET_UNIT.
     """
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
-    if puct.root_rule == GUMBEL:
+    if constants.root_rule == GUMBEL:
         share = np.empty(count)
-        improved_policy(tree, puct, share)
+        improved_policy(tree, constants, share)
         for i in range(count):
             out[i] = np.int64(round(share[i] * TARGET_UNIT))
         return
@@ -329,9 +329,9 @@ def policy_target(tree, puct, out):
         visits += out[i]
         if out[i] > out[best]:
             best = i
-    if puct.root_rule != FORCED or out[best] == 0:
+    if constants.root_rule != FORCED or out[best] == 0:
         return
-    scale = exploration(0, tree.nodes[0].visits, puct)
+    scale = exploration_factor(0, tree.nodes[0].visits, constants)
     edge = tree.edges[first + best]
     bar = edge.value_sum / edge.visits + scale * edge.prior / (1 + edge.visits)
     for i in range(count):
@@ -339,7 +339,7 @@ def policy_target(tree, puct, out):
         if i == best or out[i] == 0 or edge.proof != NONE:
             continue
         q = edge.value_sum / edge.visits
-        spare = np.int64(forced_playouts(tree, first + i, visits, puct))
+        spare = np.int64(forced_playouts(tree, first + i, visits, constants))
         while spare > 0 and out[i] > 0 and q + scale * edge.prior / out[i] < bar:
             out[i] -= 1
             spare -= 1

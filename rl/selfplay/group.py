@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.cache import WAYS, CachedEvaluator
-from ckai.rl.evaluators.calling import evaluate_into, not_a_number
+from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import allocate_trees
 from ckai.rl.search.batch import play_root_action
 from ckai.rl.selfplay.pool import Pool
-from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, advance, begin, make_records
-from ckai.rl.selfplay.rows import FinishedGame, take, with_table_results
+from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, advance, start_game, make_records
+from ckai.rl.selfplay.rows import FinishedGame, copy_game, with_table_results
 from ckai.rl.selfplay.setup import play_rules, search_constants, search_rules
 from ckai.rl.selfplay.snapshots import GameSnapshot
 
@@ -59,8 +59,8 @@ class Group:
             np.zeros((batch, self.game.NUM_ACTIONS), np.float32),
             np.zeros(batch, np.float32),
         )
-        self.puct, self.rules = search_constants(config), play_rules(config)
-        self.fast = self.puct._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
+        self.constants, self.rules = search_constants(config), play_rules(config)
+        self.fast = self.constants._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
         self.opponents = np.zeros(trees, np.int64)
         """[T] which evaluator evaluates for the opponent in each tree."""
         self.waiting = iter(numbers)
@@ -83,8 +83,8 @@ class Group:
             state = as_state(left.rows[0]["state"])
         stream = np.uint64(seed_stream(self.seed, number))
         first = tuple(np.int64(word) for word in state)
-        begin(self.game, self.tree_batch, self.records, self.rules, t, number, first, stream)
-        seat = self.pool.seat(number) if self.pool else None
+        start_game(self.game, self.tree_batch, self.records, self.rules, t, number, first, stream)
+        seat = self.pool.opponent(number) if self.pool else None
         if seat is not None:
             self.records.games[t]["opponent"] = 1 if seat.first else 2
             self.opponents[t] = seat.opponent
@@ -108,19 +108,19 @@ class Group:
         self.tree_batch.info[t]["rng"] = left.rng
 
     def _would_have_resigned(self, rows: NDArray[Any]) -> int:
-        """See `games_played.RECORD`."""
+        """See `recording.GAME`."""
         if not self.rules.resign:
             return 0
         where = (rows["q"].astype(np.float64) <= -self.rules.resign) & (rows["hop"] == 0)
         where[0] = False
         return int(rows["side"][where.argmax()]) + 1 if where.any() else 0
 
-    def under_way(self) -> list[GameSnapshot]:
+    def snapshots(self) -> list[GameSnapshot]:
         """Copies of the games that have begun and not ended."""
         games = []
         begun = (self.records.games["status"] == PLAYING) & (self.records.games["rows"] > 0)
         for t in np.flatnonzero(begun).tolist():
-            game = take(self.records, t, self.spec)
+            game = copy_game(self.records, t, self.spec)
             games.append(
                 GameSnapshot(game.number, game.rows, game.counts, int(self.tree_batch.info[t]["rng"]))
             )
@@ -128,7 +128,7 @@ class Group:
 
     def named(self, game: FinishedGame) -> FinishedGame:
         """The game with the name of the opponent, if there was one."""
-        seat = self.pool.seat(game.number) if self.pool else None
+        seat = self.pool.opponent(game.number) if self.pool else None
         if self.pool is None or seat is None or not len(game.rows):
             return game
         first = game.rows[0]["state"]
@@ -158,7 +158,7 @@ class Group:
             self.game,
             self.tree_batch,
             self.records,
-            self.puct,
+            self.constants,
             self.fast,
             self.rules,
             self.slots,
@@ -166,11 +166,11 @@ class Group:
             self.values,
         )
         if slots < 0:
-            raise not_a_number(self.evaluator)
+            raise non_finite_error(self.evaluator)
         self.slots = slots
         if finished:
             for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():
-                game = self.named(take(self.records, t, self.spec))
+                game = self.named(copy_game(self.records, t, self.spec))
                 on_game(game if self.truth is None else with_table_results(game, self.truth))
                 self.start(t)
         if slots:

@@ -18,8 +18,8 @@ from ckai.rl.selfplay.config import PoolConfig
 
 
 @dataclass(frozen=True)
-class Seat:
-    """Where a opponent sits in a game."""
+class Opponent:
+    """Where an opponent sits in a game."""
 
     opponent: int
     """Index in the pool."""
@@ -44,17 +44,17 @@ class Pool:
         self.config, self.seed = config, seed
         self.generations, self.evaluators = tuple(generations), tuple(evaluators)
 
-    def seat(self, number: int) -> Seat | None:
+    def opponent(self, number: int) -> Opponent | None:
         """The opponent in game `number`; None: the newest network plays both sides."""
         if not self.generations or not self.config.share:
             return None
         rng = np.random.default_rng(seed_stream(self.seed, number))
         if rng.random() >= self.config.share:
             return None
-        return Seat(int(rng.integers(len(self.generations))), bool(rng.integers(2)))
+        return Opponent(int(rng.integers(len(self.generations))), bool(rng.integers(2)))
 
-    def name(self, seat: Seat) -> str:
-        """What a opponent is called."""
+    def name(self, seat: Opponent) -> str:
+        """What an opponent is called."""
         return f"ckai generation {self.generations[seat.opponent]}"
 
     def tally(self, first_scores: Mapping[int, float]) -> dict[str, dict[str, int]]:
@@ -68,7 +68,7 @@ class Pool:
         """
         told = {str(g): {"won": 0, "drawn": 0, "lost": 0} for g in self.generations}
         for number, score in first_scores.items():
-            seat = self.seat(number)
+            seat = self.opponent(number)
             if seat is not None:
                 mine = -score if seat.first else score
                 end = "won" if mine > 0 else "lost" if mine < 0 else "drawn"

@@ -15,15 +15,15 @@ from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform
 from ckai.rl.search.arrays import TERMINAL
 from ckai.rl.search.batch import expand_and_backup, prefetch_paths, select_leaves
-from ckai.rl.search.mcts import PROOF_VALUE, choose, get_tree, keep_subtree, reset
-from ckai.rl.search.selection import GUMBEL, gumbel_choice, improved_policy, policy_kl_of, policy_target
+from ckai.rl.search.mcts import PROOF_VALUE, best_root_edge, get_tree, keep_subtree, reset
+from ckai.rl.search.selection import GUMBEL, gumbel_root_edge, improved_policy, policy_kl, policy_target
 
 IDLE, PLAYING, FINISHED = 0, 1, 2
 
 UNDECIDED = 2
 """Result of a game stopped by `max_plies`: nobody knows."""
 
-RECORD = np.dtype(
+GAME = np.dtype(
     [
         ("game", np.int64),  # number of the game
         ("status", np.uint8),
@@ -45,7 +45,7 @@ RECORD = np.dtype(
 
 _ROW_FIELDS: list[Any] = [
     ("q", np.float32),  # the search's value for the side to move
-    ("policy_kl", np.float32),  # of the search over the network, see `policy_kl_of`
+    ("policy_kl", np.float32),  # of the search over the network, see `policy_kl`
     ("ply", np.int32),
     ("hop", np.int32),
     ("first_count", np.int32),  # first of its visit counts
@@ -73,7 +73,7 @@ class Records(NamedTuple):
     """What T games in the making have written down."""
 
     games: NDArray[Any]
-    """[T] RECORD."""
+    """[T] GAME."""
     rows: NDArray[Any]
     """[T, R] ROW."""
     counts: NDArray[Any]
@@ -99,7 +99,7 @@ class PlayRules(NamedTuple):
     """Plies at the full temperature; after them it halves every `temperature_halflife`."""
     temperature_halflife: float = 6.0
     temperature_floor: float = 0.1
-    """Below it the best edge is played (`choose`)."""
+    """Below it the best edge is played (`best_root_edge`)."""
     max_plies: int = 300
     """A game as long as this is stopped without a result."""
     adjudicate: bool = False
@@ -114,19 +114,19 @@ def make_records(game: Any, trees: int, max_plies: int) -> Records:
     """Make room for T games of up to `max_plies` plies (a quarter more rows for captures of several hops)."""
     rows = max_plies + max_plies // 4 + 16
     return Records(
-        np.zeros(trees, RECORD),
+        np.zeros(trees, GAME),
         np.zeros((trees, rows), row_dtype(game.STATE_WORDS)),
         np.zeros((trees, rows * COUNTS_PER_ROW + 64), COUNT),
     )
 
 
 @njit(cache=True, nogil=True)
-def begin(game, f, r, rules, t, number, state, seed):
+def start_game(game, trees, records, rules, t, number, state, seed):
     """Start game `number` in tree `t` from `state` (the first player to move) with its own random stream."""
-    f.info[t].rng = seed
-    f.info[t].history_length = 0
-    reset(game, get_tree(f, t), state)
-    here = r.games[t]
+    trees.info[t].rng = seed
+    trees.info[t].history_length = 0
+    reset(game, get_tree(trees, t), state)
+    here = records.games[t]
     here.game = number
     here.status = PLAYING
     here.side = 0
@@ -141,16 +141,16 @@ def begin(game, f, r, rules, t, number, state, seed):
     here.played_out = 0
     here.opponent = 0
     if rules.resign > 0.0:
-        here.played_out = uniform(f.info[t : t + 1]) < rules.played_out
-    draw_search_type(f, r, t, rules)
+        here.played_out = uniform(trees.info[t : t + 1]) < rules.played_out
+    draw_playout_cap(trees, records, t, rules)
 
 
 @njit(cache=True, nogil=True)
-def draw_search_type(f, r, t, rules):
+def draw_playout_cap(trees, records, t, rules):
     """Decide whether the next search of tree `t` is a full one."""
-    r.games[t].full = 1
+    records.games[t].full = 1
     if rules.full_search_prob < 1.0:
-        r.games[t].full = uniform(f.info[t : t + 1]) < rules.full_search_prob
+        records.games[t].full = uniform(trees.info[t : t + 1]) < rules.full_search_prob
 
 
 @njit(cache=True, nogil=True)
@@ -163,7 +163,7 @@ def draw_edge(tree, temperature):
         if tree.edges[first + i].proof != LOSS:
             top = max(top, tree.edges[first + i].visits)
     if top == 0:
-        return choose(tree)
+        return best_root_edge(tree)
     total = 0.0
     for i in range(count):
         if tree.edges[first + i].proof != LOSS:
@@ -181,7 +181,7 @@ def draw_edge(tree, temperature):
 
 
 @njit(cache=True, nogil=True)
-def pick_edge(tree, puct, rules, ply):
+def pick_edge(tree, constants, rules, ply):
     """The edge that self-play plays at this ply."""
     temperature = rules.temperature
     if ply >= rules.temperature_plies:
@@ -189,36 +189,36 @@ def pick_edge(tree, puct, rules, ply):
     if temperature < rules.temperature_floor:
         temperature = 0.0
     if tree.nodes[0].proof == WIN:
-        return choose(tree)
-    if puct.root_rule == GUMBEL:
-        e = gumbel_choice(tree, puct, temperature)
-        return e if e >= 0 else choose(tree)
-    return draw_edge(tree, temperature) if temperature > 0.0 else choose(tree)
+        return best_root_edge(tree)
+    if constants.root_rule == GUMBEL:
+        e = gumbel_root_edge(tree, constants, temperature)
+        return e if e >= 0 else best_root_edge(tree)
+    return draw_edge(tree, temperature) if temperature > 0.0 else best_root_edge(tree)
 
 
 @njit(cache=True, nogil=True)
-def root_value(tree, puct):
+def root_value(tree, constants):
     """What the search thinks of the root, [-1, 1] for the side to move."""
     root = tree.nodes[0]
     if root.proof != NONE:
         return PROOF_VALUE[root.proof]
-    if puct.root_rule == GUMBEL:
-        return improved_policy(tree, puct, np.empty(root.num_edges))
+    if constants.root_rule == GUMBEL:
+        return improved_policy(tree, constants, np.empty(root.num_edges))
     return root.value_sum / max(1, root.visits)
 
 
 @njit(cache=True, nogil=True)
-def write_row(tree, r, t, puct, chosen):
+def write_row(tree, records, t, constants, chosen):
     """Write down the root, the counts that the policy is to learn (`policy_target`), and the edge played.
 
     A proven win by few visits would teach the many visits of before it: then all go to the edge played.
     """
-    here = r.games[t]
+    here = records.games[t]
     root = tree.nodes[0]
-    row = r.rows[t, here.rows]
+    row = records.rows[t, here.rows]
     for i in range(len(root.state)):
         row.state[i] = root.state[i]
-    row.q = root_value(tree, puct)
+    row.q = root_value(tree, constants)
     row.ply = here.ply
     row.hop = here.hop
     row.first_count = here.counts
@@ -227,7 +227,7 @@ def write_row(tree, r, t, puct, chosen):
     row.num_counts = root.num_edges
     row.full = here.full and here.opponent != here.side + 1
     target = np.empty(root.num_edges, np.int64)
-    policy_target(tree, puct, target)
+    policy_target(tree, constants, target)
     for i in range(root.num_edges):
         e = root.first_edge + i
         if not row.full:
@@ -236,23 +236,23 @@ def write_row(tree, r, t, puct, chosen):
             target[i] = root.visits if e == chosen else 0
         elif root.num_edges == 1:
             target[i] = max(target[i], 1)
-        r.counts[t, here.counts].action = tree.edges[e].action
-        r.counts[t, here.counts].visits = target[i]
+        records.counts[t, here.counts].action = tree.edges[e].action
+        records.counts[t, here.counts].visits = target[i]
         here.counts += 1
-    row.policy_kl = policy_kl_of(tree, puct, target)
+    row.policy_kl = policy_kl(tree, constants, target)
     here.rows += 1
 
 
 @njit(cache=True, nogil=True)
-def play_move(game, f, r, t, puct, rules):
+def play_move(game, trees, records, t, constants, rules):
     """Play the move of tree `t`, whose search is done; end its game if it is over."""
-    tree = get_tree(f, t)
-    here = r.games[t]
+    tree = get_tree(trees, t)
+    here = records.games[t]
     if (
         rules.resign > 0.0
         and here.rows > 0
         and here.hop == 0
-        and np.float32(root_value(tree, puct)) <= -rules.resign
+        and np.float32(root_value(tree, constants)) <= -rules.resign
     ):
         if not here.played_out:
             here.result = -1 if here.side == 0 else 1
@@ -261,11 +261,11 @@ def play_move(game, f, r, t, puct, rules):
             return
         if here.resigner == 0:
             here.resigner = here.side + 1
-    e = pick_edge(tree, puct, rules, here.ply)
-    write_row(tree, r, t, puct, e)
-    keep_subtree(game, tree, e, f.scratch)
+    e = pick_edge(tree, constants, rules, here.ply)
+    write_row(tree, records, t, constants, e)
+    keep_subtree(game, tree, e, trees.scratch)
     other_network = here.opponent > 0 and tree.nodes[0].sign < 0
-    if (puct.root_rule == GUMBEL or other_network) and tree.nodes[0].status != TERMINAL:
+    if (constants.root_rule == GUMBEL or other_network) and tree.nodes[0].status != TERMINAL:
         # Sequential halving counts visits from none: the next search begins with a fresh tree. So does that
         # of another network.
         sign = tree.nodes[0].sign
@@ -290,39 +290,39 @@ def play_move(game, f, r, t, puct, rules):
         here.status = FINISHED
     elif (
         here.ply >= rules.max_plies
-        or here.rows == r.rows.shape[1]
-        or here.counts + contract.max_legal_actions(game) > r.counts.shape[1]
+        or here.rows == records.rows.shape[1]
+        or here.counts + contract.max_legal_actions(game) > records.counts.shape[1]
     ):
         here.status = FINISHED
-    draw_search_type(f, r, t, rules)
+    draw_playout_cap(trees, records, t, rules)
 
 
 @njit(cache=True, nogil=True)
-def advance(game, f, r, puct, fast, rules, slots, logits, values):
+def advance(game, trees, records, constants, fast, rules, slots, logits, values):
     """Hand out the network's answers, play what is ready, fill the next batch.
 
     Args:
-        puct, fast: constants of full searches and of the others.
+        constants, fast: constants of full searches and of the others.
         slots: leaves of the last batch, with their `logits` and `values` (see `expand_and_backup`).
 
     Returns:
         (leaves in the batch, games finished and waiting to be taken away); (-1, 0) if an answer is no number.
     """
-    prefetch_paths(f, slots)
-    if expand_and_backup(f, slots, logits, values) >= 0:
+    prefetch_paths(trees, slots)
+    if expand_and_backup(trees, slots, logits, values) >= 0:
         return np.int64(-1), 0
     slot, finished = np.int64(0), 0
-    for t in range(len(r.games)):
-        while r.games[t].status == PLAYING:
-            full = r.games[t].full == 1
+    for t in range(len(records.games)):
+        while records.games[t].status == PLAYING:
+            full = records.games[t].full == 1
             wanted = rules.visits if full else rules.fast_visits
-            if f.nodes[t, 0].num_edges == 1:
+            if trees.nodes[t, 0].num_edges == 1:
                 wanted = rules.single_move_visits
-            after = select_leaves(game, f, t, puct if full else fast, wanted, rules.leaves, slot)
+            after = select_leaves(game, trees, t, constants if full else fast, wanted, rules.leaves, slot)
             if after > slot:
                 slot = after
                 break
-            play_move(game, f, r, t, puct if full else fast, rules)
-        if r.games[t].status == FINISHED:
+            play_move(game, trees, records, t, constants if full else fast, rules)
+        if records.games[t].status == FINISHED:
             finished += 1
     return slot, finished

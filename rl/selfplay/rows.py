@@ -44,9 +44,9 @@ class FinishedGame:
 
     number: int
     rows: NDArray[Any]
-    """[n] `games_played.ROW`."""
+    """[n] `recording.ROW`."""
     counts: NDArray[Any]
-    """[v] `games_played.COUNT`; a row's are `counts[first : first + count]`."""
+    """[v] `recording.COUNT`; a row's are `counts[first : first + count]`."""
     result: int
     """1 Black won, 0 drawn, -1 White won, `UNDECIDED`."""
     adjudicated: bool = False
@@ -91,7 +91,7 @@ class FinishedGame:
         return game
 
 
-def take(records: Records, t: int, spec: GameSpec = DEFAULT_GAME) -> FinishedGame:
+def copy_game(records: Records, t: int, spec: GameSpec = DEFAULT_GAME) -> FinishedGame:
     """Copy the finished game of tree `t`, of this game, out of the records."""
     game = records.games[t]
     n, v = int(game["rows"]), int(game["counts"])

@@ -8,14 +8,14 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import tree_batch_bytes
 from ckai.rl.search.rules import ROOT_RULES
-from ckai.rl.search.selection import Puct
+from ckai.rl.search.selection import SearchConstants
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.recording import PlayRules, make_records
 
 
-def search_constants(config: SelfPlayConfig) -> Puct:
+def search_constants(config: SelfPlayConfig) -> SearchConstants:
     """The constants of the search."""
-    return Puct(
+    return SearchConstants(
         c_init=config.c_puct,
         fpu_reduction=config.fpu_reduction,
         noise_alpha=config.noise_alpha,

@@ -19,9 +19,9 @@ class GameSnapshot:
 
     number: int
     rows: NDArray[Any]
-    """[n] `games_played.ROW`, one or more."""
+    """[n] `recording.ROW`, one or more."""
     counts: NDArray[Any]
-    """[v] `games_played.COUNT`."""
+    """[v] `recording.COUNT`."""
     rng: int
 
 

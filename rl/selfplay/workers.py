@@ -99,11 +99,11 @@ def play_games(
             while not stop.is_set() and group.step(hand_over, progress):
                 if on_snapshot and time.monotonic() > next_snapshot:
                     with lock:
-                        on_snapshot(number, group.under_way())
+                        on_snapshot(number, group.snapshots())
                     next_snapshot = time.monotonic() + snapshot_seconds
             if on_snapshot:
                 with lock:
-                    on_snapshot(number, group.under_way())
+                    on_snapshot(number, group.snapshots())
         except BaseException as error:
             errors.append(error)
             stop.set()

@@ -19,20 +19,20 @@ from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import (
     FORCED,
     GUMBEL,
-    Puct,
+    SearchConstants,
     considered_visits,
-    gumbel_choice,
+    gumbel_root_edge,
     improved_policy,
     policy_target,
 )
 from ckai.rl.selfplay.recording import root_value
 
-PUCT = Puct(c_init=1.5)
+PUCT = SearchConstants(c_init=1.5)
 
 
-def search(root: Any, sims: int, puct: Puct = PUCT, leaves: int = 1, seed: int = 0) -> Searcher:
+def search(root: Any, sims: int, constants: SearchConstants = PUCT, leaves: int = 1, seed: int = 0) -> Searcher:
     game, oracle, _ = draw(root)
-    searcher = Searcher(oracle, nodes=2000, leaves=leaves, puct=puct, game=game, seed=seed)
+    searcher = Searcher(oracle, nodes=2000, leaves=leaves, constants=constants, game=game, seed=seed)
     searcher.set_root(0, (0, 0))
     searcher.run(np.array([sims], np.int32))
     return searcher
@@ -110,7 +110,7 @@ def test_all_lost_takes_the_longest_way() -> None:
 
 def test_two_wins_take_the_shorter() -> None:
     long = Leaf(Leaf(Leaf(value=-1.0)))
-    found = search(Leaf(long, Leaf(value=-1.0), prior=[0.999, 0.001]), 60, Puct(c_init=0.01))
+    found = search(Leaf(long, Leaf(value=-1.0), prior=[0.999, 0.001]), 60, SearchConstants(c_init=0.01))
     wins = [edge["plies"] for edge in edges(found) if edge["proof"] == WIN]
     assert edges(found)["plies"][found.best(0)] == min(wins) == found.root(0)["plies"]
 
@@ -145,14 +145,14 @@ def test_a_batch_holds_each_leaf_once() -> None:
 def test_with_virtual_loss_a_leaf_in_flight_has_lost() -> None:
     # Both moves look alike. While the first is gated the second is better by its lost visit.
     game, oracle, _ = draw(Leaf(Leaf(deep(), deep()), Leaf(deep(), deep()), prior=[0.9, 0.1]))
-    rule = Puct(c_init=0.1, virtual_loss=1.0)
-    found = Searcher(oracle, nodes=100, batches=2, puct=rule, game=game)
+    rule = SearchConstants(c_init=0.1, virtual_loss=1.0)
+    found = Searcher(oracle, nodes=100, batches=2, constants=rule, game=game)
     found.set_root(0, (0, 0))
     found.run(np.array([2], np.int32))
     found.step(np.array([50], np.int32))
     found.step(np.array([50], np.int32))
     assert edges(found)["in_flight"].tolist() == [1, 1]
-    found.land()
+    found.flush()
     assert edges(found)["in_flight"].tolist() == [0, 0]
 
 
@@ -174,7 +174,7 @@ def test_batches_in_flight_find_the_same_with_and_without_threads() -> None:
 
 def test_noise_stays_at_the_root() -> None:
     root = Leaf(Leaf(deep(), deep()), Leaf(deep(), deep()))
-    found = search(root, 40, Puct(c_init=1.5, noise_epsilon=0.5))
+    found = search(root, 40, SearchConstants(c_init=1.5, noise_epsilon=0.5))
     assert not np.allclose(edges(found)["prior"], 0.5)
     assert edges(found)["prior"].sum() == pytest.approx(1.0)
     for edge in edges(found):
@@ -184,13 +184,13 @@ def test_noise_stays_at_the_root() -> None:
 def test_first_play_value_is_the_parents_less_the_reduction() -> None:
     # With the prior all on the first edge, the second is tried only once its Q beats the first's.
     root = Leaf(deep(0.5), deep(-1.0), guess=0.0, prior=[1.0, 0.0])
-    assert edges(search(root, 12, Puct(c_init=0.01)))["visits"][1] > 0
-    assert edges(search(root, 12, Puct(c_init=0.01, fpu_reduction=2.0)))["visits"][1] == 0
+    assert edges(search(root, 12, SearchConstants(c_init=0.01)))["visits"][1] > 0
+    assert edges(search(root, 12, SearchConstants(c_init=0.01, fpu_reduction=2.0)))["visits"][1] == 0
 
 
 def test_a_full_tree_stops_and_says_what_it_has() -> None:
     game, oracle, _ = draw(Leaf(deep(), deep()))
-    found = Searcher(oracle, nodes=10, puct=PUCT, game=game)
+    found = Searcher(oracle, nodes=10, constants=PUCT, game=game)
     found.set_root(0, (0, 0))
     found.run(np.array([1000], np.int32))
     assert found.root(0)["visits"] == 10
@@ -250,7 +250,7 @@ def same(searcher: Searcher, number: int, twin: Twin) -> None:
 @settings(max_examples=150, deadline=None)
 @given(drawings(), st.integers(1, 60))
 def test_fast_and_slow_search_agree(root: Any, sims: int) -> None:
-    found = search(root, sims, Puct(c_init=1.25))
+    found = search(root, sims, SearchConstants(c_init=1.25))
     same(found, 0, twin_search(root, sims, 1.25, lambda node: edges(found, node)))
 
 
@@ -259,14 +259,14 @@ def test_fast_and_slow_search_agree(root: Any, sims: int) -> None:
 
 def target(searcher: Searcher) -> list[int]:
     out = np.zeros(len(edges(searcher)), np.int64)
-    policy_target(get_tree(searcher.tree_batch, 0), searcher.puct, out)
+    policy_target(get_tree(searcher.tree_batch, 0), searcher.constants, out)
     return out.tolist()
 
 
 @settings(max_examples=100, deadline=None)
 @given(drawings(), st.integers(2, 80), st.sampled_from([0.5, 2.0, 8.0]))
 def test_forced_playouts_agree_with_the_slow_twin(root: Any, sims: int, k: float) -> None:
-    found = search(root, sims, Puct(c_init=0.5, root_rule=FORCED, forced_playouts_k=k))
+    found = search(root, sims, SearchConstants(c_init=0.5, root_rule=FORCED, forced_playouts_k=k))
     pick = lambda top: slow_search.forced(top, 0.5, k)  # noqa: E731
     twin = twin_search(root, sims, 0.5, lambda node: edges(found, node), pick)
     same(found, 0, twin)
@@ -276,8 +276,8 @@ def test_forced_playouts_agree_with_the_slow_twin(root: Any, sims: int, k: float
 
 def test_forced_playouts_give_every_tried_edge_its_share_and_teach_none_of_it() -> None:
     root = Leaf(deep(0.9), deep(-0.9), deep(-0.9), prior=[0.5, 0.25, 0.25])
-    plain = search(root, 50, Puct(c_init=1.0))
-    found = search(root, 50, Puct(c_init=1.0, root_rule=FORCED, forced_playouts_k=4.0))
+    plain = search(root, 50, SearchConstants(c_init=1.0))
+    found = search(root, 50, SearchConstants(c_init=1.0, root_rule=FORCED, forced_playouts_k=4.0))
     assert edges(found)["visits"].min() > edges(plain)["visits"].min()
     best = int(np.argmax(edges(found)["visits"]))
     assert sum(target(found)) <= edges(found)["visits"].sum()
@@ -294,7 +294,7 @@ def test_the_plan_of_sequential_halving(max_considered_actions: int) -> None:
 @settings(max_examples=100, deadline=None)
 @given(drawings(), st.integers(2, 60), st.sampled_from([2, 3, 16]))
 def test_gumbel_root_agrees_with_the_slow_twin(root: Any, sims: int, max_considered_actions: int) -> None:
-    rule = Puct(
+    rule = SearchConstants(
         c_init=1.25,
         root_rule=GUMBEL,
         max_considered_actions=max_considered_actions,
@@ -316,41 +316,41 @@ def test_gumbel_root_agrees_with_the_slow_twin(root: Any, sims: int, max_conside
 def test_gumbel_root_value_is_that_of_its_policy_not_of_the_weak_moves_it_tried() -> None:
     weak, good = -0.8, 0.4
     root = Leaf(deep(-good), deep(-weak), deep(-weak), deep(-weak), prior=[0.25] * 4, guess=good)
-    puct = Puct(root_rule=GUMBEL, max_considered_actions=4, gumbel_noise=0.0, c_scale=0.5)
-    found = search(root, 5, puct)
+    constants = SearchConstants(root_rule=GUMBEL, max_considered_actions=4, gumbel_noise=0.0, c_scale=0.5)
+    found = search(root, 5, constants)
     tree = get_tree(found.tree_batch, 0)
     assert root_value(tree, PUCT) < 0.0
-    assert root_value(tree, puct) == pytest.approx(good, abs=1e-3)
+    assert root_value(tree, constants) == pytest.approx(good, abs=1e-3)
     even = edges(found)["value_sum"] / edges(found)["visits"]
-    assert root_value(tree, puct._replace(c_scale=0.0)) == pytest.approx(even.mean(), abs=1e-6)
+    assert root_value(tree, constants._replace(c_scale=0.0)) == pytest.approx(even.mean(), abs=1e-6)
 
 
 @settings(max_examples=100, deadline=None)
 @given(drawings(), st.integers(2, 60), st.integers(0, 2**32 - 1))
 def test_gumbel_without_temperature_plays_the_best_of_the_visited(root: Any, sims: int, seed: int) -> None:
-    puct = Puct(root_rule=GUMBEL, max_considered_actions=4, c_scale=0.7)
-    found = search(root, sims, puct, seed=seed)
+    constants = SearchConstants(root_rule=GUMBEL, max_considered_actions=4, c_scale=0.7)
+    found = search(root, sims, constants, seed=seed)
     alive = [e for e in edges(found) if e["proof"] != LOSS]
     if found.root(0)["proof"] != NONE or not alive:
         return
     tree = get_tree(found.tree_batch, 0)
     share = np.empty(len(edges(found)))
-    improved_policy(tree, puct, share)
+    improved_policy(tree, constants, share)
     most = max(e["visits"] for e in alive)
     best = max(share[i] for i, e in enumerate(edges(found)) if e["visits"] == most and e["proof"] != LOSS)
-    chosen = gumbel_choice(tree, puct, 0.0) - found.tree_batch.nodes[0, 0]["first_edge"]
+    chosen = gumbel_root_edge(tree, constants, 0.0) - found.tree_batch.nodes[0, 0]["first_edge"]
     assert edges(found)[chosen]["visits"] == most
     assert share[chosen] == pytest.approx(best)
 
 
 def test_gumbel_with_few_simulations_tries_the_likely_moves_once() -> None:
     root = Leaf(deep(), deep(), deep(), deep(), prior=[0.1, 0.2, 0.3, 0.4])
-    found = search(root, 3, Puct(root_rule=GUMBEL, max_considered_actions=2, gumbel_noise=0.0))
+    found = search(root, 3, SearchConstants(root_rule=GUMBEL, max_considered_actions=2, gumbel_noise=0.0))
     assert edges(found)["visits"].tolist() == [0, 0, 1, 1]
 
 
 def test_root_temperature_flattens_the_priors_of_the_root_alone() -> None:
     root = Leaf(Leaf(deep(), deep(), prior=[0.9, 0.1]), deep(), prior=[0.8, 0.2])
-    found = search(root, 30, Puct(c_init=1.5, root_temperature=2.0))
+    found = search(root, 30, SearchConstants(c_init=1.5, root_temperature=2.0))
     assert edges(found)["prior"] == pytest.approx([2 / 3, 1 / 3], rel=1e-3)
     assert edges(found, int(edges(found)["child"][0]))["prior"] == pytest.approx([0.9, 0.1], rel=1e-3)
