@@ -1,4 +1,4 @@
-"""The search that suits an evaluator."""
+"""Creates the searcher that suits an evaluator."""
 
 from typing import Any
 
@@ -21,7 +21,13 @@ def make_searcher(
     game: Any = None,
     seed: int = 0,
 ) -> Searcher:
-    """The search that suits an evaluator (see `Searcher`): playouts need no batches, and none are made."""
+    """Return the searcher that suits an evaluator.
+
+    Args:
+        evaluator: evaluates the leaves. For a `RolloutEvaluator` of one playout this is a `RolloutSearcher`,
+            which runs the playouts itself; `leaves`, `growth`, `batches` and `seed` then have no effect.
+        trees, nodes, leaves, growth, batches, constants, game, seed: see `Searcher`.
+    """
     if isinstance(evaluator, RolloutEvaluator) and evaluator.playouts == 1:
         return RolloutSearcher(
             trees=trees, nodes=nodes, constants=constants or ROLLOUT_CONSTANTS, game=game, seed=int(evaluator.seed)
