@@ -1,9 +1,10 @@
 """What a game is to the search: a few jitted functions, chosen at compile time by the game's type.
 
-A game's rules are a `NamedTuple` of its settings under the decorator `game`, which gives it its constants, plus
-one implementation of every function below, registered with `implements`; `tablebase_value` may be left out. The
-search calls these functions with the rules as first argument and knows nothing else of a game. A state is a
-tuple of int64 words; whose turn it is belongs to the state, and every value is for the side to move.
+A game's rules are a `NamedTuple` of its settings under the decorator `game`, which gives it its constants,
+plus one implementation of every function below, registered with `implements`; `tablebase_value` may be left
+out. The search calls these functions with the rules as first argument and knows nothing else of a game. A
+state is a tuple of int64 words; whose turn it is belongs to the state, and every value is for the side to
+move.
 
 `ckai.rl.games.spec` is the other half: what matches, self-play and commands need of a game.
 """
@@ -36,8 +37,8 @@ class _Game(type):
 def _find(module: str, name: str) -> _Game:
     """Return a game by its name, or a stand-in where this process does not have it.
 
-    A game of somebody's script ends up in the same files of Numba's cache as the games that ship. Without this,
-    a process that cannot import that script could not read those files at all.
+    A game of somebody's script ends up in the same files of Numba's cache as the games that ship. Without
+    this, a process that cannot import that script could not read those files at all.
     """
     game = getattr(sys.modules.get(module), name, None)
     return game if isinstance(game, _Game) else _Game("UnknownGame", (), {})

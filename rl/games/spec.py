@@ -1,8 +1,8 @@
 """What matches, self-play and commands need of a game: its rules, positions, games and constants.
 
-The search knows a game by `ckai.rl.games.contract` alone. A `GameSpec` adds what people and files need: positions
-with moves as objects, games as lines of moves, openings, PDN-like text, defaults. One object a game; see
-`ckai.rl.games.registry`.
+The search knows a game by `ckai.rl.games.contract` alone. A `GameSpec` adds what people and files need:
+positions with moves as objects, games as lines of moves, openings, PDN-like text, defaults. One object a
+game; see `ckai.rl.games.registry`.
 """
 
 from abc import ABC, abstractmethod

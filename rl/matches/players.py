@@ -81,7 +81,9 @@ class SearchPlayer:
                 constants=self.constants,
                 game=rules,
             )
-        return make_searcher(self.evaluator, trees=trees, nodes=self.sims + 3, constants=self.constants, game=rules)
+        return make_searcher(
+            self.evaluator, trees=trees, nodes=self.sims + 3, constants=self.constants, game=rules
+        )
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""

@@ -4,10 +4,10 @@ There is no Python object per node, and memory is fixed when the trees are alloc
 contiguous, so selection reads them in one pass.
 
 The symbols are those of AlphaZero: N visit count, W value sum, Q = W / N mean value, P prior. Values are in
-[-1, 1]: +1 win, 0 draw, -1 loss. A node's value is for the side to move at that node; an edge's value is for the
-side to move at the node it leaves. An action is a single step or a single jump ("hop"), and after a jump the
-same side may have to go on jumping: then both ends of the edge have the same side to move and the value keeps
-its sign (`sign` +1); otherwise the value is negated (`sign` -1).
+[-1, 1]: +1 win, 0 draw, -1 loss. A node's value is for the side to move at that node; an edge's value is for
+the side to move at the node it leaves. An action is a single step or a single jump ("hop"), and after a jump
+the same side may have to go on jumping: then both ends of the edge have the same side to move and the value
+keeps its sign (`sign` +1); otherwise the value is negated (`sign` -1).
 """
 
 from typing import Any, NamedTuple
@@ -83,7 +83,7 @@ class Tree(NamedTuple):
     edges: Array
     """[E] EDGE."""
     info: Array
-    """[1] TREE, the tree's counters and random stream; an array of one because a kernel cannot write to a scalar."""
+    """[1] TREE, the tree's counters and random stream; an array of one, so that kernels can write to it."""
     history: Array
     """[H, W] int64, repetition keys of the game's states before the root, oldest first."""
 
@@ -108,7 +108,7 @@ class TreeBatch(NamedTuple):
 
 
 EDGES_PER_NODE = 14
-"""Edges allocated per node: a checkers position has 6 legal hops on average, 12 or more with several kings."""
+"""Edges allocated per node: a checkers position has 6 legal hops on average, 12 or more with many kings."""
 
 
 def _shapes(game: Any, trees: int, nodes: int, leaves: int) -> dict[str, tuple[tuple[int, ...], Any]]:

@@ -1,7 +1,8 @@
 """Kernels over a batch of trees: collect leaves to evaluate, back their values up, move the roots.
 
-In every kernel `trees` is a `TreeBatch`, `t` the index of one of its trees, and `tree` that `Tree`; `game` is the
-rules and `constants` the `SearchConstants`. Indices of edges (`e`) and nodes (`node`) are those within a tree.
+In every kernel `trees` is a `TreeBatch`, `t` the index of one of its trees, and `tree` that `Tree`; `game` is
+the rules and `constants` the `SearchConstants`. Indices of edges (`e`) and nodes (`node`) are those within a
+tree.
 """
 
 import numpy as np
@@ -14,12 +15,12 @@ from ckai.rl.search.mcts import (
     BACKED_UP,
     COLLISION,
     LEAF,
+    add_in_flight,
     backup,
     best_root_edge,
     descend,
     get_tree,
     keep_subtree,
-    add_in_flight,
     prove_tablebase_root,
     reset,
 )
@@ -30,8 +31,8 @@ from ckai.rl.search.selection import prepare_root
 def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot):
     """Run simulations in tree `t` up to their evaluation, and add the leaves to the batch.
 
-    Ends when the root has `target_visits` (visits in flight included), is proven, `max_leaves` were added, the
-    tree is full, or every descent ends at a leaf that is in flight already.
+    Ends when the root has `target_visits` (visits in flight included), is proven, `max_leaves` were added,
+    the tree is full, or every descent ends at a leaf that is in flight already.
 
     Args:
         game, trees, t, constants: see the module.
@@ -144,8 +145,8 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
         game, trees, constants: see the module.
         target_visits: `[T]` int32, visit count at which the search of each root ends.
         leaves: most leaves of one tree.
-        growth: 0, or the root visits that allow one more leaf: a tree adds at most visits // growth leaves (at
-            least 1), because leaves selected together do not profit from each other's values.
+        growth: 0, or the root visits that allow one more leaf: a tree adds at most visits // growth leaves
+            (at least 1), because leaves selected together do not profit from each other's values.
 
     Returns:
         The number of leaves in the batch.
@@ -155,7 +156,9 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
         max_leaves = leaves
         if growth > 0:
             max_leaves = min(leaves, max(1, trees.nodes[t, 0].visits // growth))
-        slot = select_leaves(game, trees, t, constants, np.int64(target_visits[t]), np.int64(max_leaves), slot)
+        slot = select_leaves(
+            game, trees, t, constants, np.int64(target_visits[t]), np.int64(max_leaves), slot
+        )
     return slot
 
 

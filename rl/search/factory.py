@@ -30,7 +30,11 @@ def make_searcher(
     """
     if isinstance(evaluator, RolloutEvaluator) and evaluator.playouts == 1:
         return RolloutSearcher(
-            trees=trees, nodes=nodes, constants=constants or ROLLOUT_CONSTANTS, game=game, seed=int(evaluator.seed)
+            trees=trees,
+            nodes=nodes,
+            constants=constants or ROLLOUT_CONSTANTS,
+            game=game,
+            seed=int(evaluator.seed),
         )
     return Searcher(
         evaluator,

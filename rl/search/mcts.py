@@ -1,11 +1,11 @@
 """Monte Carlo tree search on one `Tree`: selection, expansion, backup and proofs, in Numba.
 
-The rules that select an edge are in `ckai.rl.search.selection`. Evaluation is outside: `descend` returns a leaf,
-its logits and value come back in `ckai.rl.search.batch.expand_and_backup`.
+The rules that select an edge are in `ckai.rl.search.selection`. Evaluation is outside: `descend` returns a
+leaf, its logits and value come back in `ckai.rl.search.batch.expand_and_backup`.
 
-Proofs follow MCTS-Solver (Winands, Bjornsson, Saito 2008), extended by draws: a node is a proven win as soon as
-one edge wins, and has the best proof of its edges once all are proven. Edges proven won or lost are not searched
-again; proven draws are, and count as visits of value 0. Distances are in plies.
+Proofs follow MCTS-Solver (Winands, Bjornsson, Saito 2008), extended by draws: a node is a proven win as soon
+as one edge wins, and has the best proof of its edges once all are proven. Edges proven won or lost are not
+searched again; proven draws are, and count as visits of value 0. Distances are in plies.
 """
 
 import numpy as np
@@ -96,8 +96,8 @@ def terminal_or_tablebase(game, tree, state, parent, count):
         count: number of legal actions in `state`.
 
     Returns:
-        (whether the game is over, proof for the side to move in `state`, plies to the end of the game); the proof
-        is NONE if neither applies.
+        (whether the game is over, proof for the side to move in `state`, plies to the end of the game); the
+        proof is NONE if neither applies.
     """
     over, value = contract.outcome(game, state, count)
     if not over and contract.repetitions(game) > 0 and contract.repetition_window(game, state) > 0:
@@ -182,8 +182,8 @@ def prove_terminal_children(game, tree, node):
 def prove_tablebase_root(game, tree):
     """Prove the edges of a root that is in the tablebase from the tablebase values of its children.
 
-    Below the root a tablebase position is a leaf. At the root the distances of all children are needed, to play the
-    shortest win or the longest loss.
+    Below the root a tablebase position is a leaf. At the root the distances of all children are needed, to
+    play the shortest win or the longest loss.
     """
     root = tree.nodes[0]
     state = contract.load_state(game, root.state)
@@ -200,14 +200,14 @@ def prove_tablebase_root(game, tree):
             set_proof(tree, e, proof, plies, passed)
     prove_node(tree, 0)
     if root_proof == DRAW and tree.nodes[0].proof == NONE:
-        # The edges without a proof are tablebase losses that the halfmove clock might turn into draws, so none is
-        # better than a draw.
+        # The edges without a proof are tablebase losses that the halfmove clock might turn into draws: none
+        # is better than a draw.
         tree.nodes[0].proof = DRAW
 
 
 @njit(cache=True, nogil=True)
 def descend(game, tree, constants):
-    """Run the selection and expansion of one simulation: follow edges from the root and add a node at the end.
+    """Run the selection and expansion of one simulation: follow edges from the root and add a node.
 
     Args:
         game: the rules.
@@ -316,7 +316,8 @@ def set_proof(tree, e, proof, plies, passed):
 def prove_node(tree, node):
     """Set the proof of a node if its edges suffice.
 
-    The shortest win if an edge wins; else, once all edges are proven, a draw if one draws, or the longest loss.
+    The shortest win if an edge wins; else, once all edges are proven, a draw if one draws, or the longest
+    loss.
     """
     first = tree.nodes[node].first_edge
     win_plies, loss_plies = -1, -1
@@ -345,8 +346,9 @@ def prove_node(tree, node):
 def best_root_edge(tree):
     """Return the index of the root edge to play, without randomness.
 
-    The shortest proven win; else, among edges not proven lost (if the root is a proven draw: among proven draws),
-    the most visits, then the highest Q, the highest prior, the lowest action; if all edges lose, the longest loss.
+    The shortest proven win; else, among edges not proven lost (if the root is a proven draw: among proven
+    draws), the most visits, then the highest Q, the highest prior, the lowest action; if all edges lose, the
+    longest loss.
     """
     first = tree.nodes[0].first_edge
     best = first
@@ -405,7 +407,7 @@ def keep_subtree(game, tree, e, scratch):
     append_history(game, tree, state, contract.load_state(game, nodes[new_root].state))
     # A child always has a higher index than its parent: one pass in ascending order sees parents first, and
     # every node and edge moves to a lower index, which was read before.
-    # moved[old node, 0] is the new index, -1 if dropped; moved[new node, 1] is the old index of its first edge.
+    # moved[old node, 0] is its new index, -1 if dropped; moved[new node, 1] the old index of its first edge.
     kept, kept_edges = 0, 0
     for node in range(new_root + 1):
         moved[node, 0] = -1

@@ -1,7 +1,7 @@
 """MCTS without a network: a random playout evaluates each leaf, all in Numba.
 
-In the spirit of UCT (Kocsis, Szepesvari 2006), but with the trees, proofs and repetitions of the other search, and
-its PUCT with equal priors instead of UCB1. An opponent without a network, of any strength.
+In the spirit of UCT (Kocsis, Szepesvari 2006), but with the trees, proofs and repetitions of the other
+search, and its PUCT with equal priors instead of UCB1. An opponent without a network, of any strength.
 """
 
 from typing import Any

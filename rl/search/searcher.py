@@ -66,11 +66,11 @@ class Searcher:
             trees: T, number of trees.
             nodes: capacity of a tree in nodes; a search ends when its tree is full.
             leaves: most leaves of one tree in a batch. Leaves in flight count as visits, which spreads them.
-            growth: root visits that allow one more leaf in a batch, so that a small tree sends small batches; 0:
-                always up to `leaves`.
+            growth: root visits that allow one more leaf in a batch, so that a small tree sends small batches;
+                0: always up to `leaves`.
             batches: batches in flight. Above 1 each is evaluated in a thread of its own while the next one is
-                filled. They are backed up in the order in which they were filled, so the results do not depend
-                on the timing of the threads.
+                filled. They are backed up in the order in which they were filled, so the results do not
+                depend on the timing of the threads.
             constants: constants of the search; None: the defaults.
             game: the rules, see `ckai.rl.games.contract`; None: checkers.
             seed: seed of the noise at the roots.
@@ -101,8 +101,8 @@ class Searcher:
         Args:
             t: index of the tree.
             state: the state, a tuple of int64 words.
-            history: `[n, STATE_WORDS]`, repetition keys (`contract.key`) of the earlier states of the game, oldest
-                first; None: there are none.
+            history: `[n, STATE_WORDS]`, repetition keys (`contract.key`) of the earlier states of the game,
+                oldest first; None: there are none.
         """
         self.flush()
         words = tuple(np.int64(word) for word in state)
@@ -113,16 +113,16 @@ class Searcher:
         """Back up the oldest batch, fill it with new leaves and evaluate them.
 
         Args:
-            visits: `[T]`, visit count at which the search of each root ends; visits kept from an earlier search
-                count.
+            visits: `[T]`, visit count at which the search of each root ends; visits kept from an earlier
+                search count.
 
         Returns:
             The number of leaves in flight, of all batches; 0 once all searches have ended.
 
         Raises:
             ValueError: the evaluator answered with another shape, or with a number that is not finite.
-            Exception: whatever else the evaluator raised. After any of these errors leaves are still in flight:
-                call `discard`.
+            Exception: whatever else the evaluator raised. After any of these errors leaves are still in
+                flight: call `discard`.
         """
         batch = self._batches.popleft()
         self._batches.append(batch)
@@ -146,7 +146,7 @@ class Searcher:
             self._flush(batch)
 
     def discard(self) -> None:
-        """Drop all leaves in flight, as after an error; the trees they belong to are emptied but for the root."""
+        """Drop all leaves in flight, as after an error, and empty the trees they belong to but for the root."""
         for batch in self._batches:
             if batch.evaluation is not None:
                 batch.evaluation.exception()  # waits, because the thread may still be writing
@@ -193,7 +193,7 @@ class Searcher:
             pass
 
     def play(self, t: int, action: int) -> None:
-        """Play an action at the root of tree `t` and keep the subtree below it; backs up leaves in flight first.
+        """Play an action at the root of tree `t` and keep the subtree; leaves in flight are backed up first.
 
         Raises:
             ValueError: the action is not legal there; the tree is unchanged.

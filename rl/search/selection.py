@@ -5,21 +5,22 @@ PUCT, as in AlphaZero (Silver et al. 2018), selects the edge with the largest
     Q(s, a) + c(s) P(s, a) sqrt(N(s)) / (1 + N(s, a)),    c(s) = log((1 + N(s) + c_base) / c_base) + c_init
 
 N(s) includes the node's own evaluation. A leaf in flight counts as a visit in N(s) and N(s, a), and in Q as
-`virtual_loss` visits of value -1 (Chaslot et al. 2008); with `virtual_loss` 0 this is the unobserved sample count of
-WU-UCT (Liu et al. 2020). An edge without visits has Q = W(s) / N(s) - `fpu_reduction` (first-play urgency). Ties go
-to the lower action.
+`virtual_loss` visits of value -1 (Chaslot et al. 2008); with `virtual_loss` 0 this is the unobserved sample
+count of WU-UCT (Liu et al. 2020). An edge without visits has Q = W(s) / N(s) - `fpu_reduction` (first-play
+urgency). Ties go to the lower action.
 
-FORCED adds forced playouts and policy target pruning (Wu 2019, "Accelerating Self-Play Learning in Go", section
-3.2): a visited root edge gets at least sqrt(`forced_playouts_k` P(s, a) N) visits, and the policy target leaves out
-those that PUCT would not have spent.
+FORCED adds forced playouts and policy target pruning (Wu 2019, "Accelerating Self-Play Learning in Go",
+section 3.2): a visited root edge gets at least sqrt(`forced_playouts_k` P(s, a) N) visits, and the policy
+target leaves out those that PUCT would not have spent.
 
 GUMBEL searches the root by sequential halving over the `max_considered_actions` edges with the highest Gumbel
-scores (Danihelka et al. 2022, "Policy improvement by planning with Gumbel"), with completed Q values, and uses PUCT
-below the root. Every search needs a fresh tree. Sequential halving visits weak actions as often as good ones, so
-the value of the root is that of the improved policy, not the mean over the visits.
+scores (Danihelka et al. 2022, "Policy improvement by planning with Gumbel"), with completed Q values, and
+uses PUCT below the root. Every search needs a fresh tree. Sequential halving visits weak actions as often as
+good ones, so the value of the root is that of the improved policy, not the mean over the visits.
 
-In every kernel `tree` is a `ckai.rl.search.arrays.Tree`, `constants` the `SearchConstants`, and `e` or the result the
-index of an edge; loops over `i` count the edges of the root from 0, in ascending order of their actions.
+In every kernel `tree` is a `ckai.rl.search.arrays.Tree`, `constants` the `SearchConstants`, and `e` or the
+result the index of an edge; loops over `i` count the edges of the root from 0, in ascending order of their
+actions.
 """
 
 from typing import NamedTuple
@@ -123,7 +124,11 @@ def select_root_edge(tree, constants):
             total_visits += tree.edges[e].visits + tree.edges[e].in_flight
         for e in range(first, first + tree.nodes[0].num_edges):
             n = tree.edges[e].visits + tree.edges[e].in_flight
-            if n > 0 and tree.edges[e].proof != LOSS and n < forced_playouts(tree, e, total_visits, constants):
+            if (
+                n > 0
+                and tree.edges[e].proof != LOSS
+                and n < forced_playouts(tree, e, total_visits, constants)
+            ):
                 return e
     return puct_edge(tree, 0, constants)
 
@@ -165,8 +170,8 @@ def considered_visits(simulation, max_considered_actions, simulations):
 def completed_values(tree, constants, out):
     """Compute the completed Q values of the root's edges (Danihelka et al. 2022, appendix D).
 
-    A visited edge has its Q, a proven edge the value of its proof, an unvisited edge the mixed value: the mean of
-    the network's value of the root and, weighted by their priors, the Q of the visited edges.
+    A visited edge has its Q, a proven edge the value of its proof, an unvisited edge the mixed value: the
+    mean of the network's value of the root and, weighted by their priors, the Q of the visited edges.
 
     Args:
         tree: the tree.
@@ -223,8 +228,8 @@ def sequential_halving_edge(tree, constants):
 def best_scored_edge(tree, constants, visits, noise_factor):
     """Return the root edge with the best score g(a) + log P(s, a) + sigma(Q(s, a)), Q completed.
 
-    Edges with `visits` visits (those in flight included) come before all others; proven losses are left out, and
-    if nothing is left the result is -1. `noise_factor` scales the Gumbel noise g(a).
+    Edges with `visits` visits (those in flight included) come before all others; proven losses are left out,
+    and if nothing is left the result is -1. `noise_factor` scales the Gumbel noise g(a).
     """
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
     q = np.empty(count)
@@ -247,7 +252,7 @@ def best_scored_edge(tree, constants, visits, noise_factor):
 
 @njit(cache=True, nogil=True)
 def gumbel_root_edge(tree, constants, temperature):
-    """Return the root edge to play after a Gumbel search: the best score among the most visited; -1 if all lose.
+    """Return the root edge to play after a Gumbel search: the best score of the most visited, -1 if all lose.
 
     `temperature` is the factor on the Gumbel noise: 1 samples as in the paper, 0 plays the best edge.
     """
@@ -260,13 +265,13 @@ def gumbel_root_edge(tree, constants, temperature):
 
 @njit(cache=True, nogil=True)
 def improved_policy(tree, constants, out):
-    """Compute the improved policy pi' = softmax(log P + sigma(completed Q)) of the root (Danihelka et al. 2022).
+    """Compute the improved policy of the root, softmax(log P + sigma(completed Q)) (Danihelka et al. 2022).
 
     Args:
         tree: the tree.
         constants: the `SearchConstants`.
-        out: float64, one entry per root edge; filled with probabilities. A proven loss has probability 0 unless
-            the root is a proven loss.
+        out: float64, one entry per root edge; filled with probabilities. A proven loss has probability 0
+            unless the root is a proven loss.
 
     Returns:
         The value of the improved policy, [-1, 1] for the side to move at the root.
@@ -298,8 +303,8 @@ def improved_policy(tree, constants, out):
 def prepare_root(tree, constants):
     """Apply the root temperature and the noise to the priors of an OPEN root, once per root.
 
-    Under GUMBEL the noise is one Gumbel(0) sample per edge, kept apart from the priors; else it is Dirichlet noise
-    mixed into them (Silver et al. 2017).
+    Under GUMBEL the noise is one Gumbel(0) sample per edge, kept apart from the priors; else it is Dirichlet
+    noise mixed into them (Silver et al. 2017).
     """
     tree.info[0].root_prepared = 1
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
@@ -338,8 +343,8 @@ def policy_kl(tree, constants, target):
         target: int64, one entry per root edge, the counts of `policy_target`.
 
     Returns:
-        The divergence in nats, 0 or more, from the priors without noise (but with the root temperature); 0 for a
-        target of zeros.
+        The divergence in nats, 0 or more, from the priors without noise (but with the root temperature); 0
+        for a target of zeros.
     """
     first, total = np.int64(tree.nodes[0].first_edge), 0
     for i in range(len(target)):
@@ -363,8 +368,8 @@ def policy_kl(tree, constants, target):
 def policy_target(tree, constants, out):
     """Compute the policy target of the root as counts.
 
-    Under PUCT the visit counts; under FORCED the visit counts after policy target pruning (Wu 2019, section 3.2);
-    under GUMBEL the improved policy, as counts that sum to about TARGET_UNIT.
+    Under PUCT the visit counts; under FORCED the visit counts after policy target pruning (Wu 2019, section
+    3.2); under GUMBEL the improved policy, as counts that sum to about TARGET_UNIT.
 
     Args:
         tree: the tree.

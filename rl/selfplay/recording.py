@@ -1,11 +1,11 @@
 """Self-play in Numba: games in progress, each with its search tree, and the rows recorded of them.
 
-`advance` is the whole work between two calls of the network: it backs the evaluations up, plays an action wherever
-a search has ended, starts the next search, and fills the next batch. One row is recorded per action, in checkers
-per hop.
+`advance` is the whole work between two calls of the network: it backs the evaluations up, plays an action
+wherever a search has ended, starts the next search, and fills the next batch. One row is recorded per action,
+in checkers per hop.
 
-In every kernel `trees` is a `TreeBatch`, `records` the `Records`, `t` the index of a tree and of its game, `tree`
-that tree, `rules` the `PlayRules`, `constants` the `SearchConstants`.
+In every kernel `trees` is a `TreeBatch`, `records` the `Records`, `t` the index of a tree and of its game,
+`tree` that tree, `rules` the `PlayRules`, `constants` the `SearchConstants`.
 """
 
 from typing import Any, NamedTuple
@@ -100,8 +100,8 @@ class PlayRules(NamedTuple):
     leaves: int = 1
     """Most leaves of one tree in a batch."""
     temperature: float = 1.0
-    """Temperature T of the first plies: actions are drawn with weights N ** (1 / T); under GUMBEL it is the factor on
-    the Gumbel noise."""
+    """Temperature T of the first plies: actions are drawn with weights N ** (1 / T); under GUMBEL it is the
+    factor on the Gumbel noise."""
     temperature_plies: int = 16
     """Plies at the full temperature; after them it halves every `temperature_halflife`."""
     temperature_halflife: float = 6.0
@@ -111,7 +111,7 @@ class PlayRules(NamedTuple):
     max_plies: int = 300
     """Length at which a game is stopped without a result."""
     adjudicate: bool = False
-    """Whether a game ends once its position is in the tablebase (see `ckai.rl.games.contract.tablebase_value`)."""
+    """Whether a game ends once its position is in the tablebase (see `contract.tablebase_value`)."""
     resign: float = 0.0
     """A side resigns when the root value is -resign or less for it; 0: never."""
     played_out: float = 0.1
@@ -119,7 +119,7 @@ class PlayRules(NamedTuple):
 
 
 def make_records(game: Any, trees: int, max_plies: int) -> Records:
-    """Allocate records for T games of up to `max_plies` plies, with spare rows for captures of several hops."""
+    """Allocate records for T games of `max_plies` plies at most, with more rows for captures of several hops."""
     rows = max_plies + max_plies // 4 + 16
     return Records(
         np.zeros(trees, GAME),
@@ -229,7 +229,8 @@ def root_value(tree, constants):
 def write_row(tree, records, t, constants, played):
     """Record a row: the root, its value, its policy target (`policy_target`), and the edge `played`.
 
-    At a root that is a proven win the target is the edge played alone: most visits may be from before the proof.
+    At a root that is a proven win the target is the edge played alone: most visits may be from before the
+    proof.
     """
     here = records.games[t]
     root = tree.nodes[0]
@@ -263,7 +264,7 @@ def write_row(tree, records, t, constants, played):
 
 @njit(cache=True, nogil=True)
 def play_move(game, trees, records, t, constants, rules):
-    """Resign, or record and play an action, in tree `t`, whose search has ended; finish the game if it is over."""
+    """Resign, or record and play an action, in tree `t`, whose search has ended; end its game if it is over."""
     tree = get_tree(trees, t)
     here = records.games[t]
     if (
@@ -316,14 +317,17 @@ def play_move(game, trees, records, t, constants, rules):
 
 @njit(cache=True, nogil=True)
 def advance(game, trees, records, constants, fast, rules, slots, logits, values):
-    """Hand out the network's answers, play what is ready, fill the next batch.
+    """Back the last batch up, play an action wherever a search has ended, and fill the next batch.
 
     Args:
+        game, trees, records, rules: see the module.
         constants, fast: constants of full searches and of the others.
-        slots: leaves of the last batch, with their `logits` and `values` (see `expand_and_backup`).
+        slots: number of leaves in the last batch.
+        logits, values: their evaluations, see `expand_and_backup`.
 
     Returns:
-        (leaves in the batch, games finished and waiting to be taken away); (-1, 0) if an answer is no number.
+        (number of leaves in the next batch, number of games that are FINISHED); (-1, 0) if a logit or value
+        is not finite.
     """
     prefetch_paths(trees, slots)
     if expand_and_backup(trees, slots, logits, values) >= 0:

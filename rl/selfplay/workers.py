@@ -1,8 +1,8 @@
 """Self-play: many games at once, so that the network is asked in large batches.
 
-The games are dealt to groups. Each group is one batch of trees, one batch of leaves and one thread: while one group waits
-for the network, the others search, and no thread holds the interpreter for long. A group's games, their
-random streams and its batches depend on the settings and the seed alone, not on the threads.
+The games are dealt to groups. Each group is one batch of trees, one batch of leaves and one thread: while one
+group waits for the network, the others search, and no thread holds the interpreter for long. A group's games,
+their random streams and its batches depend on the settings and the seed alone, not on the threads.
 """
 
 import threading

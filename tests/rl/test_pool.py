@@ -46,12 +46,12 @@ def games_of(pool, numbers, **more):
 
 def test_seats_follow_from_seed_and_number():
     pool = Pool(HALF, 7, [2, 5])
-    seats = [pool.opponent(n) for n in range(2000)]
-    assert seats == [Pool(HALF, 7, [2, 5]).opponent(n) for n in range(2000)]
-    there = [seat for seat in seats if seat]
+    opponents = [pool.opponent(n) for n in range(2000)]
+    assert opponents == [Pool(HALF, 7, [2, 5]).opponent(n) for n in range(2000)]
+    there = [opponent for opponent in opponents if opponent]
     assert 900 < len(there) < 1100
-    assert {(seat.opponent, seat.first) for seat in there} == {(0, True), (0, False), (1, True), (1, False)}
-    assert pool.name(there[0]) == f"ckai generation {[2, 5][there[0].opponent]}"
+    assert {(opponent.index, opponent.moves_first) for opponent in there} == {(0, True), (0, False), (1, True), (1, False)}
+    assert pool.name(there[0]) == f"ckai generation {[2, 5][there[0].index]}"
     assert not any(Pool(HALF, 7, []).opponent(n) for n in range(20))
     assert not any(Pool(PoolConfig(), 7, [1]).opponent(n) for n in range(20))
 
@@ -62,11 +62,11 @@ def test_each_side_is_played_by_its_network():
     assert len(games) == 40
     met = 0
     for game in games:
-        seat = pool.opponent(game.number)
-        met += seat is not None
+        opponent = pool.opponent(game.number)
+        met += opponent is not None
         position = game.replay().positions[0]
         for row in game.rows:
-            opponent = seat is not None and seat.first == (row["side"] == 0)
+            opponent = opponent is not None and opponent.moves_first == (row["side"] == 0)
             labels = position.legal_actions()
             assert row["action"] == (max(labels) if opponent else min(labels))
             # The policy learns nothing of the opponent's moves.
@@ -75,10 +75,10 @@ def test_each_side_is_played_by_its_network():
             assert bool(row["full"]) != opponent
             position = position.push_action(int(row["action"]))
         names = (game.black, game.white)
-        if seat is None:
+        if opponent is None:
             assert names == ("ckai", "ckai")
         else:
-            assert names == (("ckai generation 0", "ckai") if seat.first else ("ckai", "ckai generation 0"))
+            assert names == (("ckai generation 0", "ckai") if opponent.moves_first else ("ckai", "ckai generation 0"))
     assert 10 < met < 30
 
 
@@ -156,7 +156,7 @@ def test_games_of_the_pool_count_where_there_is_no_match():
 def test_the_tally_is_from_the_newest_networks_side():
     pool = Pool(PoolConfig(share=1.0), 3, [4])
     scores = dict.fromkeys(range(20), 1.0)
-    first = sum(pool.opponent(n).first for n in range(20))
+    first = sum(pool.opponent(n).moves_first for n in range(20))
     assert pool.tally(scores) == {"4": {"won": 20 - first, "drawn": 0, "lost": first}}
     assert pool.tally({0: math.nan, 1: 0.0})["4"]["drawn"] == 2
 

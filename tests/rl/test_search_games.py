@@ -368,7 +368,9 @@ def test_the_rollout_evaluator_judges_a_position_the_same_in_any_batch():
 
 
 def test_the_solver_proves_the_empty_board_a_draw():
-    searcher = Searcher(UniformEvaluator(), nodes=100_000, constants=SearchConstants(c_init=4.0), game=TicTacToe())
+    searcher = Searcher(
+        UniformEvaluator(), nodes=100_000, constants=SearchConstants(c_init=4.0), game=TicTacToe()
+    )
     searcher.set_root(0, (0, 0))
     searcher.run(np.array([10_000_000], np.int32))
     assert searcher.root(0)["proof"] == DRAW

@@ -30,7 +30,9 @@ from ckai.rl.selfplay.recording import root_value
 PUCT = SearchConstants(c_init=1.5)
 
 
-def search(root: Any, sims: int, constants: SearchConstants = PUCT, leaves: int = 1, seed: int = 0) -> Searcher:
+def search(
+    root: Any, sims: int, constants: SearchConstants = PUCT, leaves: int = 1, seed: int = 0
+) -> Searcher:
     game, oracle, _ = draw(root)
     searcher = Searcher(oracle, nodes=2000, leaves=leaves, constants=constants, game=game, seed=seed)
     searcher.set_root(0, (0, 0))

@@ -1,7 +1,7 @@
 """Balanced openings of checkers: positions in which neither side loses a man by force.
 
-Tournaments draw their openings by lot from the three-move ballot; of all positions after three plies 174 lose no
-man by force, and the ballot has as many. A man is lost by force where alpha-beta on material says so for
+Tournaments draw their openings by lot from the three-move ballot; of all positions after three plies 174 lose
+no man by force, and the ballot has as many. A man is lost by force where alpha-beta on material says so for
 either side.
 """
 

@@ -1,6 +1,7 @@
 """The rules of English draughts for the search. One action is one hop; the state carries the jumper.
 
-A state is two words: own pieces and the other side's (32 bits each); kings, jumper, halfmove clock, who is Black.
+A state is two words: own pieces and the other side's (32 bits each); kings, jumper, halfmove clock, who is
+Black.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
