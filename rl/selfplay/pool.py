@@ -1,8 +1,8 @@
 """The opponent pool: past networks that play one side in a share of the self-play games.
 
 Which games have an opponent, which one and on which side depends on the run's seed and the number of the game
-alone; the members of the pool depend on the results of earlier generations. In such a game each side searches with
-its own network, and only the moves of the newest network have policy targets.
+alone; the members of the pool depend on the results of earlier generations. In such a game each side searches
+with its own network, and only the moves of the newest network have policy targets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -61,8 +61,8 @@ class Pool:
         """Count the results of the newest network against each past network.
 
         Args:
-            first_scores: by number of the game, 1, 0 or -1 for the first player, or NaN if unknown (counted as a
-                draw).
+            first_scores: by number of the game, 1, 0 or -1 for the first player, or NaN if unknown (counted
+                as a draw).
 
         Returns:
             By generation, the counts `won`, `drawn` and `lost` of the newest network.
@@ -80,9 +80,9 @@ class Pool:
 def draw_opponents(config: PoolConfig, history: Sequence[dict[str, Any]], seed: int) -> list[int]:
     """Draw the past networks that the next generation plays against.
 
-    Prioritized fictitious self-play (Vinyals et al. 2019): a network with an expected score p against the newest is
-    drawn with a weight of p (1 - p), which is highest for equals. p is from ratings fitted to the gate matches and
-    the earlier games of the pool.
+    Prioritized fictitious self-play (Vinyals et al. 2019): a network with an expected score p against the
+    newest is drawn with a weight of p (1 - p), which is highest for equals. p is from ratings fitted to the
+    gate matches and the earlier games of the pool.
 
     Args:
         config: the share of games, and the number of networks to draw.

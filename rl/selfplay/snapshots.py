@@ -50,8 +50,8 @@ def load_snapshots(paths: Iterable[Path], state_words: int) -> tuple[dict[int, G
         state_words: int64 words of a state of the game.
 
     Returns:
-        The snapshots by number of the game, the longest where a game has several; and one message for each file
-        that cannot be read.
+        The snapshots by number of the game, the longest where a game has several; and one message for each
+        file that cannot be read.
     """
     games: dict[int, GameSnapshot] = {}
     damaged = []

@@ -42,8 +42,8 @@ def test_answers_are_those_of_the_evaluator(batches, positions):
         expected = Counting().evaluate(boards)
         for mine, theirs in zip(cached.evaluate(boards), expected, strict=True):
             assert mine.tolist() == theirs.tolist()
-    assert cached.asked == sum(map(len, batches))
-    assert cached.asked - cached.hits == cached.inner.asked
+    assert cached.lookups == sum(map(len, batches))
+    assert cached.lookups - cached.hits == cached.inner.asked
 
 
 def test_a_position_is_gated_once():
