@@ -80,7 +80,7 @@ def _key(game, state):
 
 @implements(contract.repetition_window, Connect4)
 @njit(cache=True)
-def _lookback(game, state):
+def _repetition_window(game, state):
     return np.int64(0)
 
 

@@ -119,7 +119,7 @@ class PlayRules(NamedTuple):
 
 
 def make_records(game: Any, trees: int, max_plies: int) -> Records:
-    """Allocate records for T games of `max_plies` plies at most, with more rows for captures of several hops."""
+    """Allocate records for T games of up to `max_plies` plies, with spare rows for long captures."""
     rows = max_plies + max_plies // 4 + 16
     return Records(
         np.zeros(trees, GAME),
@@ -264,7 +264,7 @@ def write_row(tree, records, t, constants, played):
 
 @njit(cache=True, nogil=True)
 def play_move(game, trees, records, t, constants, rules):
-    """Resign, or record and play an action, in tree `t`, whose search has ended; end its game if it is over."""
+    """Resign, or record and play an action, in game `t`; its search has ended. Finish the game if it is over."""
     tree = get_tree(trees, t)
     here = records.games[t]
     if (

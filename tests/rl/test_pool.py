@@ -1,4 +1,4 @@
-"""Games against past networks: who plays whom, which network searches for whom, and which rows have a target."""
+"""Games against past networks: who plays whom, with which network, and which rows have policy targets."""
 
 import json
 import math

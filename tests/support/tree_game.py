@@ -108,7 +108,7 @@ def _key(game, state):
 
 @implements(contract.repetition_window, TreeGame)
 @njit
-def _lookback(game, state):
+def _repetition_window(game, state):
     return np.int64(0)
 
 
