@@ -30,7 +30,7 @@ from ckai.rl.search.selection import SearchConstants
 LEAVES = 96
 """Most positions in one call of the network."""
 GROWTH = 32
-"""Root visits that allow one more position in a call: a small tree searched in large batches wastes visits."""
+"""Root visits that allow one more position in a call: large batches waste visits in a small tree."""
 BATCHES = 2
 """Calls of the network at the same time."""
 INTERVAL = 0.1
@@ -427,9 +427,10 @@ class Engine:
             keys = [pack(replace(p, halfmove_clock=0)) for p in history]
             searcher.set_root(0, pack(here), np.array(keys, np.int64).reshape(-1, 2))
         if searcher.root(0)["status"] == TERMINAL:
-            # There is a legal move, so the position is drawn by rule: search it as if it were not, first
-            without # its history, then whatever its halfmove clock. searcher.set_root(0, pack(here)) if
-            searcher.root(0)["status"] == TERMINAL:
+            # There is a legal move, so the position is drawn by rule. Search it as if it were not: without its
+            # history, and if it is still drawn, despite its halfmove clock.
+            searcher.set_root(0, pack(here))
+            if searcher.root(0)["status"] == TERMINAL:
                 searcher.tree_batch.nodes[0, 0]["status"] = NEW
                 searcher.tree_batch.nodes[0, 0]["proof"] = NONE
         self._root = root

@@ -28,12 +28,12 @@ class Limit:
     visits: int | None = None
     """Visits at the root, 1 or more; those kept from an earlier search count."""
     seconds: float | None = None
-    """Wall time of this call, above 0. The root is evaluated in any case, and batches in flight are awaited."""
+    """Wall time of this call, above 0. The root is always evaluated, and batches in flight are completed."""
     depth: int | None = None
     """Plies from the root to the deepest position in the tree (selective depth), 1 or more. A capture of
     several hops is 1 ply; the subtree kept from an earlier search counts."""
     nodes: int | None = None
-    """Positions that this search adds to the tree, 1 or more, those within a capture included; never exceeded."""
+    """Most positions that this search adds to the tree, 1 or more, those within a capture included."""
 
     def __post_init__(self) -> None:
         for name in ("visits", "depth", "nodes"):

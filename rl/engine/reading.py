@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -174,9 +175,11 @@ class TreeReader:
         while at >= 0 and nodes[at]["status"] == OPEN:
             first = int(nodes[at]["first_edge"])
             node_edges, proof = edges[first : first + int(nodes[at]["num_edges"])], int(nodes[at]["proof"])
-            best = max(node_edges, key=lambda edge, proof=proof: _edge_rank(edge, proof))  # type:
-            ignore[misc] actions.append(int(best["action"])) at = int(best["child"]) complete = [m for m in
-            moves if m.actions == tuple(actions)] if complete:
+            best = max(node_edges, key=partial(_edge_rank, parent_proof=proof))
+            actions.append(int(best["action"]))
+            at = int(best["child"])
+            complete = [m for m in moves if m.actions == tuple(actions)]
+            if complete:
                 return self._branch(node, complete[0])
         if not actions:
             return None
@@ -202,7 +205,7 @@ class TreeReader:
         )
 
     def _pv(self, position: Position, branch: _Branch, *, proven: bool) -> list[Move]:
-        """Return the principal variation from a move: up to the last move searched, or the end of its proof."""
+        """Return the principal variation from a move, to the last move searched or the end of its proof."""
         pv: list[Move] = []
         step: _Branch | None = branch
         while step is not None and len(pv) < LONGEST_PV:

@@ -99,7 +99,7 @@ def start(game):
 
 
 def legal(game, state, out):
-    """Write the legal actions, ascending, into `out` (uint8, `max_legal_actions` long); return their number."""
+    """Write the legal actions, ascending, into `out`, uint8; return their number."""
     raise TypeError("only inside jitted code")
 
 

@@ -156,7 +156,7 @@ class GridGame:
 
 @cache
 def solve(position: GridPosition) -> int:
-    """Return the game-theoretic value for the side to move, 1, 0 or -1, by exhaustive search: for small games."""
+    """Return the game-theoretic value for the side to move, 1, 0 or -1, by exhaustive search."""
     _, over, value = position._legal_and_outcome()
     if over:
         return int(value)

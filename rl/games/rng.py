@@ -45,5 +45,5 @@ def gamma(info, shape):
 
 
 def seed_stream(*numbers: int) -> int:
-    """Return the first state of a stream, 64 bits, from non-negative integers such as seed and game number."""
+    """Return the first state of a stream, 64 bits, from non-negative integers such as a seed."""
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])

@@ -146,7 +146,7 @@ class Searcher:
             self._flush(batch)
 
     def discard(self) -> None:
-        """Drop all leaves in flight, as after an error, and reduce the trees they belong to to their roots."""
+        """Drop all leaves in flight, as after an error; their trees are reduced to the root."""
         for batch in self._batches:
             if batch.evaluation is not None:
                 batch.evaluation.exception()  # waits, because the thread may still be writing

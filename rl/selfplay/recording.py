@@ -264,7 +264,7 @@ def write_row(tree, records, t, constants, played):
 
 @njit(cache=True, nogil=True)
 def play_move(game, trees, records, t, constants, rules):
-    """Resign, or record and play an action, in game `t`; its search has ended. Finish the game if it is over."""
+    """Resign, or record and play an action, in game `t`, whose search has ended; finish it if it is over."""
     tree = get_tree(trees, t)
     here = records.games[t]
     if (

@@ -162,7 +162,7 @@ def with_table_results(game: FinishedGame, tables: Tables) -> FinishedGame:
 
 @njit(cache=True)
 def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
-    """Encode states `[N, W]` to `encoded` `[N, POSITION_BYTES]`, and legal actions to bits, `legal` `[N, B]`."""
+    """Encode states `[N, W]` to `encoded` `[N, POSITION_BYTES]`, legal actions to bits `legal` `[N, B]`."""
     actions = np.empty(contract.max_legal_actions(game), np.uint8)  # type: ignore[no-untyped-call]
     for i in range(len(states)):
         state = contract.load_state(game, states[i])  # type: ignore[no-untyped-call]
