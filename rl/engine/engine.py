@@ -427,8 +427,8 @@ class Engine:
             keys = [pack(replace(p, halfmove_clock=0)) for p in history]
             searcher.set_root(0, pack(here), np.array(keys, np.int64).reshape(-1, 2))
         if searcher.root(0)["status"] == TERMINAL:
-            # There is a legal move, so the position is drawn by rule. Search it as if it were not: without its
-            # history, and if it is still drawn, despite its halfmove clock.
+            # There is a legal move, so the position is drawn by rule. Search it as if it were not: without
+            # its history, and if it is still drawn, despite its halfmove clock.
             searcher.set_root(0, pack(here))
             if searcher.root(0)["status"] == TERMINAL:
                 searcher.tree_batch.nodes[0, 0]["status"] = NEW

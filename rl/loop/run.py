@@ -16,8 +16,8 @@
 Every file is written under a temporary name and renamed, and each stage looks only at what the one before
 left whole. So a run that was killed goes on by starting it again.
 
-With `overlap` a generation is played while the one before is learned and meets the gate, by the network of two
-generations before: where a GPU plays, the CPU would otherwise wait for it to learn, and the other way round.
+With `overlap` a generation is played while the one before is learned and meets the gate, by the network of
+two generations before: where a GPU plays, the CPU would otherwise wait for it to learn, and vice versa.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""The search on trees drawn by hand, each named after the rule it shows, and against a plain Python twin."""
+"""The search on hand-made trees, one test per rule, and against a plain Python reference implementation."""
 
 from typing import Any
 
@@ -27,11 +27,11 @@ from ckai.rl.search.selection import (
 )
 from ckai.rl.selfplay.recording import root_value
 
-PUCT = SearchConstants(c_init=1.5)
+CONSTANTS = SearchConstants(c_init=1.5)
 
 
 def search(
-    root: Any, sims: int, constants: SearchConstants = PUCT, leaves: int = 1, seed: int = 0
+    root: Any, sims: int, constants: SearchConstants = CONSTANTS, leaves: int = 1, seed: int = 0
 ) -> Searcher:
     game, oracle, _ = draw(root)
     searcher = Searcher(oracle, nodes=2000, leaves=leaves, constants=constants, game=game, seed=seed)
@@ -46,7 +46,7 @@ def edges(searcher: Searcher, node: int = 0) -> Any:
 
 
 def deep(value: float = 0.0) -> Any:
-    """A long line that the network evaluates as `value` for the side to move at its top, never ending."""
+    """A long line of single moves that the network evaluates as `value` for the side to move at its top."""
     node = Leaf(guess=value)
     for i in range(60):
         node = Leaf(node, guess=value if i % 2 else -value)
@@ -69,7 +69,7 @@ def test_value_over_two_hops_and_a_turn() -> None:
     assert edges(found)["value_sum"][0] == pytest.approx(0.0 - 0.25)
 
 
-def test_no_move_loses_and_the_way_there_is_a_proven_win() -> None:
+def test_no_legal_move_loses_and_the_edge_there_is_a_proven_win() -> None:
     found = search(Leaf(deep(), Leaf(value=-1.0)), 50)
     assert found.root(0)["proof"] == WIN
     assert found.root(0)["plies"] == 1
@@ -101,7 +101,7 @@ def test_avoids_the_proven_loss() -> None:
     assert found.best(0) == 1
 
 
-def test_all_lost_takes_the_longest_way() -> None:
+def test_all_lost_takes_the_longest_loss() -> None:
     short = Leaf(Leaf(value=-1.0))
     long = Leaf(Leaf(Leaf(Leaf(value=-1.0))))
     found = search(Leaf(short, long, prior=[0.9, 0.1]), 500)
@@ -129,7 +129,7 @@ def test_a_draw_is_better_than_a_loss() -> None:
     assert found.best(0) == 1
 
 
-def test_equal_visits_go_to_the_higher_value_then_the_lower_label() -> None:
+def test_equal_visits_go_to_the_higher_value_then_the_lower_action() -> None:
     equal = search(Leaf(deep(), deep()), 3)
     assert edges(equal)["visits"].tolist() == [1, 1]
     assert equal.best(0) == 0
@@ -145,7 +145,7 @@ def test_a_batch_holds_each_leaf_once() -> None:
 
 
 def test_with_virtual_loss_a_leaf_in_flight_has_lost() -> None:
-    # Both moves look alike. While the first is gated the second is better by its lost visit.
+    # Both moves look alike. While the first is in flight the second is better by the virtual loss.
     game, oracle, _ = draw(Leaf(Leaf(deep(), deep()), Leaf(deep(), deep()), prior=[0.9, 0.1]))
     rule = SearchConstants(c_init=0.1, virtual_loss=1.0)
     found = Searcher(oracle, nodes=100, batches=2, constants=rule, game=game)
@@ -158,7 +158,7 @@ def test_with_virtual_loss_a_leaf_in_flight_has_lost() -> None:
     assert edges(found)["in_flight"].tolist() == [0, 0]
 
 
-def test_batches_in_flight_find_the_same_with_and_without_threads() -> None:
+def test_results_with_batches_in_flight_do_not_depend_on_threads() -> None:
     def tree(threads: bool) -> Any:
         searcher = Searcher(UniformEvaluator(), nodes=3000, leaves=8, growth=4, batches=3, game=Checkers())
         if not threads:
@@ -190,9 +190,9 @@ def test_first_play_value_is_the_parents_less_the_reduction() -> None:
     assert edges(search(root, 12, SearchConstants(c_init=0.01, fpu_reduction=2.0)))["visits"][1] == 0
 
 
-def test_a_full_tree_stops_and_says_what_it_has() -> None:
+def test_a_full_tree_ends_the_search() -> None:
     game, oracle, _ = draw(Leaf(deep(), deep()))
-    found = Searcher(oracle, nodes=10, constants=PUCT, game=game)
+    found = Searcher(oracle, nodes=10, constants=CONSTANTS, game=game)
     found.set_root(0, (0, 0))
     found.run(np.array([1000], np.int32))
     assert found.root(0)["visits"] == 10
@@ -223,7 +223,7 @@ def test_the_kept_subtree_is_the_same_tree() -> None:
     assert found.root(0)["visits"] == 120
 
 
-# --- the plain Python twin --------------------------------------------------------------------------
+# --- the reference in plain Python ---------------------------------------------------------------------
 
 
 @st.composite
@@ -276,7 +276,7 @@ def test_forced_playouts_agree_with_the_slow_twin(root: Any, sims: int, k: float
         assert target(found) == slow_search.pruned(twin, 0.5, k)
 
 
-def test_forced_playouts_give_every_tried_edge_its_share_and_teach_none_of_it() -> None:
+def test_forced_playouts_give_every_tried_edge_its_share_and_prune_it_from_the_target() -> None:
     root = Leaf(deep(0.9), deep(-0.9), deep(-0.9), prior=[0.5, 0.25, 0.25])
     plain = search(root, 50, SearchConstants(c_init=1.0))
     found = search(root, 50, SearchConstants(c_init=1.0, root_rule=FORCED, forced_playouts_k=4.0))
@@ -321,7 +321,7 @@ def test_gumbel_root_value_is_that_of_its_policy_not_of_the_weak_moves_it_tried(
     constants = SearchConstants(root_rule=GUMBEL, max_considered_actions=4, gumbel_noise=0.0, c_scale=0.5)
     found = search(root, 5, constants)
     tree = get_tree(found.tree_batch, 0)
-    assert root_value(tree, PUCT) < 0.0
+    assert root_value(tree, CONSTANTS) < 0.0
     assert root_value(tree, constants) == pytest.approx(good, abs=1e-3)
     even = edges(found)["value_sum"] / edges(found)["visits"]
     assert root_value(tree, constants._replace(c_scale=0.0)) == pytest.approx(even.mean(), abs=1e-6)
