@@ -134,10 +134,10 @@ class GridGame:
         Raises:
             MoveError: the text is not a legal move; the game is unchanged.
         """
-        found = self.position.find_move(move) if isinstance(move, str) else move
-        self.positions.append(self.position.push(found))
-        self.moves.append(found)
-        return found
+        played = self.position.find_move(move) if isinstance(move, str) else move
+        self.positions.append(self.position.push(played))
+        self.moves.append(played)
+        return played
 
     def outcome(self) -> Outcome | None:
         """Return how the game ended, see `GridPosition.outcome`."""

@@ -24,7 +24,7 @@ class TreeGame(NamedTuple):
 
 
 class Leaf:
-    """A node of the tree: `value` is the result if the game ends there, `guess` and `prior` the evaluation."""
+    """A node of the tree: `value` is the result if the game ends there, `guess`, `prior` the evaluation."""
 
     def __init__(self, *children: Any, value: float = 0.0, guess: float = 0.0, prior: Any = None) -> None:
         # A child is a node, or (node, False) if the same side moves again.
