@@ -20,8 +20,8 @@ Array = NDArray[Any]
 PENDING, OPEN, TERMINAL, NEW = 0, 1, 2, 3
 """Status of a node.
 
-NEW: a root that is in no batch yet. PENDING: a leaf in flight, that is in a batch and not yet evaluated; also a
-node that was proven when it was added, which is never evaluated. OPEN: expanded, its edges have priors.
+NEW: a root that is in no batch yet. PENDING: a leaf in flight, that is in a batch and not yet evaluated; also
+a node that was proven when it was added, which is never evaluated. OPEN: expanded, its edges have priors.
 TERMINAL: the game is over.
 """
 
