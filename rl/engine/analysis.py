@@ -1,4 +1,4 @@
-"""A search that goes on in a thread of its own while its results are read."""
+"""`Analysis`: a search in a thread of its own, whose results can be read while it runs."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -11,11 +11,11 @@ Publish: TypeAlias = Callable[[SearchResult], None]
 
 
 class Analysis:
-    """The growing results of a search under way, made by `Engine.analysis`.
+    """The results of a running search, made by `Engine.analysis`.
 
-    Iterate over it, or take one result at a time with `next`. Each result has more visits than the one
-    before; results that were not taken in time are replaced by newer ones. The last one has the reason why
-    the search ended. Leaving the loop or the `with` block stops the search and waits until it has ended.
+    Iterate over it, or get one result at a time with `next`. Each result has more visits than the one before;
+    a result that is not read in time is replaced by a newer one. The last result has the reason why the
+    search ended. Leaving the loop or the `with` block stops the search and waits until it has ended.
 
     Raises:
         Exception: whatever the search raised, from the loop, `next`, `wait` or the end of the `with` block,
@@ -26,13 +26,13 @@ class Analysis:
         """Start a search.
 
         Args:
-            work: searches to the end, handing results on the way to its argument.
-            stop: makes it end soon.
+            work: runs the search, passes intermediate results to its argument and returns the final one.
+            stop: makes `work` return soon; may be called from any thread.
         """
         self._stop = stop
         self._changed = threading.Condition()
         self._fresh: SearchResult | None = None
-        """The newest result, None once it was taken."""
+        """The newest result; None if it was read already."""
         self._final: SearchResult | None = None
         self._error: BaseException | None = None
         self._ended = False
@@ -40,7 +40,7 @@ class Analysis:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the search soon; its last result can still be taken. May be called from any thread."""
+        """End the search soon; its last result can still be read. May be called from any thread."""
         with self._changed:
             if not self._ended:
                 self._stop()

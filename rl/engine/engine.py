@@ -1,4 +1,4 @@
-"""The engine: a network and a search behind one object."""
+"""`Engine`: searches positions of checkers with a network, within limits."""
 
 import threading
 import time
@@ -25,25 +25,25 @@ from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import NEW, TERMINAL
 from ckai.rl.search.factory import make_searcher
-from ckai.rl.search.selection import Puct
+from ckai.rl.search.selection import SearchConstants
 
 LEAVES = 96
-"""Positions in one call of the network, at most."""
+"""Most positions in one call of the network."""
 GROWTH = 32
-"""Visits at the root for each position of a call: few visits in large calls would follow the first guess."""
+"""Root visits that allow one more position in a call: large batches waste visits in a small tree."""
 BATCHES = 2
-"""Calls at once."""
+"""Calls of the network at the same time."""
 INTERVAL = 0.1
 """Seconds between two results of an analysis."""
 
 
 class EngineError(RuntimeError):
-    """An engine that is closed, or busy with another search; says what to do."""
+    """Raised if an engine is closed or busy with another search; the message says what to do."""
 
 
 @dataclass
 class _Task:
-    """A search that was asked for."""
+    """The search in progress."""
 
     root: Root
     limit: Limit
@@ -52,10 +52,10 @@ class _Task:
 
 
 class Engine:
-    """Finds moves by PUCT search over an evaluator.
+    """Searches positions with PUCT and an evaluator.
 
-    One search at a time: `stop` and `close` may be called from any thread, the rest while no search is under
-    way. A second search of the same game keeps the part of the tree that still counts.
+    An engine runs one search at a time. `stop` and `close` may be called from any thread, other methods only
+    while no search is in progress. The next search of the same game keeps the subtree of its position.
 
     Example:
         >>> with Engine.load("uniform") as engine:
@@ -73,26 +73,26 @@ class Engine:
         evaluator: Evaluator,
         *,
         seed: int | None = None,
-        puct: Puct | None = None,
+        constants: SearchConstants | None = None,
         nodes: int = 1_000_000,
         leaves: int = LEAVES,
         batches: int = BATCHES,
         game: Checkers | None = None,
         tables: Tables | None = None,
     ) -> None:
-        """Make an engine.
+        """Create an engine.
 
         Args:
             evaluator: evaluates positions; `close` leaves it open.
-            seed: of what is random in the search (nothing, unless `puct` asks for noise).
-            puct: constants of the search.
-            nodes: most positions a tree holds; a longer search stops there.
-            leaves: most positions in one call of the evaluator; smaller calls come first.
-            batches: calls at once, each in a thread of its own. Results depend on the number, not on the
-                threads.
-            game: the draw rules.
-            tables: endgame tables: the search proves every position that is in them, and plays those by the
-                shortest win or the longest loss.
+            seed: seed of the noise at the root, if `constants` have any; None: 0.
+            constants: constants of the search; None: those that suit the evaluator.
+            nodes: capacity of the tree in positions; a search ends when the tree is full.
+            leaves: most positions in one call of the evaluator; a small tree sends fewer.
+            batches: calls of the evaluator at the same time, each in a thread of its own. Results depend on
+                this number, but not on the timing of the threads.
+            game: the draw rules; None: the usual ones.
+            tables: endgame tables. The search proves every position in them, and plays the shortest win or
+                the longest loss there. None: none.
         """
         self.evaluator = evaluator
         self.tables = tables
@@ -103,13 +103,13 @@ class Engine:
             leaves=leaves,
             growth=GROWTH,
             batches=batches,
-            puct=puct,
+            constants=constants,
             game=(game or Checkers()).with_tables(tables),
             seed=0 if seed is None else seed,
         )
         self._reader = TreeReader(self._searcher, tables, self._policy)
         self._root: Root | None = None
-        """What the tree was searched for last; None if it cannot be kept."""
+        """Root of the last search; None if its tree cannot be used again."""
         self._changed = threading.Condition()
         self._task: _Task | None = None
         self._closed = False
@@ -125,23 +125,23 @@ class Engine:
         tell: Callable[[Any], None] | None = None,
         **settings: Any,
     ) -> "Engine":
-        """An engine from a checkpoint.
+        """Create an engine from a checkpoint.
 
         Args:
-            source: a checkpoint file; `uniform` for a search without a network; `rollout` for one with
+            source: a checkpoint file; or `uniform`, a search without a network; or `rollout`, a search with
                 random playouts.
-            evaluator: the backend that computes the network, as `load_evaluator` has it: `auto`, a GPU if
-                there is one, else PyTorch on the CPU; `fastest`, the best of a trial of some seconds; or the
-                name of a backend.
-            tables: endgame tables, or of how many pieces (`Tables.open`); None: none.
+            evaluator: the backend of the network, see `load_evaluator`: `auto`, a GPU if there is one, else
+                PyTorch on the CPU; `fastest`, the fastest in a trial of some seconds; or the name of a
+                backend.
+            tables: endgame tables, or their number of pieces (see `Tables.open`); None: none.
             seed: see `Engine`.
-            tell: with the evaluator `fastest`, is given the report of the trial.
-            **settings: further settings of `Engine`.
+            tell: with `fastest`, called with the report of the trial.
+            **settings: other arguments of `Engine`.
 
         Raises:
-            CheckpointError: the file is no checkpoint that fits.
+            CheckpointError: the file is not a checkpoint for checkers.
             TableError: there are no such tables.
-            ValueError: no such backend, or not on this machine.
+            ValueError: there is no such backend, or it is not available on this machine.
         """
         if isinstance(tables, int):
             tables = Tables.open(tables)
@@ -155,7 +155,7 @@ class Engine:
         tables = "" if self.tables is None else f", tables of {self.tables.pieces} pieces"
         return f"<Engine {self.evaluator.name}{tables}{', closed' if self._closed else ''}>"
 
-    # --- its life -----------------------------------------------------------------------------------
+    # --- closing and stopping -----------------------------------------------------------------------
 
     def __enter__(self) -> Self:
         with self._changed:
@@ -168,9 +168,9 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Stop the search under way, and give back the tree, the threads and a loaded evaluator.
+        """Stop the search in progress, and free the tree, the threads and an evaluator made by `load`.
 
-        From then on everything but `close`, `stop` and `repr` raises `EngineError`. Closing twice is fine.
+        Afterwards everything but `close`, `stop` and `repr` raises `EngineError`. Closing again does nothing.
         """
         with self._changed:
             if self._closed:
@@ -185,7 +185,7 @@ class Engine:
             self.evaluator.close()
 
     def stop(self) -> None:
-        """End the search under way soon; it returns what it has come to. Nothing if there is none.
+        """End the search in progress soon; it returns its result so far. Does nothing if there is none.
 
         May be called from any thread.
         """
@@ -194,7 +194,7 @@ class Engine:
                 self._task.stop.set()
 
     def forget(self) -> None:
-        """Drop the tree: the next search begins from nothing.
+        """Drop the tree, so that the next search starts from an empty one.
 
         Raises:
             EngineError: the engine is closed, or searching.
@@ -203,17 +203,21 @@ class Engine:
             self._check_idle()
             self._root = None
 
-    # --- answers ------------------------------------------------------------------------------------
+    # --- policy, search, analysis -------------------------------------------------------------------
 
     def policy(self, position: Position | str) -> Policy:
-        """The network's answer without a search; a move of several hops has the product of its hops.
+        """Evaluate a position with the network alone, without a search.
 
         Args:
             position: a `Position` or a FEN.
 
+        Returns:
+            The probability of every legal move (of a capture of several hops, the product over the hops) and
+            the value for the side to move.
+
         Raises:
             ValueError: the side to move has no legal move.
-            PositionError: a FEN that cannot be read.
+            PositionError: the FEN cannot be read.
             EngineError: the engine is closed.
 
         Example:
@@ -240,17 +244,20 @@ class Engine:
         """Search a position.
 
         Args:
-            position: a `Position` or a FEN. If it is reached from the last one searched by one or two moves,
-                the tree is kept.
-            limit: when to end; 400 visits if no limit is given.
-            sims, seconds: the same as `Limit(visits=sims, seconds=seconds)`, instead of `limit`.
+            position: a `Position` or a FEN. If it is at most two moves after the last one searched, its
+                subtree is kept.
+            limit: when the search ends; by default after 400 visits.
+            sims, seconds: short for `Limit(visits=sims, seconds=seconds)`, instead of `limit`.
             history: earlier positions of the game, oldest first, for repetitions. They also set the halfmove
-                clock where the position has none (a FEN).
-            multipv: lines in the result, best first; the search itself is the same.
+                clock of a FEN, which has none.
+            multipv: number of lines in the result, 1 or more; the search does not depend on it.
+
+        Returns:
+            The result, its values for the side to move in `position`.
 
         Raises:
-            ValueError: no legal move, a limit out of range, or two ways of giving it.
-            PositionError: a FEN that cannot be read.
+            ValueError: there is no legal move, a limit is out of range, or a limit is given twice.
+            PositionError: a FEN cannot be read.
             EngineError: the engine is closed, or searching.
 
         Example:
@@ -278,12 +285,15 @@ class Engine:
         history: Sequence[Position | str] = (),
         interval: float = INTERVAL,
     ) -> Analysis:
-        """Search a position in a thread of its own and look at the results as they grow.
+        """Search a position in a thread of its own and read the results during the search.
 
         Args:
             position, multipv, history: see `search`.
-            limit: when to end; None: once it is stopped, proven or the tree is full.
-            interval: seconds between two results, 0 or more; the first comes as soon as there is one.
+            limit: when the search ends; None: when it is stopped, the root is proven or the tree is full.
+            interval: seconds between two results, 0 or more; the first comes as soon as possible.
+
+        Returns:
+            The search in progress.
 
         Raises:
             ValueError, PositionError, EngineError: see `search`.
@@ -303,7 +313,7 @@ class Engine:
         task = self._begin(position, limit or Limit(), history, multipv)
         return Analysis(lambda publish: self._run(task, publish, interval), task.stop.set)
 
-    # --- a search -----------------------------------------------------------------------------------
+    # --- the search itself --------------------------------------------------------------------------
 
     def _policy(self, position: Position) -> Policy:
         return evaluate_policy(self.evaluator, position)
@@ -320,7 +330,7 @@ class Engine:
     def _begin(
         self, position: Position | str, limit: Limit, history: Sequence[Position | str], multipv: int
     ) -> _Task:
-        """Check what is asked for and reserve the engine; `_run` must follow."""
+        """Check the arguments of a search and mark the engine as searching; `_run` must follow."""
         if multipv < 1:
             raise ValueError(f"expected multipv >= 1, found {multipv!r}")
         with self._changed:
@@ -329,11 +339,11 @@ class Engine:
             return self._task
 
     def _run(self, task: _Task, publish: Publish | None = None, interval: float = INTERVAL) -> SearchResult:
-        """Do what `_begin` reserved the engine for, handing results on the way to `publish`."""
+        """Run the search of `_begin`, passing intermediate results to `publish`."""
         try:
             return self._search(task, publish, interval)
         except BaseException:
-            # The tree has leaves without a value: begin anew the next time.
+            # The tree has leaves that were not evaluated: the next search starts from an empty tree.
             self._searcher.discard()
             self._root = None
             raise
@@ -343,26 +353,26 @@ class Engine:
                 self._changed.notify_all()
 
     def _search(self, task: _Task, publish: Publish | None, interval: float) -> SearchResult:
-        begun = time.perf_counter()
+        start = time.perf_counter()
         searcher, reader, limit = self._searcher, self._reader, task.limit
         kept = self._set_root(task.root)
-        evaluated = searcher.evaluations
-        shown_at, shown = -interval, 0
+        earlier_evaluations = searcher.evaluations
+        published_at, published_visits = -interval, 0
 
         def result(reason: StopReason | None) -> SearchResult:
             return reader.result(
                 task.root.position,
                 task.multipv,
-                seconds=time.perf_counter() - begun,
+                seconds=time.perf_counter() - start,
                 nodes=reader.nodes - kept,
-                evaluations=searcher.evaluations - evaluated,
+                evaluations=searcher.evaluations - earlier_evaluations,
                 reason=reason,
             )
 
         def reached() -> StopReason | None:
             if task.stop.is_set():
                 return StopReason.STOPPED
-            if limit.seconds is not None and time.perf_counter() - begun >= limit.seconds:
+            if limit.seconds is not None and time.perf_counter() - start >= limit.seconds:
                 return StopReason.SECONDS
             if limit.depth is not None and reader.depth() >= limit.depth:
                 return StopReason.DEPTH
@@ -371,41 +381,41 @@ class Engine:
             return None
 
         with one_torch_thread():
-            searcher.step(np.ones(1, np.int32))  # whatever the limit, the root is evaluated
+            searcher.step(np.ones(1, np.int32))  # the root is evaluated under any limit
             reason = reached()
             while reason is None:
                 reason = self._step(limit, kept) or reached()
                 if publish is not None and reader.ready and reason is None:
-                    now, visits = time.perf_counter() - begun, int(searcher.root(0)["visits"])
-                    if now - shown_at >= interval and visits > shown:
+                    now, visits = time.perf_counter() - start, int(searcher.root(0)["visits"])
+                    if now - published_at >= interval and visits > published_visits:
                         publish(result(None))
-                        shown_at, shown = time.perf_counter() - begun, visits
-            searcher.land()
+                        published_at, published_visits = time.perf_counter() - start, visits
+            searcher.flush()
             return result(reason)
 
     def _step(self, limit: Limit, kept: int) -> StopReason | None:
-        """Search on by a batch; why that was the last, if it was."""
+        """Search one more batch; return why the search has ended, or None if it has not."""
         searcher = self._searcher
-        most = wanted = MAX_COUNT if limit.visits is None else int(limit.visits)
+        max_visits = target_visits = MAX_COUNT if limit.visits is None else int(limit.visits)
         if limit.nodes is not None:
             # A visit adds one position at most.
-            room = limit.nodes - (self._reader.nodes - kept)
-            wanted = min(most, int(searcher.root(0)["visits"]) + searcher.in_flight + room)
+            remaining = limit.nodes - (self._reader.nodes - kept)
+            target_visits = min(max_visits, int(searcher.root(0)["visits"]) + searcher.in_flight + remaining)
         root = searcher.root(0)
-        before = int(root["visits"])
-        if searcher.step(np.array([wanted], np.int32)):
+        visits_before = int(root["visits"])
+        if searcher.step(np.array([target_visits], np.int32)):
             return None
         if root["proof"] != NONE:
             return StopReason.PROVEN
-        if root["visits"] >= most:
+        if root["visits"] >= max_visits:
             return StopReason.VISITS
-        return StopReason.FULL if root["visits"] == before < wanted else None
+        return StopReason.FULL if root["visits"] == visits_before < target_visits else None
 
     def _set_root(self, root: Root) -> int:
-        """Make a position the root, keeping the tree if it can be kept.
+        """Make a position the root, keeping its subtree if the tree has it.
 
         Returns:
-            Positions in the tree that were there before.
+            The number of positions in the tree that earlier searches added.
         """
         searcher, here = self._searcher, root.position
         actions = None if self._root is None else root.actions_from(self._root)
@@ -413,14 +423,16 @@ class Engine:
             for action in actions:
                 searcher.play(0, action)
         else:
-            past = root.history[-here.halfmove_clock :] if here.halfmove_clock else []
-            keys = [pack(replace(p, halfmove_clock=0)) for p in past]
+            history = root.history[-here.halfmove_clock :] if here.halfmove_clock else []
+            keys = [pack(replace(p, halfmove_clock=0)) for p in history]
             searcher.set_root(0, pack(here), np.array(keys, np.int64).reshape(-1, 2))
-        if searcher.root(0)["status"] == TERMINAL:  # drawn by rule as it stands: search on as if it were not
+        if searcher.root(0)["status"] == TERMINAL:
+            # There is a legal move, so the position is drawn by rule. Search it as if it were not: without
+            # its history, and if it is still drawn, despite its halfmove clock.
             searcher.set_root(0, pack(here))
             if searcher.root(0)["status"] == TERMINAL:
                 searcher.tree_batch.nodes[0, 0]["status"] = NEW
                 searcher.tree_batch.nodes[0, 0]["proof"] = NONE
         self._root = root
-        self._reader.moved()
+        self._reader.root_changed()
         return 0 if searcher.root(0)["status"] == NEW else self._reader.nodes

@@ -1,4 +1,4 @@
-"""When a search ends."""
+"""Limits of a search."""
 
 from dataclasses import dataclass, fields
 
@@ -12,10 +12,10 @@ MAX_COUNT = 2**31 - 1
 class Limit:
     """When a search ends: at the first of these that is reached; None is no limit.
 
-    A search also ends once the root is proven, the tree is full or somebody stops it.
+    A search also ends when the root is proven, the tree is full or it is stopped.
 
     Raises:
-        ValueError: on construction, if a limit is out of range.
+        ValueError: a limit is out of range.
 
     Example:
         >>> Limit(visits=1000, seconds=0.5)
@@ -28,12 +28,12 @@ class Limit:
     visits: int | None = None
     """Visits at the root, 1 or more; those kept from an earlier search count."""
     seconds: float | None = None
-    """Wall time of this call, above 0. However short, the root is evaluated, and what is in flight lands."""
+    """Wall time of this call, above 0. The root is always evaluated, and batches in flight are completed."""
     depth: int | None = None
     """Plies from the root to the deepest position in the tree (selective depth), 1 or more. A capture of
-    several hops is 1 ply; a tree kept from an earlier search counts."""
+    several hops is 1 ply; the subtree kept from an earlier search counts."""
     nodes: int | None = None
-    """Positions that this search adds to the tree, 1 or more, those between two hops too; never exceeded."""
+    """Most positions that this search adds to the tree, 1 or more, those within a capture included."""
 
     def __post_init__(self) -> None:
         for name in ("visits", "depth", "nodes"):

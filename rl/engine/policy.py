@@ -1,4 +1,4 @@
-"""The network's answer without a search."""
+"""Evaluation of a position by the network alone, without a search."""
 
 from collections.abc import Sequence
 
@@ -12,12 +12,14 @@ from ckai.rl.engine.result import MoveMap, Policy, Turn, Value
 
 
 def evaluate_policy(evaluator: Evaluator, position: Position) -> Policy:
-    """Probabilities of the legal moves, of which there must be one, and the value; see `Engine.policy`.
+    """Return the probability of every legal move and the value; see `Engine.policy`.
 
-    A move of several hops has the product of the probabilities of its hops.
+    Args:
+        evaluator: an evaluator of checkers.
+        position: a position with a legal move.
     """
     moves = position.legal_moves()
-    # Every position on the way of a capture is evaluated in one call.
+    # One call evaluates the position and those within its captures.
     chains = {m.actions[:n] for m in moves for n in range(len(m.actions))}
     prefixes = sorted(chains, key=lambda actions: (len(actions), actions))
     boards = pack_positions([_after(position, actions) for actions in prefixes])
@@ -37,7 +39,7 @@ def evaluate_policy(evaluator: Evaluator, position: Position) -> Policy:
 
 
 def turn_of(position: Position) -> Turn:
-    """The side to move."""
+    """Return the side to move."""
     return "black" if position.black else "white"
 
 

@@ -1,7 +1,8 @@
-"""Reads whole moves, lines and proofs out of the tree of hops."""
+"""Conversion of a search tree, whose edges are hops, to moves, lines and proofs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,48 +18,48 @@ from ckai.rl.search.mcts import PROOF_VALUE
 from ckai.rl.search.searcher import Searcher
 
 LONGEST_PV = 40
-"""Moves."""
+"""Most moves in a principal variation."""
 
 PROOFS: dict[int, Proof] = {int(WIN): "win", int(LOSS): "loss", int(DRAW): "draw"}
 
 
 @dataclass
 class _Branch:
-    """A whole move at a node: what the tree has of its last hop, in the view of the side that plays it."""
+    """A move at a node: the figures of the edge of its last hop, for the side that plays it."""
 
     move: Move
     visits: int = 0
     value_sum: float = 0.0
     prior: float = 1.0
-    """Product over the hops."""
+    """Product of the priors of the hops."""
     proof: int = NONE
     plies: int = 0
     child: int = -1
-    """The node behind the move, -1 if there is none."""
+    """Index of the node after the move, -1 if there is none."""
 
     def rank(self, parent_proof: int) -> tuple[float, ...]:
-        """Better moves have larger ranks, see `ckai.rl.search.mcts.choose`."""
+        """Return a sorting key, higher for better moves, see `ckai.rl.search.mcts.best_root_edge`."""
         return (*_rank(self.proof, self.plies, self.visits, self.value_sum, parent_proof), self.prior)
 
     def value(self, turn: Turn) -> Value | None:
-        """See `Line.value`."""
+        """Return the value of the move, see `Line.value`."""
         if self.proof != NONE:
             return Value(float(PROOF_VALUE[self.proof]), turn)
         return Value(self.value_sum / self.visits, turn) if self.visits else None
 
 
 class TreeReader:
-    """Turns tree 0 of a searcher into results, between two steps of the search."""
+    """Reads results from tree 0 of a searcher, between two steps of its search."""
 
     def __init__(
         self, searcher: Searcher, tables: Tables | None, policy: Callable[[Position], Policy]
     ) -> None:
-        """Read a searcher's tree.
+        """Create a reader.
 
         Args:
-            searcher: of checkers, one tree.
-            tables: those of its game.
-            policy: decides between ways to end a capture that were never searched.
+            searcher: a searcher of checkers.
+            tables: endgame tables of its rules, or None.
+            policy: the network's policy, to choose how a capture continues after the hops that were searched.
         """
         self._searcher, self._tables, self._policy = searcher, tables, policy
         self._plies = np.zeros(searcher.tree_batch.nodes.shape[1], np.int16)
@@ -68,20 +69,20 @@ class TreeReader:
 
     @property
     def nodes(self) -> int:
-        """Positions in the tree."""
+        """Number of positions in the tree."""
         return int(self._searcher.tree_batch.info[0]["nodes"])
 
     @property
     def ready(self) -> bool:
-        """Whether the root was evaluated, so that there is a result."""
+        """Whether the root is evaluated, so that there is a result."""
         return int(self._searcher.root(0)["status"]) == OPEN
 
-    def moved(self) -> None:
-        """Note that the root is another one."""
+    def root_changed(self) -> None:
+        """Discard what was computed for the last root."""
         self._measured, self._depth = 0, 0
 
     def depth(self) -> int:
-        """See `Limit.depth`; only what is new in the tree is looked at."""
+        """Return the depth of the tree in plies, see `Limit.depth`; looks at new nodes only."""
         nodes, used = self._searcher.tree_batch.nodes[0], self.nodes
         self._depth = max(self._depth, int(deepest_ply(nodes, self._measured, used, self._plies)))
         self._measured = used
@@ -99,12 +100,12 @@ class TreeReader:
         evaluations: int,
         reason: StopReason | None,
     ) -> SearchResult:
-        """What the search of a position has come to; the tree must be `ready`.
+        """Return the result of the search so far; the tree must be `ready`.
 
         Args:
             here: the position at the root.
-            multipv: most lines.
-            seconds, nodes, evaluations, reason: what the tree does not know, see `SearchResult`.
+            multipv: most lines in the result.
+            seconds, nodes, evaluations, reason: see `SearchResult`.
         """
         root, turn = self._searcher.root(0), turn_of(here)
         proof = int(root["proof"])
@@ -112,7 +113,7 @@ class TreeReader:
         best = self._best(here, 0)
         assert best is not None
         if proof == NONE and self._tables is not None and self._tables.knows(here):
-            best = self._saving_the_win(here, branches) or best
+            best = self._table_win(here, branches) or best
         ranked = sorted(branches, key=lambda b: (b.move == best.move, b.rank(proof)), reverse=True)
         branches.sort(key=lambda b: (b.move != best.move, -b.visits, -b.prior, b.move))
         value = (
@@ -149,7 +150,7 @@ class TreeReader:
         )
 
     def _branch(self, node: int, move: Move) -> _Branch:
-        """What the tree has of a whole move at a node."""
+        """Return a move at a node with the figures that the tree has of it."""
         nodes, edges = self._searcher.tree_batch.nodes[0], self._searcher.tree_batch.edges[0]
         branch = _Branch(move)
         for action in move.actions:
@@ -157,8 +158,8 @@ class TreeReader:
                 branch.visits, branch.value_sum, node = 0, 0.0, -1
                 continue
             first = nodes[node]["first_edge"]
-            mine = edges[first : first + nodes[node]["num_edges"]]
-            edge = mine[mine["action"] == action][0]
+            node_edges = edges[first : first + nodes[node]["num_edges"]]
+            edge = node_edges[node_edges["action"] == action][0]
             branch.prior *= float(edge["prior"])
             branch.visits, branch.value_sum = int(edge["visits"]), float(edge["value_sum"])
             branch.proof, branch.plies = int(edge["proof"]), int(edge["plies"])
@@ -167,32 +168,32 @@ class TreeReader:
         return branch
 
     def _best(self, position: Position, node: int) -> _Branch | None:
-        """The move to play at a node, hop by hop as the search chooses; None where nothing was searched."""
+        """Return the move to play at a node, its hops chosen as `best_root_edge` does; None without edges."""
         nodes, edges = self._searcher.tree_batch.nodes[0], self._searcher.tree_batch.edges[0]
         actions: list[int] = []
         at, moves = node, position.legal_moves()
         while at >= 0 and nodes[at]["status"] == OPEN:
             first = int(nodes[at]["first_edge"])
-            mine, proof = edges[first : first + int(nodes[at]["num_edges"])], int(nodes[at]["proof"])
-            best = max(mine, key=lambda edge, proof=proof: _edge_rank(edge, proof))  # type: ignore[misc]
+            node_edges, proof = edges[first : first + int(nodes[at]["num_edges"])], int(nodes[at]["proof"])
+            best = max(node_edges, key=partial(_edge_rank, parent_proof=proof))
             actions.append(int(best["action"]))
             at = int(best["child"])
-            played = [m for m in moves if m.actions == tuple(actions)]
-            if played:
-                return self._branch(node, played[0])
+            complete = [m for m in moves if m.actions == tuple(actions)]
+            if complete:
+                return self._branch(node, complete[0])
         if not actions:
             return None
-        # A capture whose last hops were never searched: what the tables want, then what the network does.
-        rest = [m for m in moves if m.actions[: len(actions)] == tuple(actions)]
+        # A capture whose last hops were not searched: the best one by the tables, then by the network.
+        candidates = [m for m in moves if m.actions[: len(actions)] == tuple(actions)]
         if self._tables is not None and self._tables.knows(position):
-            rest = [m for m in self._tables.best_moves(position) if m in rest] or rest
+            candidates = [m for m in self._tables.best_moves(position) if m in candidates] or candidates
         priors = self._policy(position).moves
-        return self._branch(node, max(rest, key=lambda m: priors[m]))
+        return self._branch(node, max(candidates, key=lambda m: priors[m]))
 
-    def _saving_the_win(self, here: Position, branches: list[_Branch]) -> _Branch | None:
-        """A move that keeps a win of the tables, which the draw by count may take; None if it is no win.
+    def _table_win(self, here: Position, branches: list[_Branch]) -> _Branch | None:
+        """Return the move to play where the tables have a win that the halfmove clock might draw; else None.
 
-        Of the shortest ways the one that begins the count again, then the one searched most.
+        Of the shortest wins one that resets the halfmove clock, then the most visited.
         """
         assert self._tables is not None
         if self._tables.probe(here).value != "win":
@@ -204,7 +205,7 @@ class TreeReader:
         )
 
     def _pv(self, position: Position, branch: _Branch, *, proven: bool) -> list[Move]:
-        """A move and the best ones after it, to the last that was searched, or to the end of a proof."""
+        """Return the principal variation from a move, to the last move searched or the end of its proof."""
         pv: list[Move] = []
         step: _Branch | None = branch
         while step is not None and len(pv) < LONGEST_PV:
@@ -219,12 +220,13 @@ class TreeReader:
 
 
 def _edge_rank(edge: Mapping[str, Any], parent_proof: int) -> tuple[float, ...]:
-    """`ckai.rl.search.mcts.better` as a sorting key."""
+    """Return the order of `ckai.rl.search.mcts.is_better_edge` as a sorting key."""
     figures = int(edge["proof"]), int(edge["plies"]), int(edge["visits"]), float(edge["value_sum"])
     return (*_rank(*figures, parent_proof), float(edge["prior"]), -int(edge["action"]))
 
 
 def _rank(proof: int, plies: int, visits: int, value_sum: float, parent_proof: int) -> tuple[float, ...]:
+    """Return the part of the sorting key before the prior."""
     won, lost = proof == WIN, proof == LOSS
     distance = -plies if won else plies if lost else 0
     q = value_sum / visits if visits else 0.0

@@ -1,4 +1,4 @@
-"""What the engine answers: moves, lines, values, and why a search ended."""
+"""Results of the engine: values, lines, policies, and why a search ended."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Value(float):
     """The side to move, whose value it is."""
 
     def __new__(cls, value: float, turn: Turn) -> "Value":
-        """A value for the side to move."""
+        """Create a value for the side to move, `turn`."""
         self = super().__new__(cls, value)
         self.turn = turn
         return self
@@ -35,16 +35,16 @@ class Value(float):
         return Value, (float(self), self.turn)
 
     def black(self) -> float:
-        """The value for Black."""
+        """Return the value for Black."""
         return float(self) if self.turn == "black" else 0.0 - self
 
     def white(self) -> float:
-        """The value for White."""
+        """Return the value for White."""
         return float(self) if self.turn == "white" else 0.0 - self
 
 
 class MoveMap(Mapping[Move, T], Generic[T]):
-    """Something for every move, in order; a look-up takes a `Move` or its text (`str(move)`).
+    """An ordered mapping from moves; a look-up takes a `Move` or its text (`str(move)`).
 
     Example:
         >>> from ckai.game import Position
@@ -62,8 +62,8 @@ class MoveMap(Mapping[Move, T], Generic[T]):
 
     def __getitem__(self, move: Move | str) -> T:
         if isinstance(move, str):
-            for known, item in self._items.items():
-                if str(known) == move:
+            for key, item in self._items.items():
+                if str(key) == move:
                     return item
             raise KeyError(move)
         return self._items[move]
@@ -82,36 +82,36 @@ class StopReason(StrEnum):
     """Why a search ended."""
 
     VISITS = "visits"
-    """The root has the visits wanted."""
+    """`Limit.visits` was reached."""
     SECONDS = "seconds"
-    """The time is over."""
+    """`Limit.seconds` was reached."""
     DEPTH = "depth"
-    """The tree is as deep as wanted."""
+    """`Limit.depth` was reached."""
     NODES = "nodes"
-    """So many positions were added."""
+    """`Limit.nodes` was reached."""
     PROVEN = "proven"
     """The root is proven a win, a loss or a draw."""
     FULL = "full"
     """The tree has no room for another position."""
     STOPPED = "stopped"
-    """`Engine.stop`, or whoever listened to an analysis left."""
+    """`Engine.stop` or `Analysis.stop` was called, or the analysis was left."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """A move and what is expected to follow."""
+    """A move and the moves expected to follow."""
 
     pv: list[Move]
     """The principal variation, this move first."""
     value: Value | None
-    """The move's mean value for the side that plays it, +1, 0 or -1 if it is proven; None if the search never
-    tried it."""
+    """The move's mean value for the side that plays it, +1, 0 or -1 if it is proven; None if it
+    has no visits."""
     visits: int
-    """How often the search tried the move."""
+    """Visit count of the move."""
     prior: float
-    """The network's probability of the move, 0 to 1; several hops have the product of theirs."""
+    """The network's probability of the move, 0 to 1; for several hops the product of theirs."""
     proven: Proof | None = None
-    """What is proven of the move, for the side that plays it."""
+    """The proven result of the move for the side that plays it; None if it is not proven."""
     plies: int | None = None
     """Plies from the root to the end of a proven win or loss, else None."""
 
@@ -123,10 +123,10 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResult:
-    """What a search has come to.
+    """The result of a search, or its result so far.
 
     `move`, `pv` and `lines[0]` are one line: the move to play. Mappings are keyed by `Move`, take a move's
-    text too, and go from the best move over those visited most.
+    text too, and are in the order of visit counts, the move to play first.
     """
 
     lines: list[Line]
@@ -134,7 +134,7 @@ class SearchResult:
     value: Value
     """Of the root, for the side to move: the mean over all visits, +1, 0 or -1 if it is proven."""
     visits: MoveMap[int]
-    """Visits of every legal move."""
+    """Visit count of every legal move."""
     priors: MoveMap[float]
     """The network's probability of every legal move."""
     sims: int
@@ -144,18 +144,18 @@ class SearchResult:
     nodes: int = 0
     """Positions that this search added to the tree."""
     evaluations: int = 0
-    """Positions that this search asked the evaluator for (of a search by playouts: playouts)."""
+    """Positions that this search evaluated; with random playouts, the number of playouts."""
     depth: int = 0
     """Plies from the root to the deepest position in the tree, see `Limit.depth`."""
     reason: StopReason | None = None
-    """Why the search ended; None while it goes on."""
+    """Why the search ended; None while it is running."""
     proven: Proof | None = None
-    """What is proven of the root, for the side to move."""
+    """The proven result of the root for the side to move; None if it is not proven."""
     plies: int | None = None
     """Plies to the end of a proven win or loss, else None."""
     proofs: MoveMap[tuple[Proof, int | None]] = field(default_factory=lambda: MoveMap({}))
-    """What is proven of a move: its worth to the side that plays it, and the plies to the end of a win or a
-    loss. Moves without a proof are missing."""
+    """Proven moves: the result for the side that plays it, and the plies to the end of a win or a loss (None
+    for a draw). Moves without a proof are missing."""
 
     @property
     def move(self) -> Move:
@@ -170,7 +170,7 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Policy:
-    """What the network says without a search."""
+    """The output of the network for a position, without a search."""
 
     moves: MoveMap[float]
     """Probability of every legal move, the highest first; they sum to 1."""

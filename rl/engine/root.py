@@ -1,4 +1,4 @@
-"""What a caller wants searched: a position, its history, and whether the last tree leads to it."""
+"""The root of a search: a position with its history, and the moves from the last root to it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from ckai.game import Move, Position
 
 @dataclass(frozen=True)
 class Root:
-    """A position to search and those before it."""
+    """A position to search and its history."""
 
     position: Position
     history: list[Position]
@@ -16,21 +16,21 @@ class Root:
 
     @classmethod
     def read(cls, position: Position | str, history: Sequence[Position | str] = ()) -> "Root":
-        """Positions or FENs; a FEN has no halfmove clock, so the history sets it.
+        """Create a root from positions or FENs; a FEN has no halfmove clock, so the history sets it.
 
         Raises:
             ValueError: the side to move has no legal move.
-            PositionError: a FEN that cannot be read.
+            PositionError: a FEN cannot be read.
         """
-        past = [read_position(p) for p in history]
-        here = _with_halfmove_clock(read_position(position), past)
+        earlier = [read_position(p) for p in history]
+        here = _with_halfmove_clock(read_position(position), earlier)
         legal_moves(here)
-        return cls(here, past)
+        return cls(here, earlier)
 
     def actions_from(self, old: "Root") -> list[int] | None:
-        """The hops that lead here from an older root, of no, one or two moves; None if there are none.
+        """Return the hops of the at most two moves that lead here from an older root, or None.
 
-        Without a history the positions since `old` are taken for it.
+        The histories must agree; an empty history agrees with any.
         """
         here, before = self.position, old.position
         if before == here and _keys(self.history) == _keys(old.history):
@@ -49,16 +49,16 @@ class Root:
 
 
 def read_position(position: Position | str) -> Position:
-    """A `Position`, or the one of a FEN.
+    """Return a `Position` as it is, and the position of a FEN.
 
     Raises:
-        PositionError: a FEN that cannot be read.
+        PositionError: the FEN cannot be read.
     """
     return Position.from_fen(position) if isinstance(position, str) else position
 
 
 def legal_moves(position: Position) -> list[Move]:
-    """The legal moves.
+    """Return the legal moves.
 
     Raises:
         ValueError: there is none.
@@ -73,10 +73,10 @@ def _keys(positions: Sequence[Position]) -> list[tuple[int, int, int, bool, int]
     return [position.key for position in positions]
 
 
-def _with_halfmove_clock(position: Position, past: list[Position]) -> Position:
-    """A position with the halfmove clock that its history gives, if that is more than its own."""
+def _with_halfmove_clock(position: Position, history: list[Position]) -> Position:
+    """Return the position with the halfmove clock that follows from its history, if that is higher."""
     halfmove_clock = 0
-    for earlier in reversed(past):
+    for earlier in reversed(history):
         if _irreversible(earlier) != _irreversible(position):
             break
         halfmove_clock += 1
@@ -84,7 +84,7 @@ def _with_halfmove_clock(position: Position, past: list[Position]) -> Position:
 
 
 def _irreversible(position: Position) -> tuple[int, int, int, int]:
-    """What only captures and moves of men change, Black first: men of both sides, numbers of kings."""
+    """Return what only captures and moves of men change, Black first: men of both sides, numbers of kings."""
     kings = position.kings
     black, white = (position.own, position.opp) if position.black else (position.opp, position.own)
     men_black, men_white = black & ~kings, white & ~kings

@@ -1,4 +1,4 @@
-"""Evaluators for a search: loading a checkpoint's, random playouts, a cache.
+"""Evaluators of positions for a search: of a checkpoint, uniform, by random playouts; a cache.
 
 May import `games`.
 """

@@ -1,7 +1,7 @@
-"""A cache of network evaluations: the same position, however it was reached, is evaluated once.
+"""A cache of evaluations: a position that is reached again, in any game, is not evaluated again.
 
-The key is all that a network sees of a position, byte for byte, so a hit is never wrong. A fixed number of
-entries in sets of four; a new entry takes the place of one of its set in turn.
+The key is the whole encoded position, so a hit is always right. The cache is 4-way set associative with a
+fixed number of entries; within a set entries are replaced first in, first out.
 """
 
 from typing import Any
@@ -20,17 +20,18 @@ from ckai.models.inference.evaluator import (
 from ckai.rl.games.registry import DEFAULT_GAME
 
 WAYS = 4
+"""Entries per set."""
 _SHIFT = np.uint64(29)
 
 
 def entry_bytes(game: Any) -> int:
-    """Return the memory of an entry, in bytes; `game` are the rules."""
+    """Return the memory in bytes of one entry for a game with these rules."""
     return 8 * -(-int(game.POSITION_BYTES) // 8) + 4 * int(game.NUM_ACTIONS) + 4 + 1
 
 
 @njit(cache=True, nogil=True)
-def set_of(words, row, sets):
-    """The set of a position."""
+def set_index(words, row, sets):
+    """Return the set, 0 to `sets - 1`, of the position in row `row` of `words`, `[N, W]` uint64."""
     h = np.uint64(0)
     for i in range(words.shape[1]):
         h = (h ^ words[row, i]) * GOLDEN
@@ -39,13 +40,23 @@ def set_of(words, row, sets):
 
 
 @njit(cache=True, nogil=True)
-def look_up(words, keys, used, logits, values, out_logits, out_values, missing):
-    """Copy what is known of a batch; fill `missing` with the rows that are not and return their number."""
+def lookup(words, keys, used, logits, values, out_logits, out_values, missing):
+    """Copy the cached evaluations of a batch to the outputs.
+
+    Args:
+        words: `[N, W]` uint64, the encoded positions.
+        keys, used, logits, values: the cache.
+        out_logits, out_values: `[N, NUM_ACTIONS]` and `[N]` float32, filled for the hits.
+        missing: `[N]` int64, filled with the rows that are not in the cache.
+
+    Returns:
+        The number of rows that are not in the cache.
+    """
     sets = len(used) // WAYS
-    count = 0
+    num_missing = 0
     for row in range(len(words)):
-        first = set_of(words, row, sets) * WAYS
-        found = -1
+        first = set_index(words, row, sets) * WAYS
+        hit = -1
         for entry in range(first, first + WAYS):
             if used[entry]:
                 same = True
@@ -54,26 +65,32 @@ def look_up(words, keys, used, logits, values, out_logits, out_values, missing):
                         same = False
                         break
                 if same:
-                    found = entry
+                    hit = entry
                     break
-        if found >= 0:
-            out_logits[row] = logits[found]
-            out_values[row] = values[found]
+        if hit >= 0:
+            out_logits[row] = logits[hit]
+            out_values[row] = values[hit]
         else:
-            missing[count] = row
-            count += 1
-    return count
+            missing[num_missing] = row
+            num_missing += 1
+    return num_missing
 
 
 @njit(cache=True, nogil=True)
 def store(words, keys, used, turns, logits, values, new_logits, new_values, missing, out_logits, out_values):
-    """Put new evaluations of the missing rows into the cache and into the answer."""
+    """Store new evaluations of the rows `missing` in the cache and copy them to the outputs, see `lookup`.
+
+    Args:
+        words, keys, used, logits, values, missing, out_logits, out_values: see `lookup`.
+        turns: `[sets]` uint8, entry of each set to replace next.
+        new_logits, new_values: evaluations of the missing rows, in their order.
+    """
     sets = len(used) // WAYS
     for n in range(len(missing)):
         row = missing[n]
-        chosen = set_of(words, row, sets)
-        entry = chosen * WAYS + turns[chosen]
-        turns[chosen] = (turns[chosen] + 1) % WAYS
+        index = set_index(words, row, sets)
+        entry = index * WAYS + turns[index]
+        turns[index] = (turns[index] + 1) % WAYS
         used[entry] = 1
         keys[entry] = words[row]
         logits[entry] = new_logits[n]
@@ -83,13 +100,24 @@ def store(words, keys, used, turns, logits, values, new_logits, new_values, miss
 
 
 class CachedEvaluator:
-    """An evaluator that remembers. For one thread; give each its own."""
+    """An evaluator that caches the evaluations of another one. Not thread-safe: each thread needs its own.
+
+    Attributes:
+        inner: the evaluator behind the cache.
+        lookups: positions looked up so far.
+        hits: of these, positions that were in the cache.
+    """
 
     def __init__(self, inner: Evaluator, positions: int, game: Any = DEFAULT_GAME.rules) -> None:
-        """Remember up to `positions` evaluations of `inner` (`entry_bytes` each), which evaluates this game.
+        """Allocate the cache.
+
+        Args:
+            inner: evaluates the positions that are not in the cache.
+            positions: capacity, rounded down to a multiple of `WAYS`; see `entry_bytes` for the memory.
+            game: the rules of the game.
 
         Raises:
-            ValueError: fewer than WAYS positions.
+            ValueError: fewer than `WAYS` positions.
         """
         if positions < WAYS:
             raise ValueError(f"expected a cache of {WAYS} positions or more, found {positions}")
@@ -97,10 +125,8 @@ class CachedEvaluator:
         size = sets * WAYS
         self.inner = inner
         self.name = f"{inner.name}, {size:,} positions cached"
-        self.asked = 0
-        """Positions asked for."""
+        self.lookups = 0
         self.hits = 0
-        """Of them, those that were known."""
         self.bytes, self.actions = int(game.POSITION_BYTES), int(game.NUM_ACTIONS)
         self._keys = np.zeros((size, -(-self.bytes // 8)), np.uint64)
         self._used, self._turns = np.zeros(size, np.uint8), np.zeros(sets, np.uint8)
@@ -118,11 +144,11 @@ class CachedEvaluator:
         words = padded.view(np.uint64)
         missing = np.empty(n, np.int64)
         table = (self._keys, self._used)
-        count = look_up(words, *table, self._logits, self._values, logits, values, missing)
-        self.asked += n
-        self.hits += n - count
-        if count:
-            missing = missing[:count]
+        num_missing = lookup(words, *table, self._logits, self._values, logits, values, missing)
+        self.lookups += n
+        self.hits += n - num_missing
+        if num_missing:
+            missing = missing[:num_missing]
             new_logits, new_values = self.inner.evaluate(np.ascontiguousarray(boards[missing]))
             store(
                 words, *table, self._turns, self._logits, self._values, new_logits, new_values, missing,
@@ -131,5 +157,5 @@ class CachedEvaluator:
         return logits, values
 
     def close(self) -> None:
-        """Close what it stands before."""
+        """Close the inner evaluator."""
         self.inner.close()

@@ -1,4 +1,4 @@
-"""Calling an evaluator with arrays of one's own, and refusing what it must not answer."""
+"""Calls of an evaluator into given arrays, with a check of the shapes it answers."""
 
 import numpy as np
 
@@ -6,30 +6,31 @@ from ckai.models.inference.evaluator import Boards, Evaluator, Floats
 
 
 def evaluate_into(evaluator: Evaluator, boards: Boards, logits: Floats, values: Floats) -> None:
-    """Evaluate positions into arrays; an evaluator may also answer in arrays of its own.
+    """Evaluate positions and write the results into arrays, also if the evaluator returns arrays of its own.
 
     Args:
-        evaluator: any.
-        boards: `[B, position_bytes]` int8.
+        evaluator: the evaluator.
+        boards: `[B, POSITION_BYTES]` int8, encoded positions in the view of the side to move.
         logits: `[B, NUM_ACTIONS]` float32, filled.
-        values: `[B]` float32, filled.
+        values: `[B]` float32, filled; [-1, 1] for the side to move.
 
     Raises:
-        ValueError: an answer of another shape.
+        ValueError: the evaluator returned arrays of another shape.
     """
-    wanted = logits, values
-    answer = evaluator.evaluate(boards, *wanted)
-    for name, given, out in zip(("logits", "values"), answer, wanted, strict=True):
-        if given is not out:
-            if np.shape(given) != out.shape:
+    outputs = logits, values
+    answer = evaluator.evaluate(boards, *outputs)
+    for name, array, out in zip(("logits", "values"), answer, outputs, strict=True):
+        if array is not out:
+            found = list(np.shape(array))
+            if found != list(out.shape):
                 raise ValueError(
-                    f"evaluator {evaluator.name}: expected {name} {list(out.shape)}, found {list(np.shape(given))}"
+                    f"evaluator {evaluator.name}: expected {name} {list(out.shape)}, found {found}"
                 )
-            out[:] = given
+            out[:] = array
 
 
-def not_a_number(evaluator: Evaluator) -> ValueError:
-    """Return the error of an answer that a search cannot use."""
+def non_finite_error(evaluator: Evaluator) -> ValueError:
+    """Return the error to raise for logits or values that are not finite."""
     return ValueError(
         f"evaluator {evaluator.name}: expected finite logits and values, found NaN or infinity; "
         "the network may have diverged in training"

@@ -1,4 +1,4 @@
-"""Loading what evaluates positions for a search."""
+"""Loading of evaluators: a checkpoint's network, `uniform` or `rollout`."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,22 +24,22 @@ def load_evaluator(
     game: str = DEFAULT_GAME_NAME,
     tell: "Callable[[Report], None] | None" = None,
 ) -> Evaluator:
-    """The evaluator of a checkpoint, or `uniform`, or `rollout`.
+    """Return the evaluator of a checkpoint, or `uniform`, or `rollout`.
 
     Args:
         source: a checkpoint file, or the word `uniform` or `rollout`.
         backend: `auto`, a GPU if there is one, else PyTorch in float32 on the CPU; `fastest`, the fastest
-            correct one by a trial of some seconds; or by name `torch` (or `cpu`), `torch-bf16`, `openvino`,
-            `openvino-bf16`, `onnx`, `cuda`.
-        batch: positions in one call, for the trial.
-        threads: threads that call at once.
-        prefer: with `fastest`, the backend to take without a trial if it can be had and is correct.
-        game: that the network must be for.
-        tell: with `fastest`, is given the report of the trial.
+            correct one in a trial of some seconds; or the name of a backend: `torch` (or `cpu`),
+            `torch-bf16`, `openvino`, `openvino-bf16`, `onnx`, `cuda`.
+        batch: positions per call in the trial.
+        threads: number of threads that call the evaluator at the same time.
+        prefer: with `fastest`, the backend to use without a trial if it is available and correct.
+        game: name of the game that the network must be for.
+        tell: with `fastest`, called with the report of the trial.
 
     Raises:
-        CheckpointError: the file is no checkpoint that fits.
-        ValueError: no such backend, or not on this machine.
+        CheckpointError: the file is not a checkpoint, or not one for this game.
+        ValueError: there is no such backend, or it is not available on this machine.
     """
     if str(source) == UNIFORM:
         return UniformEvaluator(get_game(game).num_actions)

@@ -1,4 +1,4 @@
-"""Random playouts as an evaluator."""
+"""The rollout evaluator: values from random playouts."""
 
 from typing import Any
 
@@ -11,14 +11,21 @@ from ckai.rl.games.playouts import playout
 from ckai.rl.games.registry import DEFAULT_GAME
 
 ROLLOUT = "rollout"
-"""The name of the evaluator that plays at random."""
+"""The name of the rollout evaluator."""
 
 
 @njit(cache=True, nogil=True)
 def evaluate_boards(game, boards, seed, count, values):
-    """Fill `values` with the mean of `count` playouts from each encoded position.
+    """Fill `values` with the mean result of `count` playouts from each position, for the side to move.
 
-    A position's playouts follow from its bytes and the seed alone, whatever batch it comes in.
+    The random stream of a position depends on its encoding and the seed alone, not on the rest of the batch.
+
+    Args:
+        game: the rules.
+        boards: `[B, POSITION_BYTES]` int8.
+        seed: uint64.
+        count: playouts per position, 1 or more.
+        values: `[B]` float32, filled.
     """
     trace = np.empty(0, np.uint8)
     for row in range(len(boards)):
@@ -34,20 +41,20 @@ def evaluate_boards(game, boards, seed, count, values):
 
 
 class RolloutEvaluator:
-    """Evaluates a position by random playouts; every action scores the same.
+    """Evaluates a position by random playouts; all logits are 0.
 
-    It goes wherever a network does. `RolloutSearcher` is the faster way to the same player.
+    Can be used wherever a network can. A `RolloutSearcher` is faster and plays as well.
     """
 
     name = ROLLOUT
 
     def __init__(self, *, playouts: int = 1, seed: int = 0, game: Any = None) -> None:
-        """Make one.
+        """Create a rollout evaluator.
 
         Args:
-            playouts: games whose mean is the value.
-            seed: of the random moves.
-            game: the rules; checkers if None.
+            playouts: playouts per position, 1 or more; the value is their mean result.
+            seed: seed of the playouts.
+            game: the rules; None: checkers.
         """
         self.playouts = playouts
         self.seed = np.uint64(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
@@ -63,4 +70,4 @@ class RolloutEvaluator:
         return logits, values
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there are no resources to free."""

@@ -1,4 +1,4 @@
-"""The uniform evaluator."""
+"""The uniform evaluator: equal priors and value 0 for every position."""
 
 from ckai.models.inference.evaluator import Boards, Floats, output_arrays
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -8,12 +8,12 @@ UNIFORM = "uniform"
 
 
 class UniformEvaluator:
-    """Gives every action the same score and every position the value 0."""
+    """Evaluates every position as logits of 0 and a value of 0."""
 
     name = UNIFORM
 
     def __init__(self, num_actions: int = DEFAULT_GAME.num_actions) -> None:
-        """Make one for a game of so many actions."""
+        """Create a uniform evaluator for a game with `num_actions` actions."""
         self.num_actions = num_actions
 
     def evaluate(
@@ -26,4 +26,4 @@ class UniformEvaluator:
         return logits, values
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Do nothing: there are no resources to free."""

@@ -1,7 +1,7 @@
 """Connect-4: seven columns of six, four in a row win.
 
 A state is (stones of the side to move, stones of the other); bit column * 7 + row, row 0 at the bottom. The
-seventh bit of a column stays empty, so that no line of four leaps from one column to the next. A action is
+seventh bit of a column stays empty, so that no line of four leaps from one column to the next. An action is
 a column.
 """
 

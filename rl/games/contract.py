@@ -1,9 +1,10 @@
-"""What a game is to the search: a few jitted functions, chosen at compile time by the game's type.
+"""The contract between a game and the search: jitted functions, selected at compile time by the game's type.
 
-A game's rules are a `NamedTuple` of its settings under the decorator `game`, which gives it its constants, plus
-one implementation of every function below, registered with `implements`. `tablebase_value` may be left out, and
-so may `key`, `repetition_window` and `repetitions` in a game without a repetition rule. The search calls these functions with the rules as first argument and knows nothing else of a game. A state is a
-tuple of int64 words; whose turn it is belongs to the state, and every value is for the side to move.
+A game's rules are a `NamedTuple` of its settings under the decorator `game`, which gives it its constants,
+plus one implementation of every function below, registered with `implements`. `tablebase_value` may be left
+out, and so may `key`, `repetition_window` and `repetitions` in a game without a repetition rule. The search
+calls these functions with the rules as first argument and uses nothing else of a game. A state is a tuple of
+int64 words; the side to move is part of the state, and every value is for the side to move.
 
 `ckai.rl.games.spec` is the other half: what matches, self-play and commands need of a game.
 """
@@ -18,11 +19,12 @@ from numba import njit
 from numba.extending import overload
 
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
-"""What is proven of a state, for the side to move."""
+"""Proven results of a state, for the side to move; NONE: not proven."""
 
 MAX_ACTIONS = 256
-"""Actions a game may have: trees and rows keep an action in a byte."""
+"""Most actions of a game: trees and rows store an action in one byte."""
 MAX_STATE_WORDS = 4
+"""Most int64 words of a state."""
 
 State = tuple[int, ...]
 """As many int64 words as the game's `STATE_WORDS`."""
@@ -31,14 +33,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Game(type):
-    """The type of games. Numba's cache stores a game as its name, see `_find`."""
+    """The metaclass of rules. Numba's cache stores such a class by its name, see `_find`."""
 
 
 def _find(module: str, name: str) -> _Game:
     """Return a game by its name, or a stand-in where this process does not have it.
 
-    A game of somebody's script ends up in the same files of Numba's cache as the games that ship. Without this,
-    a process that cannot import that script could not read those files at all.
+    A game of somebody's script ends up in the same files of Numba's cache as the games that ship. Without
+    this, a process that cannot import that script could not read those files at all.
     """
     game = getattr(sys.modules.get(module), name, None)
     return game if isinstance(game, _Game) else _Game("UnknownGame", (), {})
@@ -93,12 +95,12 @@ def game(
 
 
 def start(game):
-    """Return the first state."""
+    """Return the initial state of a game."""
     raise TypeError("only inside jitted code")
 
 
 def legal(game, state, out):
-    """Write the legal actions, ascending, into `out`; return their number."""
+    """Write the legal actions, ascending, into `out`, uint8; return their number."""
     raise TypeError("only inside jitted code")
 
 
@@ -108,9 +110,9 @@ def play(game, state, action):
 
 
 def outcome(game, state, count):
-    """Return (over, value for the side to move: 1, 0 or -1), given `count` legal actions.
+    """Return (whether the game is over, value for the side to move: 1.0, 0.0 or -1.0).
 
-    Repetition is left to the search.
+    `count` is the number of legal actions. Draws by repetition are detected by the search.
     """
     raise TypeError("only inside jitted code")
 
@@ -131,39 +133,42 @@ def repetitions(game):
 
 
 def lookahead(game):
-    """Return whether each action of a new node is tried for the end of the game: for games that end suddenly."""
-    raise TypeError("only inside jitted code")
+    """Return whether the search looks 1 ply ahead for the end of the game from every new node.
 
-
-def encode(game, state, out):
-    """Fill `out` (`[POSITION_BYTES]` int8) with what a network sees, in the mover's view."""
-    raise TypeError("only inside jitted code")
-
-
-def decode(game, board):
-    """Return a state with the encoding `board`; what an encoding leaves out (who is called Black) is free."""
-    raise TypeError("only inside jitted code")
-
-
-def tablebase_value(game, state):
-    """Return (proof, plies to the end) of a state that needs no search, for the side to move.
-
-    (NONE, 0) where there is no such value. The state is not over. Plies are 0 for a draw.
+    Worth its time in games that end suddenly, by a line of stones.
     """
     raise TypeError("only inside jitted code")
 
 
-_own: dict[Callable[..., Any], set[type]] = {}
-"""The games that have an implementation of a function."""
+def encode(game, state, out):
+    """Fill `out` (`[POSITION_BYTES]` int8) with the encoded state, in the view of the side to move."""
+    raise TypeError("only inside jitted code")
+
+
+def decode(game, board):
+    """Return a state with the encoding `board`; what it does not contain (who is Black) may be anything."""
+    raise TypeError("only inside jitted code")
+
+
+def tablebase_value(game, state):
+    """Return (proof for the side to move, plies to the end of the game) of a state from a tablebase.
+
+    (NONE, 0) if the state is not in it. The game is not over in the state. A draw has 0 plies.
+    """
+    raise TypeError("only inside jitted code")
+
+
+_implementations: dict[Callable[..., Any], set[type]] = {}
+"""By function of the contract, the games that implement it themselves."""
 
 
 def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], F]:
     """Register a jitted function as `function` for one game class."""
-    _own.setdefault(function, set()).add(game_class)
+    _implementations.setdefault(function, set()).add(game_class)
 
     def register(implementation: F) -> F:
         @overload(function, strict=False)
-        def choose(game, *args):
+        def select(game, *args):
             if getattr(game, "instance_class", None) is not game_class:
                 return None
             return lambda game, *args: implementation(game, *args)
@@ -174,12 +179,12 @@ def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], 
 
 
 def implements_default(function: Callable[..., Any]) -> Callable[[F], F]:
-    """Register a jitted function as `function` for the games that have none of their own."""
+    """Register a jitted function as `function` for all games without an implementation of their own."""
 
     def register(implementation: F) -> F:
         @overload(function, strict=False)
-        def choose(game, *args):
-            if getattr(game, "instance_class", None) in _own.get(function, ()):
+        def select(game, *args):
+            if getattr(game, "instance_class", None) in _implementations.get(function, ()):
                 return None
             return lambda game, *args: implementation(game, *args)
 

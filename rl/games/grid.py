@@ -1,4 +1,4 @@
-"""Games of stones on a grid, tic-tac-toe and Connect-4, as people and matches see them.
+"""Positions, moves and games of stones on a grid: what tic-tac-toe and Connect-4 share.
 
 A move is one action; its text is the action counted from 1, a square or a column. The first player is called
 Black, as in English draughts, and "1-0" means that it won.
@@ -27,13 +27,13 @@ class GridReason(StrEnum):
 
 
 class GridMove(NamedTuple):
-    """A stone set."""
+    """Placing a stone; `action` is the square or the column."""
 
     action: int
 
     @property
     def actions(self) -> tuple[int, ...]:
-        """The hops of the move: one."""
+        """The one action of the move."""
         return (self.action,)
 
     def __str__(self) -> str:
@@ -41,7 +41,7 @@ class GridMove(NamedTuple):
 
 
 @njit(cache=True)
-def _look(game, state, actions):  # type: ignore[no-untyped-def]
+def _legal_and_outcome(game, state, actions):  # type: ignore[no-untyped-def]
     """Fill `actions`; return (their number, whether the game is over, value for the side to move)."""
     count = contract.legal(game, state, actions)  # type: ignore[no-untyped-call]
     over, value = contract.outcome(game, state, count)  # type: ignore[no-untyped-call]
@@ -56,11 +56,12 @@ def _play(game, state, action):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class GridPosition:
-    """A position; `rules` are the game as the search knows it."""
+    """A position of a game of stones."""
 
     rules: Any
+    """The rules, see `ckai.rl.games.contract`."""
     state: State = (0, 0)
-    """Stones of the side to move and of the other, see `ckai.rl.games.tictactoe` and `ckai.rl.games.connect4`."""
+    """Stones of the side to move and of the other side as bit boards, see the module of the game."""
 
     @property
     def black(self) -> bool:
@@ -69,24 +70,24 @@ class GridPosition:
 
     @property
     def key(self) -> State:
-        """What tells positions apart."""
+        """The state; equal for equal positions."""
         return self.state
 
     def legal_moves(self) -> list[GridMove]:
-        """The moves, none if the game is over."""
-        actions, over, _ = self._look()
+        """Return the legal moves, none if the game is over."""
+        actions, over, _ = self._legal_and_outcome()
         return [] if over else [GridMove(action) for action in actions]
 
     def push(self, move: GridMove) -> "GridPosition":
-        """The position after a legal move."""
+        """Return the position after a legal move."""
         return GridPosition(self.rules, as_state(_play(self.rules, self._words(), np.int64(move.action))))
 
     def move_of(self, hops: Sequence[int]) -> GridMove | None:
-        """The move of these actions; see `ckai.game.Position.move_of`."""
+        """Return the move of these actions; see `ckai.game.Position.move_of`."""
         return GridMove(hops[0]) if hops else None
 
     def find_move(self, text: str) -> GridMove:
-        """The legal move of a text.
+        """Return the legal move with a text.
 
         Raises:
             MoveError: there is none.
@@ -98,8 +99,8 @@ class GridPosition:
         raise MoveError(f"expected a move of {', '.join(map(str, moves)) or 'none'}, found {text!r}")
 
     def outcome(self) -> Outcome | None:
-        """The end of the game, or None while it goes on."""
-        _, over, value = self._look()
+        """Return how the game ended, or None while it is in progress."""
+        _, over, value = self._legal_and_outcome()
         if not over:
             return None
         if value == 0:
@@ -109,14 +110,14 @@ class GridPosition:
     def _words(self) -> tuple[np.int64, ...]:
         return tuple(np.int64(word) for word in self.state)
 
-    def _look(self) -> tuple[list[int], bool, float]:
+    def _legal_and_outcome(self) -> tuple[list[int], bool, float]:
         actions = np.empty(self.rules.MAX_LEGAL_ACTIONS, np.uint8)
-        count, over, value = _look(self.rules, self._words(), actions)
+        count, over, value = _legal_and_outcome(self.rules, self._words(), actions)
         return actions[:count].tolist(), bool(over), float(value)
 
 
 class GridGame:
-    """A line of moves from a first position."""
+    """A game: a starting position and the moves played."""
 
     def __init__(self, start: GridPosition) -> None:
         self.positions = [start]
@@ -124,26 +125,26 @@ class GridGame:
 
     @property
     def position(self) -> GridPosition:
-        """The position now."""
+        """The current position."""
         return self.positions[-1]
 
     def push(self, move: GridMove | str) -> GridMove:
         """Play a move.
 
         Raises:
-            MoveError: a text that is no legal move; the game is unchanged.
+            MoveError: the text is not a legal move; the game is unchanged.
         """
-        found = self.position.find_move(move) if isinstance(move, str) else move
-        self.positions.append(self.position.push(found))
-        self.moves.append(found)
-        return found
+        played = self.position.find_move(move) if isinstance(move, str) else move
+        self.positions.append(self.position.push(played))
+        self.moves.append(played)
+        return played
 
     def outcome(self) -> Outcome | None:
-        """See `GridPosition.outcome`."""
+        """Return how the game ended, see `GridPosition.outcome`."""
         return self.position.outcome()
 
     def text(self, headers: dict[str, str], result: str) -> str:
-        """The game in the form of PDN: tags, numbered moves, result."""
+        """Return the game in the form of PDN: tags, numbered moves, result."""
         first = self.positions[0]
         tags = {**headers, "Result": result}
         if any(first.state):
@@ -155,15 +156,15 @@ class GridGame:
 
 @cache
 def solve(position: GridPosition) -> int:
-    """The true value for the side to move, 1, 0 or -1, by trying everything: for small games."""
-    _, over, value = position._look()
+    """Return the game-theoretic value for the side to move, 1, 0 or -1, by exhaustive search."""
+    _, over, value = position._legal_and_outcome()
     if over:
         return int(value)
     return max(-solve(position.push(move)) for move in position.legal_moves())
 
 
 class GridSpec(GameSpec):
-    """A game of stones on a grid."""
+    """The parts of a `GameSpec` that games of stones on a grid share."""
 
     def position(self, state: State | None = None) -> GridPosition:
         """See `GameSpec.position`."""

@@ -1,13 +1,13 @@
-"""Openings: the distinct positions after a few plies."""
+"""Enumeration of the distinct positions after a number of plies."""
 
 from typing import Any
 
 
 def positions_after(first: Any, plies: int) -> list[Any]:
-    """Return every distinct position after `plies` plies from a first one, in the order they are met.
+    """Return the distinct positions after exactly `plies` plies, in breadth-first order.
 
     Args:
-        first: a position as `ckai.rl.games.spec` describes.
+        first: the starting position, a `ckai.rl.games.spec.GamePosition`.
         plies: 0 or more.
     """
     positions = {first.key: first}

@@ -1,7 +1,7 @@
-"""Random games to the end, in Numba: every legal action is as likely as any other.
+"""Random playouts in Numba: games of uniformly random legal actions.
 
-A playout ends where the rules end it, repetition apart, which it does not look for: a game whose positions can
-repeat needs another rule that ends it. Random numbers are SplitMix64, one for each action, scaled by
+A playout ends where the rules end it, repetition apart, which it does not look for: a game whose positions
+can repeat needs another rule that ends it. Random numbers are SplitMix64, one for each action, scaled by
 multiplication (no action of 48 is more than 1e-8 likelier than another).
 """
 
@@ -17,12 +17,14 @@ def playout(game, state, stream, trace):
     """Play one random game from a state.
 
     Args:
-        stream: uint64, the state of the random numbers.
-        trace: int array that is filled with the actions played, as many as fit; empty if nobody asks.
+        game: the rules.
+        state: the first state.
+        stream: uint64, state of the random stream.
+        trace: int array, filled with the actions played, as many as fit; may be empty.
 
     Returns:
-        (value of the end for the side to move at `state`, stream afterwards, moves, hops): a move is done
-        when the turn passes.
+        (result for the side to move in `state`: 1.0, 0.0 or -1.0; state of the random stream afterwards;
+        number of moves; number of hops). A move is complete when the turn passes.
     """
     raise TypeError("only inside jitted code")
 
@@ -50,7 +52,7 @@ def _any_game(game, state, stream, trace):
             moves += 1
 
 
-# --- many ----------------------------------------------------------------------------------------------
+# --- counted and traced --------------------------------------------------------------------------------
 
 
 @njit(cache=True, nogil=True)
@@ -58,7 +60,8 @@ def playouts(game, state, count, seed):
     """Play `count` random games from a state.
 
     Returns:
-        (won, drawn, lost, moves, hops): ends for the side to move at `state`, and what all games took.
+        (won, drawn, lost, moves, hops): results for the side to move in `state`, and the total moves and
+        hops.
     """
     trace = np.empty(0, np.uint8)
     stream = np.uint64(seed)
@@ -75,6 +78,10 @@ def playouts(game, state, count, seed):
 
 @njit(cache=True, nogil=True)
 def traced_playout(game, state, seed, trace):
-    """One random game with its actions in `trace`. Returns (value for the side to move at `state`, hops)."""
+    """Play one random game and write its actions to `trace`.
+
+    Returns:
+        (result for the side to move in `state`, number of hops).
+    """
     value, _, _, hops = playout(game, state, np.uint64(seed), trace)
     return value, hops

@@ -1,11 +1,11 @@
-"""The games by name.
+"""Registry of the games by name.
 
-A game is found through the entry points of the group `ckai.games`, one line a game:
+A game is found through the entry points of the group `ckai.games`, one line per game:
 
     [project.entry-points."ckai.games"]
     mygame = "mypackage.mygame:SPEC"
 
-The package that has the game may be any that is installed; a program may also call `register_game` itself.
+Any installed package may have such entry points; a program may also call `register_game` itself.
 """
 
 from functools import cache
@@ -19,7 +19,7 @@ _GAMES: dict[str, GameSpec] = {}
 
 
 def register_game(spec: GameSpec) -> GameSpec:
-    """Make a game known by its name, in place of one that had the name before; return it."""
+    """Register a game under its name, replacing any game of that name, and return it."""
     _GAMES[spec.name] = spec
     return spec
 
@@ -41,10 +41,10 @@ def _load(name: str) -> GameSpec:
 
 
 def get_game(name: str) -> GameSpec:
-    """Return the game of a name.
+    """Return the game with a name.
 
     Raises:
-        ValueError: there is none; lists those there are.
+        ValueError: there is none; the message lists the names.
     """
     if name in _GAMES:
         return _GAMES[name]
@@ -54,4 +54,4 @@ def get_game(name: str) -> GameSpec:
 
 
 DEFAULT_GAME: GameSpec = get_game(DEFAULT_GAME_NAME)
-"""What is played where nobody says: checkers."""
+"""The game where none is named: checkers."""

@@ -1,4 +1,4 @@
-"""Random numbers inside kernels: one 64-bit stream for each tree, so that threads change nothing.
+"""Random numbers in kernels: one stream per tree, so that results do not depend on the threads.
 
 The generator is SplitMix64 (Steele, Lea, Flood 2014); gamma variates after Marsaglia and Tsang (2000).
 """
@@ -13,14 +13,14 @@ _S11, _S32 = np.uint64(11), np.uint64(32)
 
 @njit(cache=True, nogil=True)
 def below(stream, n):
-    """(stream afterwards, a random integer from 0 to n - 1), n < 2**31."""
+    """Return (state of the stream afterwards, a random integer from 0 to n - 1), 0 < n < 2**31."""
     stream = stream + GOLDEN
     return stream, np.int64(mix(stream) >> _S32) * n >> 32
 
 
 @njit(cache=True)
 def uniform(info):
-    """A float64 in [0, 1) from the stream `info[0].rng` (uint64), which moves on."""
+    """Return a random float64 in [0, 1) and advance the stream, `info[0].rng` (uint64)."""
     state = info[0].rng + GOLDEN
     info[0].rng = state
     return np.float64(mix(state) >> _S11) * (1.0 / 9007199254740992.0)
@@ -28,7 +28,7 @@ def uniform(info):
 
 @njit(cache=True)
 def gamma(info, shape):
-    """A gamma variate of the given shape (above 0) and scale 1."""
+    """Return a gamma variate of the given shape (above 0) and scale 1, see `uniform` for `info`."""
     if shape == 1.0:
         return -np.log(1.0 - uniform(info))
     boost = 1.0
@@ -45,5 +45,5 @@ def gamma(info, shape):
 
 
 def seed_stream(*numbers: int) -> int:
-    """The first state of a stream, well mixed from any number of non-negative integers."""
+    """Return the first state of a stream, 64 bits, from non-negative integers such as a seed."""
     return int(np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0])

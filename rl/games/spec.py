@@ -1,8 +1,8 @@
-"""What matches, self-play and commands need of a game: its rules, positions, games and constants.
+"""`GameSpec`: a game as matches, self-play and commands use it, and the protocols of its positions and moves.
 
-The search knows a game by `ckai.rl.games.contract` alone. A `GameSpec` adds what people and files need: positions
-with moves as objects, games as lines of moves, openings, PDN-like text, defaults. One object a game; see
-`ckai.rl.games.registry`.
+The search knows a game by `ckai.rl.games.contract` alone. A `GameSpec` adds what people and files need:
+positions with moves as objects, games as lines of moves, openings, PDN-like text, defaults. One object a
+game; see `ckai.rl.games.registry`.
 """
 
 from abc import ABC, abstractmethod
@@ -57,7 +57,7 @@ class GamePosition(Protocol):
 
     @property
     def key(self) -> Hashable:
-        """What must be equal for two positions to be the same."""
+        """Key of the position, equal for equal positions."""
         ...
 
     def legal_moves(self) -> Sequence[Any]:
@@ -74,13 +74,13 @@ class GamePosition(Protocol):
 
 
 class PlayedGame(Protocol):
-    """A line of moves. `ckai.game.Game` is one."""
+    """A game as a sequence of moves. `ckai.game.Game` is one."""
 
     moves: list[Any]
 
     @property
     def position(self) -> Any:
-        """The position now."""
+        """The current position."""
         ...
 
     def push(self, move: Any) -> Any:
@@ -88,24 +88,24 @@ class PlayedGame(Protocol):
         ...
 
     def outcome(self) -> Outcome | None:
-        """Return how the game ended by rule, or None while it goes on."""
+        """Return how the game ended by rule, or None while it is in progress."""
         ...
 
 
 class Symmetry(NamedTuple):
-    """A way to turn or mirror the board that changes nothing in the game."""
+    """A symmetry of the game: a rotation or reflection of the board."""
 
     squares: tuple[int, ...]
-    """Square i of the turned board is square `squares[i]` of the board."""
+    """Square i of the transformed board is square `squares[i]` of the board."""
     actions: tuple[int, ...]
-    """Action i of the turned board is action `actions[i]` of the board."""
+    """Action i on the transformed board is action `actions[i]` on the board."""
 
 
 class GameSpec(ABC):
     """A game.
 
     Attributes:
-        name: as commands, files and checkpoints have it.
+        name: the name in commands, files and checkpoints.
         rules: its usual rules for the search, without tablebases.
         encoding: the encoding of a new network; None: the default of the network.
         plies: of an average game, for estimates.
@@ -113,7 +113,7 @@ class GameSpec(ABC):
         supports_tables: whether there are endgame tables.
         supports_experts: whether games can begin in positions of expert games.
         run_defaults: settings of a self-play run that suit it better than the general ones, by dotted names.
-        solvable: whether `solve` answers in a moment for every position.
+        solvable: whether `solve` is fast for every position.
     """
 
     name: str
@@ -130,7 +130,7 @@ class GameSpec(ABC):
         return f"<GameSpec {self.name}>"
 
     def __eq__(self, other: object) -> bool:
-        """There is one game of a name: a copy that crossed a process is the same game."""
+        """Compare names: a copy from another process is the same game."""
         return isinstance(other, GameSpec) and self.name == other.name
 
     def __hash__(self) -> int:
@@ -155,7 +155,7 @@ class GameSpec(ABC):
 
     @property
     def position_bytes(self) -> int:
-        """Length of a position as a network sees it: the squares, the jumper, the halfmove clock."""
+        """Length of an encoded position: the squares, the jumper, the halfmove clock."""
         return int(self.rules.POSITION_BYTES)
 
     @property

@@ -16,8 +16,8 @@
 Every file is written under a temporary name and renamed, and each stage looks only at what the one before
 left whole. So a run that was killed goes on by starting it again.
 
-With `overlap` a generation is played while the one before is learned and meets the gate, by the network of two
-generations before: where a GPU plays, the CPU would otherwise wait for it to learn, and the other way round.
+With `overlap` a generation is played while the one before is learned and meets the gate, by the network of
+two generations before: where a GPU plays, the CPU would otherwise wait for it to learn, and vice versa.
 """
 
 import json
@@ -297,7 +297,7 @@ class Run(RunFolder):
             if gate.games:
                 selfplay = self.config.selfplay
                 sims = gate.sims or selfplay.sims
-                puct = search_constants(selfplay)._replace(
+                constants = search_constants(selfplay)._replace(
                     noise_epsilon=0.0, root_rule=PUCT, root_temperature=1.0
                 )
                 tables = Tables.open(selfplay.tables) if selfplay.tables else None
@@ -305,8 +305,8 @@ class Run(RunFolder):
                 old = self._load(n, self.path(n - 1, "network.ckpt"), watch, backend)
                 try:
                     measured = play_gate_match(
-                        SearchPlayer(candidate, sims, puct, tables, spec=self.spec),
-                        SearchPlayer(old, sims, puct, tables, spec=self.spec),
+                        SearchPlayer(candidate, sims, constants, tables, spec=self.spec),
+                        SearchPlayer(old, sims, constants, tables, spec=self.spec),
                         gate,
                         path,
                         names=(

@@ -14,7 +14,7 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.factory import make_searcher
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import Puct
+from ckai.rl.search.selection import SearchConstants
 
 POLICY_SIMS = 2
 """Visits of a search that plays the first move of the bare policy: the root, and that move."""
@@ -54,7 +54,7 @@ class SearchPlayer:
     evaluator: Evaluator
     sims: int
     """Visits a move."""
-    puct: Puct | None = None
+    constants: SearchConstants | None = None
     """Constants of the search; None: those that suit the evaluator."""
     tables: Tables | None = None
     """Endgames that it knows."""
@@ -78,10 +78,12 @@ class SearchPlayer:
                 nodes=TIMED_NODES,
                 leaves=TIMED_LEAVES,
                 growth=GROWTH,
-                puct=self.puct,
+                constants=self.constants,
                 game=rules,
             )
-        return make_searcher(self.evaluator, trees=trees, nodes=self.sims + 3, puct=self.puct, game=rules)
+        return make_searcher(
+            self.evaluator, trees=trees, nodes=self.sims + 3, constants=self.constants, game=rules
+        )
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""
@@ -113,7 +115,7 @@ class _SearchSide:
             self.visits[self.visits > 1] = np.iinfo(np.int32).max
             while self.searcher.step(self.visits) and time.perf_counter() < until:
                 pass
-            self.searcher.land()
+            self.searcher.flush()
         return [self.searcher.best(board) for board in boards]
 
     def play(self, board: int, action: int) -> None:

@@ -1,4 +1,6 @@
-"""Tree search: tree arrays, MCTS, selection rules, batches of leaves, random-playout search, alpha-beta.
+"""Tree search: trees in flat arrays, MCTS, selection rules, batches of leaves, MCTS with random playouts.
 
-Knows games by their contract only. May import `games` and `evaluators`.
+Reads best in this order: `arrays` (the data), `selection` (which edge), `mcts` (one tree), `batch` (many
+trees), `searcher` (the Python class), `playout_search`. A game is accessed only through
+`ckai.rl.games.contract`. May import `games` and `evaluators`.
 """

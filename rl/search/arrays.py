@@ -1,8 +1,13 @@
-"""Many search trees in flat arrays: no Python object a node, bounded memory, known before a run starts.
+"""Search trees in flat NumPy arrays: nodes, edges and counters of many trees at once.
 
-A node's edges lie side by side, so selection reads them in one sweep. All values are in [-1, 1] for the
-side to move at the node named; an edge's values are in the view of the node it leaves. When a capture goes
-on the same side moves at both ends of an edge (`sign` +1), else the sign changes.
+There is no Python object per node, and memory is fixed when the trees are allocated. The edges of a node are
+contiguous, so selection reads them in one pass.
+
+The symbols are those of AlphaZero: N visit count, W value sum, Q = W / N mean value, P prior. Values are in
+[-1, 1]: +1 win, 0 draw, -1 loss. A node's value is for the side to move at that node; an edge's value is for
+the side to move at the node it leaves. An action is a single step or a single jump ("hop"), and after a jump
+the same side may have to go on jumping: then both ends of the edge have the same side to move and the value
+keeps its sign (`sign` +1); otherwise the value is negated (`sign` -1).
 """
 
 from typing import Any, NamedTuple
@@ -13,73 +18,79 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 PENDING, OPEN, TERMINAL, NEW = 0, 1, 2, 3
-"""Status of a node: is at the network, has priors, the game is over; NEW is a root on its way there."""
+"""Status of a node.
+
+NEW: a root that is in no batch yet. PENDING: a leaf in flight, that is in a batch and not yet evaluated; also
+a node that was proven when it was added, which is never evaluated. OPEN: expanded, its edges have priors.
+TERMINAL: the game is over.
+"""
 
 _NODE_FIELDS: list[Any] = [
-    ("value_sum", np.float64),  # W(s), sum of the values backed up, for the side to move
+    ("value_sum", np.float64),  # W(s), for the side to move here
     ("visits", np.int32),  # N(s), the node's own evaluation included
-    ("parent", np.int32),  # -1 at the root
-    ("parent_edge", np.int32),  # the edge that leads here
-    ("first_edge", np.int32),  # first edge
-    ("plies", np.int16),  # distance of a proven end
-    ("num_edges", np.uint8),  # number of edges
-    ("sign", np.int8),  # +1 if the side to move is the parent's, else -1
-    ("status", np.uint8),
-    ("proof", np.uint8),
+    ("parent", np.int32),  # index of the parent node, -1 at the root
+    ("parent_edge", np.int32),  # index of the edge that leads here, -1 at the root
+    ("first_edge", np.int32),  # index of its first edge
+    ("plies", np.int16),  # of a proven win or loss: plies to the end of the game
+    ("num_edges", np.uint8),  # number of legal actions
+    ("sign", np.int8),  # -1 if the move to this node passed the turn, +1 if the same side moves again
+    ("status", np.uint8),  # PENDING, OPEN, TERMINAL or NEW
+    ("proof", np.uint8),  # NONE, WIN, LOSS or DRAW, for the side to move here
 ]
 
 
 def node_dtype(state_words: int) -> np.dtype[Any]:
-    """Return the record of a node, NODE below, for a game whose states have so many int64 words."""
+    """Return NODE, the record of a node, for a game whose states have `state_words` int64 words."""
     return np.dtype([("state", np.int64, (state_words,)), *_NODE_FIELDS], align=True)
 
 
 EDGE = np.dtype(
     [
-        ("value_sum", np.float64),  # W(s, a), for the side to move at the node the edge leaves
-        ("prior", np.float32),  # P(s, a), sums to 1 over a node; noise mixed in at the root
+        ("value_sum", np.float64),  # W(s, a), for the side to move at the node that the edge leaves
+        ("prior", np.float32),  # P(s, a), sums to 1 over a node; at the root with temperature and noise
         ("visits", np.int32),  # N(s, a)
-        ("child", np.int32),  # -1 until visited
-        ("noise", np.float32),  # noise of a root edge, 0 elsewhere: Gumbel's, or its share of Dirichlet's
-        ("plies", np.int16),  # distance of a proven end
-        ("in_flight", np.int16),  # leaves below that wait for the network
+        ("child", np.int32),  # index of the node it leads to, -1 until first selected
+        ("noise", np.float32),  # at the root: the Gumbel noise or the Dirichlet noise of the edge, else 0
+        ("plies", np.int16),  # of a proven win or loss: plies to the end of the game
+        ("in_flight", np.int16),  # leaves below this edge that are in a batch and not yet evaluated
         ("action", np.uint8),
-        ("proof", np.uint8),  # for the side to move at the node the edge leaves
+        ("proof", np.uint8),  # NONE, WIN, LOSS or DRAW, for the side to move at the node that the edge leaves
     ],
     align=True,
 )
 
 TREE = np.dtype(
     [
-        ("rng", np.uint64),  # one random stream a tree
-        ("simulations", np.int64),  # backed up since the tree_batch was planted
-        ("nodes", np.int32),  # used; node 0 is the root
-        ("edges", np.int32),  # used
-        ("history_length", np.int32),  # used
-        ("target_visits", np.int32),  # visits that the root is searched to
-        ("root_prepared", np.uint8),  # whether the root's priors had their temperature and noise
+        ("rng", np.uint64),  # state of the tree's own random stream, see `ckai.rl.games.rng`
+        ("simulations", np.int64),  # simulations backed up since the batch of trees was allocated
+        ("nodes", np.int32),  # nodes in use; node 0 is the root
+        ("edges", np.int32),  # edges in use
+        ("history_length", np.int32),  # rows of `history` in use
+        ("target_visits", np.int32),  # visit count at which the search of the root ends
+        ("root_prepared", np.uint8),  # 1 once the root's priors have their temperature and noise
     ],
     align=True,
 )
 
 SLOT = np.dtype([("tree", np.int32), ("node", np.int32)], align=True)
+"""Where a leaf of a batch belongs: index of the tree, index of the node in it."""
 
 
 class Tree(NamedTuple):
-    """One tree of a tree_batch."""
+    """One tree of a `TreeBatch`: views, so that writing to them changes the batch."""
 
     nodes: Array
     """[C] NODE."""
     edges: Array
     """[E] EDGE."""
     info: Array
-    """[1] TREE."""
+    """[1] TREE, the tree's counters and random stream; an array of one, so that kernels can write to it."""
     history: Array
-    """[H, W] int64, keys of the states before the root that a repetition can reach, oldest first."""
+    """[H, W] int64, repetition keys of the game's states before the root, oldest first."""
 
 
 class TreeBatch(NamedTuple):
-    """T trees of up to C nodes and E edges, and a batch of B leaves on the way to the network."""
+    """T trees of up to C nodes and E edges each, and one batch of up to B leaves to evaluate."""
 
     nodes: Array
     """[T, C] NODE."""
@@ -90,15 +101,15 @@ class TreeBatch(NamedTuple):
     history: Array
     """[T, H, W] int64."""
     slots: Array
-    """[B] SLOT, where each leaf of the batch hangs."""
+    """[B] SLOT, the node of each leaf in the batch."""
     boards: Array
-    """[B, POSITION_BYTES] int8, the encoded leaves."""
+    """[B, POSITION_BYTES] int8, each leaf as the network sees it, in the view of its side to move."""
     scratch: Array
-    """[C, 2] int32, for keeping a subtree."""
+    """[C, 2] int32, working memory of `ckai.rl.search.mcts.keep_subtree`."""
 
 
 EDGES_PER_NODE = 14
-"""Room for edges: a checkers position has 6 legal hops on average, 12 and more with several kings."""
+"""Edges allocated per node: a checkers position has 6 legal hops on average, 12 or more with many kings."""
 
 
 def _shapes(game: Any, trees: int, nodes: int, leaves: int) -> dict[str, tuple[tuple[int, ...], Any]]:
@@ -115,19 +126,22 @@ def _shapes(game: Any, trees: int, nodes: int, leaves: int) -> dict[str, tuple[t
 
 
 def allocate_trees(game: Any, trees: int, nodes: int, leaves: int) -> TreeBatch:
-    """Make a batch of empty trees.
+    """Allocate a batch of empty trees.
 
     Args:
         game: the rules, see `ckai.rl.games.contract`.
-        trees: T, how many searches at once.
-        nodes: C, nodes a tree can hold.
-        leaves: most leaves a tree sends in one batch; B = T * leaves.
+        trees: T, number of trees, 1 or more.
+        nodes: C, capacity of a tree in nodes, 1 or more.
+        leaves: most leaves of one tree in a batch; B = T * leaves.
+
+    Returns:
+        The arrays, filled with zeros. A tree is used after `ckai.rl.search.batch.set_root_state`.
     """
     shapes = _shapes(game, trees, nodes, leaves)
     return TreeBatch(**{name: np.zeros(shape, dtype) for name, (shape, dtype) in shapes.items()})
 
 
 def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int) -> int:
-    """Return the memory of a batch of trees of this size, in bytes."""
+    """Return the memory in bytes of what `allocate_trees` allocates for the same arguments."""
     shapes = _shapes(game, trees, nodes, leaves)
     return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())

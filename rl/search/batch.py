@@ -1,4 +1,9 @@
-"""Whole forests at once, in Numba: fill a batch from many trees, hand the answers back, move roots."""
+"""Kernels over a batch of trees: collect leaves to evaluate, back their values up, move the roots.
+
+In every kernel `trees` is a `TreeBatch`, `t` the index of one of its trees, and `tree` that `Tree`; `game` is
+the rules and `constants` the `SearchConstants`. Indices of edges (`e`) and nodes (`node`) are those within a
+tree.
+"""
 
 import numpy as np
 from numba import njit
@@ -10,12 +15,12 @@ from ckai.rl.search.mcts import (
     BACKED_UP,
     COLLISION,
     LEAF,
+    add_in_flight,
     backup,
-    choose,
+    best_root_edge,
     descend,
     get_tree,
     keep_subtree,
-    mark,
     prove_tablebase_root,
     reset,
 )
@@ -23,90 +28,103 @@ from ckai.rl.search.selection import prepare_root
 
 
 @njit(cache=True, nogil=True)
-def select_leaves(game, f, t, puct, visits, leaves, slot):
-    """Descend tree `t` until its root has `visits` (those in flight included) or `leaves` more wait.
+def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot):
+    """Run simulations in tree `t` up to their evaluation, and add the leaves to the batch.
 
-    Fills the batch from `slot` on. Returns the next free slot.
+    Ends when the root has `target_visits` (visits in flight included), is proven, `max_leaves` were added,
+    the tree is full, or every descent ends at a leaf that is in flight already.
+
+    Args:
+        game, trees, t, constants: see the module.
+        target_visits: int64, visit count at which the search of the root ends.
+        max_leaves: int64, most leaves to add.
+        slot: int64, first free slot of the batch.
+
+    Returns:
+        The next free slot of the batch; `slot` itself if there is nothing to evaluate.
     """
-    tree = get_tree(f, t)
-    waiting, met = 0, 0
-    tree.info[0].target_visits = visits
-    first, last = tree.nodes[0].first_edge, tree.nodes[0].first_edge + tree.nodes[0].num_edges
-    for e in range(first, last):
-        visits -= tree.edges[e].in_flight  # those of other batches
+    tree = get_tree(trees, t)
+    added, num_collisions = 0, 0
+    tree.info[0].target_visits = target_visits
+    first, end = tree.nodes[0].first_edge, tree.nodes[0].first_edge + tree.nodes[0].num_edges
+    for e in range(first, end):
+        target_visits -= tree.edges[e].in_flight  # leaves of other batches
     if tree.nodes[0].status == OPEN and not tree.info[0].root_prepared:
-        prepare_root(tree, puct)
+        prepare_root(tree, constants)
         prove_tablebase_root(game, tree)
-    again = np.empty(leaves if leaves > 1 else 0, np.int32)
-    while waiting < leaves and tree.nodes[0].visits + waiting < visits and tree.nodes[0].proof == NONE:
-        found, node = descend(game, tree, puct)
-        if found == LEAF:
-            f.slots[slot].tree = t
-            f.slots[slot].node = node
-            contract.encode(game, contract.load_state(game, tree.nodes[node].state), f.boards[slot])
+    collisions = np.empty(max_leaves if max_leaves > 1 else 0, np.int32)
+    while added < max_leaves and tree.nodes[0].visits + added < target_visits and tree.nodes[0].proof == NONE:
+        ending, node = descend(game, tree, constants)
+        if ending == LEAF:
+            trees.slots[slot].tree = t
+            trees.slots[slot].node = node
+            contract.encode(game, contract.load_state(game, tree.nodes[node].state), trees.boards[slot])
             slot += 1
-            waiting += 1
+            added += 1
             if node == 0:
                 break
-        elif found == COLLISION and node > 0 and met < len(again):
-            # Marked once more until the batch is full, so that the next descent looks elsewhere.
-            mark(tree, node, 1)
-            again[met] = node
-            met += 1
-        elif found != BACKED_UP:
+        elif ending == COLLISION and node > 0 and num_collisions < len(collisions):
+            # Count the leaf as in flight once more while the batch is filled, so that the next descent goes
+            # elsewhere.
+            add_in_flight(tree, node, 1)
+            collisions[num_collisions] = node
+            num_collisions += 1
+        elif ending != BACKED_UP:
             break
-    for node in again[:met]:
-        mark(tree, node, -1)
+    for node in collisions[:num_collisions]:
+        add_in_flight(tree, node, -1)
     return slot
 
 
 @njit(cache=True, nogil=True)
-def prefetch_paths(f, slots):
-    """Read the paths of the first `slots` leaves and the edges beside them, so that they are in the cache.
+def prefetch_paths(trees, slots):
+    """Read the paths of the first `slots` leaves into the CPU cache, with the edges of every node on them.
 
-    The network has pushed them out. Along one path each read waits for the one before; going up all paths of
-    the batch a level at a time, the reads of many trees overlap.
+    Only for speed: the network has evicted them. On one path every read depends on the one before; walking up
+    all paths of the batch in step lets the reads of many trees overlap.
     """
-    here = np.empty(slots, np.int32)
+    path_node = np.empty(slots, np.int32)
     for slot in range(slots):
-        here[slot] = f.slots[slot].node
-    seen, left = 0, slots
-    while left > 0:
-        left = 0
+        path_node[slot] = trees.slots[slot].node
+    checksum, active_paths = 0, slots
+    while active_paths > 0:
+        active_paths = 0
         for slot in range(slots):
-            if here[slot] >= 0:
-                node = f.nodes[f.slots[slot].tree, here[slot]]
+            if path_node[slot] >= 0:
+                node = trees.nodes[trees.slots[slot].tree, path_node[slot]]
                 for e in range(
                     node.first_edge, node.first_edge + node.num_edges, 2
                 ):  # a cache line holds two
-                    seen += f.edges[f.slots[slot].tree, e].visits
-                here[slot] = node.parent
-                left += 1
-    f.scratch[0, 0] = seen  # or the compiler would leave it all out
+                    checksum += trees.edges[trees.slots[slot].tree, e].visits
+                path_node[slot] = node.parent
+                active_paths += 1
+    trees.scratch[0, 0] = checksum  # used, so that the compiler does not drop the reads
 
 
 @njit(cache=True, nogil=True)
-def expand_and_backup(f, slots, logits, values):
-    """Give the first `slots` leaves of the batch their priors and back their values up.
+def expand_and_backup(trees, slots, logits, values):
+    """Expand the first `slots` leaves of the batch with their priors, and back their values up.
 
     Args:
-        logits: `[B, NUM_ACTIONS]` float32; a softmax over the legal actions makes the priors.
-        values: `[B]` float32 for the side to move; clipped to [-1, 1].
+        trees: the batch of trees.
+        slots: number of leaves in the batch.
+        logits: `[B, NUM_ACTIONS]` float32; the priors are their softmax over the legal actions.
+        values: `[B]` float32 for the side to move at the leaf; clipped to [-1, 1].
 
     Returns:
-        -1, or the first slot whose answer is no number (a NaN, an infinite logit); it and those behind it are
-        then still in flight.
+        -1, or the first slot whose logits or value are not finite numbers; it and the slots after it are then
+        still in flight.
     """
     for slot in range(slots):
-        tree = get_tree(f, f.slots[slot].tree)
-        node = f.slots[slot].node
+        tree = get_tree(trees, trees.slots[slot].tree)
+        node = trees.slots[slot].node
         first, count = tree.nodes[node].first_edge, tree.nodes[node].num_edges
-        top = -np.inf
+        max_logit = -np.inf
         for e in range(first, first + count):
-            top = max(top, logits[slot, tree.edges[e].action])
+            max_logit = max(max_logit, logits[slot, tree.edges[e].action])
         total = 0.0
         for e in range(first, first + count):
-            p = np.exp(logits[slot, tree.edges[e].action] - top)
+            p = np.exp(logits[slot, tree.edges[e].action] - max_logit)
             tree.edges[e].prior = p
             total += p
         value = np.float64(values[slot])
@@ -120,45 +138,65 @@ def expand_and_backup(f, slots, logits, values):
 
 
 @njit(cache=True, nogil=True)
-def select_all_leaves(game, f, puct, visits, leaves, growth):
-    """Fill a batch from every tree; `visits` `[T]` int32 is what each root wants. Returns the leaves.
+def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
+    """Fill the batch with leaves of every tree.
 
-    With `growth` above 0 a tree sends `leaves` only once its root has `growth` times as many visits, and
-    fewer before: leaves that are chosen at once do not know of each other.
+    Args:
+        game, trees, constants: see the module.
+        target_visits: `[T]` int32, visit count at which the search of each root ends.
+        leaves: most leaves of one tree.
+        growth: 0, or the root visits that allow one more leaf: a tree adds at most visits // growth leaves
+            (at least 1), because leaves selected together do not profit from each other's values.
+
+    Returns:
+        The number of leaves in the batch.
     """
     slot = np.int64(0)
-    for t in range(len(visits)):
-        most = leaves
+    for t in range(len(target_visits)):
+        max_leaves = leaves
         if growth > 0:
-            most = min(leaves, max(1, f.nodes[t, 0].visits // growth))
-        slot = select_leaves(game, f, t, puct, np.int64(visits[t]), np.int64(most), slot)
+            max_leaves = min(leaves, max(1, trees.nodes[t, 0].visits // growth))
+        slot = select_leaves(
+            game, trees, t, constants, np.int64(target_visits[t]), np.int64(max_leaves), slot
+        )
     return slot
 
 
 @njit(cache=True, nogil=True)
-def set_root_state(game, f, t, state, past):
-    """Set tree `t` to `state`; `past` `[n, 2]` int64 are the keys before it, oldest first."""
-    tree = get_tree(f, t)
-    n = min(len(past), len(tree.history))
+def set_root_state(game, trees, t, state, history):
+    """Empty tree `t` and make `state` its root.
+
+    Args:
+        game, trees, t: see the module.
+        state: tuple of int64 words.
+        history: `[n, STATE_WORDS]` int64, repetition keys of the earlier states, oldest first; those that do
+            not fit are dropped, oldest first.
+    """
+    tree = get_tree(trees, t)
+    n = min(len(history), len(tree.history))
     for i in range(n):
-        tree.history[i] = past[len(past) - n + i]
+        tree.history[i] = history[len(history) - n + i]
     tree.info[0].history_length = n
     reset(game, tree, state)
 
 
 @njit(cache=True, nogil=True)
-def play_root_action(game, f, t, action):
-    """Play a action at the root of tree `t`, keeping its subtree; return whether it was legal there."""
-    tree = get_tree(f, t)
+def play_root_action(game, trees, t, action):
+    """Play an action at the root of tree `t` and keep the subtree below it.
+
+    Returns:
+        Whether the action is legal at the root; if not, the tree is unchanged.
+    """
+    tree = get_tree(trees, t)
     for e in range(tree.nodes[0].first_edge, tree.nodes[0].first_edge + tree.nodes[0].num_edges):
         if tree.edges[e].action == action:
-            keep_subtree(game, tree, e, f.scratch)
+            keep_subtree(game, tree, e, trees.scratch)
             return True
     return False
 
 
 @njit(cache=True, nogil=True)
-def best_action(f, t):
-    """The action to play at the root of tree `t` (see `choose`)."""
-    tree = get_tree(f, t)
-    return np.int64(tree.edges[choose(tree)].action)
+def best_action(trees, t):
+    """Return the action to play at the root of tree `t` (see `best_root_edge`)."""
+    tree = get_tree(trees, t)
+    return np.int64(tree.edges[best_root_edge(tree)].action)

@@ -1,4 +1,4 @@
-"""How deep a tree is."""
+"""Depth of a search tree in plies."""
 
 import numpy as np
 from numba import njit
@@ -6,21 +6,24 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def deepest_ply(nodes, first, last, plies):
-    """Fill in how many plies nodes `first` to `last` are from the root; return the most among them.
+    """Compute the depth of nodes `first` to `last - 1` and return the greatest.
 
-    A hop after which the same side goes on is no ply of its own.
+    Depth counts turns, not actions: a capture of several hops is 1 ply, counted when the turn passes.
 
     Args:
-        nodes: `[C]` NODE; parents stand before their children.
-        first, last: the nodes to look at; those before `first` are filled in.
-        plies: `[C]` int16, written to.
+        nodes: `[C]` NODE; a parent has a lower index than its children.
+        first, last: range of nodes; the depths of the nodes before `first` must be in `plies` already.
+        plies: `[C]` int16, depth of each node in plies from the root; filled for the range.
+
+    Returns:
+        The greatest depth in the range, 0 if the range is empty.
     """
-    most = 0
+    deepest = 0
     for node in range(first, last):
         parent = nodes[node].parent
         depth = 0
         if parent >= 0:
             depth = np.int64(plies[parent]) + (1 if nodes[node].sign < 0 else 0)
         plies[node] = depth
-        most = max(most, depth)
-    return most
+        deepest = max(deepest, depth)
+    return deepest

@@ -1,12 +1,12 @@
-"""The search that suits an evaluator."""
+"""Creates the searcher that suits an evaluator."""
 
 from typing import Any
 
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator
-from ckai.rl.search.playout_search import ROLLOUT_PUCT, RolloutSearcher
+from ckai.rl.search.playout_search import ROLLOUT_CONSTANTS, RolloutSearcher
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import Puct
+from ckai.rl.search.selection import SearchConstants
 
 
 def make_searcher(
@@ -17,14 +17,24 @@ def make_searcher(
     leaves: int = 1,
     growth: int = 0,
     batches: int = 1,
-    puct: Puct | None = None,
+    constants: SearchConstants | None = None,
     game: Any = None,
     seed: int = 0,
 ) -> Searcher:
-    """The search that suits an evaluator (see `Searcher`): playouts need no batches, and none are made."""
+    """Return the searcher that suits an evaluator.
+
+    Args:
+        evaluator: evaluates the leaves. For a `RolloutEvaluator` of one playout this is a `RolloutSearcher`,
+            which runs the playouts itself; `leaves`, `growth`, `batches` and `seed` then have no effect.
+        trees, nodes, leaves, growth, batches, constants, game, seed: see `Searcher`.
+    """
     if isinstance(evaluator, RolloutEvaluator) and evaluator.playouts == 1:
         return RolloutSearcher(
-            trees=trees, nodes=nodes, puct=puct or ROLLOUT_PUCT, game=game, seed=int(evaluator.seed)
+            trees=trees,
+            nodes=nodes,
+            constants=constants or ROLLOUT_CONSTANTS,
+            game=game,
+            seed=int(evaluator.seed),
         )
     return Searcher(
         evaluator,
@@ -33,7 +43,7 @@ def make_searcher(
         leaves=leaves,
         growth=growth,
         batches=batches,
-        puct=puct,
+        constants=constants,
         game=game,
         seed=seed,
     )

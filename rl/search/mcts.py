@@ -1,10 +1,11 @@
-"""The search itself: descent, expansion, backup and proofs over one tree of a `TreeBatch`, all in Numba.
+"""Monte Carlo tree search on one `Tree`: selection, expansion, backup and proofs, in Numba.
 
-Which edge is followed is the matter of `ckai.rl.search.selection`.
+The rules that select an edge are in `ckai.rl.search.selection`. Evaluation is outside: `descend` returns a
+leaf, its logits and value come back in `ckai.rl.search.batch.expand_and_backup`.
 
-Proofs follow the MCTS-Solver (Winands, Bjornsson, Saito 2008), with draws: a node is won if an edge wins,
-and takes the best of its edges once all are proven. Proven edges are never searched again except proven
-draws, which count as visits of value 0. Distances are in plies.
+Proofs follow MCTS-Solver (Winands, Bjornsson, Saito 2008), extended by draws: a node is a proven win as soon
+as one edge wins, and has the best proof of its edges once all are proven. Edges proven won or lost are not
+searched again; proven draws are, and count as visits of value 0. Distances are in plies.
 """
 
 import numpy as np
@@ -13,23 +14,24 @@ from numba import njit
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
-from ckai.rl.search.selection import best_edge, root_edge
+from ckai.rl.search.selection import puct_edge, select_root_edge
 
-# What one descent came to
 LEAF, BACKED_UP, COLLISION, FULL = 0, 1, 2, 3
+"""How a descent ended, see `descend`."""
 
 PROOF_VALUE = np.array([0.0, 1.0, -1.0, 0.0])
+"""Value of each proof: NONE (unused), WIN, LOSS, DRAW."""
 
 
 @njit(cache=True, nogil=True)
-def get_tree(f, t):
-    """Tree `t` of a tree_batch."""
-    return Tree(f.nodes[t], f.edges[t], f.info[t : t + 1], f.history[t])
+def get_tree(trees, t):
+    """Return tree `t` of a `TreeBatch` as a `Tree` of views."""
+    return Tree(trees.nodes[t], trees.edges[t], trees.info[t : t + 1], trees.history[t])
 
 
 @njit(cache=True, nogil=True)
 def reset(game, tree, state):
-    """Make a tree a lone root that waits for the network; the states before it are kept as they are."""
+    """Empty a tree and add `state` as its root, of status NEW or TERMINAL; the history stays as it is."""
     tree.info[0].nodes = 0
     tree.info[0].edges = 0
     tree.info[0].root_prepared = 0
@@ -39,14 +41,17 @@ def reset(game, tree, state):
 
 
 @njit(cache=True, nogil=True)
-def append_history(game, tree, state, following):
-    """Note that `state` stood before `following`, for repetitions; forget what can no longer return."""
-    if contract.repetition_window(game, following) == 0:
+def append_history(game, tree, state, next_state):
+    """Add the key of `state`, whose successor is `next_state`, to the tree's history.
+
+    The history is cleared instead if no state up to `state` can occur again after `next_state`.
+    """
+    if contract.repetition_window(game, next_state) == 0:
         tree.info[0].history_length = 0
         return
     n = tree.info[0].history_length
-    room = tree.history.shape[0]
-    if n == room:
+    capacity = tree.history.shape[0]
+    if n == capacity:
         for i in range(1, n):
             tree.history[i - 1] = tree.history[i]
         n -= 1
@@ -56,32 +61,43 @@ def append_history(game, tree, state, following):
 
 @njit(cache=True, nogil=True)
 def count_repetitions(game, tree, state, parent):
-    """How often `state`, reached from node `parent`, stood on the path and before, this time included."""
-    back = contract.repetition_window(game, state)
-    mine = contract.key(game, state)
-    times = 1
+    """Return how often `state`, a child of node `parent`, has occurred, this occurrence included.
+
+    Counts the states on the path from the root and those of the history.
+    """
+    window = contract.repetition_window(game, state)
+    key = contract.key(game, state)
+    occurrences = 1
     node = parent
-    while node >= 0 and back > 0:
+    while node >= 0 and window > 0:
         other = contract.key(game, contract.load_state(game, tree.nodes[node].state))
-        if other == mine:
-            times += 1
-        back -= 1
+        if other == key:
+            occurrences += 1
+        window -= 1
         node = tree.nodes[node].parent
     i = tree.info[0].history_length - 1
-    while i >= 0 and back > 0:
-        if contract.load_state(game, tree.history[i]) == mine:
-            times += 1
-        back -= 1
+    while i >= 0 and window > 0:
+        if contract.load_state(game, tree.history[i]) == key:
+            occurrences += 1
+        window -= 1
         i -= 1
-    return times
+    return occurrences
 
 
 @njit(cache=True, nogil=True)
 def terminal_or_tablebase(game, tree, state, parent, count):
-    """What is certain of a state with `count` legal actions that is reached from node `parent`.
+    """Return the proof of a state that needs no search: the game is over, or a tablebase has it.
+
+    Args:
+        game: the rules.
+        tree: the tree.
+        state: a child of node `parent`.
+        parent: index of the parent node, -1 if `state` is the root.
+        count: number of legal actions in `state`.
 
     Returns:
-        (whether the game is over, proof, plies to the end).
+        (whether the game is over, proof for the side to move in `state`, plies to the end of the game); the
+        proof is NONE if neither applies.
     """
     over, value = contract.outcome(game, state, count)
     if not over and contract.repetitions(game) > 0 and contract.repetition_window(game, state) > 0:
@@ -95,7 +111,18 @@ def terminal_or_tablebase(game, tree, state, parent, count):
 
 @njit(cache=True, nogil=True)
 def add_node(game, tree, state, parent, edge, passed):
-    """Add a node with its edges (priors still to come); return its number, or -1 if the tree is full."""
+    """Add a node, with edges that have no priors yet.
+
+    Args:
+        game: the rules.
+        tree: the tree.
+        state: the node's state.
+        parent, edge: indices of the parent node and of the edge that leads here, -1 at the root.
+        passed: whether the move to this node passed the turn.
+
+    Returns:
+        The index of the node, or -1 if the tree is full.
+    """
     node = tree.info[0].nodes
     first = tree.info[0].edges
     if node == len(tree.nodes) or first + contract.max_legal_actions(game) > len(tree.edges):
@@ -137,9 +164,9 @@ def add_node(game, tree, state, parent, edge, passed):
 
 @njit(cache=True, nogil=True)
 def prove_terminal_children(game, tree, node):
-    """Prove the edges of a new node that end the game, and with them the node, before any search.
+    """Prove the edges of a new node that end the game at once, and the node if they suffice.
 
-    Not done at the root, whose moves are to be visited and to have priors.
+    For games with `contract.lookahead`. Not for the root: its edges need priors and visits.
     """
     here = tree.nodes[node]
     actions = np.empty(contract.max_legal_actions(game), np.uint8)
@@ -153,16 +180,17 @@ def prove_terminal_children(game, tree, node):
 
 @njit(cache=True, nogil=True)
 def prove_tablebase_root(game, tree):
-    """Prove the edges of a root that is known by what is known of the states they lead to.
+    """Prove the edges of a root that is in the tablebase from the tablebase values of its children.
 
-    Only such a root: of its ways the shortest must be found, not the first.
+    Below the root a tablebase position is a leaf. At the root the distances of all children are needed, to
+    play the shortest win or the longest loss.
     """
     root = tree.nodes[0]
     state = contract.load_state(game, root.state)
     if root.proof != NONE:
         return
-    worth, _ = contract.tablebase_value(game, state)
-    if worth == NONE:
+    root_proof, _ = contract.tablebase_value(game, state)
+    if root_proof == NONE:
         return
     actions = np.empty(contract.max_legal_actions(game), np.uint8)
     for e in range(root.first_edge, root.first_edge + root.num_edges):
@@ -171,19 +199,25 @@ def prove_tablebase_root(game, tree):
         if proof != NONE:
             set_proof(tree, e, proof, plies, passed)
     prove_node(tree, 0)
-    if worth == DRAW and tree.nodes[0].proof == NONE:
-        # What is not proven are losses that the draw by count may save: no better than the draw.
+    if root_proof == DRAW and tree.nodes[0].proof == NONE:
+        # The edges without a proof are tablebase losses that the halfmove clock might turn into draws: none
+        # is better than a draw.
         tree.nodes[0].proof = DRAW
 
 
 @njit(cache=True, nogil=True)
-def descend(game, tree, puct):
-    """Walk from the root to a leaf.
+def descend(game, tree, constants):
+    """Run the selection and expansion of one simulation: follow edges from the root and add a node.
+
+    Args:
+        game: the rules.
+        tree: the tree; its root is not proven.
+        constants: the `SearchConstants`.
 
     Returns:
-        (LEAF, node): a new node waits for the network, its path marked in flight. (BACKED_UP, node): the
-        path met a proven end and was backed up. (COLLISION, node): the path met a leaf that already waits.
-        (FULL, -1): no room for another node. The last two leave the tree as it was.
+        How the descent ended, and a node. (LEAF, node): a node to evaluate; its path is counted as in flight.
+        (BACKED_UP, node): a proven node, whose value was backed up. (COLLISION, node): a leaf that is in
+        flight already. (FULL, -1): there is no room for another node. The last two leave the tree unchanged.
     """
     node = 0
     if tree.nodes[0].status == NEW:
@@ -192,7 +226,7 @@ def descend(game, tree, puct):
     if tree.nodes[0].status == PENDING:
         return COLLISION, 0
     while True:
-        e = root_edge(tree, puct) if node == 0 else best_edge(tree, node, puct)
+        e = select_root_edge(tree, constants) if node == 0 else puct_edge(tree, node, constants)
         child = tree.edges[e].child
         if child < 0:
             here = tree.nodes[node]
@@ -202,7 +236,7 @@ def descend(game, tree, puct):
                 return FULL, -1
             tree.edges[e].child = child
             if tree.nodes[child].proof == NONE:
-                mark(tree, child, 1)
+                add_in_flight(tree, child, 1)
                 return LEAF, child
         if tree.nodes[child].proof != NONE:
             backup(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0)
@@ -213,18 +247,24 @@ def descend(game, tree, puct):
 
 
 @njit(cache=True, nogil=True)
-def mark(tree, node, change):
-    """Add `change` to the leaves in flight below every edge on the path to a node."""
+def add_in_flight(tree, node, count):
+    """Add `count` (1 or -1) to `in_flight` of every edge on the path from the root to a node."""
     while tree.nodes[node].parent >= 0:
-        tree.edges[tree.nodes[node].parent_edge].in_flight += change
+        tree.edges[tree.nodes[node].parent_edge].in_flight += count
         node = tree.nodes[node].parent
 
 
 @njit(cache=True, nogil=True)
-def backup(tree, node, value, landed):
-    """Add a value (for the side to move at `node`) along the path to the root, and carry proofs upwards.
+def backup(tree, node, value, in_flight):
+    """Back a value up from a node to the root: N += 1 and W += value, and proofs as far as they reach.
 
-    `landed` is 1 if the path was in flight, else 0.
+    A proven node passes the value of its proof on instead of the simulation's.
+
+    Args:
+        tree: the tree.
+        node: index of the evaluated node.
+        value: in [-1, 1], for the side to move at `node`.
+        in_flight: 1 if the path was counted as in flight, else 0.
     """
     tree.info[0].simulations += 1
     tree.nodes[node].visits += 1
@@ -238,7 +278,7 @@ def backup(tree, node, value, landed):
             prove_node(tree, parent)
         tree.edges[e].visits += 1
         tree.edges[e].value_sum += value
-        tree.edges[e].in_flight -= landed
+        tree.edges[e].in_flight -= in_flight
         if tree.nodes[parent].proof != NONE:
             value = PROOF_VALUE[tree.nodes[parent].proof]
         tree.nodes[parent].visits += 1
@@ -249,14 +289,22 @@ def backup(tree, node, value, landed):
 
 @njit(cache=True, nogil=True)
 def prove_edge(tree, node, e):
-    """Give the edge that leads to a proven node its proof, in the view of the node it leaves."""
+    """Set the proof of edge `e` from that of the proven node it leads to."""
     here = tree.nodes[node]
     set_proof(tree, e, here.proof, here.plies, here.sign < 0)
 
 
 @njit(cache=True, nogil=True)
 def set_proof(tree, e, proof, plies, passed):
-    """Give an edge the proof of the state that it leads to; `passed`: whether the other side moves there."""
+    """Set the proof of edge `e` from that of the state it leads to.
+
+    Args:
+        tree: the tree.
+        e: index of the edge.
+        proof: WIN, LOSS or DRAW for the side to move in that state.
+        plies: from that state to the end of the game.
+        passed: whether the edge passes the turn: win and loss are then swapped, and it is 1 ply.
+    """
     if passed:
         proof = LOSS if proof == WIN else WIN if proof == LOSS else DRAW
         plies += 1
@@ -266,96 +314,106 @@ def set_proof(tree, e, proof, plies, passed):
 
 @njit(cache=True, nogil=True)
 def prove_node(tree, node):
-    """Prove a node if its edges do: the shortest win; once all are proven, a draw or the longest loss."""
+    """Set the proof of a node if its edges suffice.
+
+    The shortest win if an edge wins; else, once all edges are proven, a draw if one draws, or the longest
+    loss.
+    """
     first = tree.nodes[node].first_edge
-    won, lost = -1, -1
-    open_, drawn = False, False
+    win_plies, loss_plies = -1, -1
+    any_unproven, any_draw = False, False
     for e in range(first, first + tree.nodes[node].num_edges):
         proof = tree.edges[e].proof
         plies = np.int64(tree.edges[e].plies)
         if proof == WIN:
-            if won < 0 or plies < won:
-                won = plies
+            if win_plies < 0 or plies < win_plies:
+                win_plies = plies
         elif proof == DRAW:
-            drawn = True
+            any_draw = True
         elif proof == LOSS:
-            lost = max(lost, plies)
+            loss_plies = max(loss_plies, plies)
         else:
-            open_ = True
-    if won >= 0:
+            any_unproven = True
+    if win_plies >= 0:
         tree.nodes[node].proof = WIN
-        tree.nodes[node].plies = won
-    elif not open_:
-        tree.nodes[node].proof = DRAW if drawn else LOSS
-        tree.nodes[node].plies = 0 if drawn else lost
+        tree.nodes[node].plies = win_plies
+    elif not any_unproven:
+        tree.nodes[node].proof = DRAW if any_draw else LOSS
+        tree.nodes[node].plies = 0 if any_draw else loss_plies
 
 
 @njit(cache=True, nogil=True)
-def choose(tree):
-    """The root edge to play.
+def best_root_edge(tree):
+    """Return the index of the root edge to play, without randomness.
 
-    A proven win by the shortest way; else the most visits among edges not proven lost (of a root that is
-    proven drawn, among those that draw), then the higher Q, the higher prior, the lower action; if all lose,
-    the longest way.
+    The shortest proven win; else, among edges not proven lost (if the root is a proven draw: among proven
+    draws), the most visits, then the highest Q, the highest prior, the lowest action; if all edges lose, the
+    longest loss.
     """
     first = tree.nodes[0].first_edge
     best = first
     for e in range(first + 1, first + tree.nodes[0].num_edges):
-        if better(tree, e, best):
+        if is_better_edge(tree, e, best):
             best = e
     return best
 
 
 @njit(cache=True, nogil=True)
-def better(tree, e, other):
-    """Whether edge `e` is to be played rather than `other` (see `choose`); both leave the same node."""
-    a, b = tree.edges[e].proof, tree.edges[other].proof
-    if (a == WIN) != (b == WIN):
-        return a == WIN
-    if (a == LOSS) != (b == LOSS):
-        return b == LOSS
-    if tree.nodes[0].proof == DRAW and (a == DRAW) != (b == DRAW):
-        return a == DRAW
-    if a == WIN and tree.edges[e].plies != tree.edges[other].plies:
+def is_better_edge(tree, e, other):
+    """Return whether root edge `e` ranks above root edge `other` in the order of `best_root_edge`."""
+    proof, other_proof = tree.edges[e].proof, tree.edges[other].proof
+    if (proof == WIN) != (other_proof == WIN):
+        return proof == WIN
+    if (proof == LOSS) != (other_proof == LOSS):
+        return other_proof == LOSS
+    if tree.nodes[0].proof == DRAW and (proof == DRAW) != (other_proof == DRAW):
+        return proof == DRAW
+    if proof == WIN and tree.edges[e].plies != tree.edges[other].plies:
         return tree.edges[e].plies < tree.edges[other].plies
-    if a == LOSS and tree.edges[e].plies != tree.edges[other].plies:
+    if proof == LOSS and tree.edges[e].plies != tree.edges[other].plies:
         return tree.edges[e].plies > tree.edges[other].plies
-    n, m = tree.edges[e].visits, tree.edges[other].visits
-    if n != m:
-        return n > m
+    n, other_n = tree.edges[e].visits, tree.edges[other].visits
+    if n != other_n:
+        return n > other_n
     if n > 0:
-        q, p = tree.edges[e].value_sum / n, tree.edges[other].value_sum / m
-        if q != p:
-            return q > p
+        q, other_q = tree.edges[e].value_sum / n, tree.edges[other].value_sum / other_n
+        if q != other_q:
+            return q > other_q
     return tree.edges[e].prior > tree.edges[other].prior
 
 
 @njit(cache=True, nogil=True)
 def keep_subtree(game, tree, e, scratch):
-    """Make the child of root edge `e` the root and drop the rest; a child not visited becomes a lone root.
+    """Make the child of root edge `e` the new root, keep its subtree and drop the other nodes.
 
-    So does one that was proven when it was made and so never evaluated. The new root's `sign` still tells
-    whether the turn passed. `scratch` is `[C, 2]` int32.
+    A child that does not exist or was never evaluated (it was proven when added) becomes the root of an empty
+    tree. The history gains the old root. The new root keeps its `sign`: whether the action passed the turn.
+
+    Args:
+        game: the rules.
+        tree: the tree, with no leaf in flight.
+        e: index of a root edge.
+        scratch: `[C, 2]` int32, overwritten.
     """
     nodes, edges, moved = tree.nodes, tree.edges, scratch
     state = contract.load_state(game, nodes[0].state)
-    top = edges[e].child
-    if top < 0 or nodes[top].status == PENDING:
+    new_root = edges[e].child
+    if new_root < 0 or nodes[new_root].status == PENDING:
         after, passed = contract.play(game, state, edges[e].action)
         append_history(game, tree, state, after)
         reset(game, tree, after)
         nodes[0].sign = -1 if passed else 1
         return
-    append_history(game, tree, state, contract.load_state(game, nodes[top].state))
-    # Children are always made after their parents, so one pass in ascending order meets parents first,
-    # and every node and edge moves to a place that was already read.
-    # scratch[old, 0] = new place, -1 if dropped; scratch[new, 1] = where its edges were.
+    append_history(game, tree, state, contract.load_state(game, nodes[new_root].state))
+    # A child always has a higher index than its parent: one pass in ascending order sees parents first, and
+    # every node and edge moves to a lower index, which was read before.
+    # moved[old node, 0] is its new index, -1 if dropped; moved[new node, 1] the old index of its first edge.
     kept, kept_edges = 0, 0
-    for node in range(top + 1):
+    for node in range(new_root + 1):
         moved[node, 0] = -1
-    for node in range(top, tree.info[0].nodes):
+    for node in range(new_root, tree.info[0].nodes):
         parent = -1
-        if node > top:
+        if node > new_root:
             parent = moved[nodes[node].parent, 0]
             if parent < 0:
                 moved[node, 0] = -1
@@ -364,7 +422,7 @@ def keep_subtree(game, tree, e, scratch):
         first, count = nodes[node].first_edge, nodes[node].num_edges
         edge = -1
         if parent >= 0:
-            # The parent's edges kept their order: the same offset from its new first edge.
+            # The parent's edges keep their order, so the offset from its first edge is the same.
             edge = nodes[node].parent_edge - moved[parent, 1] + nodes[parent].first_edge
             edges[edge].child = kept
         moved[kept, 1] = first

@@ -1,4 +1,4 @@
-"""Searches over many positions at once, from Python: a tree_batch, a game and an evaluator."""
+"""`Searcher`: searches many positions at once, each in its own tree, with shared batches of evaluations."""
 
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.evaluators.calling import evaluate_into, not_a_number
+from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import TreeBatch, allocate_trees
@@ -20,11 +20,11 @@ from ckai.rl.search.batch import (
     select_all_leaves,
     set_root_state,
 )
-from ckai.rl.search.selection import Puct
+from ckai.rl.search.selection import SearchConstants
 
 
 class _Batch:
-    """Leaves on their way to the network: a part of the tree_batch's slots, and the answers."""
+    """Leaves in flight: a part of the slots of the `TreeBatch`, and their logits and values."""
 
     def __init__(self, tree_batch: TreeBatch, first: int, size: int, actions: int) -> None:
         part = slice(first, first + size)
@@ -32,12 +32,19 @@ class _Batch:
         self.logits, self.values = np.zeros((size, actions), np.float32), np.zeros(size, np.float32)
         self.slots = 0
         """Leaves in flight."""
-        self.answer: Future[None] | None = None
-        """None if they were evaluated in this thread."""
+        self.evaluation: Future[None] | None = None
+        """Done once `logits` and `values` are written; None if they were written in this thread."""
 
 
 class Searcher:
-    """T searches side by side, each in its own tree, one network call for all their leaves."""
+    """T searches side by side, each in its own tree; the leaves of all trees are evaluated in one call.
+
+    Attributes:
+        tree_batch: the trees, a `TreeBatch`.
+        game: the rules.
+        constants: the `SearchConstants`.
+        evaluations: positions evaluated and backed up so far, of all trees.
+    """
 
     def __init__(
         self,
@@ -48,29 +55,30 @@ class Searcher:
         leaves: int = 1,
         growth: int = 0,
         batches: int = 1,
-        puct: Puct | None = None,
+        constants: SearchConstants | None = None,
         game: Any = None,
         seed: int = 0,
     ) -> None:
-        """Plant the trees.
+        """Allocate the trees.
 
         Args:
-            evaluator: evaluates the leaves.
-            trees: T.
-            nodes: most nodes of a tree; a search that needs more stops there.
-            leaves: most leaves of one tree in a batch (above 1, virtual loss spreads them).
-            growth: visits at the root for each leaf of a batch, so that few visits go in small batches; 0:
-                `leaves` at once from the beginning.
-            batches: batches in flight. Above 1 each is evaluated in a thread of its own while the next
-                ones are filled. They land in the order they left: what is found does not depend on the threads.
-            puct: constants of the search.
-            game: its rules (see `ckai.rl.games.contract`); checkers if None.
-            seed: of the noise at the roots.
+            evaluator: evaluates the leaves; stays open when the searcher is closed.
+            trees: T, number of trees.
+            nodes: capacity of a tree in nodes; a search ends when its tree is full.
+            leaves: most leaves of one tree in a batch. Leaves in flight count as visits, which spreads them.
+            growth: root visits that allow one more leaf in a batch, so that a small tree sends small batches;
+                0: always up to `leaves`.
+            batches: batches in flight. Above 1 each is evaluated in a thread of its own while the next one is
+                filled. They are backed up in the order in which they were filled, so the results do not
+                depend on the timing of the threads.
+            constants: constants of the search; None: the defaults.
+            game: the rules, see `ckai.rl.games.contract`; None: checkers.
+            seed: seed of the noise at the roots.
         """
         self.evaluator = evaluator
         rules: Any = DEFAULT_GAME.rules if game is None else game
         self.game = rules
-        self.puct = puct or Puct()
+        self.constants = constants or SearchConstants()
         self.leaves = leaves
         self.growth = growth
         self.tree_batch: TreeBatch = allocate_trees(rules, trees, nodes, leaves * batches)
@@ -81,64 +89,79 @@ class Searcher:
         )
         self._threads = ThreadPoolExecutor(batches, initializer=use_one_torch_thread) if batches > 1 else None
         self.evaluations = 0
-        """Positions evaluated and backed up so far, of all trees."""
 
     @property
     def in_flight(self) -> int:
-        """Leaves that wait for their evaluation, of all trees."""
+        """Leaves in flight, of all trees."""
         return sum(batch.slots for batch in self._batches)
 
-    def set_root(self, t: int, state: State, past: NDArray[np.int64] | None = None) -> None:
-        """Set tree `t` to a state, after the states whose keys are `past` (`[n, 2]`, oldest first)."""
-        self.land()
+    def set_root(self, t: int, state: State, history: NDArray[np.int64] | None = None) -> None:
+        """Empty tree `t` and make a state its root; leaves in flight are backed up first.
+
+        Args:
+            t: index of the tree.
+            state: the state, a tuple of int64 words.
+            history: `[n, STATE_WORDS]`, repetition keys (`contract.key`) of the earlier states of the game,
+                oldest first; None: there are none.
+        """
+        self.flush()
         words = tuple(np.int64(word) for word in state)
-        keys = np.zeros((0, len(words)), np.int64) if past is None else past
+        keys = np.zeros((0, len(words)), np.int64) if history is None else history
         set_root_state(self.game, self.tree_batch, t, words, keys)
 
     def step(self, visits: NDArray[np.int32]) -> int:
-        """Back the oldest batch up and send the next. `visits` `[T]`: what each root wants.
+        """Back up the oldest batch, fill it with new leaves and evaluate them.
+
+        Args:
+            visits: `[T]`, visit count at which the search of each root ends; visits kept from an earlier
+                search count.
 
         Returns:
-            The leaves in flight, those in batches sent before too; 0 once there is nothing more to do.
+            The number of leaves in flight, of all batches; 0 once all searches have ended.
 
         Raises:
-            Exception: whatever the evaluator raised, and ValueError if its answer has the wrong shape or is no number. The
-                searches of all trees are then left with leaves in flight: call `discard`.
+            ValueError: the evaluator answered with another shape, or with a number that is not finite.
+            Exception: whatever else the evaluator raised. After any of these errors leaves are still in
+                flight: call `discard`.
         """
         batch = self._batches.popleft()
         self._batches.append(batch)
-        self._land(batch)
+        self._flush(batch)
         batch.slots = int(
-            select_all_leaves(self.game, batch.tree_batch, self.puct, visits, self.leaves, self.growth)
+            select_all_leaves(self.game, batch.tree_batch, self.constants, visits, self.leaves, self.growth)
         )
         if batch.slots and self._threads:
-            batch.answer = self._threads.submit(self._evaluate, batch)
+            batch.evaluation = self._threads.submit(self._evaluate, batch)
         elif batch.slots:
             self._evaluate(batch)
         return self.in_flight
 
-    def land(self) -> None:
-        """Back up all that is in flight."""
+    def flush(self) -> None:
+        """Wait for all batches in flight and back them up.
+
+        Raises:
+            ValueError, Exception: see `step`.
+        """
         for batch in self._batches:
-            self._land(batch)
+            self._flush(batch)
 
     def discard(self) -> None:
-        """Drop all that is in flight, as after an error; trees it came from begin again at their roots."""
+        """Drop all leaves in flight, as after an error; their trees are reduced to the root."""
         for batch in self._batches:
-            if batch.answer is not None:
-                batch.answer.exception()  # wait: it may still be writing
-                batch.answer = None
+            if batch.evaluation is not None:
+                batch.evaluation.exception()  # waits, because the thread may still be writing
+                batch.evaluation = None
         trees = {
             int(tree) for batch in self._batches for tree in batch.tree_batch.slots["tree"][: batch.slots]
         }
         for batch in self._batches:
             batch.slots = 0
         for t in trees:
-            past = self.tree_batch.history[t, : self.tree_batch.info[t]["history_length"]].copy()
-            self.set_root(t, as_state(self.root(t)["state"]), past)
+            history = self.tree_batch.history[t, : self.tree_batch.info[t]["history_length"]].copy()
+            self.set_root(t, as_state(self.root(t)["state"]), history)
 
     def close(self) -> None:
-        """End the threads; the searcher is not used afterwards."""
+        """Stop the threads; the searcher cannot be used afterwards."""
         if self._threads is not None:
             self._threads.shutdown()
 
@@ -146,37 +169,44 @@ class Searcher:
         n = batch.slots
         evaluate_into(self.evaluator, batch.tree_batch.boards[:n], batch.logits[:n], batch.values[:n])
 
-    def _land(self, batch: _Batch) -> None:
+    def _flush(self, batch: _Batch) -> None:
         if not batch.slots:
             return
-        if batch.answer is not None:
-            batch.answer.result()
-            batch.answer = None
+        if batch.evaluation is not None:
+            batch.evaluation.result()
+            batch.evaluation = None
         if expand_and_backup(batch.tree_batch, batch.slots, batch.logits, batch.values) >= 0:
-            raise not_a_number(self.evaluator)
+            raise non_finite_error(self.evaluator)
         self.evaluations += batch.slots
         batch.slots = 0
 
     def run(self, visits: NDArray[np.int32]) -> None:
-        """Search until every root has its visits, is proven, or its tree is full."""
+        """Search until every root has its visits or is proven, or its tree is full.
+
+        Args:
+            visits: `[T]`, see `step`.
+
+        Raises:
+            ValueError, Exception: see `step`.
+        """
         while self.step(visits):
             pass
 
     def play(self, t: int, action: int) -> None:
-        """Play a action in tree `t`, keeping what was searched below it.
+        """Play an action at the root of tree `t` and keep the subtree; leaves in flight are backed up first.
 
         Raises:
-            ValueError: if it is not legal there.
+            ValueError: the action is not legal there; the tree is unchanged.
         """
-        self.land()
+        self.flush()
         if not play_root_action(self.game, self.tree_batch, t, action):
             raise ValueError(f"action {action} is not legal at the root of tree {t}")
 
     def best(self, t: int) -> int:
-        """The action to play in tree `t`."""
+        """Return the action to play in tree `t`, see `ckai.rl.search.mcts.best_root_edge`."""
         action: int = best_action(self.tree_batch, t)
         return action
 
     def root(self, t: int) -> Any:
-        """The root's NODE record of tree `t`."""
+        """Return the NODE record of the root of tree `t`, as a view."""
         return self.tree_batch.nodes[t, 0]

@@ -1,22 +1,26 @@
-"""Which edge a search follows: PUCT below the root, and at the root PUCT or one of two other rules.
+"""Selection of edges: PUCT at interior nodes, and at the root PUCT, forced playouts or sequential halving.
 
-PUCT as in AlphaZero (Silver et al. 2018) takes the edge with the largest
+PUCT, as in AlphaZero (Silver et al. 2018), selects the edge with the largest
 
     Q(s, a) + c(s) P(s, a) sqrt(N(s)) / (1 + N(s, a)),    c(s) = log((1 + N(s) + c_base) / c_base) + c_init
 
-where a leaf on its way to the network counts as a visit in N, and as `virtual_loss` visits that lost in Q
-(Chaslot et al. 2008; with 0 it is the watching of unobserved visits of Liu et al. 2020), and an edge without
-visits has Q = the node's own mean value - fpu_reduction. Ties go to the lower action. N(s)
-counts the node's own evaluation.
+N(s) includes the node's own evaluation. A leaf in flight counts as a visit in N(s) and N(s, a), and in Q as
+`virtual_loss` visits of value -1 (Chaslot et al. 2008); with `virtual_loss` 0 this is the unobserved sample
+count of WU-UCT (Liu et al. 2020). An edge without visits has Q = W(s) / N(s) - `fpu_reduction` (first-play
+urgency). Ties go to the lower action.
 
-FORCED adds forced playouts (Wu 2019, "Accelerating Self-Play Learning in Go", section 3.2): an edge that
-has been visited gets at least sqrt(forced_playouts_k P(a) N) visits, and what PUCT would not have spent is taken
-away again from the policy target.
+FORCED adds forced playouts and policy target pruning (Wu 2019, "Accelerating Self-Play Learning in Go",
+section 3.2): a visited root edge gets at least sqrt(`forced_playouts_k` P(s, a) N) visits, and the policy
+target leaves out those that PUCT would not have spent.
 
-GUMBEL plans at the root by sequential halving over the `max_considered_actions` edges of the highest Gumbel score
-(Danihelka et al. 2022, "Policy improvement by planning with Gumbel"), with completed Q values; below the
-root PUCT goes on. It wants a fresh tree for every move. Halving looks at weak moves as often as at good ones,
-so the root's value is that of the improved policy, not the mean of all visits.
+GUMBEL searches the root by sequential halving over the `max_considered_actions` edges with the highest Gumbel
+scores (Danihelka et al. 2022, "Policy improvement by planning with Gumbel"), with completed Q values, and
+uses PUCT below the root. Every search needs a fresh tree. Sequential halving visits weak actions as often as
+good ones, so the value of the root is that of the improved policy, not the mean over the visits.
+
+In every kernel `tree` is a `ckai.rl.search.arrays.Tree`, `constants` the `SearchConstants`, and `e` or the
+result the index of an edge; loops over `i` count the edges of the root from 0, in ascending order of their
+actions.
 """
 
 from typing import NamedTuple
@@ -28,71 +32,80 @@ from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.games.rng import gamma, uniform
 
 PUCT, FORCED, GUMBEL = 0, 1, 2
-"""Numbers of the rules at the root; `ckai.rl.search.rules.ROOT_RULES` has their names in this order."""
+"""Rules at the root; `ckai.rl.search.rules.ROOT_RULES` has their names in this order."""
 
 TARGET_UNIT = 65536
-"""Counts of an improved policy sum to about this."""
+"""An improved policy is stored as counts that sum to about this."""
 
 
-class Puct(NamedTuple):
-    """The constants of selection."""
+class SearchConstants(NamedTuple):
+    """Constants of the search, with the symbols of the papers that the module names."""
 
     c_init: float = 4.0
+    """Exploration constant of PUCT, 0 or more."""
     c_base: float = 19652.0
+    """Visit count at which c(s) starts to grow, above 0."""
     fpu_reduction: float = 0.0
     """Subtracted from the node's mean value to give an unvisited edge's Q."""
     noise_alpha: float = 1.0
-    """Dirichlet concentration for each legal action at the root."""
+    """Dirichlet concentration for each legal action at the root, above 0."""
     noise_epsilon: float = 0.0
-    """Share of the root's prior that is noise; 0 = none."""
+    """Weight of the Dirichlet noise in the root's priors, 0 (no noise) to 1."""
     root_temperature: float = 1.0
-    """Exponent 1/T on the root's priors before the noise."""
+    """Temperature T of the root's priors, above 0: P ** (1 / T), normalized, before the noise is added."""
     virtual_loss: float = 0.0
-    """Lost visits that a leaf counts as while it is evaluated, beside the visit; 0 played best."""
+    """Visits of value -1 that a leaf in flight adds to Q, 0 or more; 0 played best."""
     root_rule: int = PUCT
     """PUCT, FORCED or GUMBEL."""
     forced_playouts_k: float = 2.0
+    """k of the forced playouts."""
     max_considered_actions: int = 16
-    """Edges that sequential halving begins with."""
+    """Number of edges that sequential halving starts with, 1 or more."""
     c_visit: float = 50.0
+    """c_visit of sigma(q) = (c_visit + max_a N(s, a)) c_scale q, with q mapped to [0, 1]."""
     c_scale: float = 1.0
-    """sigma(q) = (c_visit + most visits of an edge) c_scale q, with q in [0, 1]."""
+    """c_scale of sigma."""
     gumbel_noise: float = 1.0
-    """Factor on the Gumbel noise; 0 to play the best."""
+    """Factor on the Gumbel noise; 0 makes the search deterministic."""
 
 
 @njit(cache=True, nogil=True)
-def exploration(node, visits, puct):
-    """c(s) sqrt(N(s)) of a node with so many visits, those in flight included."""
-    return (np.log((1.0 + visits + puct.c_base) / puct.c_base) + puct.c_init) * np.sqrt(visits)
+def exploration_factor(visits, constants):
+    """Return c(s) sqrt(N(s)).
+
+    Args:
+        visits: N(s), visits in flight included.
+        constants: the `SearchConstants`.
+    """
+    return (np.log((1.0 + visits + constants.c_base) / constants.c_base) + constants.c_init) * np.sqrt(visits)
 
 
 @njit(cache=True, nogil=True)
-def best_edge(tree, node, puct):
-    """The edge PUCT selects at an open node that is not proven."""
+def puct_edge(tree, node, constants):
+    """Return the edge that PUCT selects at an OPEN node that is not proven."""
     first = tree.nodes[node].first_edge
-    last = first + tree.nodes[node].num_edges
-    flying = 0
-    for e in range(first, last):
-        flying += tree.edges[e].in_flight
-    visits = tree.nodes[node].visits + flying
-    scale = exploration(node, visits, puct)
-    unvisited = tree.nodes[node].value_sum / max(1, tree.nodes[node].visits) - puct.fpu_reduction
+    end = first + tree.nodes[node].num_edges
+    in_flight = 0
+    for e in range(first, end):
+        in_flight += tree.edges[e].in_flight
+    visits = tree.nodes[node].visits + in_flight
+    exploration = exploration_factor(visits, constants)
+    unvisited_q = tree.nodes[node].value_sum / max(1, tree.nodes[node].visits) - constants.fpu_reduction
     best = -1
     best_score = -np.inf
-    for e in range(first, last):
+    for e in range(first, end):
         proof = tree.edges[e].proof
         if proof == LOSS:
             continue
         n = tree.edges[e].visits + tree.edges[e].in_flight
-        lost = puct.virtual_loss * tree.edges[e].in_flight
+        virtual_losses = constants.virtual_loss * tree.edges[e].in_flight
         if proof == DRAW:
             q = 0.0
-        elif tree.edges[e].visits + lost == 0.0:
-            q = unvisited
+        elif tree.edges[e].visits + virtual_losses == 0.0:
+            q = unvisited_q
         else:
-            q = (tree.edges[e].value_sum - lost) / (tree.edges[e].visits + lost)
-        score = q + scale * tree.edges[e].prior / (1 + n)
+            q = (tree.edges[e].value_sum - virtual_losses) / (tree.edges[e].visits + virtual_losses)
+        score = q + exploration * tree.edges[e].prior / (1 + n)
         if score > best_score:
             best_score = score
             best = e
@@ -100,26 +113,30 @@ def best_edge(tree, node, puct):
 
 
 @njit(cache=True, nogil=True)
-def root_edge(tree, puct):
-    """The edge to follow from the root."""
-    if puct.root_rule == GUMBEL:
-        return halving_edge(tree, puct)
-    if puct.root_rule == FORCED:
+def select_root_edge(tree, constants):
+    """Return the edge that the root rule selects at an OPEN root that is not proven."""
+    if constants.root_rule == GUMBEL:
+        return sequential_halving_edge(tree, constants)
+    if constants.root_rule == FORCED:
         first = tree.nodes[0].first_edge
-        total = 0
+        total_visits = 0
         for e in range(first, first + tree.nodes[0].num_edges):
-            total += tree.edges[e].visits + tree.edges[e].in_flight
+            total_visits += tree.edges[e].visits + tree.edges[e].in_flight
         for e in range(first, first + tree.nodes[0].num_edges):
             n = tree.edges[e].visits + tree.edges[e].in_flight
-            if n > 0 and tree.edges[e].proof != LOSS and n < forced_playouts(tree, e, total, puct):
+            if (
+                n > 0
+                and tree.edges[e].proof != LOSS
+                and n < forced_playouts(tree, e, total_visits, constants)
+            ):
                 return e
-    return best_edge(tree, 0, puct)
+    return puct_edge(tree, 0, constants)
 
 
 @njit(cache=True, nogil=True)
-def forced_playouts(tree, e, total, puct):
-    """Visits that a root edge is due among `total` of all edges."""
-    return np.sqrt(puct.forced_playouts_k * tree.edges[e].prior * total)
+def forced_playouts(tree, e, total_visits, constants):
+    """Return the least visit count of a root edge, n_forced, given the sum over all root edges (Wu 2019)."""
+    return np.sqrt(constants.forced_playouts_k * tree.edges[e].prior * total_visits)
 
 
 # --- Gumbel ----------------------------------------------------------------------------------------
@@ -127,46 +144,61 @@ def forced_playouts(tree, e, total, puct):
 
 @njit(cache=True, nogil=True)
 def considered_visits(simulation, max_considered_actions, simulations):
-    """How many visits the edges have that sequential halving looks at in a simulation (from 0)."""
+    """Return the visit count of the edges that sequential halving considers in a simulation.
+
+    The same as an entry of mctx's `get_sequence_of_considered_visits`.
+
+    Args:
+        simulation: index of the simulation, from 0.
+        max_considered_actions: number of edges in the first phase.
+        simulations: simulations of the whole search.
+    """
     if max_considered_actions <= 1:
         return simulation
-    rounds = np.int64(np.ceil(np.log2(max_considered_actions)))
-    place, visits, width = 0, 0, max_considered_actions
+    phases = np.int64(np.ceil(np.log2(max_considered_actions)))
+    start, visits, num_considered = 0, 0, max_considered_actions
     while True:
-        for _ in range(max(1, simulations // (rounds * width))):
-            if simulation < place + width:
+        for _ in range(max(1, simulations // (phases * num_considered))):
+            if simulation < start + num_considered:
                 return visits
-            place += width
+            start += num_considered
             visits += 1
-        width = max(2, width // 2)
+        num_considered = max(2, num_considered // 2)
 
 
 @njit(cache=True, nogil=True)
-def completed_values(tree, puct, out):
-    """Fill `out` with the completed Q of the root's edges, [-1, 1]; return the factor of sigma.
+def completed_values(tree, constants, out):
+    """Compute the completed Q values of the root's edges (Danihelka et al. 2022, appendix D).
 
-    sigma(q) is the factor times q, but for a constant. An edge without visits has the mixed value of the
-    paper (appendix D): the network's value of the root and the mean of the visited edges, weighted by their
-    priors.
+    A visited edge has its Q, a proven edge the value of its proof, an unvisited edge the mixed value: the
+    mean of the network's value of the root and, weighted by their priors, the Q of the visited edges.
+
+    Args:
+        tree: the tree.
+        constants: the `SearchConstants`.
+        out: float64, one entry per root edge; filled with values in [-1, 1] for the side to move at the root.
+
+    Returns:
+        The factor of sigma: sigma(q) = factor * q, up to a constant that a softmax ignores.
     """
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
-    visits, most = 0, 0
-    of_edges, prior, weighted = 0.0, 0.0, 0.0
+    visits, max_visits = 0, 0
+    edge_value_sum, visited_prior, weighted_q = 0.0, 0.0, 0.0
     for i in range(count):
         edge = tree.edges[first + i]
         visits += edge.visits
-        most = max(most, edge.visits)
-        of_edges += edge.value_sum
+        max_visits = max(max_visits, edge.visits)
+        edge_value_sum += edge.value_sum
         if edge.visits > 0:
-            prior += edge.prior
-            weighted += edge.prior * edge.value_sum / edge.visits
-    own = tree.nodes[0].value_sum - of_edges
-    mixed = own
-    if prior > 0.0:
-        mixed = (own + visits * weighted / prior) / (1 + visits)
+            visited_prior += edge.prior
+            weighted_q += edge.prior * edge.value_sum / edge.visits
+    network_value = tree.nodes[0].value_sum - edge_value_sum
+    mixed_value = network_value
+    if visited_prior > 0.0:
+        mixed_value = (network_value + visits * weighted_q / visited_prior) / (1 + visits)
     for i in range(count):
         edge = tree.edges[first + i]
-        q = mixed
+        q = mixed_value
         if edge.proof == WIN:
             q = 1.0
         elif edge.proof == LOSS:
@@ -176,74 +208,87 @@ def completed_values(tree, puct, out):
         elif edge.visits > 0:
             q = edge.value_sum / edge.visits
         out[i] = q
-    return (puct.c_visit + most) * puct.c_scale / 2.0
+    return (constants.c_visit + max_visits) * constants.c_scale / 2.0
 
 
 @njit(cache=True, nogil=True)
-def halving_edge(tree, puct):
-    """The edge that sequential halving visits next: the best score among those with the visits wanted."""
+def sequential_halving_edge(tree, constants):
+    """Return the root edge that sequential halving visits next: the best score among the considered edges."""
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
-    done, alive = 0, 0
+    simulation, candidates = 0, 0
     for e in range(first, first + count):
-        done += tree.edges[e].visits + tree.edges[e].in_flight
-        alive += tree.edges[e].proof != LOSS
-    wanted = considered_visits(done, min(puct.max_considered_actions, alive), tree.info[0].target_visits - 1)
-    return best_score(tree, puct, wanted, 1.0)
+        simulation += tree.edges[e].visits + tree.edges[e].in_flight
+        candidates += tree.edges[e].proof != LOSS
+    max_considered = min(constants.max_considered_actions, candidates)
+    visits = considered_visits(simulation, max_considered, tree.info[0].target_visits - 1)
+    return best_scored_edge(tree, constants, visits, 1.0)
 
 
 @njit(cache=True, nogil=True)
-def best_score(tree, puct, wanted, noise):
-    """The root edge with the best score, those with `wanted` visits before others.
+def best_scored_edge(tree, constants, visits, noise_factor):
+    """Return the root edge with the best score g(a) + log P(s, a) + sigma(Q(s, a)), Q completed.
 
-    The score is log prior + sigma(Q) + so much of the edge's Gumbel noise.
+    Edges with `visits` visits (those in flight included) come before all others; proven losses are left out,
+    and if nothing is left the result is -1. `noise_factor` scales the Gumbel noise g(a).
     """
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
     q = np.empty(count)
-    factor = completed_values(tree, puct, q)
-    best, best_fits, top = -1, False, -np.inf
+    sigma_factor = completed_values(tree, constants, q)
+    best, best_considered, best_score = -1, False, -np.inf
     for i in range(count):
         edge = tree.edges[first + i]
         if edge.proof == LOSS:
             continue
-        fits = edge.visits + edge.in_flight == wanted
-        score = noise * edge.noise + np.log(max(edge.prior, 1e-30)) + factor * q[i]
-        if best < 0 or (fits and not best_fits) or (fits == best_fits and score > top):
-            best, best_fits, top = first + i, fits, score
+        considered = edge.visits + edge.in_flight == visits
+        score = noise_factor * edge.noise + np.log(max(edge.prior, 1e-30)) + sigma_factor * q[i]
+        if (
+            best < 0
+            or (considered and not best_considered)
+            or (considered == best_considered and score > best_score)
+        ):
+            best, best_considered, best_score = first + i, considered, score
     return best
 
 
 @njit(cache=True, nogil=True)
-def gumbel_choice(tree, puct, temperature):
-    """The root edge that the search ends on: the best score among the most visited; -1 if all lose.
+def gumbel_root_edge(tree, constants, temperature):
+    """Return the root edge to play after a Gumbel search: the best score of the most visited, -1 if all lose.
 
-    With the noise at `temperature` 1 this draws from the improved policy, with none it is the best move.
+    `temperature` is the factor on the Gumbel noise: 1 samples as in the paper, 0 plays the best edge.
     """
-    most = 0
+    max_visits = 0
     for e in range(tree.nodes[0].first_edge, tree.nodes[0].first_edge + tree.nodes[0].num_edges):
         if tree.edges[e].proof != LOSS:
-            most = max(most, tree.edges[e].visits)
-    return best_score(tree, puct, most, temperature)
+            max_visits = max(max_visits, tree.edges[e].visits)
+    return best_scored_edge(tree, constants, max_visits, temperature)
 
 
 @njit(cache=True, nogil=True)
-def improved_policy(tree, puct, out):
-    """Fill `out` with softmax(log prior + sigma(completed Q)) of the root's edges; return its value.
+def improved_policy(tree, constants, out):
+    """Compute the improved policy of the root, softmax(log P + sigma(completed Q)) (Danihelka et al. 2022).
 
-    A proven loss has no share while there is another move.
+    Args:
+        tree: the tree.
+        constants: the `SearchConstants`.
+        out: float64, one entry per root edge; filled with probabilities. A proven loss has probability 0
+            unless the root is a proven loss.
+
+    Returns:
+        The value of the improved policy, [-1, 1] for the side to move at the root.
     """
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
     q = np.empty(count)
-    factor = completed_values(tree, puct, q)
-    top, total, value = -np.inf, 0.0, 0.0
-    lost = tree.nodes[0].proof == LOSS
+    sigma_factor = completed_values(tree, constants, q)
+    max_logit, total, value = -np.inf, 0.0, 0.0
+    root_lost = tree.nodes[0].proof == LOSS
     for i in range(count):
         edge = tree.edges[first + i]
-        out[i] = np.log(max(edge.prior, 1e-30)) + factor * q[i]
-        if edge.proof == LOSS and not lost:
+        out[i] = np.log(max(edge.prior, 1e-30)) + sigma_factor * q[i]
+        if edge.proof == LOSS and not root_lost:
             out[i] = -np.inf
-        top = max(top, out[i])
+        max_logit = max(max_logit, out[i])
     for i in range(count):
-        out[i] = np.exp(out[i] - top)
+        out[i] = np.exp(out[i] - max_logit)
         total += out[i]
     for i in range(count):
         out[i] /= total
@@ -255,73 +300,88 @@ def improved_policy(tree, puct, out):
 
 
 @njit(cache=True, nogil=True)
-def prepare_root(tree, puct):
-    """Once a root is open: its temperature and noise, one time (Silver et al. 2017, Dirichlet noise)."""
+def prepare_root(tree, constants):
+    """Apply the root temperature and the noise to the priors of an OPEN root, once per root.
+
+    Under GUMBEL the noise is one Gumbel(0) sample per edge, kept apart from the priors; else it is Dirichlet
+    noise mixed into them (Silver et al. 2017).
+    """
     tree.info[0].root_prepared = 1
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
-    if puct.root_temperature != 1.0:
+    if constants.root_temperature != 1.0:
         total = 0.0
         for e in range(first, first + count):
-            tree.edges[e].prior = tree.edges[e].prior ** (1.0 / puct.root_temperature)
+            tree.edges[e].prior = tree.edges[e].prior ** (1.0 / constants.root_temperature)
             total += tree.edges[e].prior
         for e in range(first, first + count):
             tree.edges[e].prior /= total
-    if puct.root_rule == GUMBEL:
+    if constants.root_rule == GUMBEL:
         for e in range(first, first + count):
             tree.edges[e].noise = 0.0
-            if puct.gumbel_noise > 0.0:
+            if constants.gumbel_noise > 0.0:
                 u = max(uniform(tree.info), 1e-300)
-                tree.edges[e].noise = -np.log(-np.log(u)) * puct.gumbel_noise
-    elif puct.noise_epsilon > 0.0:
+                tree.edges[e].noise = -np.log(-np.log(u)) * constants.gumbel_noise
+    elif constants.noise_epsilon > 0.0:
         noise = np.empty(count)
         total = 1e-300
         for i in range(count):
-            noise[i] = gamma(tree.info, puct.noise_alpha)
+            noise[i] = gamma(tree.info, constants.noise_alpha)
             total += noise[i]
         for i in range(count):
             edge = tree.edges[first + i]
             edge.noise = noise[i] / total
-            edge.prior = (1.0 - puct.noise_epsilon) * edge.prior + puct.noise_epsilon * edge.noise
+            edge.prior = (1.0 - constants.noise_epsilon) * edge.prior + constants.noise_epsilon * edge.noise
 
 
 @njit(cache=True, nogil=True)
-def policy_kl_of(tree, puct, target):
-    """How far the policy's target is from what the network said of the root.
+def policy_kl(tree, constants, target):
+    """Return the KL divergence of the policy target from the network's policy at the root: KL(target || P).
 
-    The Kullback-Leibler divergence in nats, 0 or more, of the shares of `target` (int64, one entry a root
-    edge) from the priors before noise.
+    Args:
+        tree: the tree.
+        constants: the `SearchConstants`.
+        target: int64, one entry per root edge, the counts of `policy_target`.
+
+    Returns:
+        The divergence in nats, 0 or more, from the priors without noise (but with the root temperature); 0
+        for a target of zeros.
     """
     first, total = np.int64(tree.nodes[0].first_edge), 0
     for i in range(len(target)):
         total += target[i]
     if total == 0:
         return 0.0
-    share = puct.noise_epsilon if puct.root_rule != GUMBEL and tree.info[0].root_prepared else 0.0
-    found = 0.0
+    epsilon = constants.noise_epsilon if constants.root_rule != GUMBEL and tree.info[0].root_prepared else 0.0
+    divergence = 0.0
     for i in range(len(target)):
         if target[i] > 0:
             edge = tree.edges[first + i]
             prior = edge.prior
-            if share < 1.0:
-                prior = (prior - share * edge.noise) / (1.0 - share)
+            if epsilon < 1.0:
+                prior = (prior - epsilon * edge.noise) / (1.0 - epsilon)
             p = target[i] / total
-            found += p * np.log(p / max(prior, 1e-6))
-    return max(0.0, found)
+            divergence += p * np.log(p / max(prior, 1e-6))
+    return max(0.0, divergence)
 
 
 @njit(cache=True, nogil=True)
-def policy_target(tree, puct, out):
-    """Fill `out` (int64, one entry a root edge) with the counts that the policy is to learn.
+def policy_target(tree, constants, out):
+    """Compute the policy target of the root as counts.
 
-    The visits; under FORCED without those that only the rule spent; under GUMBEL the improved policy, as
-    counts that sum to about TARGET_UNIT.
+    Under PUCT the visit counts; under FORCED the visit counts after policy target pruning (Wu 2019, section
+    3.2); under GUMBEL the improved policy, as counts that sum to about TARGET_UNIT.
+
+    Args:
+        tree: the tree.
+        constants: the `SearchConstants`.
+        out: int64, one entry per root edge; filled with counts of 0 or more.
     """
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
-    if puct.root_rule == GUMBEL:
-        share = np.empty(count)
-        improved_policy(tree, puct, share)
+    if constants.root_rule == GUMBEL:
+        policy = np.empty(count)
+        improved_policy(tree, constants, policy)
         for i in range(count):
-            out[i] = np.int64(round(share[i] * TARGET_UNIT))
+            out[i] = np.int64(round(policy[i] * TARGET_UNIT))
         return
     best, visits = 0, 0
     for i in range(count):
@@ -329,19 +389,20 @@ def policy_target(tree, puct, out):
         visits += out[i]
         if out[i] > out[best]:
             best = i
-    if puct.root_rule != FORCED or out[best] == 0:
+    if constants.root_rule != FORCED or out[best] == 0:
         return
-    scale = exploration(0, tree.nodes[0].visits, puct)
+    # Take forced visits off an edge while its PUCT score stays below that of the most visited edge.
+    exploration = exploration_factor(tree.nodes[0].visits, constants)
     edge = tree.edges[first + best]
-    bar = edge.value_sum / edge.visits + scale * edge.prior / (1 + edge.visits)
+    best_puct = edge.value_sum / edge.visits + exploration * edge.prior / (1 + edge.visits)
     for i in range(count):
         edge = tree.edges[first + i]
         if i == best or out[i] == 0 or edge.proof != NONE:
             continue
         q = edge.value_sum / edge.visits
-        spare = np.int64(forced_playouts(tree, first + i, visits, puct))
-        while spare > 0 and out[i] > 0 and q + scale * edge.prior / out[i] < bar:
+        prunable = np.int64(forced_playouts(tree, first + i, visits, constants))
+        while prunable > 0 and out[i] > 0 and q + exploration * edge.prior / out[i] < best_puct:
             out[i] -= 1
-            spare -= 1
+            prunable -= 1
         if out[i] == 1:
             out[i] = 0

@@ -1,4 +1,4 @@
-"""Threads that do the work of a run or a match."""
+"""Starting worker threads and waiting for them, with a clean end on errors and Ctrl-C."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -7,9 +7,12 @@ from contextlib import contextmanager
 
 @contextmanager
 def running(threads: Sequence[threading.Thread], stop: threading.Event) -> Iterator[None]:
-    """Start threads, and wait behind the block until all have ended.
+    """Start threads, run the block of the `with` statement, and wait until all threads have ended.
 
-    An error in the block or an interruption sets `stop` and waits for them.
+    Args:
+        threads: threads that were not started yet and that end soon after `stop` is set.
+        stop: set on an exception in the block or while waiting (KeyboardInterrupt included); the exception is
+            raised again once all threads have ended.
     """
     for thread in threads:
         thread.start()

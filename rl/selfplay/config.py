@@ -1,7 +1,7 @@
-"""Settings of self-play: how games begin, are searched and played, and against whom.
+"""Settings of self-play: starting positions, search, play and opponents.
 
-Imports neither numpy nor Numba, so that help shows them quickly; `ckai.rl.selfplay.setup` makes of them what
-the search takes.
+Imports neither NumPy nor Numba, so that `ckai --help` is fast; `ckai.rl.selfplay.setup` converts them for the
+search.
 """
 
 import os
@@ -13,7 +13,7 @@ from ckai.rl.search.rules import RootRule
 
 @settings
 class SelfPlayConfig:
-    """How games of self-play are searched and played.
+    """Settings of the search and of the play in self-play games.
 
     Raises:
         ValueError: a value out of range, named.
@@ -138,18 +138,18 @@ class SelfPlayConfig:
 
     @property
     def group_count(self) -> int:
-        """Groups in use."""
+        """Number of groups: `groups`, by default the CPU cores, but at most one per game in flight."""
         return min(self.groups or os.cpu_count() or 1, self.in_flight)
 
     @property
     def tree_nodes(self) -> int:
-        """Room in a tree: every node is a visit of the root, and each batch may go a little over."""
+        """Capacity of a tree in nodes: one per visit of the root, and a batch may exceed `sims` a little."""
         return self.sims + self.leaves + 2
 
 
 @settings
 class StartConfig:
-    """Shares of the games by where they begin; the rest begins at the first position.
+    """Shares of the games by starting position; the other games start at the initial position.
 
     Raises:
         ValueError: a value out of range, named.
@@ -190,7 +190,7 @@ class StartConfig:
 
 @settings
 class PoolConfig:
-    """Games against past networks.
+    """Settings of the games against past networks.
 
     Raises:
         ValueError: a value out of range, named.

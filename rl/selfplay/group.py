@@ -1,4 +1,4 @@
-"""A group of games that share a batch: what one thread of self-play works on."""
+"""`Group`: the games that one thread of self-play plays, with their trees and their batch of leaves."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -10,15 +10,15 @@ from numpy.typing import NDArray
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.cache import WAYS, CachedEvaluator
-from ckai.rl.evaluators.calling import evaluate_into, not_a_number
+from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import allocate_trees
 from ckai.rl.search.batch import play_root_action
 from ckai.rl.selfplay.pool import Pool
-from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, advance, begin, make_records
-from ckai.rl.selfplay.rows import FinishedGame, take, with_table_results
+from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, advance, make_records, start_game
+from ckai.rl.selfplay.rows import FinishedGame, copy_game, with_table_results
 from ckai.rl.selfplay.setup import play_rules, search_constants, search_rules
 from ckai.rl.selfplay.snapshots import GameSnapshot
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Group:
-    """Games that share a batch: one tree_batch, and what the games have written down."""
+    """Games played at the same time by one thread, one per tree, with one batch of leaves."""
 
     def __init__(
         self,
@@ -42,6 +42,19 @@ class Group:
         starts: Callable[[int], Any],
         unfinished: Mapping[int, GameSnapshot],
     ) -> None:
+        """Allocate the trees and start the first games.
+
+        Args:
+            evaluator: evaluates the leaves.
+            config: the settings.
+            spec: the game.
+            pool: past networks as opponents; None: none.
+            tables: endgame tables; None: none.
+            numbers: numbers of the games to play, in order.
+            seed: of the run.
+            starts: first position of a game by its number.
+            unfinished: snapshots of games to continue, by number.
+        """
         self.pool = pool if pool is not None and pool.generations else None
         self.spec, self.seed, self.starts, self.unfinished = spec, seed, starts, unfinished
         self.evaluator: Evaluator = evaluator
@@ -51,7 +64,7 @@ class Group:
             self.evaluator = self.cache = CachedEvaluator(evaluator, max(WAYS, share), spec.rules)
         trees = min(-(-config.in_flight // config.group_count), len(numbers))
         self.game = search_rules(config, spec, tables)
-        self.truth = tables if config.tables_mode == "label" else None
+        self.label_tables = tables if config.tables_mode == "label" else None
         self.tree_batch = allocate_trees(self.game, trees, config.tree_nodes, config.leaves)
         self.records = make_records(self.game, trees, config.max_plies)
         batch = trees * config.leaves
@@ -59,106 +72,120 @@ class Group:
             np.zeros((batch, self.game.NUM_ACTIONS), np.float32),
             np.zeros(batch, np.float32),
         )
-        self.puct, self.rules = search_constants(config), play_rules(config)
-        self.fast = self.puct._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
+        self.constants, self.rules = search_constants(config), play_rules(config)
+        self.fast = self.constants._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
         self.opponents = np.zeros(trees, np.int64)
-        """[T] which evaluator evaluates for the opponent in each tree."""
+        """[T] index in the pool of the opponent in each tree."""
         self.waiting = iter(numbers)
+        """Numbers of the games not started yet."""
         self.slots: int = 0
+        """Leaves in the batch."""
         self.simulations: int = 0
         self.hits: int = 0
+        """Simulations and cache hits that `progress` has counted."""
         for t in range(trees):
             self.start(t)
 
     def start(self, t: int) -> None:
-        """Begin the next game in tree `t`, or go on with it where it was left."""
+        """Start the next game in tree `t`, or continue it from its snapshot."""
         number = next(self.waiting, None)
         if number is None:
             self.records.games[t]["status"] = IDLE
             return
-        left = self.unfinished.get(number)
-        if left is None:
+        snapshot = self.unfinished.get(number)
+        if snapshot is None:
             state = self.spec.state(self.starts(number))
         else:
-            state = as_state(left.rows[0]["state"])
+            state = as_state(snapshot.rows[0]["state"])
         stream = np.uint64(seed_stream(self.seed, number))
         first = tuple(np.int64(word) for word in state)
-        begin(self.game, self.tree_batch, self.records, self.rules, t, number, first, stream)
-        seat = self.pool.seat(number) if self.pool else None
-        if seat is not None:
-            self.records.games[t]["opponent"] = 1 if seat.first else 2
-            self.opponents[t] = seat.opponent
-        if left is not None:
-            self.restore(t, left)
+        start_game(self.game, self.tree_batch, self.records, self.rules, t, number, first, stream)
+        opponent = self.pool.opponent(number) if self.pool else None
+        if opponent is not None:
+            self.records.games[t]["opponent"] = 1 if opponent.moves_first else 2
+            self.opponents[t] = opponent.index
+        if snapshot is not None:
+            self.restore(t, snapshot)
 
-    def restore(self, t: int, left: GameSnapshot) -> None:
-        """Bring the game that has begun in tree `t` to where it was left."""
+    def restore(self, t: int, snapshot: GameSnapshot) -> None:
+        """Advance the game just started in tree `t` to its snapshot."""
         records = self.records
-        for row in left.rows:
+        for row in snapshot.rows:
             play_root_action(self.game, self.tree_batch, t, int(row["action"]))
-        n, v, last = len(left.rows), len(left.counts), left.rows[-1]
-        records.rows[t, :n], records.counts[t, :v] = left.rows, left.counts
+        n, v, last = len(snapshot.rows), len(snapshot.counts), snapshot.rows[-1]
+        records.rows[t, :n], records.counts[t, :v] = snapshot.rows, snapshot.counts
         passed = int(self.tree_batch.nodes[t, 0]["sign"]) < 0
         here = records.games[t]
         here["rows"], here["counts"] = n, v
         here["side"] = int(last["side"]) ^ passed
         here["ply"] = int(last["ply"]) + passed
         here["hop"] = 0 if passed else int(last["hop"]) + 1
-        here["resigner"] = self._would_have_resigned(left.rows)
-        self.tree_batch.info[t]["rng"] = left.rng
+        here["resigner"] = self._would_have_resigned(snapshot.rows)
+        self.tree_batch.info[t]["rng"] = snapshot.rng
 
     def _would_have_resigned(self, rows: NDArray[Any]) -> int:
-        """See `games_played.RECORD`."""
+        """Return the field `resigner` of `recording.GAME` for a game with these rows."""
         if not self.rules.resign:
             return 0
         where = (rows["q"].astype(np.float64) <= -self.rules.resign) & (rows["hop"] == 0)
         where[0] = False
         return int(rows["side"][where.argmax()]) + 1 if where.any() else 0
 
-    def under_way(self) -> list[GameSnapshot]:
-        """Copies of the games that have begun and not ended."""
-        games = []
-        begun = (self.records.games["status"] == PLAYING) & (self.records.games["rows"] > 0)
-        for t in np.flatnonzero(begun).tolist():
-            game = take(self.records, t, self.spec)
-            games.append(
+    def snapshots(self) -> list[GameSnapshot]:
+        """Return snapshots of the games in progress that have rows."""
+        snapshots = []
+        in_progress = (self.records.games["status"] == PLAYING) & (self.records.games["rows"] > 0)
+        for t in np.flatnonzero(in_progress).tolist():
+            game = copy_game(self.records, t, self.spec)
+            snapshots.append(
                 GameSnapshot(game.number, game.rows, game.counts, int(self.tree_batch.info[t]["rng"]))
             )
-        return games
+        return snapshots
 
-    def named(self, game: FinishedGame) -> FinishedGame:
-        """The game with the name of the opponent, if there was one."""
-        seat = self.pool.seat(game.number) if self.pool else None
-        if self.pool is None or seat is None or not len(game.rows):
+    def with_player_names(self, game: FinishedGame) -> FinishedGame:
+        """Return the game with the name of the past network that played one side, if one did."""
+        opponent = self.pool.opponent(game.number) if self.pool else None
+        if self.pool is None or opponent is None or not len(game.rows):
             return game
         first = game.rows[0]["state"]
-        black = self.spec.position(as_state(first)).black == seat.first
-        name = self.pool.name(seat)
+        black = self.spec.position(as_state(first)).black == opponent.moves_first
+        name = self.pool.name(opponent)
         return replace(game, black=name) if black else replace(game, white=name)
 
     def evaluate(self, slots: int) -> None:
-        """Evaluate the batch, each leaf by the network of the side that its tree is searched for."""
-        f = self.tree_batch
+        """Evaluate the batch; each tree is searched with the network of the side to move at its root."""
+        boards = self.tree_batch.boards
         if self.pool is None:
-            evaluate_into(self.evaluator, f.boards[:slots], self.logits[:slots], self.values[:slots])
+            evaluate_into(self.evaluator, boards[:slots], self.logits[:slots], self.values[:slots])
             return
-        trees = f.slots["tree"][:slots]
+        trees = self.tree_batch.slots["tree"][:slots]
         games = self.records.games[trees]
         players = np.where(games["opponent"] == games["side"] + 1, self.opponents[trees], -1)
         for player in np.unique(players).tolist():
             evaluator = self.evaluator if player < 0 else self.pool.evaluators[player]
-            mine = np.flatnonzero(players == player)
-            logits, values = self.logits[mine], self.values[mine]
-            evaluate_into(evaluator, f.boards[mine], logits, values)
-            self.logits[mine], self.values[mine] = logits, values
+            rows = np.flatnonzero(players == player)
+            logits, values = self.logits[rows], self.values[rows]
+            evaluate_into(evaluator, boards[rows], logits, values)
+            self.logits[rows], self.values[rows] = logits, values
 
     def step(self, on_game: Callable[[FinishedGame], None], progress: "SelfPlayCounts") -> bool:
-        """Search up to the next batch, and evaluate it. Returns whether there is more to do."""
+        """Play and search until the next batch is full, and evaluate it.
+
+        Args:
+            on_game: called with each finished game.
+            progress: counts that are increased.
+
+        Returns:
+            Whether any game is still in progress.
+
+        Raises:
+            ValueError: the evaluator answered with another shape, or with numbers that are not finite.
+        """
         slots, finished = advance(
             self.game,
             self.tree_batch,
             self.records,
-            self.puct,
+            self.constants,
             self.fast,
             self.rules,
             self.slots,
@@ -166,12 +193,12 @@ class Group:
             self.values,
         )
         if slots < 0:
-            raise not_a_number(self.evaluator)
+            raise non_finite_error(self.evaluator)
         self.slots = slots
         if finished:
             for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():
-                game = self.named(take(self.records, t, self.spec))
-                on_game(game if self.truth is None else with_table_results(game, self.truth))
+                game = self.with_player_names(copy_game(self.records, t, self.spec))
+                on_game(game if self.label_tables is None else with_table_results(game, self.label_tables))
                 self.start(t)
         if slots:
             self.evaluate(slots)

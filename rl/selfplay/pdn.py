@@ -5,14 +5,15 @@ import re
 from ckai.rl.selfplay.rows import Ending, FinishedGame
 
 ADJUDICATED = "adjudicated by endgame tables"
-"""Termination of a game that ended where its result is known."""
+"""Termination tag of a game that ended in a tablebase position."""
 RESIGNED = "given up"
+"""Termination tag of a game that ended by resignation."""
 WOULD_RESIGN = "would have given up"
-"""What stands, behind its name, of the side that would have resigned in a game that was played out."""
+"""Termination tag, after the side's name, of a game in which it would have resigned if that were enabled."""
 
 
 def finished_pdn(game: FinishedGame, generation: int) -> str:
-    """Return a game of self-play as PDN."""
+    """Return a game of self-play as PDN text."""
     event = f"self-play, generation {generation}"
     headers = {"Event": event, "Round": str(game.number), "Black": game.black, "White": game.white}
     ends = [ADJUDICATED] * game.adjudicated + [RESIGNED] * game.resigned
@@ -23,7 +24,7 @@ def finished_pdn(game: FinishedGame, generation: int) -> str:
 
 
 def ending_of(pdn: str) -> Ending:
-    """Return how a game ended from the tags of its PDN: shards of an earlier version have no more."""
+    """Return how a game ended from the tags of its PDN, for shards of an earlier version without `Ending`."""
     tags = dict(re.findall(r'^\[(\w+) "(.*)"\]$', pdn, re.MULTILINE))
     words = tags.get("Termination", "").split("; ")
     resigner = next((word.split()[0] for word in words if word.endswith(WOULD_RESIGN)), None)

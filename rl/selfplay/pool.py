@@ -1,8 +1,8 @@
-"""Past networks as opponents in a share of the games of self-play, those most that come closest.
+"""The opponent pool: past networks that play one side in a share of the self-play games.
 
-Which games, against whom and with which colour follows from the run's seed and the number of the game alone,
-and who is in the pool from what earlier generations measured. In such a game each side has a tree of its own
-network, and the policy learns from the moves of the newer one only.
+Which games have an opponent, which one and on which side depends on the run's seed and the number of the game
+alone; the members of the pool depend on the results of earlier generations. In such a game each side searches
+with its own network, and only the moves of the newest network have policy targets.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,75 +18,79 @@ from ckai.rl.selfplay.config import PoolConfig
 
 
 @dataclass(frozen=True)
-class Seat:
-    """Where a opponent sits in a game."""
+class Opponent:
+    """The past network in one game."""
 
-    opponent: int
+    index: int
     """Index in the pool."""
-    first: bool
-    """Whether it has the first move."""
+    moves_first: bool
+    """Whether it plays the first player."""
 
 
 class Pool:
-    """The opponents of a generation."""
+    """The past networks that a generation plays against."""
 
     def __init__(
         self, config: PoolConfig, seed: int, generations: Sequence[int], evaluators: Sequence[Evaluator] = ()
     ) -> None:
-        """Gather them.
+        """Create a pool.
 
         Args:
-            config: the shares.
+            config: the share of games with an opponent.
             seed: of the generation.
-            generations: whose networks they are.
-            evaluators: of these networks; empty where nobody is to play.
+            generations: generations of the past networks, oldest first.
+            evaluators: their evaluators, in the same order; may be empty if no games are to be played.
         """
         self.config, self.seed = config, seed
         self.generations, self.evaluators = tuple(generations), tuple(evaluators)
 
-    def seat(self, number: int) -> Seat | None:
-        """The opponent in game `number`; None: the newest network plays both sides."""
+    def opponent(self, number: int) -> Opponent | None:
+        """Return the opponent in game `number`, or None if the newest network plays both sides."""
         if not self.generations or not self.config.share:
             return None
         rng = np.random.default_rng(seed_stream(self.seed, number))
         if rng.random() >= self.config.share:
             return None
-        return Seat(int(rng.integers(len(self.generations))), bool(rng.integers(2)))
+        return Opponent(int(rng.integers(len(self.generations))), bool(rng.integers(2)))
 
-    def name(self, seat: Seat) -> str:
-        """What a opponent is called."""
-        return f"ckai generation {self.generations[seat.opponent]}"
+    def name(self, opponent: Opponent) -> str:
+        """Return the player name of an opponent in PDN."""
+        return f"ckai generation {self.generations[opponent.index]}"
 
     def tally(self, first_scores: Mapping[int, float]) -> dict[str, dict[str, int]]:
-        """How the newest network did against each opponent.
+        """Count the results of the newest network against each past network.
 
         Args:
-            first_scores: 1, 0 or -1 for the first player, NaN if unknown, by number of the game.
+            first_scores: by number of the game, 1, 0 or -1 for the first player, or NaN if unknown (counted
+                as a draw).
 
         Returns:
-            By generation, `won`, `drawn` and `lost`.
+            By generation, the counts `won`, `drawn` and `lost` of the newest network.
         """
-        told = {str(g): {"won": 0, "drawn": 0, "lost": 0} for g in self.generations}
+        counts = {str(g): {"won": 0, "drawn": 0, "lost": 0} for g in self.generations}
         for number, score in first_scores.items():
-            seat = self.seat(number)
-            if seat is not None:
-                mine = -score if seat.first else score
-                end = "won" if mine > 0 else "lost" if mine < 0 else "drawn"
-                told[str(self.generations[seat.opponent])][end] += 1
-        return told
+            opponent = self.opponent(number)
+            if opponent is not None:
+                newest_score = -score if opponent.moves_first else score
+                result = "won" if newest_score > 0 else "lost" if newest_score < 0 else "drawn"
+                counts[str(self.generations[opponent.index])][result] += 1
+        return counts
 
 
 def draw_opponents(config: PoolConfig, history: Sequence[dict[str, Any]], seed: int) -> list[int]:
-    """The past networks to meet next, oldest first: generations, none if there is no past or no share.
+    """Draw the past networks that the next generation plays against.
 
-    A network that is expected to score p is drawn with a weight of p (1 - p), which is highest for equals
-    (Vinyals et al. 2019 call it prioritised fictitious self-play). p is from ratings that all matches and
-    earlier games of the pool give together.
+    Prioritized fictitious self-play (Vinyals et al. 2019): a network with an expected score p against the
+    newest is drawn with a weight of p (1 - p), which is highest for equals. p is from ratings fitted to the
+    gate matches and the earlier games of the pool.
 
     Args:
-        config: how many.
-        history: what was measured in each generation that is over, the first one first.
+        config: the share of games, and the number of networks to draw.
+        history: measurements of the finished generations, oldest first.
         seed: of the generation.
+
+    Returns:
+        Their generations, ascending; empty if there is no past network or the share is 0.
     """
     networks = [0] + [h["generation"] for h in history if h["accepted"]]
     past = networks[:-1]
@@ -101,18 +105,18 @@ def draw_opponents(config: PoolConfig, history: Sequence[dict[str, Any]], seed: 
 
 
 def _results(networks: Sequence[int], history: Sequence[dict[str, Any]]) -> PairScores:
-    """Scores between networks, as many halves as games there were (`fit` counts a score as two games)."""
-    found: dict[tuple[int, int], list[float]] = {}
-    playing = 0
+    """Return the scores of each pair of networks, one for every two games, as `fit` takes them."""
+    scores: dict[tuple[int, int], list[float]] = {}
+    newest_generation = 0
     for measured in history:
-        mine = networks.index(playing)
-        for other, told in measured["selfplay"].get("pool", {}).items():
-            games = sum(told.values())
-            score = (told["won"] + told["drawn"] / 2) / max(1, games)
-            found.setdefault((networks.index(int(other)), mine), []).extend([1 - score] * (games // 2))
+        newest = networks.index(newest_generation)
+        for other, counts in measured["selfplay"].get("pool", {}).items():
+            games = sum(counts.values())
+            score = (counts["won"] + counts["drawn"] / 2) / max(1, games)
+            scores.setdefault((networks.index(int(other)), newest), []).extend([1 - score] * (games // 2))
         if measured["accepted"]:
             match = measured["match"]
-            scores = [1 - match["score"]] * (match["games"] // 2) if match["games"] else []
-            found.setdefault((mine, mine + 1), []).extend(scores)
-            playing = measured["generation"]
-    return found
+            match_scores = [1 - match["score"]] * (match["games"] // 2) if match["games"] else []
+            scores.setdefault((newest, newest + 1), []).extend(match_scores)
+            newest_generation = measured["generation"]
+    return scores

@@ -1,16 +1,19 @@
-"""Counts of self-play under way."""
+"""Counts of a self-play run in progress."""
 
 from dataclasses import dataclass
 
 
 @dataclass
 class SelfPlayCounts:
-    """What a run of self-play has done so far; read it at any time."""
+    """What self-play has done so far; may be read at any time, from any thread."""
 
     games: int = 0
+    """Games finished."""
     rows: int = 0
+    """Rows of these games, one per hop."""
     evaluations: int = 0
+    """Positions evaluated, by the network or from the cache."""
     cache_hits: int = 0
-    """Of the evaluations, those that the cache knew."""
+    """Of these, positions whose evaluation was in the cache."""
     simulations: int = 0
-    """Descents of a tree, those that ended in a proven position too."""
+    """Simulations of all searches, those that ended in a proven position included."""

@@ -1,7 +1,11 @@
-"""Games in the making: a search tree plays each, and every hop is written down. All in Numba.
+"""Self-play in Numba: games in progress, each with its search tree, and the rows recorded of them.
 
-`advance` is the whole work of self-play between two calls of the network: it hands the answers to the
-trees, plays a move wherever a search has its visits, starts the next search, and fills the next batch.
+`advance` is the whole work between two calls of the network: it backs the evaluations up, plays an action
+wherever a search has ended, starts the next search, and fills the next batch. One row is recorded per action,
+in checkers per hop.
+
+In every kernel `trees` is a `TreeBatch`, `records` the `Records`, `t` the index of a tree and of its game,
+`tree` that tree, `rules` the `PlayRules`, `constants` the `SearchConstants`.
 """
 
 from typing import Any, NamedTuple
@@ -15,65 +19,66 @@ from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform
 from ckai.rl.search.arrays import TERMINAL
 from ckai.rl.search.batch import expand_and_backup, prefetch_paths, select_leaves
-from ckai.rl.search.mcts import PROOF_VALUE, choose, get_tree, keep_subtree, reset
-from ckai.rl.search.selection import GUMBEL, gumbel_choice, improved_policy, policy_kl_of, policy_target
+from ckai.rl.search.mcts import PROOF_VALUE, best_root_edge, get_tree, keep_subtree, reset
+from ckai.rl.search.selection import GUMBEL, gumbel_root_edge, improved_policy, policy_kl, policy_target
 
 IDLE, PLAYING, FINISHED = 0, 1, 2
+"""Status of a game: there is none, it is in progress, it has ended and waits to be copied out."""
 
 UNDECIDED = 2
-"""Result of a game stopped by `max_plies`: nobody knows."""
+"""Result of a game that was stopped at `max_plies`."""
 
-RECORD = np.dtype(
+GAME = np.dtype(
     [
         ("game", np.int64),  # number of the game
-        ("status", np.uint8),
-        ("side", np.uint8),  # 0: the first player is to move
+        ("status", np.uint8),  # IDLE, PLAYING or FINISHED
+        ("side", np.uint8),  # side to move: 0 the first player, 1 the second
         ("result", np.int8),  # 1, 0, -1 for the first player, or UNDECIDED
-        ("ply", np.int32),
-        ("hop", np.int32),
-        ("rows", np.int32),
-        ("counts", np.int32),
-        ("full", np.uint8),  # whether the search under way is a full one
-        ("adjudicated", np.uint8),  # whether it ended where its result is known
-        ("resigned", np.uint8),  # whether it ended because a side gave up
-        ("played_out", np.uint8),  # whether nobody may give up
-        ("opponent", np.uint8),  # who is played by a past network: 1 the first player, 2 the other, 0 nobody
-        ("resigner", np.uint8),  # who would have given up there: 1 the first player, 2 the other, 0 nobody
+        ("ply", np.int32),  # plies played
+        ("hop", np.int32),  # hops played of the current move
+        ("rows", np.int32),  # rows recorded
+        ("counts", np.int32),  # visit counts recorded
+        ("full", np.uint8),  # 1 if the current search is a full one (playout cap randomization)
+        ("adjudicated", np.uint8),  # 1 if the game ended in a tablebase position
+        ("resigned", np.uint8),  # 1 if the game ended by resignation
+        ("played_out", np.uint8),  # 1 if resignation is disabled in this game
+        ("opponent", np.uint8),  # player that a past network plays: 1 the first, 2 the second, 0 neither
+        ("resigner", np.uint8),  # if played out, who would have resigned first: 1, 2, or 0 neither
     ],
     align=True,
 )
 
 _ROW_FIELDS: list[Any] = [
-    ("q", np.float32),  # the search's value for the side to move
-    ("policy_kl", np.float32),  # of the search over the network, see `policy_kl_of`
-    ("ply", np.int32),
-    ("hop", np.int32),
-    ("first_count", np.int32),  # first of its visit counts
-    ("side", np.uint8),
-    ("action", np.uint8),
-    ("num_counts", np.uint8),  # number of visit counts: the legal actions
-    (
-        "full",
-        np.uint8,
-    ),  # whether the policy learns it: a full search, no opponent's; else the counts are 0
+    ("q", np.float32),  # the search's value of the root, for the side to move
+    ("policy_kl", np.float32),  # KL divergence of the policy target from the priors, in nats
+    ("ply", np.int32),  # plies played before this move
+    ("hop", np.int32),  # hops played of this move before this one
+    ("first_count", np.int32),  # index of its first visit count in `counts`
+    ("side", np.uint8),  # side to move: 0 the first player, 1 the second
+    ("action", np.uint8),  # the action played
+    ("num_counts", np.uint8),  # number of visit counts, one per legal action
+    # 1 if the row has a policy target: a full search, and not of a past network; else its counts are 0.
+    ("full", np.uint8),
 ]
 
 
 def row_dtype(state_words: int) -> np.dtype[Any]:
-    """Return the record of a hop, ROW below, for a game whose states have so many int64 words."""
+    """Return ROW, the record of an action, for a game whose states have `state_words` int64 words."""
     return np.dtype([("state", np.int64, (state_words,)), *_ROW_FIELDS], align=True)
 
 
 COUNT = np.dtype([("visits", np.uint32), ("action", np.uint8)], align=True)
+"""The policy target of one action: its visit count, see `ckai.rl.search.selection.policy_target`."""
 
 COUNTS_PER_ROW = 14
+"""Visit counts allocated per row."""
 
 
 class Records(NamedTuple):
-    """What T games in the making have written down."""
+    """T games in progress and what was recorded of them: R rows and V visit counts at most for each."""
 
     games: NDArray[Any]
-    """[T] RECORD."""
+    """[T] GAME."""
     rows: NDArray[Any]
     """[T, R] ROW."""
     counts: NDArray[Any]
@@ -81,52 +86,62 @@ class Records(NamedTuple):
 
 
 class PlayRules(NamedTuple):
-    """How a game of self-play is played."""
+    """How moves are chosen in self-play, and when games end."""
 
     visits: int = 100
-    """Visits at the root before a move is played; those of the kept subtree count."""
+    """Visit count of the root at which a full search ends; visits kept with the subtree count."""
     single_move_visits: int = 1
-    """The same where only one action is legal: nothing is to be decided, only q is wanted."""
+    """The same where only one action is legal: the search is then only for q."""
     full_search_prob: float = 1.0
-    """Share of the searches that are full (playout cap randomisation, Wu 2019): the others have `fast_visits`
-    and no noise, and their visits are not learned."""
+    """Probability of a full search (playout cap randomization, Wu 2019, section 3.1). The other searches have
+    `fast_visits` and no noise, and their rows have no policy target."""
     fast_visits: int = 20
+    """Visit count of the root at which a search that is not full ends."""
     leaves: int = 1
-    """Leaves a tree sends to the network at once."""
+    """Most leaves of one tree in a batch."""
     temperature: float = 1.0
-    """Exponent 1/T on the visits when a move is drawn; under GUMBEL the factor of the noise."""
+    """Temperature T of the first plies: actions are drawn with weights N ** (1 / T); under GUMBEL it is the
+    factor on the Gumbel noise."""
     temperature_plies: int = 16
     """Plies at the full temperature; after them it halves every `temperature_halflife`."""
     temperature_halflife: float = 6.0
+    """In plies."""
     temperature_floor: float = 0.1
-    """Below it the best edge is played (`choose`)."""
+    """Temperature below which the best edge is played (`best_root_edge`)."""
     max_plies: int = 300
-    """A game as long as this is stopped without a result."""
+    """Length at which a game is stopped without a result."""
     adjudicate: bool = False
-    """End a game where its result is known (see `ckai.rl.games.contract.tablebase_value`)."""
+    """Whether a game ends once its position is in the tablebase (see `contract.tablebase_value`)."""
     resign: float = 0.0
-    """A side gives up where the search's value is -resign or less for it; 0: never."""
+    """A side resigns when the root value is -resign or less for it; 0: never."""
     played_out: float = 0.1
-    """Share of the games in which nobody may, to see how often it would have been wrong."""
+    """Probability that resignation is disabled in a game, to measure how often it would have been wrong."""
 
 
 def make_records(game: Any, trees: int, max_plies: int) -> Records:
-    """Make room for T games of up to `max_plies` plies (a quarter more rows for captures of several hops)."""
+    """Allocate records for T games of up to `max_plies` plies, with spare rows for long captures."""
     rows = max_plies + max_plies // 4 + 16
     return Records(
-        np.zeros(trees, RECORD),
+        np.zeros(trees, GAME),
         np.zeros((trees, rows), row_dtype(game.STATE_WORDS)),
         np.zeros((trees, rows * COUNTS_PER_ROW + 64), COUNT),
     )
 
 
 @njit(cache=True, nogil=True)
-def begin(game, f, r, rules, t, number, state, seed):
-    """Start game `number` in tree `t` from `state` (the first player to move) with its own random stream."""
-    f.info[t].rng = seed
-    f.info[t].history_length = 0
-    reset(game, get_tree(f, t), state)
-    here = r.games[t]
+def start_game(game, trees, records, rules, t, number, state, seed):
+    """Start game `number` in tree `t`.
+
+    Args:
+        game, trees, records, rules, t: see the module.
+        number: number of the game.
+        state: its first state, tuple of int64 words; the first player is to move.
+        seed: uint64, first state of its random stream.
+    """
+    trees.info[t].rng = seed
+    trees.info[t].history_length = 0
+    reset(game, get_tree(trees, t), state)
+    here = records.games[t]
     here.game = number
     here.status = PLAYING
     here.side = 0
@@ -141,118 +156,122 @@ def begin(game, f, r, rules, t, number, state, seed):
     here.played_out = 0
     here.opponent = 0
     if rules.resign > 0.0:
-        here.played_out = uniform(f.info[t : t + 1]) < rules.played_out
-    draw_search_type(f, r, t, rules)
+        here.played_out = uniform(trees.info[t : t + 1]) < rules.played_out
+    draw_playout_cap(trees, records, t, rules)
 
 
 @njit(cache=True, nogil=True)
-def draw_search_type(f, r, t, rules):
-    """Decide whether the next search of tree `t` is a full one."""
-    r.games[t].full = 1
+def draw_playout_cap(trees, records, t, rules):
+    """Draw whether the next search of tree `t` is a full one (playout cap randomization)."""
+    records.games[t].full = 1
     if rules.full_search_prob < 1.0:
-        r.games[t].full = uniform(f.info[t : t + 1]) < rules.full_search_prob
+        records.games[t].full = uniform(trees.info[t : t + 1]) < rules.full_search_prob
 
 
 @njit(cache=True, nogil=True)
 def draw_edge(tree, temperature):
-    """A root edge drawn by visits to the power 1/T, never a proven loss while there is another."""
+    """Draw a root edge with weights N ** (1 / T), T above 0; proven losses only if all edges lose."""
     first, count = tree.nodes[0].first_edge, tree.nodes[0].num_edges
     weights = np.zeros(count)
-    top = 0
+    max_visits = 0
     for i in range(count):
         if tree.edges[first + i].proof != LOSS:
-            top = max(top, tree.edges[first + i].visits)
-    if top == 0:
-        return choose(tree)
+            max_visits = max(max_visits, tree.edges[first + i].visits)
+    if max_visits == 0:
+        return best_root_edge(tree)
     total = 0.0
     for i in range(count):
         if tree.edges[first + i].proof != LOSS:
-            weights[i] = (tree.edges[first + i].visits / top) ** (1.0 / temperature)
+            weights[i] = (tree.edges[first + i].visits / max_visits) ** (1.0 / temperature)
             total += weights[i]
-    pick = uniform(tree.info) * total
-    best = -1
+    remainder = uniform(tree.info) * total
+    drawn = -1
     for i in range(count):
         if weights[i] > 0.0:
-            best = first + i
-            pick -= weights[i]
-            if pick < 0.0:
+            drawn = first + i
+            remainder -= weights[i]
+            if remainder < 0.0:
                 break
-    return best
+    return drawn
 
 
 @njit(cache=True, nogil=True)
-def pick_edge(tree, puct, rules, ply):
-    """The edge that self-play plays at this ply."""
+def pick_edge(tree, constants, rules, ply):
+    """Return the root edge to play at this ply: drawn while the temperature is up, else the best one."""
     temperature = rules.temperature
     if ply >= rules.temperature_plies:
         temperature *= 0.5 ** ((ply - rules.temperature_plies + 1) / rules.temperature_halflife)
     if temperature < rules.temperature_floor:
         temperature = 0.0
     if tree.nodes[0].proof == WIN:
-        return choose(tree)
-    if puct.root_rule == GUMBEL:
-        e = gumbel_choice(tree, puct, temperature)
-        return e if e >= 0 else choose(tree)
-    return draw_edge(tree, temperature) if temperature > 0.0 else choose(tree)
+        return best_root_edge(tree)
+    if constants.root_rule == GUMBEL:
+        e = gumbel_root_edge(tree, constants, temperature)
+        return e if e >= 0 else best_root_edge(tree)
+    return draw_edge(tree, temperature) if temperature > 0.0 else best_root_edge(tree)
 
 
 @njit(cache=True, nogil=True)
-def root_value(tree, puct):
-    """What the search thinks of the root, [-1, 1] for the side to move."""
+def root_value(tree, constants):
+    """Return the search's value of the root, in [-1, 1] for the side to move.
+
+    The value of its proof; under GUMBEL that of the improved policy; else the mean value Q over all visits.
+    """
     root = tree.nodes[0]
     if root.proof != NONE:
         return PROOF_VALUE[root.proof]
-    if puct.root_rule == GUMBEL:
-        return improved_policy(tree, puct, np.empty(root.num_edges))
+    if constants.root_rule == GUMBEL:
+        return improved_policy(tree, constants, np.empty(root.num_edges))
     return root.value_sum / max(1, root.visits)
 
 
 @njit(cache=True, nogil=True)
-def write_row(tree, r, t, puct, chosen):
-    """Write down the root, the counts that the policy is to learn (`policy_target`), and the edge played.
+def write_row(tree, records, t, constants, played):
+    """Record a row: the root, its value, its policy target (`policy_target`), and the edge `played`.
 
-    A proven win by few visits would teach the many visits of before it: then all go to the edge played.
+    At a root that is a proven win the target is the edge played alone: most visits may be from before the
+    proof.
     """
-    here = r.games[t]
+    here = records.games[t]
     root = tree.nodes[0]
-    row = r.rows[t, here.rows]
+    row = records.rows[t, here.rows]
     for i in range(len(root.state)):
         row.state[i] = root.state[i]
-    row.q = root_value(tree, puct)
+    row.q = root_value(tree, constants)
     row.ply = here.ply
     row.hop = here.hop
     row.first_count = here.counts
     row.side = here.side
-    row.action = tree.edges[chosen].action
+    row.action = tree.edges[played].action
     row.num_counts = root.num_edges
     row.full = here.full and here.opponent != here.side + 1
     target = np.empty(root.num_edges, np.int64)
-    policy_target(tree, puct, target)
+    policy_target(tree, constants, target)
     for i in range(root.num_edges):
         e = root.first_edge + i
         if not row.full:
             target[i] = 0
         elif root.proof == WIN:
-            target[i] = root.visits if e == chosen else 0
+            target[i] = root.visits if e == played else 0
         elif root.num_edges == 1:
             target[i] = max(target[i], 1)
-        r.counts[t, here.counts].action = tree.edges[e].action
-        r.counts[t, here.counts].visits = target[i]
+        records.counts[t, here.counts].action = tree.edges[e].action
+        records.counts[t, here.counts].visits = target[i]
         here.counts += 1
-    row.policy_kl = policy_kl_of(tree, puct, target)
+    row.policy_kl = policy_kl(tree, constants, target)
     here.rows += 1
 
 
 @njit(cache=True, nogil=True)
-def play_move(game, f, r, t, puct, rules):
-    """Play the move of tree `t`, whose search is done; end its game if it is over."""
-    tree = get_tree(f, t)
-    here = r.games[t]
+def play_move(game, trees, records, t, constants, rules):
+    """Resign, or record and play an action, in game `t`, whose search has ended; finish it if it is over."""
+    tree = get_tree(trees, t)
+    here = records.games[t]
     if (
         rules.resign > 0.0
         and here.rows > 0
         and here.hop == 0
-        and np.float32(root_value(tree, puct)) <= -rules.resign
+        and np.float32(root_value(tree, constants)) <= -rules.resign
     ):
         if not here.played_out:
             here.result = -1 if here.side == 0 else 1
@@ -261,13 +280,12 @@ def play_move(game, f, r, t, puct, rules):
             return
         if here.resigner == 0:
             here.resigner = here.side + 1
-    e = pick_edge(tree, puct, rules, here.ply)
-    write_row(tree, r, t, puct, e)
-    keep_subtree(game, tree, e, f.scratch)
+    e = pick_edge(tree, constants, rules, here.ply)
+    write_row(tree, records, t, constants, e)
+    keep_subtree(game, tree, e, trees.scratch)
     other_network = here.opponent > 0 and tree.nodes[0].sign < 0
-    if (puct.root_rule == GUMBEL or other_network) and tree.nodes[0].status != TERMINAL:
-        # Sequential halving counts visits from none: the next search begins with a fresh tree. So does that
-        # of another network.
+    if (constants.root_rule == GUMBEL or other_network) and tree.nodes[0].status != TERMINAL:
+        # Sequential halving needs a tree without visits, and two networks do not share a tree.
         sign = tree.nodes[0].sign
         reset(game, tree, contract.load_state(game, tree.nodes[0].state))
         tree.nodes[0].sign = sign
@@ -281,7 +299,7 @@ def play_move(game, f, r, t, puct, rules):
     proof = NONE
     if root.status == TERMINAL:
         proof = root.proof
-    elif rules.adjudicate and root.sign < 0:  # between two moves
+    elif rules.adjudicate and root.sign < 0:  # the turn passed: not within a capture
         proof, _ = contract.tablebase_value(game, contract.load_state(game, root.state))
         here.adjudicated = proof != NONE
     if proof != NONE:
@@ -290,39 +308,42 @@ def play_move(game, f, r, t, puct, rules):
         here.status = FINISHED
     elif (
         here.ply >= rules.max_plies
-        or here.rows == r.rows.shape[1]
-        or here.counts + contract.max_legal_actions(game) > r.counts.shape[1]
+        or here.rows == records.rows.shape[1]
+        or here.counts + contract.max_legal_actions(game) > records.counts.shape[1]
     ):
         here.status = FINISHED
-    draw_search_type(f, r, t, rules)
+    draw_playout_cap(trees, records, t, rules)
 
 
 @njit(cache=True, nogil=True)
-def advance(game, f, r, puct, fast, rules, slots, logits, values):
-    """Hand out the network's answers, play what is ready, fill the next batch.
+def advance(game, trees, records, constants, fast, rules, slots, logits, values):
+    """Back the last batch up, play an action wherever a search has ended, and fill the next batch.
 
     Args:
-        puct, fast: constants of full searches and of the others.
-        slots: leaves of the last batch, with their `logits` and `values` (see `expand_and_backup`).
+        game, trees, records, rules: see the module.
+        constants, fast: constants of full searches and of the others.
+        slots: number of leaves in the last batch.
+        logits, values: their evaluations, see `expand_and_backup`.
 
     Returns:
-        (leaves in the batch, games finished and waiting to be taken away); (-1, 0) if an answer is no number.
+        (number of leaves in the next batch, number of games that are FINISHED); (-1, 0) if a logit or value
+        is not finite.
     """
-    prefetch_paths(f, slots)
-    if expand_and_backup(f, slots, logits, values) >= 0:
+    prefetch_paths(trees, slots)
+    if expand_and_backup(trees, slots, logits, values) >= 0:
         return np.int64(-1), 0
     slot, finished = np.int64(0), 0
-    for t in range(len(r.games)):
-        while r.games[t].status == PLAYING:
-            full = r.games[t].full == 1
-            wanted = rules.visits if full else rules.fast_visits
-            if f.nodes[t, 0].num_edges == 1:
-                wanted = rules.single_move_visits
-            after = select_leaves(game, f, t, puct if full else fast, wanted, rules.leaves, slot)
-            if after > slot:
-                slot = after
+    for t in range(len(records.games)):
+        while records.games[t].status == PLAYING:
+            full = records.games[t].full == 1
+            visits = rules.visits if full else rules.fast_visits
+            if trees.nodes[t, 0].num_edges == 1:
+                visits = rules.single_move_visits
+            next_slot = select_leaves(game, trees, t, constants if full else fast, visits, rules.leaves, slot)
+            if next_slot > slot:
+                slot = next_slot
                 break
-            play_move(game, f, r, t, puct if full else fast, rules)
-        if r.games[t].status == FINISHED:
+            play_move(game, trees, records, t, constants if full else fast, rules)
+        if records.games[t].status == FINISHED:
             finished += 1
     return slot, finished

@@ -1,4 +1,4 @@
-"""Games of self-play as rows and as PDN games."""
+"""Finished self-play games, and their conversion to rows of a data set."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,56 +27,57 @@ class Ending:
     """How a game of self-play ended."""
 
     result: str
-    """PDN result."""
+    """PDN result: `1-0` (Black won), `0-1`, `1/2-1/2` or `*`."""
     adjudicated: bool = False
-    """Whether it ended where its result is known."""
+    """Whether it ended in a tablebase position."""
     resigned: bool = False
-    """Whether a side gave up."""
+    """Whether a side resigned."""
     resigner: str | None = None
-    """In a game that was played out, the side that would have resigned first, `Black` or `White`."""
+    """The side that would have resigned first, `Black` or `White`, if resignation was disabled."""
 
 
 @dataclass(frozen=True)
 class FinishedGame:
-    """One game of self-play, in order."""
+    """A game of self-play: one row per hop, in the order of play."""
 
     number: int
+    """Number of the game in its generation."""
     rows: NDArray[Any]
-    """[n] `games_played.ROW`."""
+    """[n] `recording.row_dtype`."""
     counts: NDArray[Any]
-    """[v] `games_played.COUNT`; a row's are `counts[first : first + count]`."""
+    """[v] `recording.COUNT`; those of a row are `counts[first_count : first_count + num_counts]`."""
     result: int
-    """1 Black won, 0 drawn, -1 White won, `UNDECIDED`."""
+    """1 Black won, 0 draw, -1 White won, or `UNDECIDED`."""
     adjudicated: bool = False
-    """Whether it was ended where its result is known."""
+    """See `Ending`, as the next two."""
     resigned: bool = False
-    """Whether it was given up."""
     resigner: str | None = None
-    """In a game that was played out, the side that would have given up first, `Black` or `White`."""
     scores: NDArray[np.int8] | None = None
-    """[n], as `result`, what each row is to learn where that is not the result."""
+    """[n] value target of each row, in the terms of `result`; None: `result` for all rows."""
     spec: GameSpec = DEFAULT_GAME
+    """The game that was played."""
     black: str = "ckai"
+    """Name of the player of Black."""
     white: str = "ckai"
-    """Names of the players."""
+    """Name of the player of White."""
 
     @property
     def plies(self) -> int:
-        """Half-moves played."""
+        """Number of plies played."""
         return int(self.rows["ply"][-1]) + 1 if len(self.rows) else 0
 
     @property
     def result_text(self) -> str:
-        """PDN result."""
+        """PDN result, see `Ending.result`."""
         return RESULTS[self.result]
 
     @property
     def ending(self) -> Ending:
-        """How it ended."""
+        """How the game ended."""
         return Ending(self.result_text, self.adjudicated, self.resigned, self.resigner)
 
     def replay(self) -> Any:
-        """The game as positions and moves, as `GameSpec.game` has it."""
+        """Return the game with its positions and moves, see `GameSpec.game`."""
         game = self.spec.game(self.spec.position(as_state(self.rows[0]["state"]) if len(self.rows) else None))
         actions: list[int] = []
         for i, row in enumerate(self.rows):
@@ -89,12 +90,21 @@ class FinishedGame:
         return game
 
 
-def take(records: Records, t: int, spec: GameSpec = DEFAULT_GAME) -> FinishedGame:
-    """Copy the finished game of tree `t`, of this game, out of the records."""
+def copy_game(records: Records, t: int, spec: GameSpec = DEFAULT_GAME) -> FinishedGame:
+    """Copy the game of tree `t` out of the records, finished or not.
+
+    Args:
+        records: the records.
+        t: index of the tree.
+        spec: the game that was played.
+
+    Returns:
+        The game; its result is from Black's side, also where White moved first.
+    """
     game = records.games[t]
     n, v = int(game["rows"]), int(game["counts"])
     rows, result = records.rows[t, :n].copy(), int(game["result"])
-    # The record knows the first player; a game may start with White to move.
+    # Records have the first player's result, and a game may start with White to move.
     black_first = not n or spec.position(as_state(rows[0]["state"])).black
     if result != UNDECIDED and not black_first:
         result = -result
@@ -115,24 +125,29 @@ def take(records: Records, t: int, spec: GameSpec = DEFAULT_GAME) -> FinishedGam
 
 
 def with_table_results(game: FinishedGame, tables: Tables) -> FinishedGame:
-    """A game whose rows in the tables are to learn what is true, and those before the first of them with it.
+    """Return a game with value targets from endgame tables.
 
-    The tables know no draw by count.
+    Rows in the tables get their table value, rows before the first of these its value, other rows the result.
+    The tables ignore draws by the halfmove clock and by repetition.
+
+    Args:
+        game: a game of checkers.
+        tables: the endgame tables.
     """
     states = np.ascontiguousarray(game.rows["state"])
     truth = game.spec.table_results(states, tables)
-    known = np.flatnonzero(truth != NOT_IN_TABLES)
-    if not len(known):
+    in_tables = np.flatnonzero(truth != NOT_IN_TABLES)
+    if not len(in_tables):
         return game
     scores = np.full(len(states), game.result, np.int8)
-    scores[known] = truth[known]
-    scores[: known[0]] = truth[known[0]]
+    scores[in_tables] = truth[in_tables]
+    scores[: in_tables[0]] = truth[in_tables[0]]
     return replace(game, scores=scores)
 
 
 @njit(cache=True)
 def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
-    """Write what a network sees of states, and their legal actions as bits."""
+    """Encode states `[N, W]` to `encoded` `[N, POSITION_BYTES]`, legal actions to bits `legal` `[N, B]`."""
     actions = np.empty(contract.max_legal_actions(game), np.uint8)  # type: ignore[no-untyped-call]
     for i in range(len(states)):
         state = contract.load_state(game, states[i])  # type: ignore[no-untyped-call]
@@ -144,11 +159,14 @@ def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
 
 
 def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
-    """Rows of the self-play schema, sorted by (game, ply, hop); z is null where a game has no result.
+    """Convert games to rows of the self-play schema, sorted by (game, ply, hop).
 
     Args:
-        games: one or more, all of one game.
-        generation: that played them.
+        games: one or more games of the same `GameSpec`.
+        generation: number of the generation that played them.
+
+    Returns:
+        The rows; the column z is null where a game has no result.
     """
     games = sorted(games, key=lambda game: game.number)
     spec, schema = games[0].spec, games[0].spec.schema
@@ -205,7 +223,12 @@ def _visit_type() -> pa.StructType:
 
 
 def headers_of_rows(table: pa.Table, source: str) -> pa.Table:
-    """The headers of the games in self-play rows that are sorted by (game, ply, hop)."""
+    """Return the table of headers, one row per game, of self-play rows.
+
+    Args:
+        table: rows sorted by (game, ply, hop).
+        source: event and source of the games.
+    """
     game = table["game"].to_numpy()
     last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
     z = table["z"].fill_null(UNDECIDED).to_numpy()[last]

@@ -1,4 +1,4 @@
-"""What the search and the recording of games take of the settings of self-play."""
+"""Conversion of the settings of self-play to constants of the search, rules of play and memory needed."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import tree_batch_bytes
 from ckai.rl.search.rules import ROOT_RULES
-from ckai.rl.search.selection import Puct
+from ckai.rl.search.selection import SearchConstants
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.recording import PlayRules, make_records
 
 
-def search_constants(config: SelfPlayConfig) -> Puct:
-    """The constants of the search."""
-    return Puct(
+def search_constants(config: SelfPlayConfig) -> SearchConstants:
+    """Return the constants of a full search."""
+    return SearchConstants(
         c_init=config.c_puct,
         fpu_reduction=config.fpu_reduction,
         noise_alpha=config.noise_alpha,
@@ -28,7 +28,7 @@ def search_constants(config: SelfPlayConfig) -> Puct:
 
 
 def play_rules(config: SelfPlayConfig) -> PlayRules:
-    """How moves are chosen and games end."""
+    """Return how moves are chosen and games end."""
     return PlayRules(
         visits=config.sims,
         single_move_visits=min(config.single_move_visits, config.sims),
@@ -46,17 +46,17 @@ def play_rules(config: SelfPlayConfig) -> PlayRules:
 
 
 def search_rules(config: SelfPlayConfig, spec: GameSpec, tables: Tables | None = None) -> Any:
-    """Return the rules that self-play searches a game with."""
+    """Return the game's rules with the draw limits of the settings and, if given, endgame tables."""
     return spec.make_rules(
         tables, halfmove_limit=config.halfmove_limit, repetition_limit=config.repetition_limit
     )
 
 
 def memory(config: SelfPlayConfig, spec: GameSpec = DEFAULT_GAME) -> int:
-    """Return the bytes that the trees, records and cache of a run take."""
+    """Return the memory in bytes of the trees, records and evaluation cache of a run."""
     rules = search_rules(config, spec)
-    each = -(-config.in_flight // config.group_count)
+    group_size = -(-config.in_flight // config.group_count)
     records = make_records(rules, 1, config.max_plies)
-    trees = tree_batch_bytes(rules, each, config.tree_nodes, config.leaves)
-    games = config.group_count * (trees + each * (records.rows.nbytes + records.counts.nbytes))
+    trees = tree_batch_bytes(rules, group_size, config.tree_nodes, config.leaves)
+    games = config.group_count * (trees + group_size * (records.rows.nbytes + records.counts.nbytes))
     return games + config.cache_positions * entry_bytes(rules)

@@ -1,8 +1,7 @@
-"""Finished games on disk, a few at a time: what is written is whole, and a kill loses only games under way.
+"""Shards: finished games on disk, a few at a time, so that a killed run loses none of them.
 
-A shard is a Parquet file of whole games, written to a temporary name, flushed and renamed. The rows and
-headers of a game are in the same file (the header as metadata of the shard), so that there is nothing to
-fall apart.
+A shard is a Parquet file of complete games, written under a temporary name, synced and renamed. The rows of a
+game and its PDN are in the same file (the PDN in the metadata), so that they cannot get out of step.
 """
 
 import json
@@ -23,7 +22,7 @@ _GAMES_KEY = b"ckai.games"
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a Parquet file as a whole."""
+    """Write a Parquet file; it is replaced as a whole."""
     with whole_file(path) as file:
         pq.write_table(table, file, compression="zstd", row_group_size=65536)
 
@@ -39,13 +38,13 @@ class ShardWriter:
         folder.mkdir(parents=True, exist_ok=True)
 
     def add(self, game: FinishedGame) -> None:
-        """Take a game; write when enough wait."""
+        """Add a finished game, and write a shard if it is due."""
         self._waiting.append(game)
         if len(self._waiting) >= self.games or time.monotonic() - self._flushed > self.seconds:
             self.flush()
 
     def flush(self) -> None:
-        """Write the games that wait."""
+        """Write the collected games to a shard, if there are any."""
         if self._waiting:
             self._waiting.sort(key=lambda game: game.number)
             table = to_table(self._waiting, self.generation)
@@ -63,26 +62,29 @@ class ShardWriter:
         self._flushed = time.monotonic()
 
     def snapshot(self, group: int, games: list[GameSnapshot]) -> None:
-        """Write a group's games under way, in place of those before."""
-        # The games that ended since are written first: a game is never in neither place.
+        """Write the snapshots of a group's unfinished games, in place of its earlier ones."""
+        # Finished games are written first, so that every game is in a shard or in a snapshot.
         self.flush()
         save_snapshot(self.folder / f"under-way-{group}.npz", games)
 
 
 @dataclass(frozen=True)
 class ShardGame:
-    """What a shard says of a game beside its rows."""
+    """What a shard has of a game besides its rows."""
 
     pdn: str
+    """The game as PDN text."""
     ending: Ending
+    """How it ended."""
 
 
 def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], list[str]]:
     """Read all shards of a folder.
 
+    A shard that cannot be read is renamed to `*.damaged`; its games have to be played again.
+
     Returns:
-        Their tables, the games by number, and a line for each shard that was set aside because it cannot be
-        read (its games are to be played again).
+        The tables of rows, the games by number, and one message for each damaged shard.
     """
     tables: list[pa.Table] = []
     games: dict[int, ShardGame] = {}
@@ -110,7 +112,7 @@ def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], lis
 
 
 def merge(tables: Sequence[pa.Table]) -> pa.Table:
-    """One table of all shards, sorted by (game, ply, hop)."""
+    """Concatenate the tables of shards, sorted by (game, ply, hop), without the shards' own metadata."""
     table = pa.concat_tables([t.replace_schema_metadata(None) for t in tables])
     table = table.sort_by([("game", "ascending"), ("ply", "ascending"), ("hop", "ascending")])
     metadata = {key: value for key, value in tables[0].schema.metadata.items() if key != _GAMES_KEY}

@@ -1,4 +1,4 @@
-"""Games under way on disk, so that a kill costs some seconds of search and not the games in flight."""
+"""Snapshots of unfinished games on disk, so that a killed run loses seconds of search and no games."""
 
 import zipfile
 from collections.abc import Iterable, Sequence
@@ -15,18 +15,20 @@ from ckai.rl.selfplay.recording import COUNT, row_dtype
 
 @dataclass(frozen=True)
 class GameSnapshot:
-    """What a game under way has written down, and its random stream; the tree is searched anew."""
+    """An unfinished game: its rows so far and its random stream. The search tree is not kept."""
 
     number: int
+    """Number of the game."""
     rows: NDArray[Any]
-    """[n] `games_played.ROW`, one or more."""
+    """[n] `recording.row_dtype`, n >= 1."""
     counts: NDArray[Any]
-    """[v] `games_played.COUNT`."""
+    """[v] `recording.COUNT`."""
     rng: int
+    """State of its random stream, 64 bits."""
 
 
 def save_snapshot(path: Path, games: Sequence[GameSnapshot]) -> None:
-    """Write games as one whole file."""
+    """Write snapshots to a file in NumPy's npz format; the file is replaced as a whole."""
     rows = [game.rows for game in games]
     with whole_file(path) as file:
         np.savez(
@@ -41,14 +43,15 @@ def save_snapshot(path: Path, games: Sequence[GameSnapshot]) -> None:
 
 
 def load_snapshots(paths: Iterable[Path], state_words: int) -> tuple[dict[int, GameSnapshot], list[str]]:
-    """Read games under way.
+    """Read snapshots.
 
     Args:
         paths: files of `save_snapshot`.
         state_words: int64 words of a state of the game.
 
     Returns:
-        The games by number, the longest of each, and a line for each file that cannot be read.
+        The snapshots by number of the game, the longest where a game has several; and one message for each
+        file that cannot be read.
     """
     games: dict[int, GameSnapshot] = {}
     damaged = []
@@ -58,7 +61,9 @@ def load_snapshots(paths: Iterable[Path], state_words: int) -> tuple[dict[int, G
                 read = _split({name: data[name] for name in data.files}, state_words)
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            damaged.append(f"{path}: expected games under way, found a damaged file ({reason}); begun anew")
+            damaged.append(
+                f"{path}: expected unfinished games, found a damaged file ({reason}); they start again"
+            )
             continue
         for game in read:
             if game.number not in games or len(games[game.number].rows) < len(game.rows):
@@ -78,7 +83,7 @@ def _split(data: dict[str, NDArray[Any]], state_words: int) -> list[GameSnapshot
 
 
 def _as(records: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return records under the names of today: an earlier version had other names for the same fields."""
+    """Return records with the current names of the fields; earlier versions had other names for some."""
     layout = [
         [(of.fields[name][0], of.fields[name][1]) for name in of.names or ()] if of.fields else []
         for of in (records.dtype, dtype)

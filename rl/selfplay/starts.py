@@ -1,6 +1,6 @@
-"""Where games of self-play begin: the first position, a balanced opening, or a position of expert games.
+"""Starting positions of self-play: the initial position, a balanced opening, or a position of expert games.
 
-A game's start follows from the run's seed and its number alone.
+The start of a game depends on the run's seed and the number of the game alone.
 """
 
 from collections.abc import Sequence
@@ -19,36 +19,36 @@ from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.config import StartConfig
 
 EXPERT_POSITIONS = 20_000
-"""Kept in a run's folder, drawn once."""
+"""Number of expert positions drawn for a run, once, and kept in its folder."""
 LEAST_PIECES = 8
-"""Positions of fewer are nearly over, and belong to the endgame tables."""
+"""Fewest pieces of an expert position; positions with fewer are nearly over."""
 
 
 class Starts:
-    """The first position of every game of a generation."""
+    """The starting position of every game of a generation: `starts(number)`."""
 
     def __init__(
         self, config: StartConfig, seed: int, experts: Sequence[Position] = (), spec: GameSpec = DEFAULT_GAME
     ) -> None:
-        """Compute what is needed.
+        """Compute the openings if they are needed.
 
         Args:
             config: the shares.
             seed: of the generation.
-            experts: positions to draw from.
+            experts: positions of expert games to draw from.
             spec: the game.
 
         Raises:
-            ValueError: a share of expert positions and none given.
+            ValueError: the share of expert positions is above 0 and `experts` is empty.
         """
         if config.expert_share and not experts:
             raise ValueError(f"expected expert positions for a share of {config.expert_share}, found none")
         self.config, self.seed, self.experts, self.spec = config, seed, experts, spec
-        wanted = config.opening_share > 0
-        self.openings = spec.openings(config.opening_plies, config.max_men_lost) if wanted else ()
+        uses_openings = config.opening_share > 0
+        self.openings = spec.openings(config.opening_plies, config.max_men_lost) if uses_openings else ()
 
     def __call__(self, number: int) -> Any:
-        """Where game `number` begins."""
+        """Return the starting position of game `number`."""
         rng = np.random.default_rng(seed_stream(self.seed, number))
         draw = rng.random()
         if draw < self.config.opening_share:
@@ -59,15 +59,23 @@ class Starts:
 
 
 def draw_expert_positions(path: Path, *, count: int = EXPERT_POSITIONS, seed: int = 0) -> list[Position]:
-    """Positions of a data set by lot, all different, between two moves.
+    """Draw distinct positions from the rows of a data set, none of them within a capture.
+
+    Args:
+        path: a Parquet file of rows of checkers.
+        count: most positions to draw.
+        seed: of the draw.
+
+    Returns:
+        Up to `count` positions of `LEAST_PIECES` pieces or more, with a halfmove clock of 0.
 
     Raises:
-        DatasetError: data that cannot be used, or no such position.
+        DatasetError: the file cannot be used, or has no such position.
     """
     file = RowFile(path)
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.choice(file.rows, min(file.rows, 2 * count), replace=False))
-    first, found = 0, {}
+    first, positions = 0, {}
     for group, rows in enumerate(file.group_rows):
         here = chosen[(chosen >= first) & (chosen < first + rows)] - first
         first += rows
@@ -80,9 +88,9 @@ def draw_expert_positions(path: Path, *, count: int = EXPERT_POSITIONS, seed: in
             if np.count_nonzero(board) < LEAST_PIECES:
                 continue
             position = unpack_position(board, -1, 0, black=bool(black[i]))
-            found[position.key] = position
-    if not found:
+            positions[position.key] = position
+    if not positions:
         raise DatasetError(f"{path}: expected positions of {LEAST_PIECES} pieces or more, found none")
-    order = rng.permutation(len(found))[:count]
-    positions = list(found.values())
-    return [positions[i] for i in order]
+    order = rng.permutation(len(positions))[:count]
+    distinct = list(positions.values())
+    return [distinct[i] for i in order]

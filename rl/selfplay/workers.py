@@ -1,8 +1,9 @@
-"""Self-play: many games at once, so that the network is asked in large batches.
+"""Self-play: plays many games at once, so that the network evaluates large batches.
 
-The games are dealt to groups. Each group is one batch of trees, one batch of leaves and one thread: while one group waits
-for the network, the others search, and no thread holds the interpreter for long. A group's games, their
-random streams and its batches depend on the settings and the seed alone, not on the threads.
+The games are divided into groups. Each group has one batch of trees, one batch of leaves and one thread:
+while one group waits for the network, the others search, in kernels that release the GIL. A group's games,
+their random streams and its batches depend on the settings and the seed alone, not on the timing of the
+threads.
 """
 
 import threading
@@ -40,30 +41,30 @@ def play_games(
     progress: SelfPlayCounts | None = None,
     stop: threading.Event | None = None,
 ) -> SelfPlayCounts:
-    """Play games against oneself and hand each over as it ends.
+    """Play games of self-play and pass each to a callback as it ends.
 
     Args:
         evaluator: evaluates the leaves; called by several threads.
         config: the settings.
-        numbers: the games to play; number and seed give a game its random stream.
+        numbers: numbers of the games to play; number and seed give a game its random stream.
         seed: of the run.
-        on_game: takes a finished game, one call at a time.
+        on_game: called with each finished game, one call at a time.
         spec: the game.
-        pool: past networks that play some of the games.
-        starts: first position of a game by its number; the start position if None.
-        unfinished: games that go on where an earlier call left them, by number.
-        on_snapshot: is given each group's number and games under way every `snapshot_seconds`, and at an
-            early end, one call at a time.
-        snapshot_seconds: between two snapshots of a group.
-        progress: is counted up on the way.
-        stop: set it to end early; games under way are left unfinished.
+        pool: past networks that play one side of some games; None: none.
+        starts: starting position of a game by its number; None: the initial position.
+        unfinished: snapshots of games to continue, by number.
+        on_snapshot: called with the number of a group and the snapshots of its unfinished games every
+            `snapshot_seconds` and when the group ends, one call at a time.
+        snapshot_seconds: seconds between two snapshots of a group.
+        progress: counts that are increased during the call.
+        stop: event to set for an early end; the games in progress stay unfinished.
 
     Returns:
-        The counts.
+        `progress`, or new counts if that is None.
 
     Raises:
-        Whatever the evaluator or a callback raises, once all threads have ended.
-        TableError: there are no tables of so many pieces.
+        TableError: there are no endgame tables of `config.tables` pieces.
+        Exception: whatever the evaluator or a callback raised, once all threads have ended.
     """
     tables = Tables.open(config.tables) if config.tables else None
     progress = progress if progress is not None else SelfPlayCounts()
@@ -72,7 +73,7 @@ def play_games(
     errors: list[BaseException] = []
     groups = config.group_count
 
-    def hand_over(game: FinishedGame) -> None:
+    def finish(game: FinishedGame) -> None:
         with lock:
             on_game(game)
             progress.games += 1
@@ -81,8 +82,8 @@ def play_games(
     def work(number: int) -> None:
         try:
             use_one_torch_thread()
-            mine = list(numbers[number::groups])
-            if not mine:
+            group_numbers = list(numbers[number::groups])
+            if not group_numbers:
                 return
             group = Group(
                 evaluator,
@@ -90,20 +91,20 @@ def play_games(
                 spec,
                 pool,
                 tables,
-                mine,
+                group_numbers,
                 seed,
                 starts or _first_position(spec),
                 unfinished or {},
             )
             next_snapshot = time.monotonic() + snapshot_seconds
-            while not stop.is_set() and group.step(hand_over, progress):
+            while not stop.is_set() and group.step(finish, progress):
                 if on_snapshot and time.monotonic() > next_snapshot:
                     with lock:
-                        on_snapshot(number, group.under_way())
+                        on_snapshot(number, group.snapshots())
                     next_snapshot = time.monotonic() + snapshot_seconds
             if on_snapshot:
                 with lock:
-                    on_snapshot(number, group.under_way())
+                    on_snapshot(number, group.snapshots())
         except BaseException as error:
             errors.append(error)
             stop.set()

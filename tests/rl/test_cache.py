@@ -1,4 +1,4 @@
-"""The cache of evaluations: never a wrong answer, whatever is asked in whatever order."""
+"""The cache of evaluations: the same evaluations as without it, for any sequence of batches."""
 
 import numpy as np
 import pytest
@@ -13,13 +13,13 @@ from ckai.rl.selfplay.workers import play_games
 
 
 class Counting(UniformEvaluator):
-    """Answers that tell the position, and a count of what was asked."""
+    """Evaluations that identify the position, and a count of the positions evaluated."""
 
-    asked = 0
+    evaluated = 0
 
     def evaluate(self, boards, out_logits=None, out_values=None):
         logits, values = super().evaluate(boards, out_logits, out_values)
-        self.asked += len(boards)
+        self.evaluated += len(boards)
         mix = boards.astype(np.int64) @ np.arange(1, 35) ** 3
         logits[:] = np.sin(mix[:, None] * np.arange(1, 129))
         values[:] = np.sin(mix) * 0.5
@@ -42,15 +42,15 @@ def test_answers_are_those_of_the_evaluator(batches, positions):
         expected = Counting().evaluate(boards)
         for mine, theirs in zip(cached.evaluate(boards), expected, strict=True):
             assert mine.tolist() == theirs.tolist()
-    assert cached.asked == sum(map(len, batches))
-    assert cached.asked - cached.hits == cached.inner.asked
+    assert cached.lookups == sum(map(len, batches))
+    assert cached.lookups - cached.hits == cached.inner.evaluated
 
 
-def test_a_position_is_gated_once():
+def test_a_position_is_evaluated_once():
     cached = CachedEvaluator(Counting(), 1000)
     for _ in range(5):
         cached.evaluate(boards_of(range(50)))
-    assert cached.inner.asked == 50
+    assert cached.inner.evaluated == 50
     assert cached.hits == 200
 
 

@@ -1,4 +1,4 @@
-"""Every registered game plays at random through the whole contract: rules, constants, positions, text, files."""
+"""Every registered game, at random, through the whole contract: rules, constants, positions, text, files."""
 
 import pickle
 

@@ -145,8 +145,8 @@ def test_rules_by_which_a_network_is_taken(rule, sign, accepted, tmp_path):
 def test_a_sequential_test_ends_early(tmp_path):
     gate = GateConfig(games=400, rule="sprt", elo0=0, elo1=100)
     told = play_gate_match(
-        SearchPlayer(Slanted(1), 20), SearchPlayer(Slanted(-1), 20), gate, tmp_path / "match.json", names=("new", "old"),
-        generation=1, seed=0, max_plies=60, watch=lambda event: None,
+        SearchPlayer(Slanted(1), 20), SearchPlayer(Slanted(-1), 20), gate, tmp_path / "match.json",
+        names=("new", "old"), generation=1, seed=0, max_plies=60, watch=lambda event: None,
     )  # fmt: skip
     assert told["accepted"]
     assert told["games"] < 400

@@ -1,4 +1,4 @@
-"""Games against past networks: who meets whom, which network thinks for whom, and what is learned of it."""
+"""Games against past networks: who plays whom, with which network, and which rows have policy targets."""
 
 import json
 import math
@@ -19,7 +19,7 @@ HALF = PoolConfig(share=0.5)
 
 
 class Leaning:
-    """Wants the lowest legal label, or the highest."""
+    """Prefers the lowest legal action, or the highest."""
 
     def __init__(self, sign):
         self.name, self.scores = "leaning", -sign * np.arange(128, dtype=np.float32)
@@ -44,16 +44,21 @@ def games_of(pool, numbers, **more):
     return sorted(games, key=lambda game: game.number)
 
 
-def test_seats_follow_from_seed_and_number():
+def test_opponents_depend_on_seed_and_number_alone():
     pool = Pool(HALF, 7, [2, 5])
-    seats = [pool.seat(n) for n in range(2000)]
-    assert seats == [Pool(HALF, 7, [2, 5]).seat(n) for n in range(2000)]
-    there = [seat for seat in seats if seat]
-    assert 900 < len(there) < 1100
-    assert {(seat.opponent, seat.first) for seat in there} == {(0, True), (0, False), (1, True), (1, False)}
-    assert pool.name(there[0]) == f"ckai generation {[2, 5][there[0].opponent]}"
-    assert not any(Pool(HALF, 7, []).seat(n) for n in range(20))
-    assert not any(Pool(PoolConfig(), 7, [1]).seat(n) for n in range(20))
+    opponents = [pool.opponent(n) for n in range(2000)]
+    assert opponents == [Pool(HALF, 7, [2, 5]).opponent(n) for n in range(2000)]
+    drawn = [opponent for opponent in opponents if opponent]
+    assert 900 < len(drawn) < 1100
+    assert {(opponent.index, opponent.moves_first) for opponent in drawn} == {
+        (0, True),
+        (0, False),
+        (1, True),
+        (1, False),
+    }
+    assert pool.name(drawn[0]) == f"ckai generation {[2, 5][drawn[0].index]}"
+    assert not any(Pool(HALF, 7, []).opponent(n) for n in range(20))
+    assert not any(Pool(PoolConfig(), 7, [1]).opponent(n) for n in range(20))
 
 
 def test_each_side_is_played_by_its_network():
@@ -62,27 +67,29 @@ def test_each_side_is_played_by_its_network():
     assert len(games) == 40
     met = 0
     for game in games:
-        seat = pool.seat(game.number)
-        met += seat is not None
+        opponent = pool.opponent(game.number)
+        met += opponent is not None
         position = game.replay().positions[0]
         for row in game.rows:
-            opponent = seat is not None and seat.first == (row["side"] == 0)
-            labels = position.legal_actions()
-            assert row["action"] == (max(labels) if opponent else min(labels))
-            # The policy learns nothing of the opponent's moves.
+            by_opponent = opponent is not None and opponent.moves_first == (row["side"] == 0)
+            actions = position.legal_actions()
+            assert row["action"] == (max(actions) if by_opponent else min(actions))
+            # The opponent's moves have no policy target.
             visits = game.counts["visits"][row["first_count"] : row["first_count"] + row["num_counts"]]
-            assert visits.any() != opponent
-            assert bool(row["full"]) != opponent
+            assert visits.any() != by_opponent
+            assert bool(row["full"]) != by_opponent
             position = position.push_action(int(row["action"]))
         names = (game.black, game.white)
-        if seat is None:
+        if opponent is None:
             assert names == ("ckai", "ckai")
         else:
-            assert names == (("ckai generation 0", "ckai") if seat.first else ("ckai", "ckai generation 0"))
+            assert names == (
+                ("ckai generation 0", "ckai") if opponent.moves_first else ("ckai", "ckai generation 0")
+            )
     assert 10 < met < 30
 
 
-def test_games_under_way_keep_their_rival():
+def test_continued_games_keep_their_opponent():
     pool = Pool(PoolConfig(share=1.0), 1, [0], [Leaning(-1)])
     whole = games_of(pool, range(6))
     left, stopped = {}, []
@@ -122,7 +129,7 @@ def generation(n, score=0.5, accepted=True, pool=None, games=100):
     }
 
 
-def test_rivals_are_past_networks_that_come_close():
+def test_opponents_are_mostly_past_networks_of_about_equal_strength():
     assert draw_opponents(HALF, [], 0) == []
     assert draw_opponents(PoolConfig(), [generation(1)], 0) == []
     # Nothing but the first network was ever taken: there is no past.
@@ -156,7 +163,7 @@ def test_games_of_the_pool_count_where_there_is_no_match():
 def test_the_tally_is_from_the_newest_networks_side():
     pool = Pool(PoolConfig(share=1.0), 3, [4])
     scores = dict.fromkeys(range(20), 1.0)
-    first = sum(pool.seat(n).first for n in range(20))
+    first = sum(pool.opponent(n).moves_first for n in range(20))
     assert pool.tally(scores) == {"4": {"won": 20 - first, "drawn": 0, "lost": first}}
     assert pool.tally({0: math.nan, 1: 0.0})["4"]["drawn"] == 2
 

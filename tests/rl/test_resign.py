@@ -1,4 +1,4 @@
-"""Giving up in self-play: who loses, who may not, and how often it would have been wrong."""
+"""Resignation in self-play: who loses, where it is disabled, and how often it would have been wrong."""
 
 import numpy as np
 import pytest
@@ -29,23 +29,23 @@ def play(n=40, seed=2, unfinished=None, **settings):
     return sorted(games, key=lambda game: game.number)
 
 
-def first_to_give_up(game, resign=0.8):
-    """The row before which a side had to give up, by the rule itself; None if none had to."""
+def first_resignation(game, resign=0.8):
+    """The first row at which a side has to resign, by the rule itself; None if there is none."""
     for i, row in enumerate(game.rows):
         if i and row["hop"] == 0 and float(row["q"]) <= -resign:
             return i
     return None
 
 
-def test_who_gives_up_has_lost_and_the_game_is_over():
+def test_the_side_that_resigns_has_lost_and_the_game_is_over():
     games = play(resign_disabled_prob=0.0)
     assert sum(game.resigned for game in games) > 10
     for game in games:
-        assert first_to_give_up(game) is None
+        assert first_resignation(game) is None
         assert game.resigner is None
         replayed = game.replay()
         if game.resigned:
-            # The side to move gave up.
+            # The side to move resigned.
             assert game.result == (-1 if replayed.position.black else 1)
             assert replayed.outcome() is None
             assert f'[Termination "{RESIGNED}"]' in finished_pdn(game, 1)
@@ -55,50 +55,50 @@ def test_who_gives_up_has_lost_and_the_game_is_over():
     to_table(games, 1).validate(full=True)
 
 
-def test_games_played_out_say_who_would_have():
+def test_games_played_out_record_who_would_have_resigned():
     games = play(resign_disabled_prob=1.0)
     assert not any(game.resigned for game in games)
-    doubtful = 0
+    resignable = 0
     for game in games:
-        row = first_to_give_up(game)
+        row = first_resignation(game)
         positions = game.replay().history
         if row is None:
             assert game.resigner is None
             continue
-        doubtful += 1
+        resignable += 1
         ply = int(game.rows["ply"][row])
         assert game.resigner == ("Black" if positions[ply].black else "White")
         assert f"{game.resigner} {WOULD_RESIGN}" in finished_pdn(game, 1)
-    assert doubtful > 10
+    assert resignable > 10
 
 
 def test_the_share_of_games_played_out():
     games = play(200, resign=0.3, sims=4)
     resigned = sum(game.resigned for game in games)
-    kept = sum(game.resigner is not None for game in games)
-    assert 0.03 < kept / (kept + resigned) < 0.2
+    would_have_resigned = sum(game.resigner is not None for game in games)
+    assert 0.03 < would_have_resigned / (would_have_resigned + resigned) < 0.2
 
 
 def test_wrong_resignations_are_counted():
     games = play(60, resign=0.25, resign_disabled_prob=1.0, sims=8)
     config = SelfPlayConfig(**{**SETTINGS, "resign": 0.25})
-    told = endings(to_table(games, 1), [game.ending for game in games], config)
+    counts = endings(to_table(games, 1), [game.ending for game in games], config)
     score = {"Black": -1, "White": 1}
-    doubtful = [game for game in games if game.resigner]
-    wrong = [game for game in doubtful if game.result != score[game.resigner]]
-    assert told == {"resigned": 0, "played_out": len(doubtful), "wrongly": len(wrong)}
+    resignable = [game for game in games if game.resigner]
+    wrong = [game for game in resignable if game.result != score[game.resigner]]
+    assert counts == {"resigned": 0, "played_out": len(resignable), "wrongly": len(wrong)}
     assert wrong
 
 
-def test_a_game_that_goes_on_remembers_who_would_have():
+def test_a_continued_game_keeps_who_would_have_resigned():
     whole = play(20, resign_disabled_prob=1.0)
     game = next(game for game in whole if game.resigner)
-    cut = first_to_give_up(game) + 3
+    cut = first_resignation(game) + 3
     last = game.rows[cut - 1]
-    left = GameSnapshot(
+    snapshot = GameSnapshot(
         game.number, game.rows[:cut], game.counts[: int(last["first_count"]) + int(last["num_counts"])], 1
     )
-    again = play(20, resign_disabled_prob=1.0, unfinished={game.number: left})
+    again = play(20, resign_disabled_prob=1.0, unfinished={game.number: snapshot})
     assert again[game.number].resigner == game.resigner
 
 

@@ -27,30 +27,30 @@ from ckai.rl.matches.openings import random_openings
 from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.search.playout_search import RolloutSearcher
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.selection import Puct
+from ckai.rl.search.selection import SearchConstants
 
 
 @njit
 def look(game, state, out):
-    """(legal labels, over, value) of a state."""
+    """(legal actions, over, value) of a state."""
     n = contract.legal(game, state, out)
     over, value = contract.outcome(game, state, n)
     return n, over, value
 
 
 @njit
-def after(game, state, label):
-    return contract.play(game, state, label)[0]
+def after(game, state, action):
+    return contract.play(game, state, action)[0]
 
 
 def legal(game, state):
     out = np.empty(64, np.uint8)
     n, over, value = look(game, (np.int64(state[0]), np.int64(state[1])), out)
-    return [int(label) for label in out[:n]], bool(over), float(value)
+    return [int(action) for action in out[:n]], bool(over), float(value)
 
 
-def step(game, state, label):
-    a, b = after(game, (np.int64(state[0]), np.int64(state[1])), label)
+def step(game, state, action):
+    a, b = after(game, (np.int64(state[0]), np.int64(state[1])), action)
     return int(a), int(b)
 
 
@@ -58,7 +58,7 @@ def step(game, state, label):
 
 
 def choices(states, make):
-    """The label that 800 simulations choose in each state, each in a tree of its own."""
+    """The best action after 800 simulations in each state, each in a tree of its own."""
     searcher = make(len(states))
     for t, state in enumerate(states):
         searcher.set_root(t, state)
@@ -84,28 +84,28 @@ def test_never_loses_tic_tac_toe_whatever_the_other_plays(make, first):
         mine = (ply % 2 == 0) == first
         open_ = []
         for state in sorted(level):
-            labels, over, value = legal(game, state)
+            actions, over, value = legal(game, state)
             if over:
                 ends[value if mine else -value] += 1
             else:
-                open_.append((state, labels))
+                open_.append((state, actions))
         level = set()
         if not open_:
             break
         if mine:
             searched += len(open_)
-            for (state, labels), label in zip(open_, choices([s for s, _ in open_], make), strict=True):
-                assert label in labels
-                level.add(step(game, state, label))
+            for (state, actions), action in zip(open_, choices([s for s, _ in open_], make), strict=True):
+                assert action in actions
+                level.add(step(game, state, action))
         else:
-            level = {step(game, state, label) for state, labels in open_ for label in labels}
+            level = {step(game, state, action) for state, actions in open_ for action in actions}
     assert ends[-1.0] == 0
     assert ends[1.0] > 0
     assert ends[0.0] > 0
     assert searched > 30
 
 
-def test_a_cache_that_knows_somebodys_game_can_be_read_without_it(monkeypatch):
+def test_a_numba_cache_with_an_unknown_game_can_be_read(monkeypatch):
     # Numba keeps the kernels of all games in one file: one that a process cannot import must not hurt it.
     class Somebodys(NamedTuple):
         size: int
@@ -138,12 +138,12 @@ def test_connect4_lines_and_the_gap_between_columns():
 @njit
 def winning(game, state, plies):
     """Whether the side to move can win within so many plies, by trying everything."""
-    labels = np.empty(64, np.uint8)
-    count = contract.legal(game, state, labels)
+    actions = np.empty(64, np.uint8)
+    count = contract.legal(game, state, actions)
     if contract.outcome(game, state, count)[0]:
         return False
-    for label in labels[:count]:
-        after, _ = contract.play(game, state, label)
+    for action in actions[:count]:
+        after, _ = contract.play(game, state, action)
         if lost(game, after, plies - 1):
             return True
     return False
@@ -152,13 +152,13 @@ def winning(game, state, plies):
 @njit
 def lost(game, state, plies):
     """Whether the side to move has lost within so many plies, whatever it does."""
-    labels = np.empty(64, np.uint8)
-    count = contract.legal(game, state, labels)
+    actions = np.empty(64, np.uint8)
+    count = contract.legal(game, state, actions)
     over, value = contract.outcome(game, state, count)
     if over or plies <= 0:
         return over and value < 0
-    for label in labels[:count]:
-        after, _ = contract.play(game, state, label)
+    for action in actions[:count]:
+        after, _ = contract.play(game, state, action)
         if not winning(game, after, plies - 1):
             return False
     return True
@@ -171,14 +171,14 @@ def connect4_wins(wanted):
     while min(map(len, found.values())) < wanted:
         state = (0, 0)
         while True:
-            labels, over, _ = legal(game, state)
+            actions, over, _ = legal(game, state)
             if over:
                 break
             here = tuple(map(np.int64, state))
             plies = next((n for n in found if winning(game, here, n)), None)
             if plies is not None and len(found[plies]) < wanted:
                 found[plies].add(state)
-            state = step(game, state, int(rng.choice(labels)))
+            state = step(game, state, int(rng.choice(actions)))
     return found
 
 
@@ -194,7 +194,7 @@ def test_finds_every_win_of_connect4_in_up_to_three_moves():
             assert lost(Connect4(), after, plies - 1), (plies, state, searcher.root(t))
 
 
-def test_a_new_position_is_tried_for_the_end_of_the_game():
+def test_a_new_node_is_searched_1_ply_for_the_end_of_the_game():
     # Wherever the side to move plays, the other completes one of two lines: eight visits prove it, the
     # root's and one of each of its moves.
     searcher = Searcher(UniformEvaluator(), nodes=50, game=Connect4())
@@ -213,10 +213,10 @@ def random_state(rng):
     """A checkers position in the middle of a random game, often between two hops."""
     position = Position.start()
     for _ in range(rng.integers(5, 90)):
-        labels = position.legal_actions()
-        if not labels or position.halfmove_clock >= 79:
+        actions = position.legal_actions()
+        if not actions or position.halfmove_clock >= 79:
             break
-        position = position.push_action(int(rng.choice(labels)))
+        position = position.push_action(int(rng.choice(actions)))
     return position
 
 
@@ -228,9 +228,9 @@ def test_a_playout_replays_by_the_rules_to_its_end():
         first = position = random_state(rng)
         state = tuple(np.int64(word) for word in pack(position))
         value, hops = traced_playout(Checkers(halfmove_limit=30), state, seed, trace)
-        for label in trace[:hops]:
+        for action in trace[:hops]:
             assert position.halfmove_clock < 30 or not position.legal_actions()
-            position = position.push_action(int(label))  # raises if it is not legal
+            position = position.push_action(int(action))  # raises if it is not legal
         if position.legal_actions():
             assert position.halfmove_clock >= 30
             assert value == 0.0
@@ -246,14 +246,14 @@ def test_every_first_hop_of_a_playout_is_as_likely():
     for fen in ("B:W32,28,K10,K20:BK15,K18,1,5", "W:W21,22,K30:B1,2,K7", "B:W6,7,14,15:BK2"):
         position = Position.from_fen(fen)
         state = tuple(np.int64(word) for word in pack(position))
-        labels, n = position.legal_actions(), 4000
-        counts = dict.fromkeys(labels, 0)
+        actions, n = position.legal_actions(), 4000
+        counts = dict.fromkeys(actions, 0)
         for seed in range(n):
             traced_playout(Checkers(), state, seed * 7919, trace)
             counts[int(trace[0])] += 1
-        expected = n / len(labels)
+        expected = n / len(actions)
         chi = sum((c - expected) ** 2 / expected for c in counts.values())
-        assert chi < len(labels) - 1 + 5 * np.sqrt(2 * len(labels)), counts
+        assert chi < len(actions) - 1 + 5 * np.sqrt(2 * len(actions)), counts
 
 
 def test_tic_tac_toe_playouts_have_the_known_statistics():
@@ -271,10 +271,10 @@ def test_playouts_of_checkers_agree_with_slow_random_games():
     state = START
     for _ in range(400):
         position, hops = Position.start(), 0
-        while (labels := position.legal_actions()) and position.halfmove_clock < 80:
-            position = position.push_action(int(rng.choice(labels)))
+        while (actions := position.legal_actions()) and position.halfmove_clock < 80:
+            position = position.push_action(int(rng.choice(actions)))
             hops += 1
-        values.append(0.0 if labels else -1.0 if position.black else 1.0)
+        values.append(0.0 if actions else -1.0 if position.black else 1.0)
         lengths.append(hops)
     won, _, lost, moves, hops = playouts(Checkers(), state, 100_000, 3)
     assert abs((won - lost) / 1e5 - np.mean(values)) < 4 / np.sqrt(400)
@@ -338,9 +338,9 @@ def test_uct_beats_random_play():
         for t in range(games):
             if t in scores:
                 continue
-            label = trees.best(t) if visits[t] else int(rng.choice(positions[t].legal_actions()))
-            positions[t] = positions[t].push_action(label)
-            trees.play(t, label)
+            action = trees.best(t) if visits[t] else int(rng.choice(positions[t].legal_actions()))
+            positions[t] = positions[t].push_action(action)
+            trees.play(t, action)
             if not positions[t].legal_actions():
                 scores[t] = 0.0 if positions[t].black == (t % 2 == 0) else 1.0
             elif positions[t].halfmove_clock >= 80 or trees.root(t)["proof"] == DRAW:
@@ -348,7 +348,7 @@ def test_uct_beats_random_play():
     assert sum(scores.values()) >= 0.95 * games
 
 
-def test_the_rollout_evaluator_judges_a_position_the_same_in_any_batch():
+def test_the_rollout_evaluator_is_the_same_in_any_batch():
     rng = np.random.default_rng(8)
     boards = np.zeros((50, 34), np.int8)
     for row, position in enumerate(random_state(rng) for _ in range(50)):
@@ -368,7 +368,9 @@ def test_the_rollout_evaluator_judges_a_position_the_same_in_any_batch():
 
 
 def test_the_solver_proves_the_empty_board_a_draw():
-    searcher = Searcher(UniformEvaluator(), nodes=100_000, puct=Puct(c_init=4.0), game=TicTacToe())
+    searcher = Searcher(
+        UniformEvaluator(), nodes=100_000, constants=SearchConstants(c_init=4.0), game=TicTacToe()
+    )
     searcher.set_root(0, (0, 0))
     searcher.run(np.array([10_000_000], np.int32))
     assert searcher.root(0)["proof"] == DRAW

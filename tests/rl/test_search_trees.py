@@ -1,4 +1,4 @@
-"""The search on trees drawn by hand, each named after the rule it shows, and against a plain Python twin."""
+"""The search on hand-made trees, one test per rule, and against a plain Python reference implementation."""
 
 from typing import Any
 
@@ -19,20 +19,22 @@ from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import (
     FORCED,
     GUMBEL,
-    Puct,
+    SearchConstants,
     considered_visits,
-    gumbel_choice,
+    gumbel_root_edge,
     improved_policy,
     policy_target,
 )
 from ckai.rl.selfplay.recording import root_value
 
-PUCT = Puct(c_init=1.5)
+CONSTANTS = SearchConstants(c_init=1.5)
 
 
-def search(root: Any, sims: int, puct: Puct = PUCT, leaves: int = 1, seed: int = 0) -> Searcher:
+def search(
+    root: Any, sims: int, constants: SearchConstants = CONSTANTS, leaves: int = 1, seed: int = 0
+) -> Searcher:
     game, oracle, _ = draw(root)
-    searcher = Searcher(oracle, nodes=2000, leaves=leaves, puct=puct, game=game, seed=seed)
+    searcher = Searcher(oracle, nodes=2000, leaves=leaves, constants=constants, game=game, seed=seed)
     searcher.set_root(0, (0, 0))
     searcher.run(np.array([sims], np.int32))
     return searcher
@@ -44,7 +46,7 @@ def edges(searcher: Searcher, node: int = 0) -> Any:
 
 
 def deep(value: float = 0.0) -> Any:
-    """A long line that the network evaluates as `value` for the side to move at its top, never ending."""
+    """A long line of single moves that the network evaluates as `value` for the side to move at its top."""
     node = Leaf(guess=value)
     for i in range(60):
         node = Leaf(node, guess=value if i % 2 else -value)
@@ -67,7 +69,7 @@ def test_value_over_two_hops_and_a_turn() -> None:
     assert edges(found)["value_sum"][0] == pytest.approx(0.0 - 0.25)
 
 
-def test_no_move_loses_and_the_way_there_is_a_proven_win() -> None:
+def test_no_legal_move_loses_and_the_edge_there_is_a_proven_win() -> None:
     found = search(Leaf(deep(), Leaf(value=-1.0)), 50)
     assert found.root(0)["proof"] == WIN
     assert found.root(0)["plies"] == 1
@@ -99,7 +101,7 @@ def test_avoids_the_proven_loss() -> None:
     assert found.best(0) == 1
 
 
-def test_all_lost_takes_the_longest_way() -> None:
+def test_all_lost_takes_the_longest_loss() -> None:
     short = Leaf(Leaf(value=-1.0))
     long = Leaf(Leaf(Leaf(Leaf(value=-1.0))))
     found = search(Leaf(short, long, prior=[0.9, 0.1]), 500)
@@ -110,7 +112,7 @@ def test_all_lost_takes_the_longest_way() -> None:
 
 def test_two_wins_take_the_shorter() -> None:
     long = Leaf(Leaf(Leaf(value=-1.0)))
-    found = search(Leaf(long, Leaf(value=-1.0), prior=[0.999, 0.001]), 60, Puct(c_init=0.01))
+    found = search(Leaf(long, Leaf(value=-1.0), prior=[0.999, 0.001]), 60, SearchConstants(c_init=0.01))
     wins = [edge["plies"] for edge in edges(found) if edge["proof"] == WIN]
     assert edges(found)["plies"][found.best(0)] == min(wins) == found.root(0)["plies"]
 
@@ -127,7 +129,7 @@ def test_a_draw_is_better_than_a_loss() -> None:
     assert found.best(0) == 1
 
 
-def test_equal_visits_go_to_the_higher_value_then_the_lower_label() -> None:
+def test_equal_visits_go_to_the_higher_value_then_the_lower_action() -> None:
     equal = search(Leaf(deep(), deep()), 3)
     assert edges(equal)["visits"].tolist() == [1, 1]
     assert equal.best(0) == 0
@@ -143,20 +145,20 @@ def test_a_batch_holds_each_leaf_once() -> None:
 
 
 def test_with_virtual_loss_a_leaf_in_flight_has_lost() -> None:
-    # Both moves look alike. While the first is gated the second is better by its lost visit.
+    # Both moves look alike. While the first is in flight the second is better by the virtual loss.
     game, oracle, _ = draw(Leaf(Leaf(deep(), deep()), Leaf(deep(), deep()), prior=[0.9, 0.1]))
-    rule = Puct(c_init=0.1, virtual_loss=1.0)
-    found = Searcher(oracle, nodes=100, batches=2, puct=rule, game=game)
+    rule = SearchConstants(c_init=0.1, virtual_loss=1.0)
+    found = Searcher(oracle, nodes=100, batches=2, constants=rule, game=game)
     found.set_root(0, (0, 0))
     found.run(np.array([2], np.int32))
     found.step(np.array([50], np.int32))
     found.step(np.array([50], np.int32))
     assert edges(found)["in_flight"].tolist() == [1, 1]
-    found.land()
+    found.flush()
     assert edges(found)["in_flight"].tolist() == [0, 0]
 
 
-def test_batches_in_flight_find_the_same_with_and_without_threads() -> None:
+def test_results_with_batches_in_flight_do_not_depend_on_threads() -> None:
     def tree(threads: bool) -> Any:
         searcher = Searcher(UniformEvaluator(), nodes=3000, leaves=8, growth=4, batches=3, game=Checkers())
         if not threads:
@@ -174,7 +176,7 @@ def test_batches_in_flight_find_the_same_with_and_without_threads() -> None:
 
 def test_noise_stays_at_the_root() -> None:
     root = Leaf(Leaf(deep(), deep()), Leaf(deep(), deep()))
-    found = search(root, 40, Puct(c_init=1.5, noise_epsilon=0.5))
+    found = search(root, 40, SearchConstants(c_init=1.5, noise_epsilon=0.5))
     assert not np.allclose(edges(found)["prior"], 0.5)
     assert edges(found)["prior"].sum() == pytest.approx(1.0)
     for edge in edges(found):
@@ -184,13 +186,13 @@ def test_noise_stays_at_the_root() -> None:
 def test_first_play_value_is_the_parents_less_the_reduction() -> None:
     # With the prior all on the first edge, the second is tried only once its Q beats the first's.
     root = Leaf(deep(0.5), deep(-1.0), guess=0.0, prior=[1.0, 0.0])
-    assert edges(search(root, 12, Puct(c_init=0.01)))["visits"][1] > 0
-    assert edges(search(root, 12, Puct(c_init=0.01, fpu_reduction=2.0)))["visits"][1] == 0
+    assert edges(search(root, 12, SearchConstants(c_init=0.01)))["visits"][1] > 0
+    assert edges(search(root, 12, SearchConstants(c_init=0.01, fpu_reduction=2.0)))["visits"][1] == 0
 
 
-def test_a_full_tree_stops_and_says_what_it_has() -> None:
+def test_a_full_tree_ends_the_search() -> None:
     game, oracle, _ = draw(Leaf(deep(), deep()))
-    found = Searcher(oracle, nodes=10, puct=PUCT, game=game)
+    found = Searcher(oracle, nodes=10, constants=CONSTANTS, game=game)
     found.set_root(0, (0, 0))
     found.run(np.array([1000], np.int32))
     assert found.root(0)["visits"] == 10
@@ -221,7 +223,7 @@ def test_the_kept_subtree_is_the_same_tree() -> None:
     assert found.root(0)["visits"] == 120
 
 
-# --- the plain Python twin --------------------------------------------------------------------------
+# --- the reference in plain Python ---------------------------------------------------------------------
 
 
 @st.composite
@@ -250,7 +252,7 @@ def same(searcher: Searcher, number: int, twin: Twin) -> None:
 @settings(max_examples=150, deadline=None)
 @given(drawings(), st.integers(1, 60))
 def test_fast_and_slow_search_agree(root: Any, sims: int) -> None:
-    found = search(root, sims, Puct(c_init=1.25))
+    found = search(root, sims, SearchConstants(c_init=1.25))
     same(found, 0, twin_search(root, sims, 1.25, lambda node: edges(found, node)))
 
 
@@ -259,14 +261,14 @@ def test_fast_and_slow_search_agree(root: Any, sims: int) -> None:
 
 def target(searcher: Searcher) -> list[int]:
     out = np.zeros(len(edges(searcher)), np.int64)
-    policy_target(get_tree(searcher.tree_batch, 0), searcher.puct, out)
+    policy_target(get_tree(searcher.tree_batch, 0), searcher.constants, out)
     return out.tolist()
 
 
 @settings(max_examples=100, deadline=None)
 @given(drawings(), st.integers(2, 80), st.sampled_from([0.5, 2.0, 8.0]))
 def test_forced_playouts_agree_with_the_slow_twin(root: Any, sims: int, k: float) -> None:
-    found = search(root, sims, Puct(c_init=0.5, root_rule=FORCED, forced_playouts_k=k))
+    found = search(root, sims, SearchConstants(c_init=0.5, root_rule=FORCED, forced_playouts_k=k))
     pick = lambda top: slow_search.forced(top, 0.5, k)  # noqa: E731
     twin = twin_search(root, sims, 0.5, lambda node: edges(found, node), pick)
     same(found, 0, twin)
@@ -274,10 +276,10 @@ def test_forced_playouts_agree_with_the_slow_twin(root: Any, sims: int, k: float
         assert target(found) == slow_search.pruned(twin, 0.5, k)
 
 
-def test_forced_playouts_give_every_tried_edge_its_share_and_teach_none_of_it() -> None:
+def test_forced_playouts_give_every_tried_edge_its_share_and_prune_it_from_the_target() -> None:
     root = Leaf(deep(0.9), deep(-0.9), deep(-0.9), prior=[0.5, 0.25, 0.25])
-    plain = search(root, 50, Puct(c_init=1.0))
-    found = search(root, 50, Puct(c_init=1.0, root_rule=FORCED, forced_playouts_k=4.0))
+    plain = search(root, 50, SearchConstants(c_init=1.0))
+    found = search(root, 50, SearchConstants(c_init=1.0, root_rule=FORCED, forced_playouts_k=4.0))
     assert edges(found)["visits"].min() > edges(plain)["visits"].min()
     best = int(np.argmax(edges(found)["visits"]))
     assert sum(target(found)) <= edges(found)["visits"].sum()
@@ -294,7 +296,7 @@ def test_the_plan_of_sequential_halving(max_considered_actions: int) -> None:
 @settings(max_examples=100, deadline=None)
 @given(drawings(), st.integers(2, 60), st.sampled_from([2, 3, 16]))
 def test_gumbel_root_agrees_with_the_slow_twin(root: Any, sims: int, max_considered_actions: int) -> None:
-    rule = Puct(
+    rule = SearchConstants(
         c_init=1.25,
         root_rule=GUMBEL,
         max_considered_actions=max_considered_actions,
@@ -316,41 +318,41 @@ def test_gumbel_root_agrees_with_the_slow_twin(root: Any, sims: int, max_conside
 def test_gumbel_root_value_is_that_of_its_policy_not_of_the_weak_moves_it_tried() -> None:
     weak, good = -0.8, 0.4
     root = Leaf(deep(-good), deep(-weak), deep(-weak), deep(-weak), prior=[0.25] * 4, guess=good)
-    puct = Puct(root_rule=GUMBEL, max_considered_actions=4, gumbel_noise=0.0, c_scale=0.5)
-    found = search(root, 5, puct)
+    constants = SearchConstants(root_rule=GUMBEL, max_considered_actions=4, gumbel_noise=0.0, c_scale=0.5)
+    found = search(root, 5, constants)
     tree = get_tree(found.tree_batch, 0)
-    assert root_value(tree, PUCT) < 0.0
-    assert root_value(tree, puct) == pytest.approx(good, abs=1e-3)
+    assert root_value(tree, CONSTANTS) < 0.0
+    assert root_value(tree, constants) == pytest.approx(good, abs=1e-3)
     even = edges(found)["value_sum"] / edges(found)["visits"]
-    assert root_value(tree, puct._replace(c_scale=0.0)) == pytest.approx(even.mean(), abs=1e-6)
+    assert root_value(tree, constants._replace(c_scale=0.0)) == pytest.approx(even.mean(), abs=1e-6)
 
 
 @settings(max_examples=100, deadline=None)
 @given(drawings(), st.integers(2, 60), st.integers(0, 2**32 - 1))
 def test_gumbel_without_temperature_plays_the_best_of_the_visited(root: Any, sims: int, seed: int) -> None:
-    puct = Puct(root_rule=GUMBEL, max_considered_actions=4, c_scale=0.7)
-    found = search(root, sims, puct, seed=seed)
+    constants = SearchConstants(root_rule=GUMBEL, max_considered_actions=4, c_scale=0.7)
+    found = search(root, sims, constants, seed=seed)
     alive = [e for e in edges(found) if e["proof"] != LOSS]
     if found.root(0)["proof"] != NONE or not alive:
         return
     tree = get_tree(found.tree_batch, 0)
     share = np.empty(len(edges(found)))
-    improved_policy(tree, puct, share)
+    improved_policy(tree, constants, share)
     most = max(e["visits"] for e in alive)
     best = max(share[i] for i, e in enumerate(edges(found)) if e["visits"] == most and e["proof"] != LOSS)
-    chosen = gumbel_choice(tree, puct, 0.0) - found.tree_batch.nodes[0, 0]["first_edge"]
+    chosen = gumbel_root_edge(tree, constants, 0.0) - found.tree_batch.nodes[0, 0]["first_edge"]
     assert edges(found)[chosen]["visits"] == most
     assert share[chosen] == pytest.approx(best)
 
 
 def test_gumbel_with_few_simulations_tries_the_likely_moves_once() -> None:
     root = Leaf(deep(), deep(), deep(), deep(), prior=[0.1, 0.2, 0.3, 0.4])
-    found = search(root, 3, Puct(root_rule=GUMBEL, max_considered_actions=2, gumbel_noise=0.0))
+    found = search(root, 3, SearchConstants(root_rule=GUMBEL, max_considered_actions=2, gumbel_noise=0.0))
     assert edges(found)["visits"].tolist() == [0, 0, 1, 1]
 
 
 def test_root_temperature_flattens_the_priors_of_the_root_alone() -> None:
     root = Leaf(Leaf(deep(), deep(), prior=[0.9, 0.1]), deep(), prior=[0.8, 0.2])
-    found = search(root, 30, Puct(c_init=1.5, root_temperature=2.0))
+    found = search(root, 30, SearchConstants(c_init=1.5, root_temperature=2.0))
     assert edges(found)["prior"] == pytest.approx([2 / 3, 1 / 3], rel=1e-3)
     assert edges(found, int(edges(found)["child"][0]))["prior"] == pytest.approx([0.9, 0.1], rel=1e-3)

@@ -1,4 +1,4 @@
-"""Self-play and matches: games by the rules, rows that say what happened, the same by seed."""
+"""Self-play and matches: legal games, rows that describe them, the same games from the same seed."""
 
 import json
 import threading
@@ -24,7 +24,7 @@ from ckai.rl.selfplay.workers import play_games
 
 
 class Hashed(UniformEvaluator):
-    """Answers that depend on the position alone, like a network's."""
+    """Evaluations that depend on the position alone, as those of a network do."""
 
     def evaluate(self, boards, out_logits=None, out_values=None):
         logits, values = super().evaluate(boards, out_logits, out_values)
@@ -60,7 +60,7 @@ def test_every_game_is_legal_and_ends_as_the_rules_say():
         outcome = replayed.outcome()
         assert (outcome.result if outcome else "*") == game.result_text
         assert len(replayed.moves) == game.plies
-        # It did not go on after its end.
+        # It ended at the first possible position.
         replayed.pop()
         assert replayed.outcome() is None
 
@@ -78,7 +78,7 @@ def test_another_seed_plays_other_games():
     assert as_plain(play(seed=3)) != as_plain(play(seed=4))
 
 
-def test_rows_say_what_happened():
+def test_rows_describe_the_games():
     games = play()
     table = to_table(games, 5)
     table.validate(full=True)
@@ -116,7 +116,7 @@ def test_an_unfinished_game_has_no_result():
     assert headers["plies"].to_pylist() == [6] * 4
 
 
-def test_headers_tell_the_results():
+def test_headers_have_the_results():
     games = play()
     headers = headers_of_rows(to_table(games, 1), "test")
     assert headers["result"].to_pylist() == [game.result_text for game in games]
@@ -234,12 +234,12 @@ class StopAfter:
         return Counting()
 
 
-def as_plain_left(games):
+def plain_snapshots(games):
     return {g.number: (g.rng, repr(g.rows.tolist()), repr(g.counts.tolist())) for g in games}
 
 
 @pytest.mark.parametrize("batches", [5, 60, 300])
-def test_games_under_way_go_on_where_they_were(tmp_path, batches):
+def test_unfinished_games_continue_from_their_snapshots(tmp_path, batches):
     config = SelfPlayConfig(sims=24, in_flight=8, groups=2, tables=0)
     stopping, games = StopAfter(batches), []
     play_games(
@@ -249,26 +249,26 @@ def test_games_under_way_go_on_where_they_were(tmp_path, batches):
     left = [game for group in stopping.snapshots.values() for game in group]
     assert not {g.number for g in games} & {g.number for g in left}
     save_snapshot(tmp_path / "left.npz", left)
-    found, damaged = load_snapshots([tmp_path / "left.npz"], 2)
+    loaded, damaged = load_snapshots([tmp_path / "left.npz"], 2)
     assert damaged == []
-    assert as_plain_left(found.values()) == as_plain_left(left)
+    assert plain_snapshots(loaded.values()) == plain_snapshots(left)
     rest = [n for n in range(12) if n not in {g.number for g in games}]
-    play_games(Hashed(), config, rest, seed=3, on_game=games.append, unfinished=found)
+    play_games(Hashed(), config, rest, seed=3, on_game=games.append, unfinished=loaded)
     assert sorted(g.number for g in games) == list(range(12))
     for game in games:
-        if game.number in found:
-            n = len(found[game.number].rows)
-            assert repr(game.rows[:n].tolist()) == repr(found[game.number].rows.tolist())
+        if game.number in loaded:
+            n = len(loaded[game.number].rows)
+            assert repr(game.rows[:n].tolist()) == repr(loaded[game.number].rows.tolist())
         replayed = game.replay()
         outcome = replayed.outcome()
         assert (outcome.result if outcome else "*") == game.result_text
     to_table(games, 1).validate(full=True)
 
 
-def test_a_damaged_snapshot_is_said(tmp_path):
+def test_a_damaged_snapshot_is_reported(tmp_path):
     (tmp_path / "left.npz").write_bytes(b"PK half")
-    found, damaged = load_snapshots([tmp_path / "left.npz"], 2)
-    assert found == {}
+    loaded, damaged = load_snapshots([tmp_path / "left.npz"], 2)
+    assert loaded == {}
     assert "left.npz" in damaged[0]
 
 
@@ -321,16 +321,16 @@ def test_every_setting_of_play_changes_the_games(usual, settings):
     assert not to_table(play(**usual), 1).equals(to_table(play(**usual | settings), 1))
 
 
-def test_gumbel_that_trusts_no_value_learns_the_priors():
+def test_gumbel_without_q_values_has_the_priors_as_target():
     shares = {}
     for scale in (0.0, 1.0):
         rows = to_table(play(4, root_rule="gumbel", sims=16, gumbel_scale=scale), 1)
         shares[scale] = np.mean([surprise > 0.01 for surprise in rows["surprise"].to_pylist()])
-    assert shares[0.0] < 0.05  # proofs are learned all the same
+    assert shares[0.0] < 0.05  # targets of proven roots differ all the same
     assert shares[1.0] > 0.5
 
 
-def test_playout_cap_randomisation_teaches_only_full_searches():
+def test_only_full_searches_have_policy_targets():
     games = play(8, full_search_prob=0.3, fast_visits=4, sims=32)
     rows = np.concatenate([g.rows for g in games])
     assert 0.15 < rows["full"].mean() < 0.45
@@ -342,7 +342,7 @@ def test_playout_cap_randomisation_teaches_only_full_searches():
             assert (counts.sum() > 0) == bool(row["full"])
 
 
-def test_rows_of_fast_searches_have_no_policy_to_learn(tmp_path):
+def test_rows_of_fast_searches_have_no_policy_target(tmp_path):
     pq.write_table(to_table(play(8, full_search_prob=0.3, fast_visits=4), 1), tmp_path / "rows.parquet")
     data = RowsDataModule([tmp_path / "rows.parquet"], heldout=0.0, batch_size=100_000)
     (batch,) = data.batches("all")
@@ -351,25 +351,25 @@ def test_rows_of_fast_searches_have_no_policy_to_learn(tmp_path):
     assert 0.15 < sums.mean() < 0.45
 
 
-def test_a_match_goes_on_with_the_games_done_before():
+def test_a_match_continues_after_its_finished_games():
     openings = random_openings(5, 3, seed=1)
     whole = play_match(SearchPlayer(Hashed(), 12), SearchPlayer(UniformEvaluator(), 12), openings)
     done = from_plain(json.loads(json.dumps(to_plain(whole.games[1:6]))), openings)
-    told = []
+    finished = []
     again = play_match(
         SearchPlayer(Hashed(), 12),
         SearchPlayer(UniformEvaluator(), 12),
         openings,
         done=done,
-        on_game=told.append,
+        on_game=finished.append,
     )
     assert to_plain(again.games) == to_plain(whole.games)
     assert [g.score for g in again.games] == [g.score for g in whole.games]
-    assert len(told) == 5
+    assert len(finished) == 5
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_network_that_answers_no_number_ends_self_play_with_one_line(bad):
+def test_evaluations_that_are_not_finite_end_self_play_with_one_line(bad):
     class Broken(UniformEvaluator):
         def evaluate(self, boards, out_logits=None, out_values=None):
             logits, values = super().evaluate(boards, out_logits, out_values)

@@ -60,7 +60,7 @@ def test_encodings_and_rules_agree_on_their_sizes(game):
 
 @pytest.mark.parametrize("game", STONES)
 @pytest.mark.parametrize("name", names())
-def test_every_architecture_judges_stones(game, name):
+def test_every_architecture_evaluates_stones(game, name):
     net = network(game, name).eval()
     boards = sample_positions(20, net.encode)
     logits, values = make_evaluator(net, "torch").evaluate(boards)
@@ -177,15 +177,15 @@ def test_a_line_of_tic_tac_toe_ends_the_game():
         UniformEvaluator(9), config, range(40), seed=1, on_game=games.append, spec=get_game("tictactoe")
     )
     for each in games:
-        labels = each.rows["action"].tolist()
-        black, white = set(labels[::2]), set(labels[1::2])
+        actions = each.rows["action"].tolist()
+        black, white = set(actions[::2]), set(actions[1::2])
         lines = [any(set(line) <= stones for line in LINES) for stones in (black, white)]
         assert {(True, False): 1, (False, True): -1, (False, False): 0}[tuple(lines)] == each.result
-        assert len(labels) == 9 or any(lines)
+        assert len(actions) == 9 or any(lines)
 
 
 @pytest.mark.parametrize("game", STONES)
-def test_a_run_learns_and_goes_on(tmp_path, game):
+def test_a_run_learns_and_continues(tmp_path, game):
     folder = tmp_path / "run"
     run = Run.create(folder, network(game), small(game, start=StartConfig(opening_share=0.5)))
     run.go(1, lambda _: None)
@@ -203,7 +203,7 @@ def test_a_run_learns_and_goes_on(tmp_path, game):
     assert game == load_network(folder / "best.ckpt", game).encode.GAME
 
 
-def test_what_is_of_another_game_is_refused(tmp_path):
+def test_files_of_another_game_are_refused(tmp_path):
     run = Run.create(tmp_path / "run", network("tictactoe"), small("tictactoe"))
     run.go(1, lambda _: None)
     with pytest.raises(DatasetError, match="expected rows of checkers, found rows of tictactoe"):
@@ -223,7 +223,7 @@ def test_what_is_of_another_game_is_refused(tmp_path):
         load_player("perfect", game=get_game("connect4"))
 
 
-def test_matches_of_stones_are_fair_and_can_be_written_down():
+def test_matches_of_stones_are_fair_and_can_be_saved():
     game_spec = get_game("tictactoe")
     openings = draw_openings(10, 0, game_spec)
     perfect = PerfectPlayer(game_spec)

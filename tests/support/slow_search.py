@@ -1,4 +1,4 @@
-"""PUCT with proofs in plain Python over drawn games: the twin of `ckai.rl.search`."""
+"""PUCT with proofs in plain Python over hand-made games: the reference for the tests of `ckai.rl.search`."""
 
 import math
 from collections.abc import Callable
@@ -8,10 +8,10 @@ from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 
 
 class Twin:
-    """A node of the twin. `total` is for the side to move at the node.
+    """A node of the reference search. `value_sum` is for the side to move at the node.
 
     Args:
-        leaf: the drawing.
+        leaf: the node of the game tree.
         like: the edges of the same node in the search that is checked, if it has it: its float32 priors are
             taken over, so that both break ties alike.
     """
@@ -34,7 +34,7 @@ class Twin:
         return prior
 
     def edge(self, i: int) -> tuple[int, float, int, int]:
-        """Visits, total, proof and plies of edge i in this node's view."""
+        """Visit count, value sum, proof and plies of edge i, for the side to move at this node."""
         child, passed = self.children[i], self.leaf.children[i][1]
         if child is None:
             return 0, 0.0, NONE, 0
@@ -62,7 +62,7 @@ def puct(node: Twin, c: float) -> int:
 
 
 def forced(top: Twin, c: float, k: float) -> int:
-    """The edge with fewer visits than it is due, if there is one; else PUCT."""
+    """The first visited edge with fewer visits than its forced playouts, if there is one; else PUCT."""
     visits = [top.edge(i)[0] for i in range(len(top.children))]
     for i, n in enumerate(visits):
         if n and top.edge(i)[2] != LOSS and n < math.sqrt(k * top.prior(i) * sum(visits)):
@@ -71,25 +71,25 @@ def forced(top: Twin, c: float, k: float) -> int:
 
 
 def pruned(top: Twin, c: float, k: float) -> list[int]:
-    """The visits without those that only the rule of forced playouts spent."""
+    """The visit counts after policy target pruning."""
     counts = [top.edge(i)[0] for i in range(len(top.children))]
     scale = (math.log((1 + top.visits + 19652) / 19652) + c) * math.sqrt(top.visits)
     best = max(range(len(counts)), key=lambda i: (counts[i], -i))
     q = [top.edge(i)[1] / max(1, counts[i]) for i in range(len(counts))]
-    bar = q[best] + scale * top.prior(best) / (1 + counts[best])
+    best_puct = q[best] + scale * top.prior(best) / (1 + counts[best])
     out = list(counts)
     for i, n in enumerate(counts):
         if i == best or not n or top.edge(i)[2] != NONE:
             continue
         for _ in range(int(math.sqrt(k * top.prior(i) * sum(counts)))):
-            if out[i] and q[i] + scale * top.prior(i) / out[i] < bar:
+            if out[i] and q[i] + scale * top.prior(i) / out[i] < best_puct:
                 out[i] -= 1
         out[i] = 0 if out[i] == 1 else out[i]
     return out
 
 
 def halving_plan(max_considered_actions: int, sims: int) -> list[int]:
-    """How many visits the edges have that each simulation looks at, written out."""
+    """The visit count of the edges considered in each simulation, listed."""
     if max_considered_actions <= 1:
         return list(range(sims))
     plan: list[int] = []
@@ -108,12 +108,12 @@ def gumbel_scores(top: Twin, c_visit: float, c_scale: float) -> list[float]:
     found = [top.edge(i) for i in range(len(top.children))]
     priors = [top.prior(i) for i in range(len(found))]
     seen = [i for i, (n, *_) in enumerate(found) if n]
-    own = top.value_sum - sum(total for _, total, _, _ in found)
-    mixed = own
+    network_value = top.value_sum - sum(total for _, total, _, _ in found)
+    mixed = network_value
     if seen:
         mean = sum(priors[i] * found[i][1] / found[i][0] for i in seen) / sum(priors[i] for i in seen)
         visits = sum(n for n, *_ in found)
-        mixed = (own + visits * mean) / (1 + visits)
+        mixed = (network_value + visits * mean) / (1 + visits)
     most = max(n for n, *_ in found)
     scores = []
     for (n, total, proof, _), prior in zip(found, priors, strict=True):
@@ -125,17 +125,20 @@ def gumbel_scores(top: Twin, c_visit: float, c_scale: float) -> list[float]:
 def halving(top: Twin, sims: int, max_considered_actions: int, c_visit: float, c_scale: float) -> int:
     """The edge sequential halving visits next, without noise."""
     found = [top.edge(i) for i in range(len(top.children))]
-    alive = [i for i, (_, _, proof, _) in enumerate(found) if proof != LOSS]
-    plan = halving_plan(min(max_considered_actions, len(alive)), sims)
-    wanted = plan[min(sum(n for n, *_ in found), sims - 1)]
+    candidates = [i for i, (_, _, proof, _) in enumerate(found) if proof != LOSS]
+    plan = halving_plan(min(max_considered_actions, len(candidates)), sims)
+    considered = plan[min(sum(n for n, *_ in found), sims - 1)]
     scores = gumbel_scores(top, c_visit, c_scale)
-    return max(alive, key=lambda i: (found[i][0] == wanted, scores[i], -i))
+    return max(candidates, key=lambda i: (found[i][0] == considered, scores[i], -i))
 
 
 def twin_search(
     root: Any, sims: int, c: float, edges: Callable[[int], Any], pick: Callable[[Twin], int] | None = None
 ) -> Twin:
-    """Search as the other did whose `edges` a node are given; `pick` chooses the root's edge, not PUCT."""
+    """Run the reference search; `edges` returns those of a node in the search under test, for their priors.
+
+    `pick` selects the root edge; None: PUCT.
+    """
     top = Twin(root, edges(0))
     sign_value = {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}
     while top.visits < sims and top.proof == NONE:

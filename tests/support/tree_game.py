@@ -1,4 +1,4 @@
-"""A game drawn by hand: its states are the nodes of a small tree, so that a search can be checked by hand."""
+"""A game made from a small tree, whose nodes are its states, so that a search can be checked by hand."""
 
 from typing import Any, NamedTuple
 
@@ -24,10 +24,10 @@ class TreeGame(NamedTuple):
 
 
 class Leaf:
-    """A node of the drawing: `value` is the end of the game, `guess` and `prior` what the network says."""
+    """A node of the tree: `value` is the result if the game ends there, `guess`, `prior` the evaluation."""
 
     def __init__(self, *children: Any, value: float = 0.0, guess: float = 0.0, prior: Any = None) -> None:
-        # A child is a node, or (node, False) where the same side goes on.
+        # A child is a node, or (node, False) if the same side moves again.
         self.children = [c if isinstance(c, tuple) else (c, True) for c in children]
         self.value, self.guess, self.prior = value, guess, prior
 
@@ -41,9 +41,9 @@ def draw(root: Leaf) -> tuple[TreeGame, "Oracle", list[Leaf]]:
     children = np.full((len(nodes), WIDTH), -1, np.int32)
     passes = np.zeros((len(nodes), WIDTH), np.int8)
     for i, node in enumerate(nodes):
-        for label, (child, passed) in enumerate(node.children):
-            children[i, label] = number[id(child)]
-            passes[i, label] = passed
+        for action, (child, passed) in enumerate(node.children):
+            children[i, action] = number[id(child)]
+            passes[i, action] = passed
     values = np.array([node.value for node in nodes])
     logits = np.zeros((len(nodes), WIDTH), np.float32)
     for i, node in enumerate(nodes):
@@ -54,7 +54,7 @@ def draw(root: Leaf) -> tuple[TreeGame, "Oracle", list[Leaf]]:
 
 
 class Oracle:
-    """The network of a drawn game: one answer a node."""
+    """The evaluator of such a game: one evaluation per node."""
 
     name = "oracle"
 
@@ -81,17 +81,17 @@ def _start(game):
 @njit
 def _legal(game, state, out):
     n = 0
-    for label in range(WIDTH):
-        if game.children[state[0], label] >= 0:
-            out[n] = label
+    for action in range(WIDTH):
+        if game.children[state[0], action] >= 0:
+            out[n] = action
             n += 1
     return n
 
 
 @implements(contract.play, TreeGame)
 @njit
-def _play(game, state, label):
-    return (np.int64(game.children[state[0], label]), np.int64(0)), game.passes[state[0], label] != 0
+def _play(game, state, action):
+    return (np.int64(game.children[state[0], action]), np.int64(0)), game.passes[state[0], action] != 0
 
 
 @implements(contract.outcome, TreeGame)
@@ -108,7 +108,7 @@ def _key(game, state):
 
 @implements(contract.repetition_window, TreeGame)
 @njit
-def _lookback(game, state):
+def _repetition_window(game, state):
     return np.int64(0)
 
 

@@ -1,7 +1,7 @@
 """Balanced openings of checkers: positions in which neither side loses a man by force.
 
-Tournaments draw their openings by lot from the three-move ballot; of all positions after three plies 174 lose no
-man by force, and the ballot has as many. A man is lost by force where alpha-beta on material says so for
+Tournaments draw their openings by lot from the three-move ballot; of all positions after three plies 174 lose
+no man by force, and the ballot has as many. A man is lost by force where alpha-beta on material says so for
 either side.
 """
 
@@ -16,7 +16,7 @@ from ckai.rl.games.openings import positions_after
 DEPTH = 8
 """Plies searched, captures at the end not counted."""
 VALUES = MaterialValues(man=100, king=130, loss=1_000_000, loss_per_ply=1, halfmove_limit=HALFMOVE_LIMIT)
-"""What pieces are worth here and to the alpha-beta player."""
+"""Values of pieces, here and for the alpha-beta player."""
 
 
 @cache
@@ -26,7 +26,7 @@ def balanced_openings(plies: int = 3, depth: int = DEPTH, max_men_lost: int = 0)
     Args:
         plies: 0 or more.
         depth: plies searched, captures that go on not counted.
-        max_men_lost: men that may be lost by force all the same.
+        max_men_lost: most men that a side may lose by force.
     """
     after = positions_after(Position.start(), plies)
     return tuple(p for p in after if abs(_value(p, depth)) < VALUES.man * (max_men_lost + 1))

@@ -1,6 +1,6 @@
-"""Random games of checkers, several times as fast as the general playout.
+"""Random playouts of checkers, several times as fast as the general ones.
 
-Repetition is not looked for: the halfmove clock ends what would repeat.
+Repetitions are not detected: the halfmove clock ends such games.
 """
 
 import numpy as np

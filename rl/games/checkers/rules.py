@@ -1,6 +1,7 @@
 """The rules of English draughts for the search. One action is one hop; the state carries the jumper.
 
-A state is two words: own pieces and the other side's (32 bits each); kings, jumper, halfmove clock, who is Black.
+A state is two words: own pieces and the other side's (32 bits each); kings, jumper, halfmove clock, who is
+Black.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,12 +28,14 @@ if TYPE_CHECKING:
 
 @game(num_actions=NUM_ACTIONS, position_bytes=SQUARES + 2, max_legal_actions=64)
 class Checkers(NamedTuple):
-    """The draw rules (see `ckai.game.play`), and the endgames that need no search."""
+    """The rules of checkers: draw limits (see `ckai.game.play`) and endgame tables."""
 
     halfmove_limit: int = HALFMOVE_LIMIT
+    """Halfmove clock at which a game is drawn, in plies."""
     repetition_limit: int = REPETITION_LIMIT
+    """Occurrences of a position at which a game is drawn."""
     pieces: int = 0
-    """Positions of this many pieces or fewer are in the tables."""
+    """The tables have the positions of up to this many pieces; 0: there are none."""
     values: Any = _NO_VALUES
     """[positions] uint8, see `ckai.datasets.tables.solve`."""
     lookup: Any = _NO_LOOKUP
@@ -40,18 +43,18 @@ class Checkers(NamedTuple):
 
     @property
     def history(self) -> int:
-        """States that a repetition can reach: those since the last capture or man's move."""
+        """Most earlier states that can be repeated: those since the last capture or move of a man."""
         return self.halfmove_limit + 2
 
     def with_tables(self, tables: "Tables | None") -> "Checkers":
-        """The same rules with endgame tables; None: with none."""
+        """Return the same rules with these endgame tables; None: without any."""
         if tables is None:
             return self._replace(pieces=0, values=_NO_VALUES, lookup=_NO_LOOKUP)
         return self._replace(pieces=tables.pieces, values=tables.values, lookup=tables.layout.lookup)
 
 
 def pack(position: Position) -> State:
-    """The state of a position."""
+    """Return the state of a position."""
     first = position.own | position.opp << 32
     second = (
         position.kings
@@ -63,7 +66,7 @@ def pack(position: Position) -> State:
 
 
 def unpack(state: State) -> Position:
-    """The position of a state."""
+    """Return the position of a state."""
     first, second = state[0] & (1 << 64) - 1, state[1]
     return Position(
         first & kernels.FULL,
@@ -76,7 +79,7 @@ def unpack(state: State) -> Position:
 
 
 def halfmove_clocks_of(states: NDArray[np.int64]) -> NDArray[np.int16]:
-    """`[N]` halfmove clocks of states `[N, 2]`."""
+    """Return the halfmove clocks, `[N]`, of states `[N, 2]`."""
     return (states[:, 1] >> _CLOCK & _CLOCK_MASK).astype(np.int16)
 
 
@@ -140,7 +143,7 @@ def _key(game, state):
 
 @implements(contract.repetition_window, Checkers)
 @njit(cache=True)
-def _lookback(game, state):
+def _repetition_window(game, state):
     return state[1] >> _CLOCK & _CLOCK_MASK
 
 

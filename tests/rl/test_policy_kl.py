@@ -1,4 +1,4 @@
-"""How much a search surprised the network: measured, kept in the rows, and used to deal out an epoch."""
+"""The KL divergence of the policy target from the priors: computed, stored in rows, used for sampling."""
 
 import numpy as np
 import pyarrow as pa
@@ -14,18 +14,18 @@ from ckai.rl.selfplay.rows import to_table
 from ckai.rl.selfplay.workers import play_games
 
 rng = np.random.default_rng(5)
-SCORES = rng.normal(size=128).astype(np.float32)
+LOGITS = rng.normal(size=128).astype(np.float32)
 
 
 class Fixed:
-    """The same scores for every position."""
+    """The same logits for every position."""
 
     name = "fixed"
 
     def evaluate(self, boards, out_logits=None, out_values=None):
         logits = np.empty((len(boards), 128), np.float32) if out_logits is None else out_logits
         values = np.empty(len(boards), np.float32) if out_values is None else out_values
-        logits[:], values[:] = SCORES, boards[:, :32].sum(1) / 40
+        logits[:], values[:] = LOGITS, boards[:, :32].sum(1) / 40
         return logits, values
 
     def close(self):
@@ -49,7 +49,7 @@ def play(**settings):
         {"full_search_prob": 0.5},
     ],
 )
-def test_it_is_the_divergence_of_the_target_from_the_network(settings):
+def test_it_is_the_kl_divergence_of_the_target_from_the_priors(settings):
     seen = 0
     for game in play(**settings):
         for row in game.rows:
@@ -58,17 +58,17 @@ def test_it_is_the_divergence_of_the_target_from_the_network(settings):
             if not total:
                 assert row["policy_kl"] == 0
                 continue
-            prior = np.exp(SCORES[counts["action"]].astype(float))
+            prior = np.exp(LOGITS[counts["action"]].astype(float))
             prior /= prior.sum()
             share = counts["visits"] / total
             there = share > 0
-            wanted = np.sum(share[there] * np.log(share[there] / prior[there]))
-            assert row["policy_kl"] == pytest.approx(wanted, abs=2e-3)
+            expected = np.sum(share[there] * np.log(share[there] / prior[there]))
+            assert row["policy_kl"] == pytest.approx(expected, abs=2e-3)
             seen += row["policy_kl"] > 0.01
     assert seen > 20
 
 
-def test_rows_keep_it_and_rows_of_before_do_without(tmp_path):
+def test_rows_store_it_and_older_rows_lack_it(tmp_path):
     table = to_table(play(), 1)
     pq.write_table(table, tmp_path / "new.parquet")
     pq.write_table(table.drop_columns(["surprise"]), tmp_path / "old.parquet")
@@ -84,7 +84,7 @@ def test_rows_keep_it_and_rows_of_before_do_without(tmp_path):
     assert merged.surprise[0] == pytest.approx(new.surprise[first].mean(), abs=1e-6)
 
 
-def test_an_unknown_surprise_is_none(tmp_path):
+def test_null_is_read_as_zero(tmp_path):
     table = to_table(play(), 1)
     nulls = pa.nulls(table.num_rows, pa.float32())
     at = table.schema.get_field_index("surprise")
@@ -95,23 +95,23 @@ def test_an_unknown_surprise_is_none(tmp_path):
 
 
 @pytest.mark.parametrize("share", [0.25, 1.0])
-def test_surprising_rows_come_up_more_often(tmp_path, share):
+def test_rows_of_high_divergence_are_sampled_more_often(tmp_path, share):
     pq.write_table(to_table(play(), 1), tmp_path / "rows.parquet")
     rows = RowFile(tmp_path / "rows.parquet").read(0)
     counts = np.zeros(len(rows))
     for seed in range(200):
-        dealt = _resample(rows, share, np.random.default_rng(seed))
-        assert len(dealt) == len(rows)
-        counts += np.bincount(dealt, minlength=len(rows))
-    wanted = 1 - share + share * rows.surprise / rows.surprise.mean()
-    assert np.abs(counts / 200 - wanted).max() < 0.12
+        sampled = _resample(rows, share, np.random.default_rng(seed))
+        assert len(sampled) == len(rows)
+        counts += np.bincount(sampled, minlength=len(rows))
+    expected = 1 - share + share * rows.surprise / rows.surprise.mean()
+    assert np.abs(counts / 200 - expected).max() < 0.12
 
 
 @pytest.mark.parametrize("memory_mb", [0, 64])
 def test_epochs_are_as_long_as_before_and_follow_from_the_seed(tmp_path, memory_mb):
     pq.write_table(to_table(play(), 1), tmp_path / "rows.parquet", row_group_size=50)
 
-    def labels():
+    def actions():
         data = RowsDataModule(
             [tmp_path / "rows.parquet"], heldout=0.0, surprise=0.5, batch_size=16, memory_mb=memory_mb
         )
@@ -119,7 +119,7 @@ def test_epochs_are_as_long_as_before_and_follow_from_the_seed(tmp_path, memory_
         assert len(batches) == data.steps_per_epoch
         return batches
 
-    assert labels() == labels()
+    assert actions() == actions()
 
 
 def test_a_share_out_of_range_is_named(tmp_path):
