@@ -10,7 +10,7 @@ import torch
 from make_rows import random_games, with_search, write
 from torch.optim.swa_utils import AveragedModel
 
-from ckai.cli.shared.watching import CURVE, describe, elo_line, estimate, generations_table
+from ckai.cli.shared.run_screen import CURVE, describe, elo_line, estimate, generations_table
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.models.training.trainer import take_average
@@ -57,7 +57,7 @@ def learned(folder, **settings):
     learn(
         folder / "old.ckpt", [write(folder / "rows.parquet", rows)], (1.0,), folder / "new.ckpt",
         LearnConfig(**({"batch_size": 32, "lr": 0.01} | settings)),
-        generation=1, games=8, seed=1, split_seed=1, game="checkers", run="r", watch=lambda event: None,
+        generation=1, games=8, seed=1, split_seed=1, game="checkers", run="r", on_event=lambda event: None,
     )  # fmt: skip
     return load_checkpoint(folder / "new.ckpt").network().state_dict()
 
@@ -133,7 +133,7 @@ def test_rules_by_which_a_network_is_taken(rule, sign, accepted, tmp_path):
     gate = GateConfig(games=40, rule=rule)
     told = play_gate_match(
         new, old, gate, tmp_path / "match.json", names=("new", "old"), generation=1, seed=0, max_plies=120,
-        watch=events.append,
+        on_event=events.append,
     )  # fmt: skip
     assert told["accepted"] is accepted
     assert told["wins"] + told["draws"] + told["losses"] == told["games"] == len(events)
@@ -146,7 +146,7 @@ def test_a_sequential_test_ends_early(tmp_path):
     gate = GateConfig(games=400, rule="sprt", elo0=0, elo1=100)
     told = play_gate_match(
         SearchPlayer(Slanted(1), 20), SearchPlayer(Slanted(-1), 20), gate, tmp_path / "match.json", names=("new", "old"),
-        generation=1, seed=0, max_plies=60, watch=lambda event: None,
+        generation=1, seed=0, max_plies=60, on_event=lambda event: None,
     )  # fmt: skip
     assert told["accepted"]
     assert told["games"] < 400

@@ -171,7 +171,7 @@ def test_damaged_numbers_are_named(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
     run.go(1, quiet)
     run.path(1, "done.json").write_text('{"generation": ')
-    with pytest.raises(RunError, match=r"done\.json: expected what was measured, found a damaged file"):
+    with pytest.raises(RunError, match=r"done\.json: expected measurements as JSON, found a damaged file"):
         run.go(2, quiet)
 
 
@@ -207,7 +207,7 @@ def test_two_processes_do_not_share_a_run(tmp_path, network):
 def test_a_folder_that_is_no_run_is_left_alone(tmp_path, network):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "dear.txt").write_text("hello")
-    with pytest.raises(RunError, match="no run"):
+    with pytest.raises(RunError, match="not a run"):
         Run.create(tmp_path / "letters", network, TINY)
     with pytest.raises(RunError, match=r"config\.json"):
         Run.open(tmp_path / "letters")
