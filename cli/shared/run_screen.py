@@ -1,4 +1,4 @@
-"""What `ckai selfplay` shows: before it starts what it will take, then where it is and how it has gone."""
+"""The screen of `ckai selfplay`: estimated cost, a table of generations, and progress bars."""
 
 import json
 import threading
@@ -11,33 +11,38 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ckai.cli.shared.output import time_text
+from ckai.cli.shared.output import count_text, time_text
 
 if TYPE_CHECKING:
     from ckai.rl.loop.config import RunConfig
+    from ckai.rl.loop.events import RunEvent
     from ckai.rl.loop.run import Run
 
 BARS, CURVE = "▁▂▃▄▅▆▇█", 60
-"""Of the line that shows the curve of the Elo, and how many at most."""
+"""Characters of the Elo curve, and its greatest length."""
 SHOWN = 12
-"""Generations in the table, the last ones."""
-STAGES = {"selfplay": "playing", "learn": "learning", "gate": "gate match"}
+"""Most generations in the table."""
+STAGES = {"selfplay": "playing", "learn": "training", "gate": "gate match"}
+WIDE = 80
+"""Columns of the terminal from which the table shows all its columns."""
+DETAILS = ("tb", "q-z", "calib")
+"""Columns left out on narrower terminals."""
 
 EVALUATIONS = 0.85
-"""Of each visit."""
+"""Network evaluations per visit, on average."""
 PLY_BYTES = 55
-"""Of rows, headers and PDN."""
+"""Disk space per ply in bytes: rows, headers and PDN."""
 NETWORK_FILES = 2
-"""Checkpoints that a generation leaves."""
+"""Checkpoints per generation."""
 
 
 def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
-    """Time, memory and disk of a generation, as text.
+    """Estimate the time, memory and disk space of a generation, as text.
 
     Args:
-        config: of the run.
-        rate: evaluations/s, 0 if nobody knows.
-        network_bytes: of a checkpoint.
+        config: settings of the run.
+        rate: evaluations/s of the network; 0 if unknown.
+        network_bytes: size of a checkpoint.
     """
     from ckai.rl.games.registry import get_game
     from ckai.rl.selfplay.setup import memory
@@ -50,16 +55,21 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
     time_of = ""
     if rate:
         seconds = plies * visits * EVALUATIONS / rate
-        time_of = f"about {time_text(seconds)} of play, "
+        time_of = f"about {time_text(seconds)} of games, "
     disk = (plies * PLY_BYTES + NETWORK_FILES * network_bytes) / 2**20
     return (
-        f"a generation takes {time_of}{memory(play, spec) / 2**20:.0f} MiB for the trees, "
+        f"each generation takes {time_of}{memory(play, spec) / 2**20:.0f} MiB of memory for search trees and "
         f"{disk:.0f} MiB of disk"
     )
 
 
-class Screen:
-    """A table of the generations and a bar for the work under way, on standard error."""
+class RunScreen:
+    """A table of the generations and a progress bar for each active stage, on standard error.
+
+    Args:
+        run: the run.
+        generations: total number of generations to reach.
+    """
 
     def __init__(self, run: "Run", generations: int) -> None:
         self.run, self.generations = run, generations
@@ -67,22 +77,22 @@ class Screen:
         self.history = run.history()
         self._bars = Progress(
             TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=12),
             MofNCompleteColumn(),
             TextColumn("{task.fields[note]}"),
             TimeRemainingColumn(),
             console=self.console,
         )
         self._tasks: dict[str, tuple[int, Any]] = {}
-        """Generation and bar of each stage under way."""
+        """Generation and bar of each active stage."""
         self._lock = threading.Lock()
         self._ceiling = run.ceiling
-        self._begun, self._over = time.monotonic(), len(self.history)
+        self._begun, self._done_before = time.monotonic(), len(self.history)
         self._live = Live(
             console=self.console, get_renderable=self._render, transient=True, refresh_per_second=4
         )
 
-    def __enter__(self) -> "Screen":
+    def __enter__(self) -> "RunScreen":
         if self.console.is_terminal:
             self._live.start()
         return self
@@ -90,40 +100,40 @@ class Screen:
     def __exit__(self, *error: object) -> None:
         self._live.stop()
 
-    def say(self, text: str) -> None:
-        """A line that stays."""
+    def message(self, text: str) -> None:
+        """Print a line above the table."""
         self.console.print(text, markup=False)
 
-    def watch(self, event: Any) -> None:
-        """Take an event of the run, from any thread."""
+    def on_event(self, event: "RunEvent") -> None:
+        """Show an event of the run; may be called from any thread."""
         with self._lock:
-            self._take(event)
+            self._handle(event)
 
-    def _take(self, event: Any) -> None:
+    def _handle(self, event: "RunEvent") -> None:
         if "evaluator" in event.info:
-            self.say(event.info["evaluator"])
+            self.message(event.info["evaluator"])
             self._ceiling = self.run.ceiling
-            self.say(estimate(self.run.config, self._ceiling, self.run.network.stat().st_size))
+            self.message(estimate(self.run.config, self._ceiling, self.run.network.stat().st_size))
         elif "warning" in event.info:
-            self.say(f"warning: {event.info['warning']}")
+            self.message(f"warning: {event.info['warning']}")
         elif event.stage == "done":
-            self._forget(event.generation)
+            self._remove_bar(event.generation)
             self.history.append(event.info)
-            self.say(describe(event.info))
+            self.message(generation_text(event.info))
         else:
             self._update(event)
 
-    def _update(self, event: Any) -> None:
+    def _update(self, event: "RunEvent") -> None:
         generation, task = self._tasks.get(event.stage, (0, None))
         if generation != event.generation:
-            self._forget(event.generation)
-            text = f"generation {event.generation} {STAGES[event.stage]:8}"
+            self._remove_bar(event.generation)
+            text = f"gen {event.generation} {STAGES[event.stage]:8}"
             task = self._bars.add_task(text, total=event.total, note="")
             self._tasks[event.stage] = (event.generation, task)
         self._bars.update(task, completed=event.done, note=self._note(event.info))
 
-    def _forget(self, generation: int) -> None:
-        """Remove the bar of a generation: it is in one stage at a time, and no two are in the same."""
+    def _remove_bar(self, generation: int) -> None:
+        """Remove the bar of a generation, which is in one stage at a time."""
         for stage, (other, bar) in list(self._tasks.items()):
             if other == generation:
                 self._bars.remove_task(bar)
@@ -134,9 +144,9 @@ class Screen:
         if rate == 0:
             return "starting"
         if rate is not None:
-            text = f"{rate:,.0f} evaluations/s"
+            text = f"{rate:,.0f} eval/s"
             if self._ceiling:
-                text += f" of {self._ceiling:,.0f}"
+                text += f" ({rate / self._ceiling:.0%})"
             if info.get("cache_hits"):
                 text += f", {info['cache_hits']:.0%} cached"
             return text
@@ -145,64 +155,63 @@ class Screen:
         return ""
 
     def _render(self) -> Group:
-        return Group(generations_table(self.history), elo_line(self.history), self._bars, self._left())
+        return Group(
+            generations_table(self.history, self.console.width),
+            elo_line(self.history),
+            self._bars,
+            self._left(),
+        )
 
     def _left(self) -> str:
-        """Time left, as the generations of this start have gone."""
-        done = len(self.history) - self._over
+        """Estimate the time left from the generations finished since the start."""
+        done = len(self.history) - self._done_before
         if not done:
             return ""
         seconds = (time.monotonic() - self._begun) / done * (self.generations - len(self.history))
-        return f"{len(self.history)} of {self.generations} generations, about {seconds / 60:.0f} minutes left"
+        return f"{len(self.history)} of {self.generations} generations, about {time_text(seconds)} left"
 
 
-def generations_table(history: list[dict[str, Any]]) -> Table:
-    """The last generations, one a line."""
+def generations_table(history: list[dict[str, Any]], width: int = 80) -> Table:
+    """Make a table of the last generations, one per line.
+
+    Args:
+        history: measurements by generation, as in `done.json`.
+        width: columns of the terminal; below `WIDE` the `DETAILS` are left out.
+    """
     from ckai.rl.loop.report import elo_curve
 
-    table = Table(box=None, pad_edge=False)
-    for title in (
-        "gen",
-        "games",
-        "drawn",
-        "tables",
-        "plies",
-        "rows",
-        "policy",
-        "value",
-        "q to z",
-        "calibration",
-        "match",
-        "Elo",
-    ):
-        table.add_column(title, justify="right", no_wrap=True)
-    lines = []
+    rows = []
     for measured, elo in zip(history, elo_curve(history), strict=True):
         played, learned, match = measured["selfplay"], measured["learn"], measured["match"]
         calibration = learned.get("heldout_value_calibration_error")
-        lines.append(
-            (
-                str(measured["generation"]),
-                f"{played['games']:,}",
-                f"{played['drawn'] / played['games']:.0%}",
-                f"{played.get('adjudicated', 0) / played['games']:.0%}",
-                f"{played['plies_mean']:.0f}",
-                f"{learned['rows']:,.0f}",
-                f"{learned['train_policy_loss']:.3f}",
-                f"{learned['train_value_loss']:.3f}",
-                "" if played["q_z_mse"] is None else f"{played['q_z_mse']:.3f}",
-                "" if calibration is None else f"{calibration:.3f}",
-                f"{match['score']:.0%}" + ("" if measured["accepted"] else " no") if match["games"] else "",
-                f"{elo:+.0f}" if match["games"] else "",
-            )
+        rows.append(
+            {
+                "gen": str(measured["generation"]),
+                "games": f"{played['games']:,}",
+                "drawn": f"{played['drawn'] / played['games']:.0%}",
+                "tb": f"{played.get('adjudicated', 0) / played['games']:.0%}",
+                "plies": f"{played['plies_mean']:.0f}",
+                "rows": f"{learned['rows']:,.0f}",
+                "policy": f"{learned['train_policy_loss']:.3f}",
+                "value": f"{learned['train_value_loss']:.3f}",
+                "q-z": "" if played["q_z_mse"] is None else f"{played['q_z_mse']:.3f}",
+                "calib": "" if calibration is None else f"{calibration:.3f}",
+                "match": f"{match['score']:.0%}" if match["games"] else "",
+                "gate": "pass" if measured["accepted"] else "fail",
+                "Elo": f"{elo:+.0f}" if match["games"] else "",
+            }
         )
-    for line in lines[-SHOWN:]:
-        table.add_row(*line)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    columns = [title for title in (rows[0] if rows else ()) if width >= WIDE or title not in DETAILS]
+    for title in columns:
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows[-SHOWN:]:
+        table.add_row(*(row[title] for title in columns))
     return table
 
 
 def elo_line(history: list[dict[str, Any]]) -> str:
-    """The curve of the matches in one line, the last generations; empty where there were no matches."""
+    """Draw the Elo curve of the last generations in one line; empty without matches."""
     from ckai.rl.loop.report import elo_curve
 
     curve = [0.0, *elo_curve(history)][-CURVE:]
@@ -213,20 +222,34 @@ def elo_line(history: list[dict[str, Any]]) -> str:
     return f"Elo {low:+.0f} to {high:+.0f}  {''.join(BARS[step] for step in steps)}"
 
 
-def go(run: "Run", generations: int, evaluator: str, as_json: bool) -> None:
-    """Let a run go on, and show it; what came of it goes to standard output."""
+def continue_run(run: "Run", generations: int, evaluator: str, as_json: bool) -> None:
+    """Continue a run with its screen on standard error, and print the result on standard output.
+
+    Args:
+        run: the run.
+        generations: total number of generations to reach.
+        evaluator: evaluator backend.
+        as_json: print the result as JSON.
+    """
     begun = time.monotonic()
     config = run.config
-    with Screen(run, generations) as screen:
-        screen.say(
-            f"{run.folder}: generation {run.generations} of {generations}; {config.games} games a "
-            f"generation, {config.selfplay.sims} visits a move, {config.selfplay.in_flight} games at once"
-        )
-        screen.say(estimate(config, run.ceiling, run.network.stat().st_size))
+    with RunScreen(run, generations) as screen:
+        if run.generations >= generations:
+            screen.message(
+                f"{run.folder}: already has {count_text(run.generations, 'generation')}; continue with "
+                f"--generations {run.generations + 1} or more"
+            )
+        else:
+            screen.message(
+                f"{run.folder}: generation {run.generations + 1} of {generations}; "
+                f"{count_text(config.games, 'game')} per generation, {config.selfplay.sims} visits per move, "
+                f"{config.selfplay.in_flight} games at once"
+            )
+            screen.message(estimate(config, run.ceiling, run.network.stat().st_size))
         try:
-            run.go(generations, screen.watch, backend=evaluator)
+            run.go(generations, screen.on_event, backend=evaluator)
         except KeyboardInterrupt:
-            screen.say(f"stopped; continue with: ckai selfplay --run {run.folder}")
+            screen.message(f"stopped; continue with: ckai selfplay --run {run.folder}")
             raise
     history = run.history()
     result = {
@@ -240,36 +263,36 @@ def go(run: "Run", generations: int, evaluator: str, as_json: bool) -> None:
         click.echo(json.dumps({**result, "history": history}))
     else:
         click.echo(
-            f"{result['network']}: {result['accepted']} of {result['generations']} new networks accepted "
-            f"(metrics.csv and metrics.png beside it)"
+            f"{result['network']}: {result['accepted']} of "
+            f"{count_text(run.generations, 'new network')} accepted (metrics.csv and metrics.png next to it)"
         )
 
 
-def describe(measured: dict[str, Any]) -> str:
-    """One line on a generation that is over."""
+def generation_text(measured: dict[str, Any]) -> str:
+    """Format the measurements of a finished generation, as in `done.json`, in one line."""
     played, learned, match = measured["selfplay"], measured["learn"], measured["match"]
     text = (
-        f"generation {measured['generation']}: {played['games']} games in {played['seconds']:.0f} s "
-        f"({played['black_won']} black, {played['drawn']} drawn, {played['white_won']} white"
-        f"{_endings(played)}), "
-        f"loss {learned['train_policy_loss']:.3f} + {learned['train_value_loss']:.3f}"
+        f"generation {measured['generation']}: {count_text(played['games'], 'game')} in "
+        f"{played['seconds']:.0f} s (Black won {played['black_won']}, drawn {played['drawn']}, "
+        f"White won {played['white_won']}{_endings(played)}), "
+        f"policy loss {learned['train_policy_loss']:.3f}, value loss {learned['train_value_loss']:.3f}"
     )
     if match["games"]:
         text += f", match +{match['wins']} ={match['draws']} -{match['losses']} ({match['score']:.1%})"
-    return text + (": accepted" if measured["accepted"] else ": refused, the old network stays")
+    return text + (": accepted" if measured["accepted"] else ": rejected, keeping the old network")
 
 
 def _endings(played: dict[str, Any]) -> str:
-    """How games ended other than by rule, or where their z is from."""
+    """Format how games ended other than by rule, and results that are from tablebases."""
     text = ""
     if played.get("adjudicated"):
-        text += f", {played['adjudicated'] / played['games']:.0%} by the tables"
+        text += f"; {played['adjudicated'] / played['games']:.0%} adjudicated by tablebase"
     if played.get("labelled"):
-        text += f", z of {played['labelled'] / played['rows']:.0%} of the rows by the tables"
+        text += f"; z from tablebases in {played['labelled'] / played['rows']:.0%} of the rows"
     if "resigned" in played:
-        text += f", {played['resigned'] / played['games']:.0%} given up"
+        text += f"; {played['resigned'] / played['games']:.0%} resigned"
         if played["played_out"]:
-            text += f", wrong in {played['wrongly']} of {played['played_out']} played out"
-    for generation, told in played.get("pool", {}).items():
-        text += f", +{told['won']} ={told['drawn']} -{told['lost']} against generation {generation}"
+            text += f", wrongly in {played['wrongly']} of {played['played_out']} games played out"
+    for generation, score in played.get("pool", {}).items():
+        text += f"; +{score['won']} ={score['drawn']} -{score['lost']} against generation {generation}"
     return text

@@ -1,6 +1,7 @@
 """What a generation learns from, the rules by which a network is taken, and what the screen says."""
 
 import csv
+import io
 import json
 from dataclasses import replace
 
@@ -8,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 from make_rows import random_games, with_search, write
+from rich.console import Console
 from torch.optim.swa_utils import AveragedModel
 
-from ckai.cli.shared.run_screen import CURVE, describe, elo_line, estimate, generations_table
+from ckai.cli.shared.run_screen import CURVE, elo_line, estimate, generation_text, generations_table
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.models.training.trainer import take_average
@@ -179,11 +181,12 @@ def test_a_run_with_all_of_it(tmp_path, ckai):
     assert history[2]["learn"]["rows"] < sum(measured["selfplay"]["rows"] for measured in history)
     assert "Elo" in [column.header for column in generations_table(history).columns]
     assert generations_table(history).row_count == 3
+    assert "calib" not in [column.header for column in generations_table(history, width=60).columns]
     curve = elo_curve(history)
     assert curve[-1] == pytest.approx(sum(measured["match"]["elo"] for measured in history))
     with (run.folder / "metrics.csv").open() as file:
         assert [float(row["elo"]) for row in csv.DictReader(file)] == pytest.approx(curve, abs=0.06)
-    assert "generation 3: 4 games" in describe(history[2])
+    assert "generation 3: 4 games" in generation_text(history[2])
     # Beside others.
     Run.create(tmp_path / "other", network, RunConfig())
     (tmp_path / "no run").mkdir()
@@ -212,11 +215,31 @@ def test_the_curve_of_the_matches_in_one_line():
     assert len(elo_line(history * 40).split()[-1]) == CURVE
 
 
+@pytest.mark.parametrize("width", [64, 80, 120])
+def test_the_table_of_generations_fits_the_terminal(width):
+    measured = {
+        "generation": 123,
+        "accepted": True,
+        "selfplay": {"games": 12_000, "drawn": 12_000, "adjudicated": 12_000, "plies_mean": 104.2, "q_z_mse": 0.5},
+        "learn": {
+            "rows": 1_234_567.0, "train_policy_loss": 1.2345, "train_value_loss": 0.1234,
+            "heldout_value_calibration_error": 0.045,
+        },
+        "match": {"games": 100, "score": 1.0, "elo": 1200.0},
+    }  # fmt: skip
+    console = Console(file=io.StringIO(), width=width)
+    console.print(generations_table([measured], width))
+    lines = console.file.getvalue().splitlines()
+    assert lines[0].split()[-1] == "Elo"
+    assert lines[1].split()[-1] == "+1200"
+    assert "…" not in lines[0] + lines[1]
+
+
 def test_what_a_generation_will_take_is_said():
     config = RunConfig(games=1000, gate=GateConfig(games=0))
     known, unknown = estimate(config, 100_000, 5_000_000), estimate(config, 0, 5_000_000)
     assert "about 76 s" in known
-    assert "of play" not in unknown
+    assert "of games" not in unknown
     assert "MiB of disk" in unknown
     more = replace(config, games=10_000)
     assert "about 13 minutes" in estimate(more, 100_000, 5_000_000)
