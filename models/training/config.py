@@ -35,7 +35,7 @@ class LossConfig:
     )
     mask_illegal: bool = setting(
         default=False,
-        help="Mask illegal actions in the policy loss: better accuracy among legal moves, worse without masking",
+        help="Mask illegal actions in the policy loss: better top-1 among legal moves, worse raw top-1",
     )
     label_smoothing: float = setting(
         default=0.0,
@@ -142,8 +142,8 @@ class PretrainConfig:
     split_seed: int = setting(default=0, help="Seed that selects the held-out games")
     positions: Positions = setting(
         default="all",
-        help="Treatment of repeated positions: keep all rows, keep each move once (distinct), or average them "
-        "into one row (average)",
+        help="Treatment of repeated positions: keep all rows (all), each move once (distinct), or average "
+        "them into one row (average)",
     )
     weights: tuple[Annotated[float, Field(gt=0)], ...] = setting(
         default=(),

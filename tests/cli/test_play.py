@@ -1,4 +1,4 @@
-"""A whole game at the terminal: through a pipe, in a real terminal, with a real search and a scripted one."""
+"""Games in the terminal, through a pipe and on a console, with a real and a scripted engine."""
 
 import io
 import json
@@ -30,7 +30,7 @@ RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv
 
 
 class FirstMove:
-    """An engine that plays the first legal move and gives away what it was asked."""
+    """An engine that plays the first legal move and records its calls."""
 
     def __init__(self, value=0.0):
         self.value = value
@@ -51,7 +51,7 @@ class FirstMove:
 
 
 def table(lines, tmp_path, *, side="black", fen=None, engine=None, width=80, vary=0, **screen):
-    """A table with a script on it, and what its screen shows."""
+    """A game with scripted input, and its output."""
     engine = engine or FirstMove()
     shown = io.StringIO()
     console = Console(
@@ -98,7 +98,7 @@ def test_a_draw_by_repetition_is_announced(tmp_path):
     assert "this position is repeated" in shown.getvalue()
 
 
-def test_a_draw_by_quiet_moves_is_announced(tmp_path):
+def test_a_draw_by_the_halfmove_clock_is_announced(tmp_path):
     script, shown = table("1-5\n", tmp_path, fen="B:WK32:BK1:H79:F1", side="both")
     assert script.play().result == "1/2-1/2"
     assert "drawn: 80 plies without a capture or a man's move (1/2-1/2)" in shown.getvalue()
@@ -149,7 +149,7 @@ def test_the_engine_against_itself(tmp_path):
     assert len(game.moves) > 10
 
 
-def test_the_engine_against_itself_is_broken_off(here, monkeypatch):
+def test_the_engine_against_itself_stops_at_its_limit(here, monkeypatch):
     monkeypatch.setattr(Engine, "load", lambda *_, **__: FirstMove())
     result = invoke(["--engine", "uniform", "--side", "none", "--max-plies", "5", "--pdn", "a.pdn"], "")
     assert result.exit_code == 0, result.output

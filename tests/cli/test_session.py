@@ -1,4 +1,4 @@
-"""What typed lines mean and do, without a terminal."""
+"""Parsing and executing typed lines, without a terminal."""
 
 import pytest
 
