@@ -4,11 +4,11 @@
     class LearnConfig:
         lr: float = setting(default=5e-4, gt=0, help="Peak learning rate")
 
-Such a class provides validation (`expected lr > 0, found -1`), reading of config.json (`read_settings`), parsing
-of texts such as `learn.lr=0.001` (`parse_settings`), the options of a command (`ckai.cli.shared.settings`) and the
-page docs/settings.md. Types are strict: a bool is not a number, but an integer is valid for a float. Validation is
-pydantic's, which takes 0.1 s to import, so `ckai --help` must not import this module. It imports neither numpy nor
-torch, which would slow down the help of a command.
+Such a class provides validation (`expected lr > 0, found -1`), reading of config.json (`read_settings`),
+parsing of texts such as `learn.lr=0.001` (`parse_settings`), the options of a command
+(`ckai.cli.shared.settings`) and the page docs/settings.md. Types are strict: a bool is not a number, but an
+integer is valid for a float. Validation is pydantic's, which takes 0.1 s to import, so `ckai --help` must not
+import this module. It imports neither numpy nor torch, which would slow down the help of a command.
 """
 
 import dataclasses

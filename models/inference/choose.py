@@ -49,7 +49,7 @@ class Trial:
     value_error: float = 0.0
     """Largest difference from torch in float32 in a value."""
     problem: str = ""
-    """Why it was rejected; empty if it was not."""
+    """Why it was dropped; empty if it was not."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Report:
             return f"evaluator {self.chosen} ({self.name})"
         rates = {trial.backend: trial.rate for trial in self.trials if not trial.problem}
         others = [f"{b} {rates[b]:,.0f}" for b in sorted(rates, key=lambda b: -rates[b]) if b != self.chosen]
-        dropped = [f"{t.backend} rejected: {t.problem}" for t in self.trials if t.problem]
+        dropped = [f"{t.backend} dropped: {t.problem}" for t in self.trials if t.problem]
         threads = f"{self.threads} threads" if self.threads > 1 else "1 thread"
         text = (
             f"evaluator {self.chosen}: {rates[self.chosen]:,.0f} evaluations/s in batches of {self.batch} "
@@ -117,8 +117,8 @@ def choose_evaluator(
     """Choose the fastest correct backend on this machine in a trial of a second or two.
 
     Every available candidate evaluates positions of random games. Those that differ from torch in float32 by
-    more than their bound, in the probability of a legal action or in a value, are rejected. The others are timed
-    with the given batch size and threads.
+    more than their bound, in the probability of a legal action or in a value, are dropped. The others are
+    timed with the given batch size and threads.
 
     Args:
         source: a checkpoint, its file, or a network.
@@ -156,7 +156,7 @@ def choose_evaluator(
                 outputs = evaluate_positions(made[backend], boards, network.encode)
         except BackendError:
             return
-        except Exception as error:  # a library that fails on this machine is rejected
+        except Exception as error:  # a library that fails on this machine is dropped
             text = (str(error).splitlines() or [""])[0]
             trials[backend] = Trial(backend, problem=f"{type(error).__name__} {text}".strip())
             return

@@ -8,16 +8,16 @@ Every encoding takes the same three tensors, in the view of the side to move, wh
 
 Encodings of other games take the same tensors, see `ckai.models.inputs.stones` and `.registry`.
 
-The output is `[B, planes, 8, 4]`, in the dtype of the network's weights. `VERSION` is stored in checkpoints and
-changes when a plane does.
+The output is `[B, planes, 8, 4]`, in the dtype of the network's weights. `VERSION` is stored in checkpoints
+and changes when a plane does.
 
 Version history:
     grid-1: one plane of -3, -1, 0, 1, 3.
     planes-1: own men, own kings, the other's men, the other's kings, empty, odd rows, jumper,
         halfmove_clock / 80.
     moves-1: planes-1, and for each direction whether the piece may hop there.
-    tactics-1: moves-1, and for each direction the forced change of material after that hop and whether it is a
-        loss, from a quiescence search alone and from a search of two plies with a quiescence search.
+    tactics-1: moves-1, and for each direction the forced change of material after that hop and whether it is
+        a loss, from a quiescence search alone and from a search of two plies with a quiescence search.
     tactics4-1: tactics-1, and the same from a search of four plies.
 """
 

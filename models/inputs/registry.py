@@ -1,7 +1,8 @@
 """Encodings by name: those of checkers and of other installed games.
 
-The module of a game registers its encoding. Modules are found by the entry points of the group `ckai.games` (see
-`ckai.rl.games.registry`), so a checkpoint of any installed game can be read without importing the game first.
+The module of a game registers its encoding. Modules are found by the entry points of the group `ckai.games`
+(see `ckai.rl.games.registry`), so a checkpoint of any installed game can be read without importing the game
+first.
 """
 
 from collections.abc import Callable

@@ -13,7 +13,7 @@ from ckai.models.inputs.encodings import Encoding
 
 
 class StonesEncoding(Encoding):
-    """Planes of own stones, the other's stones, and ones, which mark the edge for zero-padded convolutions."""
+    """Planes of own stones, the other's stones, and ones, which show a zero-padded convolution the edge."""
 
     PLANES = 3
 

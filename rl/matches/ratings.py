@@ -1,8 +1,9 @@
 """Ratings of the players of a round robin.
 
 Ratings are maximum likelihood estimates of the model of Bradley and Terry (1952), with a draw as half a win
-and half a loss, by the MM algorithm of Hunter (2004). One drawn game against an average player is added for each
-player, so that ratings stay finite. Standard errors are from bootstrapping the pairs of games (Efron 1979).
+and half a loss, by the MM algorithm of Hunter (2004). One drawn game against an average player is added for
+each player, so that ratings stay finite. Standard errors are from bootstrapping the pairs of games (Efron
+1979).
 """
 
 from collections.abc import Mapping, Sequence
