@@ -12,7 +12,7 @@ PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "
 
 
 @click.command("bench")
-@click.argument("parts", nargs=-1, type=click.Choice(PARTS))
+@click.argument("parts", nargs=-1, metavar="[PART]...", type=click.Choice(PARTS))
 @click.option(
     "--engine",
     metavar="CKPT",
@@ -59,7 +59,9 @@ def command(
     games: int,
     as_json: bool,
 ) -> None:
-    """Measure PARTS, or all of them: the median of several rounds after a warm-up.
+    """Measure each PART, or all of them: the median of several rounds after a warm-up.
+
+    PART is rules, playouts, parse, network, tree, selfplay, games, search or training.
 
     The two sides of a ratio take turns, so a machine that slows down affects both.
     """

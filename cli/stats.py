@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for two plots: how often each square is used, and the game lengths.  "
-    "[default: <name>.plots/ beside the first DATASET]",
+    "[default: <name>.plots/ next to the first DATASET]",
 )
 @click.option(
     "--memory-mb",

@@ -55,7 +55,7 @@ class AlphaBetaPlayer:
     """Alpha-beta search of material to a depth in plies; ties are broken at random."""
 
     depth: int
-    in_turn = False
+    timed = False
     GAME: ClassVar[str] = DEFAULT_GAME_NAME
 
     def sit(self, boards: int) -> Side:

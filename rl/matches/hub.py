@@ -237,7 +237,7 @@ class HubPlayer:
     command: str
     seconds: float = 0.1
     depth: int | None = None
-    in_turn = True
+    timed = True
     GAME: ClassVar[str] = DEFAULT_GAME_NAME
 
     def sit(self, boards: int) -> Side:

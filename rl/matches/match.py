@@ -175,7 +175,7 @@ def play_match(
     seats = [seat for seat in seats if seat not in played]
     # Both games of a pair go to the same thread, so that A is to move in half of its games.
     parts = [[seat for seat in seats if seat[0] % threads == i] for i in range(threads)]
-    boards = 1 if a.in_turn or b.in_turn else max(1, in_flight // threads)
+    boards = 1 if a.timed or b.timed else max(1, in_flight // threads)
 
     def finish(game: MatchGame) -> None:
         with lock:

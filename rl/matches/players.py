@@ -40,7 +40,7 @@ class Player(Protocol):
     """A player of matches."""
 
     @property
-    def in_turn(self) -> bool:
+    def timed(self) -> bool:
         """Whether the player moves by time, so that each thread plays one board at a time."""
 
     def sit(self, boards: int) -> Side:
@@ -64,7 +64,7 @@ class SearchPlayer:
     """The game."""
 
     @property
-    def in_turn(self) -> bool:
+    def timed(self) -> bool:
         """See `Player`."""
         return self.seconds is not None
 
@@ -176,7 +176,7 @@ class RandomPlayer:
     """Plays a random legal move, uniformly distributed."""
 
     spec: GameSpec = DEFAULT_GAME
-    in_turn = False
+    timed = False
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""
@@ -196,7 +196,7 @@ class PerfectPlayer:
     """Plays a random optimal move, in games small enough to solve, such as tic-tac-toe."""
 
     spec: GameSpec
-    in_turn = False
+    timed = False
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""

@@ -115,9 +115,9 @@ def test_leading_pairs_end_at_the_first_incomplete_one():
 
 
 def test_a_search_by_time_plays_one_board_at_a_time():
-    timed = SearchPlayer(UniformEvaluator(), 100, seconds=0.005)
-    assert timed.in_turn
-    result = play_match(timed, RandomPlayer(), draw_openings(2, 0), max_plies=30)
+    player = SearchPlayer(UniformEvaluator(), 100, seconds=0.005)
+    assert player.timed
+    result = play_match(player, RandomPlayer(), draw_openings(2, 0), max_plies=30)
     assert len(result.games) == 4
 
 
