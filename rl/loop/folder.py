@@ -56,7 +56,9 @@ class RunFolder:
         """
         # A run killed during creation has no settings yet and is created again.
         if folder.exists() and {path.name for path in folder.iterdir()} - {"gen_0000"}:
-            raise RunError(f"{folder}: expected an empty or new folder, found files that are not a run")
+            raise RunError(
+                f"{folder}: expected an empty or new folder, found files that are not a run; choose another one"
+            )
         if config.start.expert_share and not experts:
             raise RunError(
                 f"{folder}: expected positions for {config.start.expert_share:.0%} of the games, found none"
@@ -95,7 +97,9 @@ class RunFolder:
         try:
             return cls(folder, RunConfig.from_dict(json.loads(path.read_text(encoding="utf-8"))))
         except FileNotFoundError:
-            raise RunError(f"{folder}: expected a run with a config.json, found none") from None
+            raise RunError(
+                f"{folder}: expected a run with a config.json, found none; check the path"
+            ) from None
         except ValueError as error:
             raise RunError(f"{path}: {error}") from error
 
@@ -120,7 +124,7 @@ class RunFolder:
                 pass
             except OSError:
                 raise RunError(
-                    f"{self.folder}: another process is working on this run; wait for it or stop it"
+                    f"{self.folder}: expected no other process on this run, found another process working on it; wait or stop it"
                 ) from None
             yield
 
