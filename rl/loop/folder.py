@@ -124,7 +124,7 @@ class RunFolder:
                 pass
             except OSError:
                 raise RunError(
-                    f"{self.folder}: expected no other process on this run, found another process working on it; wait or stop it"
+                    f"{self.folder}: another process is working on this run; wait for it or stop it"
                 ) from None
             yield
 
