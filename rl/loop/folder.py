@@ -57,7 +57,7 @@ class RunFolder:
         # A run killed during creation has no settings yet and is created again.
         if folder.exists() and {path.name for path in folder.iterdir()} - {"gen_0000"}:
             raise RunError(
-                f"{folder}: expected an empty or new folder, found files that are not a run; choose another one"
+                f"{folder}: expected a new or empty folder, found files that are not a run; choose another"
             )
         if config.start.expert_share and not experts:
             raise RunError(
