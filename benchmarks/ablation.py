@@ -1,9 +1,10 @@
-"""What each idea brings to the prediction of expert moves: `python benchmarks/ablation.py rows.parquet -o
-folder`.
+"""Ablation of network and training options for predicting expert moves.
 
-Every line of the table is a training with one thing changed against the line it names, with as many seeds
-as its kind deserves; all see the same games. Trainings are kept in the folder, and a second call goes on
-where the first was stopped. `ckai runs folder` shows them one by one.
+    python benchmarks/ablation.py rows.parquet -o folder
+
+Each row of the table is a training that changes one thing in the row it is compared with; all use the same
+games. The main rows use several seeds. Trainings are kept in the folder, and a second call continues an
+interrupted one. `ckai runs folder` lists them.
 """
 
 import json
@@ -35,21 +36,21 @@ SIZES = {"channels": 32, "blocks": 4}
 
 @dataclass(frozen=True)
 class Variant:
-    """One line of the table."""
+    """A row of the table."""
 
     name: str
     against: str = ""
-    """The line it changes one thing of."""
+    """The row it is compared with."""
     model: str = "resnet"
     settings: dict[str, Any] = field(default_factory=dict)
     train: dict[str, Any] = field(default_factory=dict)
     loss: dict[str, Any] = field(default_factory=dict)
     positions: str = "all"
     main: bool = False
-    """Whether it gets all seeds."""
+    """Whether to train it with all seeds."""
 
     def but(self, name: str, *, main: bool = False, **changes: Any) -> "Variant":
-        """The same with something changed; dicts are added to."""
+        """Return a copy with changes; dicts are merged."""
         merged = {k: {**getattr(self, k), **v} if isinstance(v, dict) else v for k, v in changes.items()}
         return replace(self, name=name, against=self.name, main=main, **merged)
 
@@ -72,7 +73,7 @@ VARIANTS = [
 
 
 def config(variant: Variant, seed: int, epochs: int) -> PretrainConfig:
-    """The training of a variant."""
+    """Return the training settings of a variant."""
     return PretrainConfig(
         model=variant.model,
         settings={**SIZES, **variant.settings},
@@ -92,7 +93,7 @@ def config(variant: Variant, seed: int, epochs: int) -> PretrainConfig:
 
 
 def train_one(rows: Path, path: Path, setup: PretrainConfig, threads: int) -> dict[str, Any]:
-    """One training; what it reached on held-out games."""
+    """Train once and return the metrics on held-out games."""
     torch.set_num_threads(threads)
     return pretrain([rows], path, setup).metrics
 
@@ -100,11 +101,11 @@ def train_one(rows: Path, path: Path, setup: PretrainConfig, threads: int) -> di
 @click.command()
 @click.argument("rows", type=click.Path(path_type=Path))
 @click.option(
-    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder of the trainings."
+    "-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the trainings."
 )
 @click.option("--seeds", default=3, show_default=True)
 @click.option("--epochs", default=2, show_default=True)
-@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Trainings at once.")
+@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Number of trainings at once.")
 def main(rows: Path, output: Path, seeds: int, epochs: int, jobs: int) -> None:
     """Train all variants and print the table."""
     output.mkdir(parents=True, exist_ok=True)
@@ -128,20 +129,20 @@ def main(rows: Path, output: Path, seeds: int, epochs: int, jobs: int) -> None:
             table.append((variant, [future.result() for future in futures]))
             reached = ", ".join(f"{metrics['top1_legal']:.4f}" for metrics in table[-1][1])
             print(f"{variant.name}: {reached}", file=sys.stderr, flush=True)
-    told = []
+    summary = []
     print(f"| what changed | against | {' | '.join(SHOWN.values())} | seeds |")
     print("|---" * (len(SHOWN) + 3) + "|")
-    for variant, found in table:
+    for variant, results in table:
         cells = []
         for key in SHOWN:
-            values = [metrics[key] for metrics in found]
+            values = [metrics[key] for metrics in results]
             share = key.startswith("top") or key == "value_auc"
             scale, digits = (100, 2) if share else (1, 4)
             spread = f" ± {statistics.stdev(values) * scale:.{digits}f}" if len(values) > 1 else ""
             cells.append(f"{statistics.mean(values) * scale:.{digits}f}{spread}")
-        print(f"| {variant.name} | {variant.against} | {' | '.join(cells)} | {len(found)} |")
-        told.append({"name": variant.name, "metrics": found})
-    (output / "ablation.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+        print(f"| {variant.name} | {variant.against} | {' | '.join(cells)} | {len(results)} |")
+        summary.append({"name": variant.name, "metrics": results})
+    (output / "ablation.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

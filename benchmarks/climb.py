@@ -1,10 +1,10 @@
-"""How runs climb, side by side: ratings of their generations over the hours.
+"""Compare runs: the ratings of their generations over time.
 
     python benchmarks/climb.py runs/expert runs/nothing --every 4 -o climb.png
 
-All chosen generations of all runs meet each other at equal visits. The hours are those that a run's own
-numbers say it has played, learned and matched. Results are kept beside the plot: a second call plays only what
-is missing.
+All chosen generations of all runs play each other at equal visits. Time is the sum of self-play, training and
+gate matches that the runs have recorded. Results are kept next to the plot, so a second call plays only the
+missing matches.
 """
 
 import json
@@ -25,17 +25,17 @@ from ckai.rl.matches.specs import load_player
 
 
 def hours(run: Run) -> list[float]:
-    """After each generation, 0 at first."""
+    """Return the hours after each generation, starting with 0."""
     return [seconds / 3600 for seconds in accumulate(map(seconds_of, run.history()), initial=0.0)]
 
 
-def draw(path: Path, runs: list[Run], places: list[tuple[int, int]], found: list[Rating], title: str) -> None:
-    """A line for each run, with the intervals."""
+def draw(path: Path, runs: list[Run], places: list[tuple[int, int]], rated: list[Rating], title: str) -> None:
+    """Plot the ratings of each run with their intervals."""
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     axes = figure.subplots()
     for number, run in enumerate(runs):
         when = hours(run)
-        mine = [(g, r) for (n, g), r in zip(places, found, strict=True) if n == number]
+        mine = [(g, r) for (n, g), r in zip(places, rated, strict=True) if n == number]
         x, y = [when[g] for g, _ in mine], [r.elo for _, r in mine]
         errors = [[r.elo - r.low for _, r in mine], [r.high - r.elo for _, r in mine]]
         axes.errorbar(x, y, errors, marker="o", capsize=3, label=run.folder.name)
@@ -52,13 +52,13 @@ def draw(path: Path, runs: list[Run], places: list[tuple[int, int]], found: list
 
 @click.command()
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--every", default=4, show_default=True, help="Generations between two that are rated.")
-@click.option("--games", default=60, show_default=True, help="Of each match; even.")
-@click.option("--sims", default=100, show_default=True, help="Visits a move, without endgame tables.")
+@click.option("--every", default=4, show_default=True, help="Rate every Nth generation.")
+@click.option("--games", default=60, show_default=True, help="Number of games in each match, an even number.")
+@click.option("--sims", default=100, show_default=True, help="Visits per move; no tablebases.")
 @click.option("--evaluator", default="torch", show_default=True)
 @click.option("-o", "--output", default=Path("climb.png"), show_default=True, type=click.Path(path_type=Path))
 def main(folders: tuple[Path, ...], every: int, games: int, sims: int, evaluator: str, output: Path) -> None:
-    """Play what is missing, print the ratings and draw them."""
+    """Play the missing matches, print the ratings and plot them."""
     runs = [Run.open(folder) for folder in folders]
     places = [(n, g) for n, run in enumerate(runs) for g in thinned(range(run.generations + 1), every)]
     names = [f"{runs[n].path(g, 'network.ckpt')}@{sims}" for n, g in places]
@@ -75,14 +75,14 @@ def main(folders: tuple[Path, ...], every: int, games: int, sims: int, evaluator
             write_whole(kept, json.dumps(scores))
             click.echo(f"{names[i]} against {names[j]}: {result.score:.1%}", err=True)
         pairs[i, j] = scores[key]
-    found = ratings(len(players), pairs)
+    rated = ratings(len(players), pairs)
     when = [hours(run) for run in runs]
-    for (n, g), rating in zip(places, found, strict=True):
+    for (n, g), rating in zip(places, rated, strict=True):
         click.echo(
             f"{runs[n].folder.name} generation {g}: {rating.elo:+.0f} "
             f"({rating.low:+.0f} to {rating.high:+.0f}), {when[n][g]:.2f} h"
         )
-    draw(output, runs, places, found, f"{sims} visits a move, {games} games a pair")
+    draw(output, runs, places, rated, f"{sims} visits per move, {games} games per match")
 
 
 if __name__ == "__main__":

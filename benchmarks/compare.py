@@ -1,9 +1,9 @@
-"""ckai beside packages one might pick instead: py-draughts, pydraughts and OpenSpiel, from the registry.
+"""Compare the speed of ckai with py-draughts, pydraughts and OpenSpiel, installed from PyPI.
 
-    python benchmarks/compare.py                  # --keep FOLDER: use the environments again later
+    python benchmarks/compare.py                  # --keep FOLDER: reuse the environments
 
-Each peer gets a virtual environment of its own (two of them have the same import name). Every figure is the
-median of five warm rounds on one thread, the packages in turn within a round.
+Each package gets its own virtual environment, as two have the same import name. Every figure is the median of
+five rounds after a warm-up, on one thread, with the packages taking turns within a round.
 """
 
 import argparse
@@ -28,11 +28,11 @@ PERFT, MOVES, MCTS, PDN = (
     "PDN, games/s",
 )
 Works = dict[str, Callable[[], float]]
-"""What a package can do: each call works for a while and returns how much it did."""
+"""Benchmarks of a package by name; each call does some work and returns its amount."""
 
 
 def ckai_works() -> Works:
-    """The package that this is about."""
+    """Return the benchmarks of ckai."""
     import numpy as np
 
     from ckai.datasets.convert import parse_files
@@ -65,7 +65,7 @@ def ckai_works() -> Works:
 def board_works(
     make: Callable[[], Any], moves: Callable[[Any], Any], over: Callable[[Any], bool], depth: int
 ) -> Works:
-    """A package whose boards push and pop moves."""
+    """Return the benchmarks of a package whose boards push and pop moves."""
     rng = random.Random(1)
 
     def count(board: Any, depth: int) -> int:
@@ -90,14 +90,14 @@ def board_works(
 
 
 def py_draughts_works() -> Works:
-    """py-draughts: pure Python."""
+    """Return the benchmarks of py-draughts, pure Python."""
     from draughts import AmericanBoard
 
     return board_works(AmericanBoard, lambda b: b.legal_moves, lambda b: b.game_over, DEPTHS["py-draughts"])
 
 
 def pydraughts_works() -> Works:
-    """pydraughts: pure Python, reads PDN."""
+    """Return the benchmarks of pydraughts, pure Python with a PDN reader."""
     import draughts
     from draughts.PDN import PDNReader
 
@@ -110,7 +110,7 @@ def pydraughts_works() -> Works:
 
 
 def openspiel_works() -> Works:
-    """OpenSpiel: C++ under Python; a move is one jump."""
+    """Return the benchmarks of OpenSpiel, C++ with Python bindings; a move is one hop."""
     import numpy as np
     import pyspiel
     from open_spiel.python.algorithms import mcts
@@ -155,7 +155,7 @@ WORKS = {
 
 
 def serve(package: str, seconds: float) -> None:
-    """In a package's own environment: measure one round for every line on standard input."""
+    """Measure one round for every line on standard input, in the environment of a package."""
     works = WORKS[package]()
     for work in works.values():
         work()
@@ -170,7 +170,7 @@ def serve(package: str, seconds: float) -> None:
 
 
 def environment(folder: Path, requirement: str) -> Path:
-    """The interpreter of a peer's environment, made if it is not there."""
+    """Return the interpreter of a package's environment, creating it if missing."""
     python = folder / requirement / "bin" / "python"
     if not python.exists():
         print(f"installing {requirement} ...", file=sys.stderr)
@@ -180,14 +180,14 @@ def environment(folder: Path, requirement: str) -> Path:
 
 
 def compare(folder: Path, rounds: int, seconds: float) -> dict[str, dict[str, list[float]]]:
-    """Rates of every package by measure, the packages taking turns."""
+    """Measure all packages in turns; return the rates by package and benchmark."""
     pythons = {"ckai": Path(sys.executable)}
     for package, requirement in PEERS.items():
         try:
             pythons[package] = environment(folder, requirement)
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"{package}: cannot be installed here ({error})", file=sys.stderr)
-    found: dict[str, dict[str, list[float]]] = {package: {} for package in pythons}
+    rates_of: dict[str, dict[str, list[float]]] = {package: {} for package in pythons}
     servers = {
         package: subprocess.Popen(
             [str(python), __file__, "--serve", package, "--seconds", str(seconds)],
@@ -198,22 +198,24 @@ def compare(folder: Path, rounds: int, seconds: float) -> dict[str, dict[str, li
     for _ in range(rounds):
         for package, server in servers.items():
             if server.poll() is not None or server.stdin is None or server.stdout is None:
-                continue  # it has said why on standard error
+                continue  # the reason is on standard error
             print("round", file=server.stdin, flush=True)
             for name, rate in json.loads(server.stdout.readline() or "{}").items():
-                found[package].setdefault(name, []).append(rate)
+                rates_of[package].setdefault(name, []).append(rate)
     for server in servers.values():
         server.communicate()
-    return found
+    return rates_of
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where the environments stay")
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="folder for the environments, to reuse them"
+    )
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each measure in a round")
+    parser.add_argument("--seconds", type=float, default=1.0, help="duration of each measurement")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -221,8 +223,8 @@ def main() -> None:
         serve(options.serve, options.seconds)
         return
     with tempfile.TemporaryDirectory() as temporary:
-        found = compare(options.keep or Path(temporary), options.rounds, options.seconds)
-    medians = {p: {name: statistics.median(rates) for name, rates in f.items()} for p, f in found.items()}
+        rates_of = compare(options.keep or Path(temporary), options.rounds, options.seconds)
+    medians = {p: {name: statistics.median(rates) for name, rates in f.items()} for p, f in rates_of.items()}
     if options.json:
         print(json.dumps(medians))
         return

@@ -1,6 +1,6 @@
-"""Endgame tables at work: `python benchmarks/endgames.py speed|convert|match`.
+"""Measure endgame tablebases: `python benchmarks/endgames.py speed|convert|match`.
 
-All want the tables of four pieces (`ckai tables build`).
+All need the four-piece tables (`ckai tables build`).
 """
 
 import json
@@ -36,15 +36,15 @@ SIMS = 100
 
 @click.group()
 def main() -> None:
-    """See the module."""
+    """Measure endgame tablebases."""
 
 
 # --- speed ---------------------------------------------------------------------------------------------
 
 
 @njit
-def known_all(game, states):
-    """Ask for every state as the search does; a number that depends on all answers."""
+def probe_all(game, states):
+    """Probe every state as the search does; the sum keeps the calls from being optimised away."""
     total = 0
     for i in range(len(states)):
         proof, plies = contract.tablebase_value(game, (states[i, 0], states[i, 1]))
@@ -57,33 +57,33 @@ def known_all(game, states):
 @click.option("--pieces", default=4, show_default=True)
 @click.option("--rounds", default=5, show_default=True)
 def speed(positions: int, pieces: int, rounds: int) -> None:
-    """Probes from Python in one batch, and as the search makes them: random positions in random order."""
+    """Measure probes from Python in one batch, and from the search, of random positions."""
     tables = Tables.open(pieces)
     drawn = draw_endgames(tables, positions, seed=0, pieces=pieces, held=True)
     order = np.random.default_rng(0).permutation(positions)
     boards = np.concatenate([drawn.places[order], np.full((positions, 1), -1)], axis=1)
     states = np.array([pack(Position(*map(int, place), True, -1, 0)) for place in drawn.places[order]])
     game = Checkers().with_tables(tables)
-    found: dict[str, list[float]] = {"in the search": [], "batch from Python": []}
+    times: dict[str, list[float]] = {"in the search": [], "batch from Python": []}
     for number in range(rounds + 1):
         for name, work in (
-            ("in the search", lambda: known_all(game, states)),
+            ("in the search", lambda: probe_all(game, states)),
             ("batch from Python", lambda: tables.probe_many(boards)),
         ):
             begun = time.perf_counter()
             work()
             if number:
-                found[name].append((time.perf_counter() - begun) / positions)
-    for name, seconds in found.items():
+                times[name].append((time.perf_counter() - begun) / positions)
+    for name, seconds in times.items():
         middle = sorted(seconds)[len(seconds) // 2]
-        print(f"{name}: {middle * 1e9:.0f} ns a probe, {1 / middle:,.0f} probes/s")
+        print(f"{name}: {middle * 1e9:.0f} ns per probe, {1 / middle:,.0f} probes/s")
 
 
 # --- converting ----------------------------------------------------------------------------------------
 
 
 def positions_of(of: Class, tables: Tables) -> Iterator[tuple[Position, int]]:
-    """All positions of a class with a legal move, and their values."""
+    """Yield all positions of a class with a legal move, and their values."""
     values = tables.layout.part(tables.values, of)
     for number, value in enumerate(values):
         if value:
@@ -92,7 +92,7 @@ def positions_of(of: Class, tables: Tables) -> Iterator[tuple[Position, int]]:
 
 
 def drawn_sample(drawn: Endgames) -> Iterator[tuple[Position, int]]:
-    """Positions and values of a sample."""
+    """Yield the positions and values of a sample."""
     for where, value in zip(drawn.places, drawn.values, strict=True):
         yield Position(*map(int, where), True, -1, 0), int(value)
 
@@ -100,10 +100,11 @@ def drawn_sample(drawn: Endgames) -> Iterator[tuple[Position, int]]:
 def play_out(
     source: str, pieces: int, part: list[tuple[Position, int]], sims: int, seed: int
 ) -> list[tuple[str, int, int, str]]:
-    """Games of the engine, to move, against the tables' best defence or their best try.
+    """Play the engine, which moves first, against optimal play from the tables.
 
     Returns:
-        The FEN, the plies that the tables say (255: drawn), those played, and the result for the engine.
+        For each game the FEN, the plies to the end by the tables (255: drawn), the plies played, and the
+        result for the engine.
     """
     import torch
 
@@ -116,24 +117,24 @@ def play_out(
         game = Game(position)
         while game.outcome() is None:
             if game.position.black == position.black:
-                found = engine.search(game.position, sims=sims, history=game.history)
-                game.push(found.move)
+                result = engine.search(game.position, sims=sims, history=game.history)
+                game.push(result.move)
             else:
                 game.push(rng.choice(tables.best_moves(game.position)))
         winner = game.outcome().winner  # type: ignore[union-attr]
-        result = "drawn" if winner is None else "won" if (winner == "black") == position.black else "lost"
-        ended.append((position.fen, value, len(game.moves), result))
+        score = "drawn" if winner is None else "won" if (winner == "black") == position.black else "lost"
+        ended.append((position.fen, value, len(game.moves), score))
     return ended
 
 
 @main.command()
 @click.argument("source")
-@click.option("--sims", default=SIMS, show_default=True, help="Simulations a move.")
-@click.option("--sample", default=5000, show_default=True, help="Won positions of four pieces.")
-@click.option("--drawn", default=1000, show_default=True, help="Drawn ones.")
+@click.option("--sims", default=SIMS, show_default=True, help="Visits per move.")
+@click.option("--sample", default=5000, show_default=True, help="Number of won four-piece positions.")
+@click.option("--drawn", default=1000, show_default=True, help="Number of drawn four-piece positions.")
 @click.option("--seed", default=0, show_default=True)
 def convert(source: str, sims: int, sample: int, drawn: int, seed: int) -> None:
-    """Does the engine win all that is won, in the tables' distance, and hold what is drawn?"""
+    """Test whether the engine wins won positions within the tables' distance and holds drawn ones."""
     tables = Tables.open(4)
     two_kings = list(positions_of(Class(0, 2, 0, 1), tables))
     others = list(drawn_sample(draw_endgames(tables, 20 * (sample + drawn), seed=seed, pieces=4, held=True)))
@@ -179,7 +180,7 @@ def convert(source: str, sims: int, sample: int, drawn: int, seed: int) -> None:
 def match(
     source: str, pairs: int, sims: int, pieces: tuple[int, ...], plies: int, seed: int, as_json: bool
 ) -> None:
-    """The same network with tables and without, the same simulations."""
+    """Play a network with tables against itself without, at equal visits."""
     openings = random_openings(pairs, plies, seed)
     evaluator = load_evaluator(Path(source), "torch", batch=pairs, threads=os.cpu_count() or 1)
     for number in pieces:
@@ -190,14 +191,14 @@ def match(
             openings,
             threads=os.cpu_count() or 1,
         )
-        found = result.pairs
-        told: dict[str, Any] = {"pieces": number, **result.summary(), "elo": found.elo}
+        scored = result.pairs
+        summary: dict[str, Any] = {"pieces": number, **result.summary(), "elo": scored.elo}
         if as_json:
-            print(json.dumps({**told, "interval": found.interval}))
+            print(json.dumps({**summary, "interval": scored.interval}))
         else:
             print(
                 f"tables of {number} against none, {sims} simulations: +{result.wins} ={result.draws} "
-                f"-{result.losses}, {result.score:.1%}, {found}",
+                f"-{result.losses}, {result.score:.1%}, {scored}",
                 flush=True,
             )
 

@@ -1,8 +1,8 @@
-"""Damage PDN in every way for some minutes: both readers must agree, and only PdnError may come out.
+"""Fuzz the PDN readers with damaged files: both must agree, and only PdnError may be raised.
 
     python benchmarks/fuzz_pdn.py --minutes 10
 
-Starts from the sample games. Prints what it did; stops with the bytes in `fuzz_failed.pdn` if anything fails.
+Starts from the sample games. On a failure the bytes are written to `fuzz_failed.pdn`.
 """
 
 import argparse
@@ -71,18 +71,18 @@ WORDS = [
 
 
 def damage(rng: random.Random, text: bytes) -> bytes:
-    """A few random edits: insert, delete, repeat, swap, cut."""
+    """Apply a few random edits: insert, delete, repeat, replace, truncate."""
     data = bytearray(text)
     for _ in range(rng.randrange(0, 12)):
         at = rng.randrange(len(data) + 1)
-        kind = rng.random()
-        if kind < 0.5:
+        edit = rng.random()
+        if edit < 0.5:
             data[at:at] = rng.choice(WORDS)
-        elif kind < 0.7:
+        elif edit < 0.7:
             del data[at : at + rng.randrange(1, 40)]
-        elif kind < 0.8:
+        elif edit < 0.8:
             data[at:at] = data[at : at + rng.randrange(1, 400)]
-        elif kind < 0.95 and at < len(data):
+        elif edit < 0.95 and at < len(data):
             data[at] = rng.randrange(256)
         else:
             del data[at:]
@@ -112,13 +112,13 @@ def main() -> None:
     games = (ROOT / "data" / "sample.pdn").read_bytes().split(b"\n\n[Event")
     books = [games[0]] + [b"[Event" + game for game in games[1:]]
     end = time.monotonic() + 60 * options.minutes
-    files = found = 0
+    files = games_read = 0
     with tempfile.TemporaryDirectory() as folder:
         while time.monotonic() < end:
             text = damage(rng, b"\n\n".join(rng.sample(books, rng.randrange(1, 6))))
             signal.alarm(20)
             try:
-                found += checks.check_readers_agree(text, Path(folder))
+                games_read += checks.check_readers_agree(text, Path(folder))
             except BaseException:
                 Path("fuzz_failed.pdn").write_bytes(text)
                 print(f"failed after {files:,} files; the bytes are in fuzz_failed.pdn", file=sys.stderr)
@@ -127,7 +127,7 @@ def main() -> None:
                 signal.alarm(0)
             files += 1
     print(
-        f"{files:,} damaged files, {found:,} games, {options.minutes:g} minutes: "
+        f"{files:,} damaged files, {games_read:,} games, {options.minutes:g} minutes: "
         "the readers agree, no other error, no hang"
     )
 

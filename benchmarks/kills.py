@@ -1,10 +1,9 @@
-"""A run of self-play that is killed again and again (SIGKILL), and what is left of it.
+"""Kill a self-play run repeatedly (SIGKILL) and check its files.
 
     python benchmarks/kills.py pretrained.ckpt -o folder --kills 30
 
-Every start is killed after a random time. After each kill the games on the disk are counted, which must never
-become fewer, and what the run was doing is told; at the end it goes on undisturbed, and every row, game and
-number is checked.
+Every start is killed after a random time. After each kill the stage is printed, and the games on disk are
+counted, which must never decrease. Finally the run continues undisturbed, and all rows and games are checked.
 """
 
 import argparse
@@ -26,9 +25,9 @@ from ckai.rl.selfplay.snapshots import load_snapshots
 
 
 def main() -> None:
-    """Run it."""
+    """Run the test."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("network", type=Path, help="checkpoint to begin with")
+    parser.add_argument("network", type=Path, help="checkpoint to start from")
     parser.add_argument("-o", "--output", type=Path, default=Path("kills"), help="folder of the run")
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument("--least", type=float, default=6.0, help="seconds before a kill")
@@ -47,10 +46,10 @@ def main() -> None:
             assert process.poll() is None, "the run ended by itself"
             process.kill()
         stage, games, rows = where(given.output)
-        assert (games, rows) >= before, "something is lost"
+        assert (games, rows) >= before, "games were lost"
         before = (games, rows)
         done[stage] += 1
-        print(f"{number + 1}: {stage}, {games} games whole, {rows} rows of games under way", flush=True)
+        print(f"{number + 1}: {stage}, {games} finished games, {rows} rows of unfinished games", flush=True)
     run = Run.open(given.output)
     generations = run.generations + 1
     subprocess.run([*command, "--evaluator", "torch", "--generations", str(generations)], check=True)
@@ -59,7 +58,7 @@ def main() -> None:
 
 
 def where(folder: Path) -> tuple[str, int, int]:
-    """What the run was doing; whole games on the disk; rows of games under way."""
+    """Return the stage of the run, the finished games on disk, and the rows of unfinished games."""
     if not Run.exists(folder):
         return "starting", 0, 0
     run = Run.open(folder)
@@ -77,7 +76,7 @@ def where(folder: Path) -> tuple[str, int, int]:
 
 
 def check(run: Run, generations: int) -> int:
-    """Every generation has its games once and whole, and made all its steps. Returns the rows."""
+    """Check that every generation has all games once and all training steps; return the rows."""
     total = 0
     assert run.generations == generations
     for n in range(1, generations + 1):

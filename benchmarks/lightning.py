@@ -1,9 +1,9 @@
-"""What Lightning costs: epochs of `train` and of a bare loop over the same batches, in turn.
+"""Measure the overhead of Lightning: epochs of `train` and of a plain loop, alternately.
 
     python benchmarks/lightning.py rows.parquet
 
-Both train a network of their own on the same data module, with the same loss, optimizer, clipping and
-schedule; held-out rows are not measured. Medians of some rounds, and their ratio.
+Both train their own network on the same data module with the same loss, optimizer, clipping and schedule,
+without evaluation. Prints medians of several rounds and their ratio.
 """
 
 import statistics
@@ -22,13 +22,13 @@ from ckai.models.training.trainer import train
 
 
 def lightning_epoch(network: Network, data: RowsDataModule, precision: str) -> float:
-    """Seconds of an epoch with everything that a training does."""
+    """Return the seconds of an epoch of `train`."""
     config = TrainConfig(epochs=1, patience=0, batch_size=data.batch_size, precision=precision)
     return float(train(network, data, config)["history"][0]["seconds"])
 
 
-def bare_epoch(network: Network, data: RowsDataModule, precision: str) -> float:
-    """Seconds of an epoch in a plain loop."""
+def plain_epoch(network: Network, data: RowsDataModule, precision: str) -> float:
+    """Return the seconds of an epoch in a plain loop."""
     config = TrainConfig(epochs=1)
     weights = [p for p in network.parameters() if p.ndim > 1]
     others = [p for p in network.parameters() if p.ndim <= 1]
@@ -60,21 +60,21 @@ def bare_epoch(network: Network, data: RowsDataModule, precision: str) -> float:
 @click.option("--precision", default="bf16", show_default=True, type=click.Choice(["32", "bf16"]))
 @click.option("--rounds", default=5, show_default=True)
 def main(rows: Path, model: str, precision: str, rounds: int) -> None:
-    """Measure and print."""
+    """Measure and print the medians."""
     data = RowsDataModule([rows], batch_size=TrainConfig().batch_size, heldout=0, need_both_sides=False)
-    found: dict[str, list[float]] = {"Lightning": [], "bare loop": []}
-    networks = {name: build(model) for name in found}
+    times: dict[str, list[float]] = {"Lightning": [], "plain loop": []}
+    networks = {name: build(model) for name in times}
     for number in range(rounds + 1):  # the first round warms up
-        for name, epoch in (("Lightning", lightning_epoch), ("bare loop", bare_epoch)):
+        for name, epoch in (("Lightning", lightning_epoch), ("plain loop", plain_epoch)):
             seconds = epoch(networks[name], data, precision)
             if number:
-                found[name].append(seconds)
+                times[name].append(seconds)
                 print(f"round {number}, {name}: {seconds:.1f} s", flush=True)
-    medians = {name: statistics.median(seconds) for name, seconds in found.items()}
-    ratio = statistics.median(a / b for a, b in zip(*found.values(), strict=True))
+    medians = {name: statistics.median(seconds) for name, seconds in times.items()}
+    ratio = statistics.median(a / b for a, b in zip(*times.values(), strict=True))
     print(
-        f"{model}, {precision}, {data.train_rows:,} rows: Lightning {medians['Lightning']:.1f} s an epoch, "
-        f"bare loop {medians['bare loop']:.1f} s; ratio {ratio:.2f}"
+        f"{model}, {precision}, {data.train_rows:,} rows: Lightning {medians['Lightning']:.1f} s per epoch, "
+        f"plain loop {medians['plain loop']:.1f} s; ratio {ratio:.2f}"
     )
 
 

@@ -1,11 +1,11 @@
-"""Options of self-play against each other at equal cost.
+"""Compare options of self-play at equal cost.
 
     python benchmarks/options.py pretrained.ckpt -o folder --compare targets
 
-Runs that differ in one option alone: the target of the value, the search, how is learned, or the gate. The
-visits of the search variants, and the games of those with matches, are set so that all ask the network about
-as often. Each run's last network then plays the one they all began with. Runs are kept in the folder; a
-second call goes on where the first was stopped.
+Runs that differ in one option: the value target, the search, the training or the gate. The visits of the
+search variants, and the games of those with gate matches, are scaled to equal numbers of network evaluations.
+The last network of each run then plays the initial one. Runs are saved in the folder, and a second call
+continues an interrupted one.
 """
 
 import json
@@ -42,7 +42,7 @@ COMPARED: dict[str, dict[str, Options]] = {
     "search": {
         "visits": {},
         "forced playouts": {"selfplay.root_rule": "forced"},
-        # Its trees begin anew with every move, so that half the visits cost as much.
+        # Builds a new tree for every move, so half the visits cost as much.
         "gumbel": {"selfplay.root_rule": "gumbel", "selfplay.sims": 0.5, "selfplay.gumbel_scale": 1.0},
         # A quarter of the searches has 2.3 times the visits, the others 0.56 times.
         "playout cap": {
@@ -88,18 +88,18 @@ COMPARED: dict[str, dict[str, Options]] = {
         "a match, every network is taken": {"games": 0.75, "gate.games": 0.25, "gate.rule": "none"},
     },
 }
-"""What is compared -> settings of the run; visits and games are shares of those given."""
+"""Comparison -> variant -> settings of the run; visits and games relative to --sims and --games."""
 
 
 def one_run(folder: Path, init: Path, config: RunConfig, generations: int, backend: str) -> Path:
-    """A run, made or gone on with; its last network."""
+    """Create or continue a run; return its last network."""
     run = Run.open(folder) if Run.exists(folder) else Run.create(folder, init, config)
     run.go(generations, lambda event: None, backend=backend)
     return run.network
 
 
-def counted(options: Options, sims: int, games: int) -> dict[str, int]:
-    """The visits and games of a variant in numbers; those of a match are even."""
+def absolute_counts(options: Options, sims: int, games: int) -> dict[str, int]:
+    """Return the visits and games of a variant as numbers, with even numbers of games."""
     visits = {
         key: round(options[key] * sims) for key in ("selfplay.sims", "selfplay.fast_visits") if key in options
     }
@@ -108,7 +108,7 @@ def counted(options: Options, sims: int, games: int) -> dict[str, int]:
 
 
 def evaluations(folder: Path) -> float:
-    """Positions that the network gated in all the self-play of a run; its matches do not count."""
+    """Return the network evaluations in the self-play of a run, without gate matches."""
     stages = [measured["selfplay"] for measured in Run.open(folder).history()]
     return sum(stage["evaluations_per_second"] * stage["seconds"] for stage in stages)
 
@@ -116,22 +116,22 @@ def evaluations(folder: Path) -> float:
 def match_against_start(
     path: Path, init: Path, games: int, sims: int, backend: str, tables: int
 ) -> dict[str, Any]:
-    """A network against the one at the beginning."""
+    """Play a network against the initial one."""
     threads = os.cpu_count() or 1
-    known = Tables.open(tables) if tables else None
+    tablebases = Tables.open(tables) if tables else None
     players = [
-        SearchPlayer(load_evaluator(file, backend, batch=games, threads=threads), sims, tables=known)
+        SearchPlayer(load_evaluator(file, backend, batch=games, threads=threads), sims, tables=tablebases)
         for file in (path, init)
     ]
     result = play_match(players[0], players[1], draw_openings(games // 2, 0), threads=threads)
     return {**result.summary(), "elo": result.pairs.elo, "interval": list(result.pairs.interval)}
 
 
-def draw(path: Path, found: dict[str, list[dict[str, Any]]]) -> None:
-    """Every run as a point with its interval, and the mean of each target."""
+def draw(path: Path, results: dict[str, list[dict[str, Any]]]) -> None:
+    """Plot every run with its interval, and the mean of each variant."""
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
-    for place, runs in enumerate(found.values()):
+    for place, runs in enumerate(results.values()):
         for n, run in enumerate(runs):
             low, high = run["interval"]
             x = place + 0.08 * (n - (len(runs) - 1) / 2)
@@ -140,8 +140,8 @@ def draw(path: Path, found: dict[str, list[dict[str, Any]]]) -> None:
             )
         mean = statistics.mean(run["elo"] for run in runs)
         axes.plot([place - 0.25, place + 0.25], [mean, mean], color="C3")
-    axes.set_xticks(range(len(found)), [textwrap.fill(name, 12) for name in found])
-    axes.set_ylabel("Elo above the network at the beginning")
+    axes.set_xticks(range(len(results)), [textwrap.fill(name, 12) for name in results])
+    axes.set_ylabel("Elo above the initial network")
     axes.set_title("red: mean of the seeds")
     axes.grid(alpha=0.3, axis="y")
     with whole_file(path) as file:
@@ -150,14 +150,19 @@ def draw(path: Path, found: dict[str, list[dict[str, Any]]]) -> None:
 
 @click.command()
 @click.argument("init", type=click.Path(path_type=Path))
-@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder of the runs.")
+@click.option("-o", "--output", required=True, type=click.Path(path_type=Path), help="Folder for the runs.")
 @click.option("--compare", type=click.Choice(list(COMPARED)), default="targets", show_default=True)
 @click.option("--seeds", default=3, show_default=True)
 @click.option("--generations", default=5, show_default=True)
-@click.option("--games", default=400, show_default=True, help="A generation.")
-@click.option("--sims", default=50, show_default=True, help="Visits a move, in self-play and in the matches.")
-@click.option("--match-games", default=300, show_default=True, help="Of each run's last network.")
-@click.option("--tables", default=3, show_default=True, help="Pieces of the endgame tables; 0: none.")
+@click.option("--games", default=400, show_default=True, help="Games per generation.")
+@click.option("--sims", default=50, show_default=True, help="Visits per move, in self-play and matches.")
+@click.option(
+    "--match-games",
+    default=300,
+    show_default=True,
+    help="Games of each run's last network against the initial one.",
+)
+@click.option("--tables", default=3, show_default=True, help="Use N-piece tablebases; 0: none.")
 @click.option("--evaluator", default="fastest", show_default=True)
 def main(
     init: Path,
@@ -173,30 +178,30 @@ def main(
 ) -> None:
     """Play the runs and print the table."""
     output.mkdir(parents=True, exist_ok=True)
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in COMPARED[compare]}
+    results: dict[str, list[dict[str, Any]]] = {name: [] for name in COMPARED[compare]}
     for seed in range(seeds):
         for number, (name, options) in enumerate(COMPARED[compare].items()):
-            usual = RunConfig(
+            base = RunConfig(
                 games=games,
                 seed=seed,
                 selfplay=SelfPlayConfig(sims=sims, tables=tables),
                 learn=LearnConfig(epochs=1, q_ramp=max(1, generations - 1)),
                 gate=GateConfig(games=0),
             )
-            config = change_settings(usual, options | counted(options, sims, games))
+            config = change_settings(base, options | absolute_counts(options, sims, games))
             folder = output / f"{number}-{seed}"
             network = one_run(folder, init, config, generations, evaluator)
-            kept = folder / "gated.json"
-            if not kept.exists():
+            saved = folder / "gated.json"
+            if not saved.exists():
                 result = match_against_start(network, init, match_games, sims, "torch", tables)
-                kept.write_text(json.dumps(result) + "\n", encoding="utf-8")
-            told = json.loads(kept.read_text(encoding="utf-8"))
-            found[name].append(told | {"evaluations": evaluations(folder)})
-            print(f"{name}, seed {seed}: {found[name][-1]['elo']:+.0f} Elo", file=sys.stderr, flush=True)
-    draw(output / f"{compare}.png", found)
+                saved.write_text(json.dumps(result) + "\n", encoding="utf-8")
+            result = json.loads(saved.read_text(encoding="utf-8"))
+            results[name].append(result | {"evaluations": evaluations(folder)})
+            print(f"{name}, seed {seed}: {results[name][-1]['elo']:+.0f} Elo", file=sys.stderr, flush=True)
+    draw(output / f"{compare}.png", results)
     print(f"| {compare} | Elo, mean of the seeds ± 1.96 standard errors | each seed | evaluations |")
     print("|---|---|---|---|")
-    for name, runs in found.items():
+    for name, runs in results.items():
         elos = [run["elo"] for run in runs]
         spread = Z95 * statistics.stdev(elos) / len(elos) ** 0.5 if len(elos) > 1 else 0.0
         each = ", ".join(f"{elo:+.0f}" for elo in elos)

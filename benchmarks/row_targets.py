@@ -1,10 +1,9 @@
-"""Should w in the value's target (1 - w) z + w q differ from row to row?
+"""Compare rules for a weight w per row in the value target (1 - w) z + w q.
 
     python benchmarks/row_targets.py runs/run-001 --first 5 --last 8
 
-The games of some generations of a run, learned by the network that played the first of them with one rule for
-w after the other; the same rows, steps and order each time. What counts is how well the value says the
-results of games that were held out.
+Trains the network that played the first of some generations on their games, once for each rule, with the same
+rows, steps and order. Compares how well the value predicts the results of held-out games.
 """
 
 import json
@@ -39,12 +38,12 @@ SHOWN = ("heldout_value_mse", "heldout_value_auc", "heldout_value_calibration_er
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option("--first", default=5, show_default=True, help="Generation.")
-@click.option("--last", default=8, show_default=True, help="Generation.")
+@click.option("--first", default=5, show_default=True, help="First generation.")
+@click.option("--last", default=8, show_default=True, help="Last generation.")
 @click.option("--seeds", default=2, show_default=True)
 @click.option("--epochs", default=1, show_default=True)
 def main(run: Path, first: int, last: int, seeds: int, epochs: int) -> None:
-    """Learn with each rule and print the table."""
+    """Train with each rule and print the metrics."""
     rows = [run / f"gen_{n:04d}" / "rows.parquet" for n in range(first, last + 1)]
     start = run / f"gen_{first - 1:04d}" / "network.ckpt"
     for name, rule in RULES.items():
@@ -54,7 +53,7 @@ def main(run: Path, first: int, last: int, seeds: int, epochs: int) -> None:
             return (1 - w) * batch["z"] + w * batch["q"]
 
         lit.value_target = target
-        found = []
+        results = []
         for seed in range(seeds):
             torch.manual_seed(seed)
             config = TrainConfig(
@@ -66,8 +65,8 @@ def main(run: Path, first: int, last: int, seeds: int, epochs: int) -> None:
                 optimizer=OptimizerConfig(lr=5e-4),
             )
             data = RowsDataModule(rows, heldout=0.1, seed=seed)
-            found.append(train(load_network(start), data, config)["history"][-1])
-        means = {key: round(statistics.mean(each[key] for each in found), 4) for key in SHOWN}
+            results.append(train(load_network(start), data, config)["history"][-1])
+        means = {key: round(statistics.mean(each[key] for each in results), 4) for key in SHOWN}
         print(json.dumps({"rule": name, **means}), flush=True)
 
 

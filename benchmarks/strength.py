@@ -1,9 +1,8 @@
-"""Strength against cost: `python benchmarks/strength.py small.ckpt medium.ckpt large.ckpt`.
+"""Strength and cost of networks: `python benchmarks/strength.py small.ckpt medium.ckpt large.ckpt`.
 
-For each network: what it reached on held-out games, evaluations/s on this machine, and its score, in
-percent of the points, against vanilla MCTS with random playouts: of the bare policy (the first move, no
-search) and of a search of some simulations a move. Every opening is played twice, with colours exchanged;
-the interval is 1.96 standard errors over these pairs.
+For each network: accuracy on held-out games, evaluations/s on this machine, and the score in percent against
+vanilla MCTS with random playouts, of the policy alone and of a search. Every opening is played with both
+colours; the interval is 1.96 standard errors over the pairs.
 """
 
 import json
@@ -24,11 +23,11 @@ from ckai.rl.matches.openings import random_openings
 from ckai.rl.matches.players import SearchPlayer
 
 BARE = 2
-"""Visits of a search that plays the first move of the policy: the root, and that move."""
+"""Visits that play the most likely move of the policy: the root and that move."""
 
 
 def points(result: MatchResult) -> tuple[float, float]:
-    """A's score and its 95 % interval, in percent, from the pairs."""
+    """Return A's score and half the width of its 95 % interval, in percent."""
     scores = [game.score for game in result.games]
     pairs = [(a + b) / 2 for a, b in zip(scores[::2], scores[1::2], strict=True)]
     spread = statistics.stdev(pairs) / len(pairs) ** 0.5 if len(pairs) > 1 else 0.0
@@ -38,9 +37,11 @@ def points(result: MatchResult) -> tuple[float, float]:
 @click.command()
 @click.argument("checkpoints", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--rollouts", multiple=True, type=int, default=(100, 1000, 10_000), show_default=True)
-@click.option("--sims", default=100, show_default=True, help="Simulations a move of the search.")
-@click.option("--pairs", default=50, show_default=True, help="Openings, each played twice.")
-@click.option("--plies", default=4, show_default=True, help="Random plies of an opening.")
+@click.option("--sims", default=100, show_default=True, help="Visits per move of the search.")
+@click.option(
+    "--pairs", default=50, show_default=True, help="Number of openings, each played with both colours."
+)
+@click.option("--plies", default=4, show_default=True, help="Random plies in an opening.")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--evaluator", default="fastest", show_default=True)
 @click.option("--json", "as_json", is_flag=True)
@@ -58,7 +59,7 @@ def main(
     openings = random_openings(pairs, plies, seed)
     playouts = load_evaluator("rollout")
     threads = os.cpu_count() or 1
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     for path in checkpoints:
         loaded = load_checkpoint(path)
         network = loaded.network()
@@ -84,14 +85,14 @@ def main(
                 )
                 seconds = time.perf_counter() - begun
                 print(f"{path.stem}, {who} against {number}: {score:.1f} ({seconds:.0f} s)", file=sys.stderr)
-        found.append(row)
+        results.append(row)
     if as_json:
-        print(json.dumps(found))
+        print(json.dumps(results))
         return
-    titles = [f"{m['who']}, {m['rollouts']:,}" for m in found[0]["matches"]]
+    titles = [f"{m['who']}, {m['rollouts']:,}" for m in results[0]["matches"]]
     print(f"| network | parameters | first | choice | evaluations/s | {' | '.join(titles)} |")
     print("|---" * (5 + len(titles)) + "|")
-    for row in found:
+    for row in results:
         shares = [f"{row[key]:.1%}" if row[key] else "" for key in ("top1_legal", "top1_unforced")]
         rates = ", ".join(f"{rate:,.0f}" for rate in row["evaluations_per_second"].values())
         scores = [f"{m['score']:.0f} ± {m['interval']:.0f}" for m in row["matches"]]

@@ -1,4 +1,4 @@
-"""`ckai bench`: how fast everything is on this machine."""
+"""`ckai bench`: measure the speed of each part on this machine."""
 
 from pathlib import Path
 from typing import Any
@@ -6,29 +6,45 @@ from typing import Any
 import click
 
 from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS
-from ckai.cli.shared.output import json_option, print_json, report_compiling, talk
+from ckai.cli.shared.output import json_option, print_json, report_compilation, stderr_console
 
 PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "search", "training")
 
 
 @click.command("bench")
-@click.argument("parts", nargs=-1, type=click.Choice(PARTS))
+@click.argument("parts", nargs=-1, metavar="[PART]...", type=click.Choice(PARTS))
 @click.option(
     "--engine",
     metavar="CKPT",
     type=click.Path(path_type=Path),
-    help="Network to measure with.  [default: a new one of --model]",
+    help="Network to measure with.  [default: a new one, see --model]",
 )
-@click.option("--model", default="cnn2x2", show_default=True, help="Architecture of a new network.")
-@click.option("--set", "pairs", multiple=True, metavar="KEY=VALUE", help="A setting of the new network.")
+@click.option("--model", default="cnn2x2", show_default=True, help="Architecture of the new network.")
+@click.option(
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change a setting of the new network; may be repeated.",
+)
 @click.option(
     "--evaluator", default="fastest", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
 )
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Repetitions.")
-@click.option("--seconds", default=2.0, show_default=True, type=float, help="Of each self-play measure.")
-@click.option("--in-flight", default=256, show_default=True, type=click.IntRange(1), help="Games at once.")
-@click.option("--sims", default=200, show_default=True, type=click.IntRange(1), help="Visits a move.")
-@click.option("--games", default=256, show_default=True, type=click.IntRange(1), help="Whole games to play.")
+@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Number of repetitions.")
+@click.option(
+    "--seconds", default=2.0, show_default=True, type=float, help="Duration of each self-play measurement."
+)
+@click.option(
+    "--in-flight",
+    default=256,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Number of games played at the same time.",
+)
+@click.option("--sims", default=200, show_default=True, type=click.IntRange(1), help="Visits per move.")
+@click.option(
+    "--games", default=256, show_default=True, type=click.IntRange(1), help="Number of whole games to play."
+)
 @json_option
 def command(
     parts: tuple[str, ...],
@@ -43,9 +59,11 @@ def command(
     games: int,
     as_json: bool,
 ) -> None:
-    """Measure PARTS (all of them, if none is named), each warm and repeated; medians are shown.
+    """Measure each PART, or all of them: the median of several rounds after a warm-up.
 
-    Ratios are of rounds in turn, so that a machine that slows down slows both sides.
+    PART is rules, playouts, parse, network, tree, selfplay, games, search or training.
+
+    The two sides of a ratio take turns, so a machine that slows down affects both.
     """
     import tempfile
 
@@ -56,10 +74,9 @@ def command(
     from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.selfplay.config import SelfPlayConfig
 
-    report_compiling()
-    wanted = parts or PARTS
-    found: list[Any] = []
-    screen = talk()
+    report_compilation()
+    measures: list[Any] = []
+    console = stderr_console()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         network = engine or folder / "new.ckpt"
@@ -67,9 +84,13 @@ def command(
             save_checkpoint(network, build(model, parse_settings(model, list(pairs))))
         groups = SelfPlayConfig(in_flight=in_flight).group_count
         loaded = load_evaluator(
-            network, evaluator, batch=in_flight // groups, threads=groups, tell=lambda r: screen.print(str(r))
+            network,
+            evaluator,
+            batch=in_flight // groups,
+            threads=groups,
+            tell=lambda report: console.print(str(report)),
         )
-        makers = {
+        benchmarks = {
             "rules": lambda: bench.bench_rules(rounds),
             "playouts": lambda: bench.bench_playouts(rounds, seconds),
             "parse": lambda: bench.bench_parse(rounds, folder),
@@ -83,16 +104,16 @@ def command(
             "training": lambda: bench.bench_training(rounds, model),
         }
         try:
-            for part in wanted:
-                screen.print(f"measuring {part} ...")
-                found += list(makers[part]())
+            for part in parts or PARTS:
+                console.print(f"measuring {part} ...")
+                measures += list(benchmarks[part]())
         finally:
             loaded.close()
     if as_json:
-        print_json({"measures": [measure.to_dict() for measure in found]})
+        print_json({"measures": [measure.to_dict() for measure in measures]})
         return
-    click.echo(f"{'':56} {'median':>12}  {'least':>10} {'most':>10}  unit")
-    for measure in found:
+    click.echo(f"{'':56} {'median':>12}  {'min':>10} {'max':>10}  unit")
+    for measure in measures:
         numbers = f"{_short(measure.median):>12}  {_short(measure.least):>10} {_short(measure.most):>10}"
         against = f"  ({measure.against})" if measure.against else ""
         click.echo(f"{measure.name[:56]:56} {numbers}  {measure.unit}{against}")

@@ -1,4 +1,4 @@
-"""`ckai evaluate`: evaluate a network on rows."""
+"""`ckai evaluate`: evaluate a network on held-out games."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import click
 
-from ckai.cli.shared.tables import chosen_tables
+from ckai.cli.shared.tables import open_tables
 
 
 @click.command("evaluate")
@@ -70,7 +70,7 @@ def command(
     loaded = load_checkpoint(checkpoint)
     truth = _against_tables(loaded.network(), tables) if tables else None
     if truth is not None and not paths:
-        click.echo(json.dumps({"checkpoint": str(checkpoint), **truth}) if as_json else truth_table(truth))
+        click.echo(json.dumps({"checkpoint": str(checkpoint), **truth}) if as_json else tablebase_text(truth))
         return
     files = list(paths) or [newest_dataset(Path("data"))]
     evaluation = evaluate_checkpoint(
@@ -116,7 +116,7 @@ def command(
     click.echo(groups_table(evaluation.breakdown["by_ply"], "plies"))
     click.echo(groups_table(evaluation.breakdown["by_pieces"], "pieces"))
     if truth is not None:
-        click.echo(truth_table(truth))
+        click.echo(tablebase_text(truth))
     if plots is not None:
         click.echo(f"calibration.png and filters.png are in {plots}")
 
@@ -124,13 +124,13 @@ def command(
 def _against_tables(network: Any, pieces: int) -> dict[str, Any]:
     from ckai.models.evaluation.endgames import measure_endgames
 
-    tables = chosen_tables(str(pieces))
+    tables = open_tables(str(pieces))
     assert tables is not None
     return measure_endgames(network, tables, pieces=pieces)
 
 
-def truth_table(truth: dict[str, Any]) -> str:
-    """The evaluation against endgame tables, by material, as text."""
+def tablebase_text(truth: dict[str, Any]) -> str:
+    """Format the evaluation against endgame tablebases, by material, as text."""
     columns = {
         "value_mse": "value error",
         "wrong_sign": "wrong sign",
@@ -138,7 +138,7 @@ def truth_table(truth: dict[str, Any]) -> str:
         "keeps": "keeps result",
         "keeps_decided": "where it matters",
     }
-    lines = [f"against endgame tables, {truth['positions']:,} positions of {truth['pieces']} pieces"]
+    lines = [f"against endgame tablebases, {truth['positions']:,} positions of {truth['pieces']} pieces"]
     lines.append(f"{'to move':>9}{'positions':>11}" + "".join(f"{title:>18}" for title in columns.values()))
     for name, row in {"all": truth, **truth["by_material"]}.items():
         cells = [f"{row[key]:>18.3f}" if key in row else " " * 18 for key in ("value_mse",)]

@@ -1,4 +1,4 @@
-"""`ckai`: the commands in the order of the pipeline, imported only when one is run.
+"""The `ckai` command; its subcommands are imported only when they run.
 
 Nothing here may import torch, numba, numpy, pyarrow or rich: `ckai --help` answers at once.
 """
@@ -13,33 +13,33 @@ import click
 
 GROUPS = {
     "The pipeline": {
-        "parse": "Read games from PDN files into rows.",
-        "stats": "Show what is in a data set.",
+        "parse": "Convert PDN files to rows for training.",
+        "stats": "Show statistics of a data set.",
         "pretrain": "Train a network on the moves of games.",
-        "evaluate": "Measure a network on held-out games.",
-        "runs": "Compare trainings side by side.",
-        "export": "Write a network for other programs: ONNX, OpenVINO, TorchScript.",
-        "selfplay": "Go on learning from games against itself.",
+        "evaluate": "Evaluate a network on held-out games.",
+        "runs": "Compare training and self-play runs.",
+        "export": "Export a network to ONNX, OpenVINO or TorchScript.",
+        "selfplay": "Continue training by self-play.",
         "play": "Play against a network in the terminal.",
     },
     "Strength": {
-        "match": "Two players against each other, with the Elo difference.",
-        "tournament": "Everyone against everyone: ratings and a cross table.",
-        "ladder": "How many playouts vanilla MCTS needs to play as well.",
+        "match": "Play A against B and estimate the Elo difference.",
+        "tournament": "Rate all players in a round robin.",
+        "ladder": "Find how many playouts vanilla MCTS needs to match a player.",
     },
     "Tools": {
-        "perft": "Count the moves from a position, to check the rules.",
-        "tables": "Compute endgames exactly, and ask them.",
-        "bench": "Measure how fast everything is on this machine.",
+        "perft": "Count the move paths from a position, to test the rules.",
+        "tables": "Build and probe endgame tablebases.",
+        "bench": "Measure the speed of each part on this machine.",
     },
 }
-"""Help on every command, by heading; command `name` is the object `command` of `ckai.cli.<name>`."""
+"""Help for each command, by section; command `name` is the object `command` of `ckai.cli.<name>`."""
 
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 
 
 class _Lazy(click.Group):
-    """A group whose commands are imported when they are asked for."""
+    """A group that imports a command when it runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -74,16 +74,16 @@ def cli(debug: bool) -> None:
     \b
     ckai parse games.pdn                      PDN -> rows
     ckai pretrain                             rows -> pretrained.ckpt
-    ckai selfplay --init pretrained.ckpt      goes on from its own games
+    ckai selfplay --init pretrained.ckpt      continue by self-play
     ckai play                                 a game in the terminal
     """
 
 
 def main() -> None:
-    """The entry point: errors are one line and exit status 1, wrong usage 2, Ctrl-C 130."""
-    words, debug = _take_debug(sys.argv[1:])
+    """Run the command line; errors print one line and exit with 1, wrong usage with 2, Ctrl-C with 130."""
+    arguments, debug = _take_debug(sys.argv[1:])
     try:
-        status = cli.main(words, standalone_mode=False)
+        status = cli.main(arguments, standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
     except click.ClickException as error:
@@ -93,7 +93,7 @@ def main() -> None:
         click.echo("ckai: stopped", err=True)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of our output is gone; nothing more can be said there.
+        # The reader of standard output is gone; keep the interpreter from flushing to it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except Exception as error:
@@ -104,15 +104,15 @@ def main() -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _take_debug(words: list[str]) -> tuple[list[str], bool]:
-    """The words without `--debug`, which may stand anywhere before `--`, and whether it was there."""
-    end = words.index("--") if "--" in words else len(words)
-    rest = [word for word in words[:end] if word != "--debug"]
-    return [*rest, *words[end:]], len(rest) < end
+def _take_debug(arguments: list[str]) -> tuple[list[str], bool]:
+    """Remove `--debug`, allowed anywhere before `--`; return the other arguments and whether it was given."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    rest = [argument for argument in arguments[:end] if argument != "--debug"]
+    return [*rest, *arguments[end:]], len(rest) < end
 
 
 def _one_line(error: Exception) -> str:
-    """What went wrong; for errors nobody expected also their type."""
+    """Format an error as one line; an unexpected one with its type."""
     text = " ".join(str(error).split()) or type(error).__name__
     expected = type(error).__module__.startswith("ckai.") or isinstance(error, (OSError, ValueError))
     if expected:

@@ -1,4 +1,4 @@
-"""`ckai match`: two players against each other."""
+"""`ckai match`: play two players against each other and estimate the Elo difference."""
 
 import threading
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.shared.arena import EVEN, Arena, arena_options
-from ckai.cli.shared.output import json_option, print_json, talk
+from ckai.cli.shared.output import count_text, json_option, print_json, stderr_console
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,17 +19,33 @@ if TYPE_CHECKING:
 @click.command("match")
 @click.argument("a")
 @click.argument("b")
-@click.option("--games", type=EVEN, default=200, show_default=True, help="An even number.")
+@click.option("--games", type=EVEN, default=200, show_default=True, help="Number of games, an even number.")
 @click.option(
-    "--sprt", nargs=2, type=float, metavar="ELO0 ELO1", help="Stop as soon as one of them is likely."
+    "--sprt",
+    nargs=2,
+    type=float,
+    metavar="ELO0 ELO1",
+    help="Stop when a sequential test (SPRT) accepts one of these Elo differences.",
 )
-@click.option("--max-plies", type=click.IntRange(1), default=300, show_default=True, help="Then a draw.")
-@click.option("--in-flight", type=click.IntRange(1), default=512, show_default=True, help="Games at once.")
+@click.option(
+    "--max-plies",
+    type=click.IntRange(1),
+    default=300,
+    show_default=True,
+    help="Plies after which a game counts as a draw.",
+)
+@click.option(
+    "--in-flight",
+    type=click.IntRange(1),
+    default=512,
+    show_default=True,
+    help="Number of games played at the same time.",
+)
 @arena_options
 @click.option(
     "--pdn",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File for the games; they are added as they end.",
+    help="PDN file to append each game to when it ends.",
 )
 @json_option
 def command(
@@ -41,34 +57,34 @@ def command(
     in_flight: int,
     pdn: Path | None,
     as_json: bool,
-    **where: Any,
+    **arena_settings: Any,
 ) -> None:
-    """Play A against B, every opening twice with the colours exchanged, and tell the Elo difference.
+    """Play A against B and estimate the Elo difference; each opening is played with both colours.
 
     \b
     A and B are each WHO or WHO@LIMIT:
-      best.ckpt@400     a network (or a run folder) with 400 visits a move  [default: 100]
-      best.ckpt@0.5s    with half a second a move
-      best.ckpt@policy  the network's first move, without a search
-      rollout@1000      vanilla MCTS with 1,000 random playouts a move
-      alphabeta@6       alpha-beta on material to 6 plies
-      hub:COMMAND       an outside program that speaks Hub; @0.5s or @8 (depth)
-      uniform@100       a search without a network
-      random            any legal move
-      perfect           a move that keeps the result, in games small enough to solve
+      best.ckpt@400     a network or run folder, 400 visits per move  [default: 100]
+      best.ckpt@0.5s    half a second per move
+      best.ckpt@policy  the policy's best move, without search
+      rollout@1000      vanilla MCTS, 1,000 random playouts per move
+      alphabeta@6       alpha-beta search of material, 6 plies deep
+      hub:COMMAND       another program, by the Hub protocol; @0.5s, or @8 plies
+      uniform@100       search with uniform priors, without a network
+      random            random legal moves
+      perfect           optimal moves, in games small enough to solve
     """
     from ckai.rl.matches.sprt import Sprt
 
     test = Sprt(*sprt) if sprt else None
     if test is not None and test.elo0 >= test.elo1:
         raise click.BadParameter("expected ELO0 below ELO1", param_hint="--sprt")
-    arena = Arena([a, b], **where)
+    arena = Arena([a, b], **arena_settings)
     players = [arena.load(text, min(games, in_flight)) for text in (a, b)]
     positions = arena.positions(games // 2)
     stop = threading.Event()
-    with _Screen(a, b, games, test) as screen, _Games(pdn, a, b, arena.game) as file:
+    with _LiveTable(a, b, games, test) as screen, _PdnFile(pdn, a, b, arena.game) as file:
 
-        def take(game: Any) -> None:
+        def on_game(game: Any) -> None:
             file.add(game)
             screen.add(game)
             if test is not None and test.verdict(screen.result.leading_pairs) is not None:
@@ -80,14 +96,14 @@ def command(
             positions,
             max_plies=max_plies,
             in_flight=in_flight,
-            on_game=take,
+            on_game=on_game,
             stop=stop,
         )
-    _tell(result, a, b, test, as_json)
+    _print_result(result, a, b, test, as_json)
 
 
 def result_table(result: "MatchResult", a: str, b: str) -> "Table":
-    """The match so far as a table; `better`: the chance that the row is the better player."""
+    """Make a table of the match so far; `better` is the probability that the row is the better player."""
     from rich.table import Table
 
     from ckai.rl.matches.plots import short
@@ -95,18 +111,20 @@ def result_table(result: "MatchResult", a: str, b: str) -> "Table":
     table = Table(box=None, pad_edge=False)
     for title in ("", "won", "drawn", "lost", "score", "Elo, 95 %", "better"):
         table.add_column(title, justify="left" if not title else "right", no_wrap=True)
-    found = result.pairs
-    low, high = found.interval
-    elo = f"{found.elo:+.0f} ({low:+.0f} to {high:+.0f})"
+    pairs = result.pairs
+    low, high = pairs.interval
+    elo = f"{pairs.elo:+.0f} ({low:+.0f} to {high:+.0f})"
     counts = [str(n) for n in (result.wins, result.draws, result.losses)]
-    table.add_row(short(a), *counts, f"{result.score:.1%}", elo, f"{found.superiority:.1%}")
-    turned = f"{-found.elo:+.0f} ({-high:+.0f} to {-low:+.0f})"
-    table.add_row(short(b), *counts[::-1], f"{1 - result.score:.1%}", turned, f"{1 - found.superiority:.1%}")
+    table.add_row(short(a), *counts, f"{result.score:.1%}", elo, f"{pairs.superiority:.1%}")
+    reverse_elo = f"{-pairs.elo:+.0f} ({-high:+.0f} to {-low:+.0f})"
+    table.add_row(
+        short(b), *counts[::-1], f"{1 - result.score:.1%}", reverse_elo, f"{1 - pairs.superiority:.1%}"
+    )
     return table
 
 
-class _Screen:
-    """The table while the games go on, on standard error."""
+class _LiveTable:
+    """The result table during the match, on standard error."""
 
     def __init__(self, a: str, b: str, games: int, test: "Sprt | None") -> None:
         from rich.live import Live
@@ -115,11 +133,11 @@ class _Screen:
 
         self.names, self.games, self.test = (a, b), games, test
         self.result = MatchResult()
-        console = talk()
+        console = stderr_console()
         self._live = Live(console=console, transient=True, refresh_per_second=4)
         self._shown = console.is_terminal
 
-    def __enter__(self) -> "_Screen":
+    def __enter__(self) -> "_LiveTable":
         if self._shown:
             self._live.start()
         return self
@@ -129,7 +147,7 @@ class _Screen:
             self._live.stop()
 
     def add(self, game: Any) -> None:
-        """A game has ended."""
+        """Add a finished game."""
         from rich.console import Group
 
         self.result.games.append(game)
@@ -140,8 +158,8 @@ class _Screen:
             self._live.update(Group(result_table(self.result, *self.names), line))
 
 
-class _Games:
-    """The PDN file of a match: every game is on the disk when it has ended."""
+class _PdnFile:
+    """The PDN file of a match; each game is written when it ends."""
 
     def __init__(self, path: Path | None, a: str, b: str, spec: Any) -> None:
         self.names, self.spec = (a, b), spec
@@ -149,7 +167,7 @@ class _Games:
             path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("a", encoding="utf-8") if path is not None else None
 
-    def __enter__(self) -> "_Games":
+    def __enter__(self) -> "_PdnFile":
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -157,7 +175,7 @@ class _Games:
             self._file.close()
 
     def add(self, game: Any) -> None:
-        """Write a game."""
+        """Append a game."""
         from ckai.rl.matches.pdn import match_game_pdn
 
         if self._file is not None:
@@ -165,23 +183,23 @@ class _Games:
             self._file.flush()
 
 
-def _tell(result: "MatchResult", a: str, b: str, test: "Sprt | None", as_json: bool) -> None:
-    found, first = result.pairs, result.leading_pairs
+def _print_result(result: "MatchResult", a: str, b: str, test: "Sprt | None", as_json: bool) -> None:
+    pairs, leading = result.pairs, result.leading_pairs
     if as_json:
-        told = {"a": a, "b": b, **result.summary(), "elo": found.elo, "interval": list(found.interval)}
-        told |= {"pairs": found.pairs, "superiority": found.superiority}
+        summary = {"a": a, "b": b, **result.summary(), "elo": pairs.elo, "interval": list(pairs.interval)}
+        summary |= {"pairs": pairs.pairs, "superiority": pairs.superiority}
         if test is not None:
-            told["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": test.ratio(first)}
-            told["sprt"]["better"] = test.verdict(first)
-        print_json(told)
+            summary["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": test.ratio(leading)}
+            summary["sprt"]["better"] = test.verdict(leading)
+        print_json(summary)
         return
     from rich.console import Console
 
     Console(highlight=False, soft_wrap=True).print(result_table(result, a, b))
-    click.echo(f"{len(result.games)} games, {found.pairs} pairs")
+    click.echo(f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}")
     if test is not None:
-        verdict = {True: f"{a} is better", False: f"{a} is not better", None: "not decided"}
+        verdict = {True: f"{a} is better", False: f"{a} is not better", None: "undecided"}
         click.echo(
-            f"SPRT {test.elo0:g} against {test.elo1:g} Elo: {verdict[test.verdict(first)]} "
-            f"(log-likelihood ratio {test.ratio(first):+.2f}, {first.pairs} pairs)"
+            f"SPRT {test.elo0:g} against {test.elo1:g} Elo: {verdict[test.verdict(leading)]} "
+            f"(log-likelihood ratio {test.ratio(leading):+.2f}, {count_text(leading.pairs, 'pair')})"
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.output import json_option, report_compiling
+from ckai.cli.shared.output import json_option, report_compilation
 
 
 @click.command("parse")
@@ -16,7 +16,7 @@ from ckai.cli.shared.output import json_option, report_compiling
     "-o",
     "--output",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Rows to write.  [default: data/<name of the first file>.parquet]",
+    help="File of rows to write.  [default: data/<name of the first file>.parquet]",
 )
 @click.option("--strict", is_flag=True, help="Stop at the first game with an error.")
 @json_option
@@ -24,15 +24,15 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, as_json:
     """Convert the games of PDN files to rows for training.
 
     A game with an error keeps the legal moves before it. Incomplete games are listed, with line and reason,
-    in <name>.refused.jsonl beside the rows.
+    in <name>.refused.jsonl next to the rows.
     """
     from ckai.datasets.convert import parse_files
 
-    report_compiling()
+    report_compilation()
     output = output or Path("data") / f"{files[0].stem}.parquet"
     begun = time.perf_counter()
     with _Bar() as bar:
-        tally = parse_files(files, output, strict=strict, progress=bar.show)
+        tally = parse_files(files, output, strict=strict, progress=bar.update)
     seconds = time.perf_counter() - begun
     if as_json:
         click.echo(
@@ -91,14 +91,14 @@ class _Bar:
         if self._bar is not None:
             self._bar.stop()
 
-    def show(self, done: int, total: int, tally: Any) -> None:
+    def update(self, done: int, total: int, tally: Any) -> None:
         """Update the bar; see `ckai.datasets.convert.ProgressCallback`."""
         if self._bar is None:
             if time.monotonic() - self._begun < 1 or done >= total:
                 return
             from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-            from ckai.cli.shared.output import talk
+            from ckai.cli.shared.output import stderr_console
 
             self._bar = Progress(
                 TextColumn("reading"),
@@ -106,7 +106,7 @@ class _Bar:
                 DownloadColumn(),
                 TextColumn("{task.fields[games]} games"),
                 TimeRemainingColumn(),
-                console=talk(),
+                console=stderr_console(),
                 transient=True,
             )
             self._bar.start()

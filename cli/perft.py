@@ -1,30 +1,30 @@
-"""`ckai perft`: the number of paths of whole moves, known for many positions; a wrong rule changes it."""
+"""`ckai perft`: count the move paths from a position, to test the rules."""
 
 import time
 from typing import Any
 
 import click
 
-from ckai.cli.shared.output import json_option, print_json, report_compiling
+from ckai.cli.shared.output import json_option, print_json, report_compilation
 
 
 @click.command("perft")
-@click.option("--fen", help="Position to count from.  [default: the first position]")
-@click.option("--depth", type=click.IntRange(0), required=True, help="Whole moves, both sides counted.")
-@click.option("--divide", "divided", is_flag=True, help="Count by first move too.")
+@click.option("--fen", help="Position to count from.  [default: the initial position]")
 @click.option(
-    "--jumper", type=click.IntRange(1, 32), help="Square of a piece that is in the middle of a capture."
+    "--depth", type=click.IntRange(0), required=True, help="Depth in plies; a multi-jump is one ply."
 )
+@click.option("--divide", "divided", is_flag=True, help="Also print the count below each first move.")
+@click.option("--jumper", type=click.IntRange(1, 32), help="Square of a piece that must continue a capture.")
 @json_option
 def command(fen: str | None, depth: int, divided: bool, jumper: int | None, as_json: bool) -> None:
-    """Count the paths of DEPTH whole moves from a position.
+    """Count the paths of DEPTH plies from a position.
 
-    Two routes of a capture over different squares are two paths, also if they take the same pieces; draws
-    by rule end nothing. From the first position: 7, 49, 302, 1469, 7361, 36768, 179740, 845931.
+    Two routes of a capture over different squares count as two paths, even if they take the same pieces.
+    Draws by rule are ignored. From the initial position: 7, 49, 302, 1469, 7361, 36768, 179740, 845931.
     """
     from ckai.game import Position, divide, perft
 
-    report_compiling()
+    report_compilation()
     if divided and depth == 0:
         raise click.UsageError("--divide needs a --depth of 1 or more")
     if jumper and fen is None:

@@ -1,4 +1,4 @@
-"""`ckai pretrain`: a network from the moves of games."""
+"""`ckai pretrain`: train a network on the moves of games."""
 
 import json
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.output import json_option
+from ckai.cli.shared.output import count_text, json_option
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.datasets.settings import change_settings
 from ckai.models.training.config import PretrainConfig
@@ -15,7 +15,7 @@ from ckai.models.training.presets import PRESETS
 
 
 def _take_preset(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
-    """What a preset says are defaults; options given by hand win."""
+    """Make the values of a preset the defaults of the other options."""
     if name is not None:
         ctx.default_map = {k: v for k, v in PRESETS[name].items() if k != "set"}
     return name
@@ -27,14 +27,14 @@ def _take_preset(ctx: click.Context, param: click.Parameter, name: str | None) -
     "paths",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Rows to learn from, a Parquet file; may be repeated.  [default: the newest data set in data/]",
+    help="Rows to train on, a Parquet file; may be repeated.  [default: the newest data set in data/]",
 )
 @click.option(
     "--preset",
     type=click.Choice(list(PRESETS)),
     is_eager=True,
     callback=_take_preset,
-    help="Take a network and its training for a budget; other options override it.",
+    help="Use the network and training settings of a preset; other options override them.",
 )
 @click.option(
     "--set",
@@ -49,7 +49,7 @@ def _take_preset(ctx: click.Context, param: click.Parameter, name: str | None) -
     default="pretrained.ckpt",
     show_default=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Checkpoint to write; a run folder beside it (.run) lets a killed training continue.",
+    help="Checkpoint to write; the run folder next to it (.run) lets an interrupted training continue.",
 )
 @settings_options(PretrainConfig)
 @click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: all cores]")
@@ -61,9 +61,11 @@ def _take_preset(ctx: click.Context, param: click.Parameter, name: str | None) -
     help="Memory for rows; a larger data set is streamed.",
 )
 @click.option("--fresh", is_flag=True, help="Discard an earlier training with this output.")
-@click.option("--find-lr", is_flag=True, help="Only search for a learning rate: a plot and a suggestion.")
 @click.option(
-    "--fast-dev-run", is_flag=True, help="Run one batch of everything to check that it works; keeps nothing."
+    "--find-lr", is_flag=True, help="Plot a learning rate range test and suggest a rate, without training."
+)
+@click.option(
+    "--fast-dev-run", is_flag=True, help="Run one batch of every step as a check, without keeping the result."
 )
 @json_option
 @click.pass_context
@@ -82,8 +84,8 @@ def command(
 ) -> None:
     """Train a network on the moves and results of games.
 
-    Writes a checkpoint and what was measured on games held out. Killed at any moment, the same command
-    continues where it was.
+    Writes a checkpoint and prints its metrics on held-out games. After an interruption, the same command
+    continues the training.
     """
     import torch
 
@@ -104,25 +106,35 @@ def command(
     config = replace(config, settings={**settings, **parse_settings(model, list(pairs))})
     files = list(paths) or [newest_dataset(Path("data"))]
     if config.weights and len(config.weights) != len(files):
-        raise click.UsageError(f"expected a --data-weight for each of {len(files)} data sets")
+        raise click.UsageError(
+            f"expected {len(files)} --data-weight, one for each data set, found {len(config.weights)}"
+        )
     if find_lr:
         _find_lr(files, output, config, memory_mb, as_json)
         return
     with TrainingBar() as bar:
-        bar.say(f"{model} on {', '.join(map(str, files))} -> {'nothing' if fast_dev_run else output}")
+        bar.message(
+            f"{model} on {', '.join(map(str, files))} -> {'nothing (check only)' if fast_dev_run else output}"
+        )
         if fast_dev_run:
-            result = trial_run(files, config, memory_mb=memory_mb, progress=bar.show, say=bar.say)
+            result = trial_run(files, config, memory_mb=memory_mb, progress=bar.update, say=bar.message)
         else:
             try:
                 result = pretrain(
-                    files, output, config, fresh=fresh, memory_mb=memory_mb, progress=bar.show, say=bar.say
+                    files,
+                    output,
+                    config,
+                    fresh=fresh,
+                    memory_mb=memory_mb,
+                    progress=bar.update,
+                    say=bar.message,
                 )
             except KeyboardInterrupt:
                 if (run_folder(output) / "last.ckpt").exists():
-                    bar.say("the same command continues from the state saved last")
+                    bar.message("stopped; run the same command again to continue")
                 raise
     if as_json:
-        found: dict[str, Any] = {
+        summary: dict[str, Any] = {
             "output": None if fast_dev_run else str(result.output),
             "run": None if fast_dev_run else str(result.run),
             "continued": result.continued,
@@ -131,29 +143,35 @@ def command(
             **{key: result.info[key] for key in ("train_rows", "epochs", "best_epoch", "steps", "seconds")},
             "metrics": result.metrics,
         }
-        click.echo(json.dumps(found))
+        click.echo(json.dumps(summary))
         return
     if fast_dev_run:
-        click.echo(f"{model}: one batch trained, saved, read and measured; nothing kept")
+        click.echo(f"{model}: trained, saved, loaded and evaluated one batch; nothing kept")
         return
     if result.metrics:
-        where = "on the batches it was trained on" if config.train.overfit else "on games held out"
+        where = "on the batches it was trained on" if config.train.overfit else "on held-out games"
         click.echo(metrics_table(result.metrics, where))
     click.echo(
-        f"{result.output}: {model} after {result.info['epochs']} epochs, {result.info['seconds']:.0f} s"
+        f"{result.output}: {model} after {count_text(result.info['epochs'], 'epoch')}, "
+        f"{result.info['seconds']:.0f} s"
     )
 
 
 def _find_lr(files: list[Path], output: Path, config: PretrainConfig, memory_mb: int, as_json: bool) -> None:
-    from ckai.cli.shared.output import talk
+    from ckai.cli.shared.output import stderr_console
     from ckai.models.training.find_lr import find_lr, plot_search
 
-    talk().print(f"{config.model} on {', '.join(map(str, files))}: trying learning rates ...")
-    found = find_lr(files, config, memory_mb=memory_mb)
+    stderr_console().print(f"{config.model} on {', '.join(map(str, files))}: trying learning rates ...")
+    search = find_lr(files, config, memory_mb=memory_mb)
     picture = output.with_suffix(".lr.png")
-    plot_search(picture, found)
+    plot_search(picture, search)
     if as_json:
-        told = {"suggestion": found.suggestion, "lr": found.lr, "loss": found.loss, "plot": str(picture)}
-        click.echo(json.dumps(told))
+        summary = {
+            "suggestion": search.suggestion,
+            "lr": search.lr,
+            "loss": search.loss,
+            "plot": str(picture),
+        }
+        click.echo(json.dumps(summary))
     else:
-        click.echo(f"suggested: --lr {found.suggestion:.2g} (the curve is in {picture})")
+        click.echo(f"suggestion: --lr {search.suggestion:.2g} (curve in {picture})")

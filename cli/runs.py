@@ -1,4 +1,4 @@
-"""`ckai runs`: compare the training runs under a folder."""
+"""`ckai runs`: compare the training and self-play runs under a folder."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -29,14 +29,14 @@ _SORTS = {
     "--plot",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="PNG",
-    help="Plot the curves of all trainings in one image.",
+    help="Image file for the training curves.",
 )
 @json_option
 def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
-    """Compare the trainings and self-play runs under FOLDER: their settings and results.
+    """Compare the training and self-play runs under FOLDER: settings and results.
 
-    Trainings are shown at their best epoch on held-out games. The Elo of a self-play run is the sum over its
-    matches of new against old network.
+    Training runs are shown at their best epoch on held-out games. The Elo of a self-play run is the sum over
+    the gate matches of accepted networks.
     """
     from ckai.models.training.runs import find_runs, plot_runs
     from ckai.rl.loop.runs import find_selfplay
@@ -114,7 +114,7 @@ def _print_selfplay(folder: Path, runs: list[Any]) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("self-play run")
     table.add_column("differs from the defaults", overflow="fold", max_width=60)
-    for name in ("generations", "taken", "games", "drawn", "policy", "value", "Elo", "minutes"):
+    for name in ("generations", "accepted", "games", "drawn", "policy", "value", "Elo", "minutes"):
         table.add_column(name, justify="right")
     for run in runs:
         played, learned = run.last.get("selfplay", {}), run.last.get("learn", {})

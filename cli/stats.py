@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.output import json_option, print_json, progress_bar
+from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar
 
 if TYPE_CHECKING:
     from ckai.datasets.statistics import Headers, Statistics
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     "--plots",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for two plots: the squares pieces move on, and the lengths of games.  "
-    "[default: <name>.plots/ beside the first DATASET]",
+    help="Folder for two plots: how often each square is used, and the game lengths.  "
+    "[default: <name>.plots/ next to the first DATASET]",
 )
 @click.option(
     "--memory-mb",
@@ -59,7 +59,7 @@ def command(datasets: tuple[Path, ...], folder: Path | None, memory_mb: int, as_
 
 
 def as_text(statistics: "Statistics") -> str:
-    """The statistics as text, at most 80 columns wide."""
+    """Format the statistics as text, at most 80 columns wide."""
     lengths, repeats = statistics.lengths, statistics.repeats
     lines = [", ".join(statistics.files)]
 
@@ -122,8 +122,8 @@ def _phases(statistics: "Statistics") -> list[str]:
 
 def _headers(headers: "Headers") -> list[str]:
     lines = [
-        f"  headers of {_count(headers.games, 'game')}: {_count(headers.players, 'player')}, "
-        f"{_count(headers.events, 'event')}, {_count(headers.openings, 'opening')}"
+        f"  headers of {count_text(headers.games, 'game')}: {count_text(headers.players, 'player')}, "
+        f"{count_text(headers.events, 'event')}, {count_text(headers.openings, 'opening')}"
     ]
     for label, names in (
         ("players", headers.top_players),
@@ -134,7 +134,3 @@ def _headers(headers: "Headers") -> list[str]:
             lines.append(f"  most frequent {label}")
             lines += [f"    {games:>7,}  {name}" for name, games in names]
     return lines
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.output import json_option, print_json
-from ckai.cli.shared.tables import build_shown, chosen_tables
+from ckai.cli.shared.output import count_text, json_option, print_json
+from ckai.cli.shared.tables import build_with_progress, open_tables
 
 _folder = click.option(
     "--folder",
@@ -22,7 +22,11 @@ def command() -> None:
 
 @command.command("build")
 @click.option(
-    "--pieces", type=click.IntRange(2, 6), default=4, show_default=True, help="Largest number of pieces."
+    "--pieces",
+    type=click.IntRange(2, 6),
+    default=4,
+    show_default=True,
+    help="Largest number of pieces, both sides together.",
 )
 @_folder
 @click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: one per core]")
@@ -31,7 +35,7 @@ def command() -> None:
 def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as_json: bool) -> None:
     """Solve all positions with up to N pieces: win, loss or draw, and the distance in plies.
 
-    A build that was stopped continues where it left off.
+    An interrupted build continues where it stopped.
     """
     from ckai.datasets.tables import TableError, cache_folder, table_path
     from ckai.datasets.tables.file import read_header
@@ -42,9 +46,11 @@ def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as
         header = read_header(path)[0]
     built = header is None
     if header is None:
-        header = build_shown(pieces, path, threads)
+        header = build_with_progress(pieces, path, threads)
     if header["pieces"] != pieces:
-        raise TableError(f"{path}: expected tables of {pieces} pieces, found {header['pieces']}; use --fresh")
+        raise TableError(
+            f"{path}: expected tables of {pieces} pieces, found {header['pieces']}; rebuild them with --fresh"
+        )
     if as_json:
         print_json(
             {
@@ -67,7 +73,11 @@ def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as
 
 @command.command("rows")
 @click.option(
-    "--pieces", type=click.IntRange(2, 6), default=4, show_default=True, help="Largest number of pieces."
+    "--pieces",
+    type=click.IntRange(2, 6),
+    default=4,
+    show_default=True,
+    help="Largest number of pieces, both sides together.",
 )
 @click.option(
     "--positions", type=click.IntRange(1), default=200_000, show_default=True, help="Rows to write."
@@ -91,7 +101,7 @@ def rows(pieces: int, positions: int, seed: int, output: Path, as_json: bool) ->
     from ckai.datasets.tables.rows import endgame_rows
     from ckai.datasets.writer import TableWriter
 
-    tables = chosen_tables(str(pieces))
+    tables = open_tables(str(pieces))
     assert tables is not None
     table = endgame_rows(tables, positions, seed=seed)
     with TableWriter(output) as writer:
@@ -124,10 +134,9 @@ def probe(fen: str, folder: Path | None, jumper: int | None, as_json: bool) -> N
     side = "Black" if position.black else "White"
     text = {"win": "wins", "loss": "loses", "draw": "draws"}[result.value]
     click.echo(
-        f"{side} {text}"
-        + ("" if result.plies is None else f" in {result.plies} {'ply' if result.plies == 1 else 'plies'}")
+        f"{side} {text}" + ("" if result.plies is None else f" in {count_text(result.plies, 'ply', 'plies')}")
     )
     if best:
         click.echo(f"best: {', '.join(best)}")
     if line:
-        click.echo(f"line: {' '.join(line)}")
+        click.echo(f"PV: {' '.join(line)}")

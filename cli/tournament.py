@@ -1,4 +1,4 @@
-"""`ckai tournament`: everyone against everyone."""
+"""`ckai tournament`: rate all players in a round robin."""
 
 from itertools import combinations
 from pathlib import Path
@@ -12,9 +12,24 @@ from ckai.cli.shared.output import json_option, print_json, progress_bar
 
 @click.command("tournament")
 @click.argument("players", nargs=-1, required=True)
-@click.option("--every", type=click.IntRange(1), default=1, help="Of a run only every so many generations.")
-@click.option("--sims", type=click.IntRange(1), default=100, show_default=True, help="Of a run's networks.")
-@click.option("--games", type=EVEN, default=40, show_default=True, help="Of each match; even.")
+@click.option(
+    "--every",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Use every Nth generation of a run folder.",
+)
+@click.option(
+    "--sims",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="Visits per move of a run's networks.",
+)
+@click.option(
+    "--games", type=EVEN, default=40, show_default=True, help="Number of games in each match, an even number."
+)
 @arena_options
 @click.option(
     "-o",
@@ -22,7 +37,7 @@ from ckai.cli.shared.output import json_option, print_json, progress_bar
     type=click.Path(dir_okay=False, path_type=Path),
     default=Path("tournament.png"),
     show_default=True,
-    help="Plot of the ratings and of the scores; the games are in a PDN file of the same name.",
+    help="Plot of the ratings and scores to write; the games go to a PDN file of the same name.",
 )
 @json_option
 def command(
@@ -32,11 +47,11 @@ def command(
     games: int,
     output: Path,
     as_json: bool,
-    **where: Any,
+    **arena_settings: Any,
 ) -> None:
-    """Let all PLAYERS meet each other: a cross table, ratings with intervals, and a plot.
+    """Rate all PLAYERS in a round robin: ratings with intervals, a cross table and a plot.
 
-    PLAYERS are named as in `ckai match`. A run folder that is named alone stands for the networks of all its
+    PLAYERS are given as in `ckai match`. A run folder without a limit stands for the networks of all its
     generations.
     """
     from ckai.datasets.files import write_whole
@@ -46,23 +61,23 @@ def command(
 
     names = expand(players, every, sims)
     if len(names) < 2:
-        raise click.UsageError(f"expected two players or more, found {', '.join(names) or 'none'}")
-    arena = Arena(names, **where)
+        raise click.UsageError(f"expected at least two players, found {', '.join(names) or 'none'}")
+    arena = Arena(names, **arena_settings)
     loaded = [arena.load(name, games) for name in names]
     positions = arena.positions(games // 2)
     pairs: dict[tuple[int, int], list[float]] = {}
     texts = []
     matches = list(combinations(range(len(names)), 2))
-    with progress_bar("playing", "matches") as show:
+    with progress_bar("playing", "matches") as progress:
         for number, (i, j) in enumerate(matches):
-            show(number, len(matches))
+            progress(number, len(matches))
             result = arena.play(loaded[i], loaded[j], positions, number)
             pairs[i, j] = result.pair_scores
             texts.append(match_pdn(result, names[i], names[j], arena.game))
-    found, table = ratings(len(names), pairs), cross_table(len(names), pairs)
+    rated, table = ratings(len(names), pairs), cross_table(len(names), pairs)
     output.parent.mkdir(parents=True, exist_ok=True)
     write_whole(output.with_suffix(".pdn"), "".join(texts))
-    plot_tournament(output, names, found, table)
+    plot_tournament(output, names, rated, table)
     if as_json:
         print_json(
             {
@@ -74,19 +89,28 @@ def command(
                         "points": r.points,
                         "games": r.games,
                     }
-                    for name, r in zip(names, found, strict=True)
+                    for name, r in zip(names, rated, strict=True)
                 ],
                 "scores": [[None if s != s else round(s, 4) for s in row] for row in table.tolist()],
                 "plot": str(output),
             }
         )
         return
-    _show(names, found, table)
+    _print_tables(names, rated, table)
     click.echo(f"{output} and {output.with_suffix('.pdn')}")
 
 
 def expand(players: tuple[str, ...], every: int, sims: int) -> list[str]:
-    """Names of players; a run folder alone becomes the networks of its generations."""
+    """Replace run folders by the networks of their generations.
+
+    Args:
+        players: player specs and run folders.
+        every: take every Nth generation, and the last.
+        sims: visits per move of these networks.
+
+    Returns:
+        Player specs, each once.
+    """
     from ckai.rl.matches.ratings import thinned
 
     names = []
@@ -99,7 +123,7 @@ def expand(players: tuple[str, ...], every: int, sims: int) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _show(names: list[str], found: list[Any], table: Any) -> None:
+def _print_tables(names: list[str], rated: list[Any], table: Any) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -108,9 +132,9 @@ def _show(names: list[str], found: list[Any], table: Any) -> None:
     shown = Table(box=None, pad_edge=False)
     for title in ("", "player", "Elo", "95 %", "points", "games"):
         shown.add_column(title, justify="left" if title == "player" else "right", no_wrap=True)
-    order = sorted(range(len(names)), key=lambda n: -found[n].elo)
+    order = sorted(range(len(names)), key=lambda n: -rated[n].elo)
     for place, n in enumerate(order, 1):
-        r = found[n]
+        r = rated[n]
         shown.add_row(
             str(place),
             short(names[n]),

@@ -1,14 +1,14 @@
-"""Settings: a dataclass field is the one source of a setting's type, bounds, default, help and names.
+"""Settings classes: a field defines the type, bounds, default, help and names of a setting.
 
     @settings
     class LearnConfig:
         lr: float = setting(default=5e-4, gt=0, help="Peak learning rate")
 
-From such a class come the check (`expected lr > 0, found -1`), what is read from and written to config.json
-(`read_settings`), texts such as `learn.lr=0.001` (`parse_settings`), the options of a command
-(`ckai.cli.shared.settings`) and the page docs/settings.md. Types are strict: a bool is no number, a whole
-number is fine for a float. The checking is pydantic's, which takes a tenth of a second to import: help of
-`ckai` itself must not need this module. Imports neither numpy nor torch, so that help of a command is quick.
+Such a class provides validation (`expected lr > 0, found -1`), reading of config.json (`read_settings`),
+parsing of texts such as `learn.lr=0.001` (`parse_settings`), the options of a command
+(`ckai.cli.shared.settings`) and the page docs/settings.md. Types are strict: a bool is not a number, but an
+integer is valid for a float. Validation is pydantic's, which takes 0.1 s to import, so `ckai --help` must not
+import this module. It imports neither numpy nor torch, which would slow down the help of a command.
 """
 
 import dataclasses
@@ -34,15 +34,21 @@ _TYPES = {
 
 
 class SettingError(ValueError):
-    """A setting that does not exist, or a value it cannot have; names the setting, in one line."""
+    """An unknown setting or an invalid value; the message is one line that names the setting."""
 
     def __init__(self, before: str, name: str, after: str) -> None:
-        """Args: the message in three parts, the middle one the name of the setting."""
+        """Create the error.
+
+        Args:
+            before: the message before the name.
+            name: name of the setting.
+            after: the message after the name.
+        """
         super().__init__(before + name + after)
         self.parts = before, name, after
 
     def within(self, path: str) -> "SettingError":
-        """The same error for a setting of a section; `path` ends with a dot."""
+        """Return the same error with the path of a section, which ends with a dot, before the name."""
         before, name, after = self.parts
         return SettingError(before, path + name, after)
 
@@ -61,20 +67,20 @@ def setting(
     aliases: tuple[str, ...] = (),
     option_aliases: tuple[str, ...] = (),
 ) -> Any:
-    """A field of a class of settings, or a section if its type is such a class itself.
+    """Declare a field of a settings class, or a section if its type is a settings class.
 
     Args:
-        help: what it does, verb first; of a section the heading of its options.
-        default: the value if none is given.
-        default_factory: makes the default; for sections and dicts.
-        ge: the smallest value.
-        gt: what the value must exceed.
-        le: the largest value.
-        lt: what the value must stay below.
-        multiple_of: what the value must be a multiple of.
-        option: of the command line; empty: `--` and the name; None: there is none.
-        aliases: earlier names, still read in config.json and texts.
-        option_aliases: earlier names of the option, still taken but not shown.
+        help: help text; for a section the heading of its options.
+        default: default value.
+        default_factory: creates the default, for sections and dicts.
+        ge: inclusive lower bound.
+        gt: exclusive lower bound.
+        le: inclusive upper bound.
+        lt: exclusive upper bound.
+        multiple_of: factor that must divide the value.
+        option: option on the command line; empty: `--` and the name; None: no option.
+        aliases: earlier names, still accepted in config.json and texts.
+        option_aliases: earlier names of the option, still accepted but not shown.
     """
     extra: dict[str, Any] = {"option": option, "aliases": aliases, "option_aliases": option_aliases}
     bounds = {"ge": ge, "gt": gt, "le": le, "lt": lt, "multiple_of": multiple_of}
@@ -84,16 +90,15 @@ def setting(
     else:
         given["default"] = default
         if isinstance(default, tuple):
-            given["strict"] = False  # JSON has lists only; the items stay strict
+            given["strict"] = False  # JSON has only lists; the items stay strict
     return pydantic.Field(description=help, json_schema_extra=extra, **given)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(setting,))
 def settings(cls: type[T]) -> type[T]:
-    """Class decorator: a frozen dataclass of keywords that checks its values when it is made.
+    """Turn a class into a frozen, keyword-only dataclass that validates its values.
 
-    Making one raises SettingError for a value that its field refuses, and whatever ValueError a
-    `__post_init__` raises that checks values against each other.
+    Creating an instance raises SettingError for an invalid value, and any ValueError of a `__post_init__`.
     """
     made: Any = pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=_STRICT)(cls)
     validate = made.__init__
@@ -111,7 +116,7 @@ def settings(cls: type[T]) -> type[T]:
 
 
 def _readable(cls: Any, error: pydantic.ValidationError) -> ValueError:
-    """The first error of pydantic's in our words."""
+    """Convert the first error of pydantic to a SettingError."""
     first = error.errors()[0]
     if first["type"] == "value_error":  # of a __post_init__
         cause = first["ctx"]["error"]
@@ -137,28 +142,28 @@ def _fields(cls: Any) -> dict[str, FieldInfo]:
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """What a field says, for those who make options and tables of it."""
+    """The declaration of a setting, for options and documentation."""
 
     path: str
-    """Name with the sections it is in, such as `learn.lr`."""
+    """Name with its sections, such as `learn.lr`."""
     heading: str
-    """Help of its section; empty outside of one."""
+    """Help of its section; empty outside of a section."""
     type: Any
     """Annotation of the field."""
     default: Any
     help: str
     bounds: Mapping[str, float]
-    """`ge`, `gt`, `le`, `lt`, `multiple_of`, those there are; of a tuple those of its items."""
+    """`ge`, `gt`, `le`, `lt`, `multiple_of`, as far as given; for a tuple those of its items."""
     option: str | None
-    """With its dashes; None: no option."""
+    """Option with its dashes; None: no option."""
     aliases: tuple[str, ...]
     option_aliases: tuple[str, ...]
     constraints: tuple[Any, ...] = dataclasses.field(repr=False)
-    """pydantic's."""
+    """Constraints of pydantic."""
 
     @property
     def types(self) -> tuple[Any, ...]:
-        """Types a value may have: int, float, bool, str, tuple, dict, NoneType."""
+        """Types of valid values: int, float, bool, str, tuple, dict, NoneType."""
         if get_origin(self.type) is Literal:
             return tuple({type(choice) for choice in get_args(self.type)})
         if get_origin(self.type) in (tuple, dict):
@@ -167,12 +172,12 @@ class Setting:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Values it may have, if they are few and named."""
+        """Valid values of a Literal, otherwise empty."""
         return get_args(self.type) if get_origin(self.type) is Literal else ()
 
     @property
     def range(self) -> str:
-        """Bounds as in `>= 1`, `> 0`, `in [0, 1)`; empty if there are none."""
+        """Bounds as text: `>= 1`, `> 0`, `in [0, 1)`; empty without bounds."""
         b = self.bounds
         low, high = b.get("ge", b.get("gt")), b.get("le", b.get("lt"))
         if low is not None and high is not None:
@@ -187,10 +192,10 @@ class Setting:
         return text
 
     def check(self, value: Any) -> Any:
-        """The value as the setting keeps it.
+        """Validate a value and return it as the setting stores it.
 
         Raises:
-            SettingError: another type, or out of range.
+            SettingError: a wrong type, or out of range.
         """
         annotated: Any = Annotated
         whole = annotated[(self.type, pydantic.Field(), *self.constraints)]
@@ -202,23 +207,28 @@ class Setting:
             raise self.refuse(first["input"], wrong_type=first["type"].endswith("_type")) from None
 
     def parse(self, text: str) -> Any:
-        """The value that a text means: JSON, or the text itself; not checked yet."""
+        """Parse a text as JSON, or return it unchanged; does not validate."""
         if set(self.types) <= {str}:
             return text
         try:
             return json.loads(text)
         except json.JSONDecodeError:
             pass
-        for kind in (int, float):
-            if kind in self.types:
+        for number in (int, float):
+            if number in self.types:
                 try:
-                    return kind(text)
+                    return number(text)
                 except ValueError:
                     pass
         return text
 
     def refuse(self, value: Any, *, wrong_type: bool = False) -> SettingError:
-        """The error for a value: of another type, or out of range."""
+        """Return the error for an invalid value.
+
+        Args:
+            value: the value.
+            wrong_type: whether its type is wrong; otherwise it is out of range.
+        """
         name = self.path
         if self.choices:
             *others, last = self.choices
@@ -226,13 +236,13 @@ class Setting:
         if tuple in self.types:
             return SettingError(f"expected numbers {self.range} for ", name, f", found {value!r}")
         if wrong_type or not self.range:
-            kinds = [_TYPES[kind] for kind in self.types if kind in _TYPES]
-            return SettingError(f"expected {' or '.join(kinds)} for ", name, f", found {value!r}")
+            types = [_TYPES[each] for each in self.types if each in _TYPES]
+            return SettingError(f"expected {' or '.join(types)} for ", name, f", found {value!r}")
         return SettingError("expected ", name, f" {self.range}, found {value!r}")
 
 
 def all_settings(cls: Any) -> Iterator[Setting]:
-    """All settings of a class, those of a section where the section stands."""
+    """Iterate over the settings of a class, including those of its sections, in order."""
     return _walk(cls, "", "")
 
 
@@ -269,13 +279,13 @@ def _setting(cls: Any, name: str, path: str = "", heading: str = "") -> Setting:
 
 
 def _of_items(annotation: Any) -> list[Any]:
-    """Bounds of the items of a `tuple[Annotated[float, Field(...)], ...]`."""
+    """Return the bounds of the items of a `tuple[Annotated[float, Field(...)], ...]`."""
     items = get_args(annotation)[:1] if get_origin(annotation) is tuple else ()
     return [part for item in items for field in getattr(item, "__metadata__", ()) for part in field.metadata]
 
 
 def _current_name(cls: Any, name: str) -> str:
-    """Today's name of a field; an earlier one may be given."""
+    """Return the current name of a field, given the current or an earlier one."""
     for now, field in _fields(cls).items():
         extra: Any = field.json_schema_extra
         if name == now or name in extra["aliases"]:
@@ -284,15 +294,15 @@ def _current_name(cls: Any, name: str) -> str:
 
 
 def read_settings(cls: type[T], data: Any, path: str = "") -> T:
-    """Settings from plain data, such as config.json holds; what is left out has its default.
+    """Read settings from plain data, such as config.json; missing ones have their defaults.
 
     Args:
-        cls: the class.
-        data: a dict by name, a section a dict of its own; earlier names are read.
-        path: the section they are for, with a dot at its end; for messages.
+        cls: the settings class.
+        data: values by name, with a dict for each section; earlier names are accepted.
+        path: section of the settings, ending with a dot, for messages.
 
     Raises:
-        ValueError: an unknown setting (the closest one is named), a value of another type or out of range.
+        ValueError: an unknown setting (names the closest), a wrong type or a value out of range.
     """
     if not isinstance(data, Mapping):
         raise ValueError(f"expected settings{path and f' for {path[:-1]}'}, found {type(data).__name__}")
@@ -316,10 +326,17 @@ def read_settings(cls: type[T], data: Any, path: str = "") -> T:
 
 
 def parse_settings(cls: Any, pairs: Iterable[str]) -> dict[str, Any]:
-    """Values by path, `{"learn.batch_size": 256}`, from texts such as `learn.batch_size=256`.
+    """Parse texts such as `learn.batch_size=256`.
+
+    Args:
+        cls: the settings class.
+        pairs: the texts.
+
+    Returns:
+        Values by path, `{"learn.batch_size": 256}`.
 
     Raises:
-        ValueError: an unknown setting, no such text, or a value that the setting refuses.
+        ValueError: a malformed text, an unknown setting or an invalid value.
     """
     values = {}
     for pair in pairs:
@@ -334,8 +351,8 @@ def parse_settings(cls: Any, pairs: Iterable[str]) -> dict[str, Any]:
             raise error.within(path) from None
         if not equals or dataclasses.is_dataclass(_fields(owner)[now].annotation):
             raise ValueError(f"expected a setting such as learn.batch_size=256, found {pair!r}")
-        found = _setting(owner, now, path)
-        values[found.path] = found.check(found.parse(text))
+        target = _setting(owner, now, path)
+        values[target.path] = target.check(target.parse(text))
     return values
 
 
@@ -351,7 +368,11 @@ def _section(owner: Any, name: str, path: str, pair: str) -> tuple[Any, str]:
 
 
 def change_settings(config: T, values: Mapping[str, Any]) -> T:
-    """A copy of settings with some changed; `values` by path, as `parse_settings` gives them.
+    """Return a copy of settings with some changed.
+
+    Args:
+        config: the settings.
+        values: new values by path, as from `parse_settings`.
 
     Raises:
         ValueError: as `read_settings`.

@@ -1,4 +1,4 @@
-"""What the commands that let players meet have in common."""
+"""Options and setup that match, tournament and ladder share."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -7,38 +7,44 @@ from typing import Any
 import click
 
 from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, GAMES
-from ckai.cli.shared.output import report_compiling
-from ckai.cli.shared.tables import chosen_tables, tables_option
+from ckai.cli.shared.output import report_compilation
+from ckai.cli.shared.tables import open_tables, tables_option
 
 
 class _Even(click.IntRange):
-    """An even number from 2 on."""
+    """An even number, at least 2."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         number: int = super().convert(value, param, ctx)
         if number % 2:
             self.fail(
-                f"expected an even number, as every opening is played twice, found {number}", param, ctx
+                f"expected an even number, as every opening is played with both colours, found {number}",
+                param,
+                ctx,
             )
         return number
 
 
 EVEN = _Even(2)
-"""Type of a number of games."""
+"""Option type of a number of games."""
 
 _OPTIONS: list[Callable[[Any], Any]] = [
-    click.option("--game", type=click.Choice(GAMES), help="What is played.  [default: as the networks]"),
+    click.option("--game", type=click.Choice(GAMES), help="Game to play.  [default: the networks' game]"),
     click.option(
         "--openings",
         type=click.Choice(["balanced", "random", "start"]),
         default="balanced",
         show_default=True,
-        help="balanced: positions after three plies that lose no man by force; random: after four random "
-        "plies; start: the first position.",
+        help="Start positions: after three plies that lose no man by force (balanced), after four random "
+        "plies (random), or the initial position (start).",
     ),
     tables_option,
     click.option(
-        "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of openings and players."
+        "--seed",
+        type=click.IntRange(0),
+        default=0,
+        show_default=True,
+        help="Seed of the openings and players.",
     ),
     click.option(
         "--evaluator", default="torch", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
@@ -47,35 +53,47 @@ _OPTIONS: list[Callable[[Any], Any]] = [
 
 
 def arena_options(command: Any) -> Any:
-    """`--game`, `--openings`, `--tables`, `--seed` and `--evaluator`, the fields of an `Arena`."""
+    """Add `--game`, `--openings`, `--tables`, `--seed` and `--evaluator`, the arguments of `Arena`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 class Arena:
-    """Where players of one game meet."""
+    """Loads players of one game and plays matches between them."""
 
     def __init__(
         self, names: Sequence[str], game: str | None, openings: str, tables: str, seed: int, evaluator: str
     ) -> None:
-        """Find out what is played, and what is known of it.
+        """Choose the game and open the tablebases.
+
+        Args:
+            names: player specs, see `ckai.rl.matches.specs`.
+            game: name of the game; None: that of the first network.
+            openings: value of `--openings`.
+            tables: value of `--tables`.
+            seed: seed of the openings and players.
+            evaluator: backend of the networks.
 
         Raises:
-            CheckpointError: a file that is no network.
-            TableError: damaged endgame tables.
+            CheckpointError: a file is not a checkpoint.
+            TableError: a tablebase is damaged.
         """
         from ckai.rl.games.registry import DEFAULT_GAME, get_game
         from ckai.rl.matches.specs import game_of
 
-        report_compiling()
+        report_compilation()
         self.game = get_game(game or game_of(names) or DEFAULT_GAME.name)
-        self.tables = chosen_tables(tables) if self.game.supports_tables else None
+        self.tables = open_tables(tables) if self.game.supports_tables else None
         self.openings, self.seed, self.evaluator = openings, seed, evaluator
         self.threads = os.cpu_count() or 1
 
     def load(self, name: str, boards: int) -> Any:
-        """The player of a name, at so many boards.
+        """Load the player of a spec.
+
+        Args:
+            name: the spec.
+            boards: most positions per network call.
 
         Raises:
             PlayerSpecError, CheckpointError: see `load_player`.
@@ -92,7 +110,7 @@ class Arena:
         )
 
     def positions(self, count: int) -> list[Any]:
-        """First positions by the word of `--openings`."""
+        """Draw `count` start positions as `--openings` says."""
         from ckai.rl.matches.openings import draw_openings, random_openings
 
         if self.openings == "balanced":
@@ -102,7 +120,7 @@ class Arena:
         return [self.game.position()] * count
 
     def play(self, a: Any, b: Any, positions: list[Any], number: int = 0, **settings: Any) -> Any:
-        """The match `number` of this arena, see `play_match`."""
+        """Play match `number` of this arena from `positions`, see `play_match`."""
         from ckai.rl.matches.match import play_match
 
         return play_match(

@@ -1,52 +1,55 @@
-"""Which network a command takes when none is named."""
+"""The networks that commands find and the names of their options."""
 
 from importlib.metadata import entry_points
 from pathlib import Path
 
-PLACES = ("pretrained.ckpt", "runs/*/best.ckpt")
-"""Where networks lie, under the current folder."""
+NETWORK_PATTERNS = ("pretrained.ckpt", "runs/*/best.ckpt")
+"""Glob patterns of networks, relative to the current folder."""
 
 NO_NETWORK = ("rollout", "uniform")
-"""What plays without a file: a search with random playouts, and one that knows nothing."""
+"""Players without a network: random playouts, and uniform priors with value 0."""
 
 GAMES = sorted(entry_points(group="ckai.games").names)
-"""What `--game` takes, as `ckai.rl.games.registry` has it."""
+"""Choices of `--game`: the installed games."""
 
 EVALUATORS = ["auto", "fastest", "torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda", "cpu"]
-"""What `--evaluator` takes, as `ckai.models.inference.choose` has it; help needs no torch."""
+"""Choices of `--evaluator`, as in `ckai.models.inference.choose`, which imports torch."""
 EVALUATOR_HELP = (
-    "Backend that computes the network; auto: a GPU if there is one, else torch; fastest: the fastest "
-    "correct one, by a short trial."
+    "Backend that runs the network; auto: the GPU if there is one, else torch; fastest: the fastest correct "
+    "backend in a short trial."
 )
 
 
 class NoNetworkError(ValueError):
-    """No network where one was looked for; says where, and what makes one."""
+    """No network was found; the message says where and how to make one."""
 
 
 def newest_network(folder: Path = Path()) -> Path:
-    """The network under a folder that was written last: `pretrained.ckpt`, or the best of a run.
+    """Return the newest of `pretrained.ckpt` and the best networks of runs.
+
+    Args:
+        folder: folder to search.
 
     Raises:
-        NoNetworkError: if there is none.
+        NoNetworkError: there is none.
     """
-    found = [path for place in PLACES for path in folder.glob(place) if path.is_file()]
-    if not found:
+    paths = [path for place in NETWORK_PATTERNS for path in folder.glob(place) if path.is_file()]
+    if not paths:
         where = "here" if folder == Path() else f"in {folder}/"
         raise NoNetworkError(
-            f"no network {where} ({' or '.join(PLACES)}); make one with `ckai pretrain`, "
-            "or name one with --engine CHECKPOINT (`rollout` needs none)"
+            f"expected {' or '.join(NETWORK_PATTERNS)} {where}, found no network; run `ckai pretrain`, or "
+            "give --engine CHECKPOINT or --engine rollout"
         )
-    return max(found, key=lambda path: (path.stat().st_mtime_ns, str(path)))
+    return max(paths, key=lambda path: (path.stat().st_mtime_ns, str(path)))
 
 
 def network_file(source: Path) -> Path:
-    """The checkpoint that a name means: a file, or the best network of a run folder.
+    """Return the checkpoint for a file or a run folder, which stands for its best network.
 
     Raises:
-        NoNetworkError: if there is none.
+        NoNetworkError: there is none.
     """
     path = source / "best.ckpt" if source.is_dir() else source
     if not path.is_file():
-        raise NoNetworkError(f"{path}: no such checkpoint")
+        raise NoNetworkError(f"{path}: expected a checkpoint, found no such file")
     return path

@@ -1,7 +1,6 @@
-"""What the commands share: the `--json` option, and where results and talk go.
+"""Output of the commands: results on standard output, messages and progress bars on standard error.
 
-Results go to standard output, progress and talk to standard error. `rich` is imported only when a screen is
-asked for.
+`rich` is imported only when it is needed.
 """
 
 import json
@@ -18,69 +17,86 @@ if TYPE_CHECKING:
 json_option: Callable[[Any], Any] = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object."
 )
-"""`--json`, given to the command as `as_json`."""
+"""`--json`, passed to the command as `as_json`."""
 
 
 def print_json(result: Mapping[str, Any]) -> None:
-    """One JSON object on one line of standard output."""
+    """Print an object as JSON on one line of standard output."""
     click.echo(json.dumps(result))
 
 
 def time_text(seconds: float) -> str:
-    """About how long: `40 s`, `12 minutes`."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
+    """Format a duration in round figures: `40 s`, `12 minutes`, `5 hours`."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} minutes" if seconds < 7200 else f"{seconds / 3600:.0f} hours"
 
 
-def report_compiling() -> None:
-    """Say so on standard error, once, if kernels have to be compiled: that may take half a minute."""
+def count_text(number: int, singular: str, plural: str | None = None) -> str:
+    """Format a count with its noun: `1 game`, `1,200 games`, `2 plies`.
+
+    Args:
+        number: the count.
+        singular: the noun for 1.
+        plural: the noun for other numbers; default: `singular` with an s.
+    """
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
+def report_compilation() -> None:
+    """Print a message on standard error, once, if Numba compiles kernels, which may take half a minute."""
     from numba.core import event
 
-    class Teller(event.Listener):  # type: ignore[misc]
-        told = False
+    class CompileListener(event.Listener):  # type: ignore[misc]
+        reported = False
 
         def on_start(self, event: Any) -> None:
-            if not self.told:
-                self.told = True
-                click.echo("compiling for this machine, this time only ...", err=True)
+            if not self.reported:
+                self.reported = True
+                click.echo("compiling for this machine (only the first time) ...", err=True)
 
         def on_end(self, event: Any) -> None:
             pass
 
-    event.register("numba:compile", Teller())
+    event.register("numba:compile", CompileListener())
 
 
-def talk() -> "Console":
-    """Where progress and talk go: standard error."""
+def stderr_console() -> "Console":
+    """Return a console on standard error, for messages and progress."""
     from rich.console import Console
 
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 @contextmanager
-def progress_bar(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error for work that takes longer than a moment; nothing where that is no terminal.
+def progress_bar(label: str, unit: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on standard error after half a second; nothing if that is not a terminal.
+
+    Args:
+        label: text before the bar, such as `reading`.
+        unit: noun behind the numbers, such as `rows`.
 
     Yields:
-        A function that is told how much is done, and how much there is in all.
+        A function to call with the amount done and the total.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    screen = talk()
+    console = stderr_console()
     bar = Progress(
-        TextColumn(what),
+        TextColumn(label),
         BarColumn(),
         MofNCompleteColumn(),
         TextColumn(unit),
         TimeRemainingColumn(),
-        console=screen,
+        console=console,
         transient=True,
-        disable=not screen.is_terminal,
+        disable=not console.is_terminal,
     )
     task = bar.add_task("", total=None)
     begun = time.monotonic()
     started = False
 
-    def show(done: int, total: int) -> None:
+    def update(done: int, total: int) -> None:
         nonlocal started
         if not started and time.monotonic() - begun > 0.5:
             bar.start()
@@ -88,7 +104,7 @@ def progress_bar(what: str, unit: str) -> Iterator[Callable[[int, int], None]]:
         bar.update(task, completed=done, total=total)
 
     try:
-        yield show
+        yield update
     finally:
         if started:
             bar.stop()

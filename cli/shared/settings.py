@@ -1,4 +1,4 @@
-"""Options of a command from a class of settings: names, types, bounds, defaults and help are the fields'.
+"""Command options generated from a class of settings.
 
 @click.command("selfplay", cls=SettingsCommand)
 @settings_options(RunConfig)
@@ -18,7 +18,7 @@ _GIVEN = "ckai.settings"
 
 
 class _Checked:
-    """Mixed into click's number types: the setting itself checks the value and words the error."""
+    """Mixin for click's number types that lets the setting check the value."""
 
     def __init__(self, setting: Setting, **bounds: Any) -> None:
         super().__init__(**bounds)
@@ -29,13 +29,13 @@ class _Checked:
             return self.setting.check(self.setting.parse(value) if isinstance(value, str) else value)
         except SettingError as error:
             before, path, after = error.parts
-            # click names the option before this, so that the section says nothing more.
+            # click prefixes the option, so the section is left out.
             name = path.rpartition(".")[2]
             raise click.BadParameter(f"{before}{name}{after}", ctx, param) from None
 
 
 class _Integer(_Checked, click.IntRange):
-    """A whole number; click shows its bounds in help."""
+    """An integer; click shows its bounds in help."""
 
 
 class _Number(_Checked, click.FloatRange):
@@ -43,7 +43,7 @@ class _Number(_Checked, click.FloatRange):
 
 
 def _type_of(setting: Setting) -> Any:
-    """click's type for a setting, None for a flag."""
+    """Return click's type for a setting, None for a flag."""
     if setting.choices:
         return click.Choice(setting.choices)
     if bool in setting.types:
@@ -67,30 +67,30 @@ def _type_of(setting: Setting) -> Any:
 
 
 class SettingOption(click.Option):
-    """An option made of a setting; earlier names are taken and not shown.
+    """The option of a setting; earlier names are accepted but not shown in help.
 
-    What was given on the command line, by the environment or by a preset is in `given_settings`.
+    Values from the command line, the environment or a preset are in `given_settings`.
     """
 
     def __init__(self, names: Sequence[str], setting: Setting, shown_default: str | None) -> None:
-        """Make it.
+        """Create the option.
 
         Args:
-            names: none; click passes them.
-            setting: what it sets; must have an option.
-            shown_default: what help shows in place of the default, for one that the command works out.
+            names: empty; passed by click.
+            setting: the setting; must have an option.
+            shown_default: text shown in help instead of the default, for a default that the command computes.
         """
         assert setting.option is not None
         assert not names
         shown, _, negative = setting.option.partition("/")
-        flag, several = bool in setting.types, tuple in setting.types
+        flag, multiple = bool in setting.types, tuple in setting.types
         long = f"{shown}/{negative or '--no-' + shown.removeprefix('--')}" if flag else shown
         super().__init__(
             [shown.removeprefix("--").replace("-", "_"), long, *setting.option_aliases],
             type=_type_of(setting),
             is_flag=flag or None,
-            multiple=several,
-            default=None if several else setting.default,
+            multiple=multiple,
+            default=None if multiple else setting.default,
             show_default=shown_default or True,
             help=f"{setting.help}.",
             expose_value=False,
@@ -101,7 +101,7 @@ class SettingOption(click.Option):
     @contextmanager
     def _shown_names(self) -> Iterator[None]:
         opts, secondary = self.opts, self.secondary_opts
-        self.opts, self.secondary_opts = opts[:1], secondary[:1]  # earlier names stand behind
+        self.opts, self.secondary_opts = opts[:1], secondary[:1]  # earlier names come last
         try:
             yield
         finally:
@@ -127,18 +127,18 @@ def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
 
 
 def given_settings(ctx: click.Context) -> dict[str, Any]:
-    """Values by path, `{"learn.lr": 0.001}`, of the settings that were given to a command."""
+    """Return the settings given to a command, by path: `{"learn.lr": 0.001}`."""
     return dict(ctx.meta.get(_GIVEN, {}))
 
 
 def settings_options(
     cls: Any, shown_defaults: Mapping[str, str] | None = None
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Decorator: an option for each setting that has one, in the order of the fields.
+    """Decorate a command with an option for each setting that has one, in the order of the fields.
 
     Args:
         cls: the class of settings.
-        shown_defaults: by path, what help says of defaults that the command works out.
+        shown_defaults: by path, text shown in help for defaults that the command computes.
     """
     shown = shown_defaults or {}
 
@@ -155,7 +155,7 @@ def settings_options(
 
 
 class SettingsCommand(click.Command):
-    """A command whose help shows the options of each section of settings below its heading."""
+    """A command whose help groups the options by section of settings."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """See click."""

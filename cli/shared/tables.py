@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.output import progress_bar, report_compiling, talk, time_text
+from ckai.cli.shared.output import count_text, progress_bar, report_compilation, stderr_console, time_text
 
 if TYPE_CHECKING:
     from ckai.datasets.tables import Tables
@@ -19,11 +19,17 @@ tables_option: Callable[[Any], Any] = click.option(
     show_default=True,
     help="Use N-piece tablebases, building them if missing; auto: the largest that exist, at least 3 pieces.",
 )
-"""`--tables`; pass its value to `chosen_tables`."""
+"""`--tables`; pass the value to `open_tables`."""
 
 
-def chosen_tables(which: str) -> "Tables | None":
-    """Open the tables of `--tables`, building them if missing.
+def open_tables(which: str) -> "Tables | None":
+    """Open the tables that `--tables` selects, building them if missing.
+
+    Args:
+        which: `none`, `auto` or a number of pieces.
+
+    Returns:
+        The tables; None for `none`.
 
     Raises:
         TableError: the file is damaged.
@@ -34,28 +40,38 @@ def chosen_tables(which: str) -> "Tables | None":
         return None
     if which == "auto":
         return Tables.open()
-    make_sure_of(int(which))
+    ensure_tables(int(which))
     return Tables.open(int(which))
 
 
-def make_sure_of(pieces: int) -> None:
+def ensure_tables(pieces: int) -> None:
     """Build the tables for `pieces` pieces in the user's cache folder if missing."""
     from ckai.datasets.tables import SHIPPED, cache_folder, table_path
 
     if pieces > SHIPPED and not table_path(pieces, cache_folder()).exists():
-        build_shown(pieces, table_path(pieces, cache_folder()))
+        build_with_progress(pieces, table_path(pieces, cache_folder()))
 
 
-def build_shown(pieces: int, path: Path, threads: int | None = None) -> dict[str, Any]:
-    """Build tables with a progress bar, after printing the estimated cost. Returns the header."""
+def build_with_progress(pieces: int, path: Path, threads: int | None = None) -> dict[str, Any]:
+    """Build tables with a progress bar, after printing the estimated cost.
+
+    Args:
+        pieces: largest number of pieces.
+        path: file to write.
+        threads: CPU threads; default: one per core.
+
+    Returns:
+        The header of the file.
+    """
     from ckai.datasets.tables import build_tables, cost_of
 
-    report_compiling()
+    report_compilation()
     threads = threads or os.cpu_count() or 1
     cost = cost_of(pieces, threads)
-    talk().print(
+    stderr_console().print(
         f"building tablebases for up to {pieces} pieces, {cost.positions:,} positions, in {path}: about "
-        f"{time_text(cost.seconds)} on {threads} threads, {cost.memory / 2**20:,.0f} MiB of memory"
+        f"{time_text(cost.seconds)} on {count_text(threads, 'thread')}, "
+        f"{cost.memory / 2**20:,.0f} MiB of memory"
     )
-    with progress_bar("solving", "positions") as show:
-        return build_tables(pieces, path, threads=threads, progress=show)
+    with progress_bar("solving", "positions") as progress:
+        return build_tables(pieces, path, threads=threads, progress=progress)

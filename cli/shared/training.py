@@ -1,4 +1,4 @@
-"""Output of training and evaluation: progress on standard error, tables as text."""
+"""Output of training and evaluation: a progress bar on standard error, metrics as text."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,12 @@ _LABELS = [
 
 
 def metrics_table(metrics: Mapping[str, Any], title: str) -> str:
-    """The metrics as lines of text."""
+    """Format metrics as lines of text.
+
+    Args:
+        metrics: by name; unknown names are left out.
+        title: the first line.
+    """
     lines = [title]
     for name, label in _LABELS:
         if name in metrics:
@@ -52,8 +57,13 @@ def metrics_table(metrics: Mapping[str, Any], title: str) -> str:
     return "\n".join(lines)
 
 
-def groups_table(groups: Sequence[Mapping[str, Any]], what: str) -> str:
-    """One line per group of rows: by phase of the game, or by pieces."""
+def groups_table(groups: Sequence[Mapping[str, Any]], unit: str) -> str:
+    """Format metrics of groups of rows, one per line.
+
+    Args:
+        groups: metrics of each group, with its range `from` and `to`.
+        unit: what the groups are ranges of, `plies` or `pieces`.
+    """
     columns = [
         ("top1_legal", "top-1"),
         ("top5_legal", "top-5"),
@@ -62,7 +72,7 @@ def groups_table(groups: Sequence[Mapping[str, Any]], what: str) -> str:
         ("value_mse", "value"),
         ("value_auc", "AUC"),
     ]
-    lines = [f"  {what:<10}{'rows':>9}" + "".join(f"{title:>9}" for _, title in columns)]
+    lines = [f"  {unit:<10}{'rows':>9}" + "".join(f"{title:>9}" for _, title in columns)]
     for group in groups:
         line = f"  {group['from']:>3}-{group['to']:<6}{group['rows']:>9,}"
         for name, _ in columns:
@@ -74,7 +84,7 @@ def groups_table(groups: Sequence[Mapping[str, Any]], what: str) -> str:
 
 
 class TrainingBar:
-    """A progress bar on standard error during training; only lines of text if that is not a terminal."""
+    """A progress bar of a training on standard error; only messages if that is not a terminal."""
 
     def __init__(self) -> None:
         self.console = Console(file=sys.stderr)
@@ -97,11 +107,11 @@ class TrainingBar:
     def __exit__(self, *error: object) -> None:
         self._bar.stop()
 
-    def say(self, text: str) -> None:
+    def message(self, text: str) -> None:
         """Print a line above the bar."""
         self.console.print(text, highlight=False, markup=False, soft_wrap=True)
 
-    def show(self, progress: "TrainingProgress") -> None:
+    def update(self, progress: "TrainingProgress") -> None:
         """Update the bar."""
         total = progress.epochs * progress.batches
         if self._task is None:

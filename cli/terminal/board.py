@@ -1,4 +1,4 @@
-"""The board as lines of a terminal: large and coloured, small and coloured, or plain letters."""
+"""Draw the board in a terminal: large or small in colour, or in plain letters."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,27 +12,27 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 LARGE_COLUMNS = 44
-"""From this width on the squares are five columns by two lines."""
+"""Smallest width for squares of five columns by two lines."""
 
 
 @dataclass(frozen=True)
 class Palette:
-    """Colours of squares, in words of rich."""
+    """Colours of the squares, as `rich` names them."""
 
     light: str
     dark: str
     moved: str
     number: str
-    """Of the number on a dark square."""
+    """Colour of the number on a dark square."""
     moved_number: str
 
 
 FINE = Palette("#e9dcc0", "#57804f", "#b08a1e", "#c9dcc4", "#fff3c4")
 BASIC = Palette("cyan", "green", "magenta", "black", "bright_white")
-"""For terminals of 16 colours, where the light squares would be as white as the pieces."""
+"""For terminals of 16 colours, where light squares would be as white as the pieces."""
 
 _PIECE = {"b": ("#000000", "#ffffff"), "w": ("#ffffff", "#000000")}
-"""Colour of a side's pieces, and of what is written on them."""
+"""Colour of each side's pieces, and of the text on them."""
 
 
 @dataclass(frozen=True)
@@ -40,21 +40,21 @@ class Look:
     """How a board is drawn."""
 
     color: bool
-    """Coloured squares; else letters: b, w for men, B, W for kings."""
+    """Coloured squares; otherwise letters: b, w for men, B, W for kings."""
     large: bool
-    """Squares of five columns by two lines; else of four columns by one."""
+    """Squares of five columns by two lines; otherwise of four columns by one."""
     glyphs: bool = True
-    """Blocks and crowns; else blanks and letters."""
+    """Draw blocks and crowns; otherwise spaces and letters."""
     palette: Palette = FINE
 
     @property
     def width(self) -> int:
-        """Columns of the board."""
+        """Width of the board in columns."""
         return 40 if self.color and self.large else 32
 
 
-def look_of(console: "Console") -> Look:
-    """The look that suits a terminal: its width, its colours and its letters."""
+def detect_look(console: "Console") -> Look:
+    """Choose the look that suits the width, colours and encoding of a terminal."""
     color = console.is_terminal and console.color_system is not None and not console.no_color
     glyphs = (console.encoding or "").lower().startswith("utf")
     palette = FINE if console.color_system in ("256", "truecolor") else BASIC
@@ -64,13 +64,13 @@ def look_of(console: "Console") -> Look:
 def draw_board(
     position: Position, look: Look, *, flipped: bool = False, last: Move | None = None
 ) -> list[Text]:
-    """The board as lines, all `look.width` wide.
+    """Draw a position as lines, all `look.width` columns wide.
 
     Args:
-        position: what stands on it.
-        look: how it is drawn.
-        flipped: Black at the bottom; else White, as boards are printed.
-        last: the move played last; the squares of its path are marked.
+        position: the position.
+        look: how to draw it.
+        flipped: draw Black at the bottom; otherwise White, as in print.
+        last: the last move; the squares of its path are highlighted.
     """
     marked = set(last.path) if last else set()
     cells = {file_of(square - 1) + 8 * ((square - 1) // 4): square for square in range(1, 33)}
@@ -96,7 +96,7 @@ def _light(look: Look) -> list[Text]:
 
 
 def _dark(square: int, piece: str, marked: bool, look: Look) -> list[Text]:
-    """The lines of one dark square."""
+    """Draw a dark square as lines."""
     if not look.color:
         return [Text(f"{square:>2}{piece}{'*' if marked else ' '}")]
     colors = look.palette
@@ -117,8 +117,15 @@ def _dark(square: int, piece: str, marked: bool, look: Look) -> list[Text]:
     return [Text.assemble((left, edge), (f"{square:<2}", body), tail)]
 
 
-def beside(left: list[Text], right: list[Text], width: int, gap: int = 3) -> list[Text]:
-    """Two blocks of lines side by side, the left one `width` columns wide."""
+def join_columns(left: list[Text], right: list[Text], width: int, gap: int = 3) -> list[Text]:
+    """Join two blocks of lines side by side.
+
+    Args:
+        left: lines of the left block.
+        right: lines of the right block.
+        width: width of the left block in columns.
+        gap: columns between the blocks.
+    """
     lines = []
     for i in range(max(len(left), len(right))):
         line = left[i].copy() if i < len(left) else Text(" " * width)

@@ -1,32 +1,33 @@
-"""The engine as a player: it searches within limits, varies its openings, and explains its move."""
+"""The engine as an opponent: searches within limits, varies its openings and explains its moves."""
 
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ckai.cli.shared.output import count_text
 from ckai.game import Game, Move, Position
 
 if TYPE_CHECKING:
     from ckai.rl.engine import Engine, SearchResult
 
 SIMS = 400
-"""Visits of a search when no limit is given."""
+"""Visits per move without a limit."""
 NEARLY = 0.5
-"""A move is as good as the best for varied openings if it has this share of the best one's visits."""
+"""Share of the best move's visits that a move needs to be played for variety."""
 
 
 @dataclass(frozen=True)
 class Reply:
-    """The engine's answer to a position."""
+    """The engine's reply to a position."""
 
     move: Move
-    """The move it plays; with varied openings not always the best one."""
+    """The move it plays; not always the best one if openings are varied."""
     result: "SearchResult"
 
     @property
     def evaluation(self) -> str:
-        """`value +0.12 for White`, for the side to move, or what is proven."""
+        """The value for the side to move, `value +0.12 for White`, or the proven result."""
         result = self.result
         name, other = ("Black", "White") if result.value.turn == "black" else ("White", "Black")
         if result.proven == "draw":
@@ -34,18 +35,18 @@ class Reply:
         if result.proven:
             winner = name if result.proven == "win" else other
             plies = result.plies or 0
-            return f"{winner} wins in {plies} {'ply' if plies == 1 else 'plies'}"
+            return f"{winner} wins in {count_text(plies, 'ply', 'plies')}"
         return f"value {result.value:+.2f} for {name}"
 
     @property
     def effort(self) -> str:
-        """How much was searched."""
+        """The visits and time of the search."""
         if self.result.proven and self.result.sims == 1:
-            return "known, without a search"
-        return f"{self.result.sims:,} visits, {self.result.seconds:.1f} s"
+            return "proven, no search needed"
+        return f"{count_text(self.result.sims, 'visit')}, {self.result.seconds:.1f} s"
 
     def top_moves(self, number: int = 5) -> list[tuple[Move, float, str]]:
-        """The best move and those visited most: (move, the network's probability, visits or the proof)."""
+        """Return the best and the most visited moves, as (move, prior, visits or proven result)."""
         moves = list(self.result.visits)[:number]
         return [(move, self.result.priors[move], self._visits_or_proof(move)) for move in moves]
 
@@ -57,14 +58,15 @@ class Reply:
 
 
 class Opponent:
-    """An engine that is loaded when it is first asked.
+    """An engine that is loaded on first use.
 
     Args:
-        load: makes the engine.
-        name: what to call it.
-        sims, seconds: limits of a search; SIMS visits if neither is given.
-        vary: plies of the game in which a move nearly as good as the best may be played.
-        seed: of that choice; None: another one every time.
+        load: creates the engine.
+        name: its name in messages and PDN headers.
+        sims: visits per move; default: `SIMS` if `seconds` is None too.
+        seconds: seconds per move.
+        vary: plies at the start in which a move nearly as good as the best may be played.
+        seed: seed of that choice; None: random.
     """
 
     def __init__(
@@ -86,10 +88,10 @@ class Opponent:
         self._random = random.Random(seed)
 
     def load(self) -> None:
-        """Load the engine now, and let it compile what it needs before any clock runs.
+        """Load the engine and compile its kernels with a short search.
 
         Raises:
-            ValueError: there is no network, or its file does not fit.
+            ValueError: there is no network, or its file cannot be read.
         """
         if self._engine is None:
             engine = self._load()
@@ -97,7 +99,15 @@ class Opponent:
             self._engine = engine
 
     def reply(self, game: Game, *, vary: bool = True) -> Reply:
-        """Search the position of a game that goes on; its earlier positions count for repetitions."""
+        """Search the current position of a game.
+
+        Args:
+            game: the game; its earlier positions count for repetitions.
+            vary: allow nearly best moves at the start of the game.
+
+        Raises:
+            ValueError: as `load`.
+        """
         self.load()
         assert self._engine is not None
         result = self._engine.search(

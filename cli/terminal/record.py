@@ -1,4 +1,4 @@
-"""The file of a game that is being played: written whole after every move, never half."""
+"""The PDN file of a game in progress, rewritten as a whole after every move."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -6,21 +6,25 @@ from pathlib import Path
 from ckai.datasets.files import write_whole
 
 GAMES = Path("games")
-"""Folder of games whose file was not named, under the current one."""
+"""Default folder of games, under the current folder."""
 
 
 class Record:
-    """A PDN file that one game is written to, again and again as it grows.
+    """A PDN file that a growing game is written to.
 
-    A file that exists keeps what it holds, and the game is added behind it. Without a name the game gets a
-    fresh one, `games/game-001.pdn` and so on, when it is first written.
+    The game is appended to what an existing file holds. Without a path, the first write creates a new file,
+    `games/game-001.pdn` and so on.
     """
 
     def __init__(self, path: Path | None = None, folder: Path = GAMES) -> None:
-        """Name the file; nothing is written yet.
+        """Open the record without writing.
+
+        Args:
+            path: file of the game; None: a new file in `folder`.
+            folder: folder of new files.
 
         Raises:
-            OSError: a named file cannot be read, is no text, or its folder cannot be made.
+            OSError: `path` cannot be read or is not text, or its folder cannot be created.
         """
         self.path = path
         self._folder = folder
@@ -32,27 +36,33 @@ class Record:
                     raise OSError(f"{path}: expected a file for the game, found a folder or a device")
                 self._before = path.read_bytes().rstrip()
                 if b"\0" in self._before:
-                    raise OSError(f"{path}: expected PDN text to add the game to, found another kind of file")
+                    raise OSError(f"{path}: expected PDN text to append the game to, found a binary file")
                 if self._before:
                     self._before += b"\n\n"
 
     def write(self, text: str) -> Path:
-        """Put the game into its file, on the disk; return where that is.
+        """Write the game to its file.
+
+        Args:
+            text: the game as PDN.
+
+        Returns:
+            The path of the file.
 
         Raises:
-            OSError: it cannot be written; what stood in the file is untouched.
+            OSError: the file cannot be written; its earlier content is untouched.
         """
         if self.path is None:
             self.path = _fresh(self._folder)
-        write_whole(self.path.resolve(), self._before + text.encode())  # a link stays one
+        write_whole(self.path.resolve(), self._before + text.encode())  # follows a symbolic link
         return self.path
 
 
 def _fresh(folder: Path) -> Path:
-    """A name that no game has yet, taken at once so that no other process takes it too."""
+    """Create the next unused file, so that no other process can choose it."""
     folder.mkdir(parents=True, exist_ok=True)
-    taken = [int(p.stem[5:]) for p in folder.glob("game-*.pdn") if p.stem[5:].isdigit()]
-    number = max(taken, default=0) + 1
+    numbers = [int(p.stem[5:]) for p in folder.glob("game-*.pdn") if p.stem[5:].isdigit()]
+    number = max(numbers, default=0) + 1
     while True:
         path = folder / f"game-{number:03}.pdn"
         with suppress(FileExistsError):

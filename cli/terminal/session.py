@@ -1,4 +1,4 @@
-"""A game at the terminal, without the terminal: who plays, what a typed line means, what it does."""
+"""A game between people and an engine, and the commands they type; independent of the terminal."""
 
 import difflib
 import re
@@ -16,51 +16,53 @@ SIDES: Final[dict[str, frozenset[Side]]] = {
     "both": frozenset({"black", "white"}),
     "none": frozenset(),
 }
-"""Sides that people play, by the word of `--side`."""
+"""Sides that people play, by the value of `--side`."""
 
-WORDS: Final[dict[str, tuple[str, str]]] = {
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
     # name: (short forms, help)
-    "help": ("h ?", "this list"),
-    "moves": ("m", "the legal moves"),
-    "hint": ("i", "what the engine would play"),
+    "help": ("h ?", "show this list"),
+    "moves": ("m", "list the legal moves"),
+    "hint": ("i", "show what the engine would play"),
     "go": ("g", "let the engine make this move"),
     "undo": ("u back", "take your last move back"),
     "draw": ("d", "offer a draw"),
-    "resign": ("", "give the game up"),
+    "resign": ("", "resign the game"),
     "board": ("b", "draw the board again"),
-    "flip": ("f", "turn the board round"),
-    "fen": ("", "the position as FEN"),
-    "save": ("s", "write the game; save FILE: there"),
-    "quit": ("q exit", "leave; the game is saved"),
+    "flip": ("f", "turn the board around"),
+    "fen": ("", "print the position as FEN"),
+    "save": ("s", "save the game; save FILE: to that file"),
+    "quit": ("q exit", "save the game and leave"),
 }
 
-_NAMES: Final = {short: name for name, (shorts, _) in WORDS.items() for short in [name, *shorts.split()]}
+_NAMES: Final = {short: name for name, (shorts, _) in COMMANDS.items() for short in [name, *shorts.split()]}
 _GAP: Final = re.compile(r"(?<=\d)\s+(?=\d)")
 
 
 class CommandError(ValueError):
-    """A line that is neither a move nor a command."""
+    """A line is neither a move nor a command."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """What a typed line asks for."""
+    """A parsed line."""
 
     name: str
-    """`move`, or a name of WORDS."""
+    """`move`, or a key of `COMMANDS`."""
     argument: str = ""
     move: Move | None = None
-    """The move of `move`, None for all others."""
+    """The move for `move`, otherwise None."""
 
 
 def read_command(line: str, position: Position) -> Command:
-    """What a line means in a position. An empty line draws the board again.
+    """Parse a line; an empty one means `board`.
 
-    Moves are written as in PDN (`11-15`, `26x1`), or as numbers with blanks between (`11 15`).
+    Args:
+        line: a command, or a move as in PDN (`11-15`, `26x1`) or with spaces (`11 15`).
+        position: the current position.
 
     Raises:
-        MoveError: a move that cannot be played; says which can.
-        CommandError: neither a move nor a command.
+        MoveError: the move is illegal or ambiguous; lists the legal ones.
+        CommandError: the line is neither a move nor a command.
     """
     text = line.strip()
     word, _, argument = text.partition(" ")
@@ -76,13 +78,13 @@ def read_command(line: str, position: Position) -> Command:
 
 
 class Session:
-    """A game between people and an engine, in any mixture.
+    """A game between people and an engine.
 
     Attributes:
-        game: the moves.
-        humans: the sides that people play; the engine plays the others.
-        ended: how it ended if not by rule.
-        max_plies: half-moves after which a game without people is broken off; None: never.
+        game: the game.
+        humans: sides that people play; the engine plays the others.
+        ended: outcome by resignation or agreement, otherwise None.
+        max_plies: length in plies at which a game without people stops; None: no limit.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class Session:
 
     @property
     def position(self) -> Position:
-        """The position now."""
+        """The current position."""
         return self.game.position
 
     @property
@@ -114,22 +116,22 @@ class Session:
 
     @property
     def last_move(self) -> Move | None:
-        """The move played last, None before the first."""
+        """The last move, None before the first."""
         return self.game.moves[-1] if self.game.moves else None
 
     def outcome(self) -> Outcome | None:
-        """How the game ended, by rule or otherwise; None while it goes on."""
+        """Return the outcome, by rule, resignation or agreement; None while the game is in progress."""
         return self.ended or self.game.outcome()
 
     @property
-    def broken_off(self) -> bool:
-        """Whether a game without people has reached its limit of plies with no end."""
+    def stopped(self) -> bool:
+        """Whether a game without people has reached `max_plies` undecided."""
         full = self.max_plies is not None and len(self.game.moves) >= self.max_plies
         return full and not self.humans and self.outcome() is None
 
     @property
     def result(self) -> str:
-        """The PDN result, `*` while the game goes on."""
+        """The PDN result, `*` while the game is in progress."""
         outcome = self.outcome()
         return "*" if outcome is None else outcome.result
 
@@ -137,33 +139,37 @@ class Session:
         """Play a move for the side to move.
 
         Raises:
-            MoveError: if it cannot be played; nothing is changed.
+            MoveError: the move is illegal; the game is unchanged.
         """
         return self.game.push(move)
 
     def undo(self) -> list[Move]:
-        """Take moves back up to the last one a person made, that one included; what was taken, in order."""
+        """Take back all moves from the last one a person made; return them in order."""
         sides = [side_of(position) for position in self.game.history]
         mine = [ply for ply, side in enumerate(sides) if side in self.humans]
         if not mine:
             return []
-        taken = [self.game.pop() for _ in range(len(self.game.moves) - mine[-1])]
+        undone = [self.game.pop() for _ in range(len(self.game.moves) - mine[-1])]
         self.ended = None
-        return taken[::-1]
+        return undone[::-1]
 
     def resign(self) -> Outcome:
-        """The side to move gives up."""
+        """Resign for the side to move."""
         winner = "white" if self.side == "black" else "black"
         self.ended = Outcome(winner, Reason.RESIGNED, f"{self.side.capitalize()} resigned")
         return self.ended
 
     def agree_draw(self) -> Outcome:
-        """Both sides agree on a draw."""
+        """End the game as a draw by agreement."""
         self.ended = Outcome(None, Reason.AGREED, "agreed")
         return self.ended
 
     def numbered(self, last: int | None = None) -> list[str]:
-        """The moves as lines of a score: `3. 8-11 22-18`; only the last lines if a number is given."""
+        """Return the moves as numbered lines, `3. 8-11 22-18`.
+
+        Args:
+            last: return this many lines from the end; None: all.
+        """
         lines: list[str] = []
         for position, move in zip(self.game.history, self.game.moves, strict=True):
             if position.black or not lines:
@@ -174,5 +180,5 @@ class Session:
 
 
 def side_of(position: Position) -> Side:
-    """The side to move."""
+    """Return the side to move."""
     return "black" if position.black else "white"

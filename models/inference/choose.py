@@ -1,4 +1,4 @@
-"""Which backend a network runs on: by name, by a rule (`auto`), or the fastest by a short trial."""
+"""Choose the backend a network runs on: by name, automatically, or the fastest in a short trial."""
 
 import threading
 import time
@@ -18,46 +18,47 @@ from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
 
 AUTO = "auto"
-"""A GPU if there is one, else torch in float32 on the CPU: at once, and the same in every process."""
+"""The GPU if there is one, otherwise torch in float32 on the CPU, without a trial."""
 FASTEST = "fastest"
-"""The fastest correct backend, by a trial of a second or two (`choose_evaluator`)."""
+"""The fastest correct backend in a trial of a second or two (`choose_evaluator`)."""
 BACKENDS = ("torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda")
 NAMES = (AUTO, FASTEST, *BACKENDS, "cpu")
-"""What `--evaluator` takes; cpu is another name of torch."""
+"""Choices of `--evaluator`; cpu is an alias of torch."""
 EXACT = 1e-4
-"""Bound of a float32 backend against torch in float32, on probabilities of legal moves and on values."""
+"""Max difference of a float32 backend from torch in float32, in probabilities of legal actions and values."""
 ROUGH = 0.05
-"""Bound of a bfloat16 backend: trained networks come to 0.02, with a mean of 0.001 to 0.008."""
+"""Max difference of a bfloat16 backend; trained networks reach 0.02, with a mean of 0.001 to 0.008."""
 SECONDS = 0.1
-"""Least time that a candidate is measured."""
+"""Minimum duration of a measurement."""
 
 SLOW = 0.3
-"""Seconds: a first call as long as this is all that is measured."""
+"""Duration in seconds of a first call from which it is the whole measurement."""
 
 Maker = Callable[[Network, int, Evaluator | None], Evaluator]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a trial found of one backend."""
+    """The trial of one backend."""
 
     backend: str
     rate: float = 0.0
-    """Evaluations/s of all threads together; 0 if it was not measured."""
+    """Evaluations/s of all threads together; 0 if not measured."""
     policy_error: float = 0.0
-    """Largest difference of a legal move's probability from torch in float32."""
+    """Largest difference from torch in float32 in the probability of a legal action."""
     value_error: float = 0.0
+    """Largest difference from torch in float32 in a value."""
     problem: str = ""
-    """Why it was dropped."""
+    """Why it was dropped; empty if it was not."""
 
 
 @dataclass(frozen=True)
 class Report:
-    """Why a backend was chosen; as a string, one line for people."""
+    """The choice of a backend and its trials; `str` gives one readable line."""
 
     chosen: str
     name: str
-    """The evaluator's own name."""
+    """Name of the evaluator."""
     batch: int
     threads: int
     trials: list[Trial] = field(default_factory=list)
@@ -82,17 +83,17 @@ class Report:
 def make_evaluator(
     network: Network, backend: str, threads: int = 1, like: Evaluator | None = None
 ) -> Evaluator:
-    """A network on a backend.
+    """Create an evaluator of a network.
 
     Args:
-        network: taken as it is now.
-        backend: one of `BACKENDS`, `auto`, or cpu.
-        threads: how many threads are going to call at once.
-        like: an evaluator of the same network, whose conversion is used again if it has one of use.
+        network: the network; later changes of its weights have no effect.
+        backend: one of `BACKENDS`, `auto` or cpu.
+        threads: number of threads that will call it at once.
+        like: an evaluator of the same network, whose converted model is reused if possible.
 
     Raises:
-        BackendError: the backend cannot be had here; says why.
-        ValueError: there is none of that name.
+        BackendError: the backend is not available; says why.
+        ValueError: the backend is unknown.
     """
     makers = {
         AUTO: _MAKERS["cuda" if torch.cuda.is_available() else "torch"],
@@ -113,25 +114,25 @@ def choose_evaluator(
     prefer: str | None = None,
     candidates: Sequence[str] = BACKENDS,
 ) -> tuple[Evaluator, Report]:
-    """The fastest correct backend on this machine, by a trial of a second or two.
+    """Choose the fastest correct backend on this machine in a trial of a second or two.
 
-    Every candidate that can be had here evaluates positions of random games; one that differs from torch in
-    float32 by more than its bound, in a legal move's probability or in a value, is dropped. The others are
-    timed as they are going to be used.
+    Every available candidate evaluates positions of random games. Those that differ from torch in float32 by
+    more than their bound, in the probability of a legal action or in a value, are dropped. The others are
+    timed with the given batch size and threads.
 
     Args:
         source: a checkpoint, its file, or a network.
-        batch: positions in one call.
+        batch: positions per call.
         threads: threads that call at once.
-        tolerance: bound on differences; `EXACT` for float32 and `ROUGH` for bfloat16 if None.
-        prefer: take this one without a race if it can be had and is correct, as after an earlier trial.
-        candidates: the backends to try.
+        tolerance: max difference; None: `EXACT` for float32, `ROUGH` for bfloat16.
+        prefer: backend to use without timing if it is available and correct.
+        candidates: backends to try.
 
     Returns:
-        The evaluator and why it was chosen. Torch in float32 is always right, so there always is one.
+        The evaluator and the report. Torch in float32 is always a candidate, so there is always a choice.
 
     Raises:
-        CheckpointError: the file is no checkpoint that fits.
+        CheckpointError: the checkpoint cannot be read.
         ValueError: `batch` or `threads` is below 1.
     """
     if batch < 1 or threads < 1:
@@ -141,7 +142,7 @@ def choose_evaluator(
     boards = sample_positions(256, network.encode)
     exact = TorchEvaluator(network)
     with one_torch_thread():
-        wanted = evaluate_positions(exact, boards, network.encode)
+        reference = evaluate_positions(exact, boards, network.encode)
     made: dict[str, Evaluator] = {}
     trials: dict[str, Trial] = {}
 
@@ -152,14 +153,14 @@ def choose_evaluator(
                 made[backend] = (
                     exact if backend == "torch" else make_evaluator(network, backend, threads, like)
                 )
-                found = evaluate_positions(made[backend], boards, network.encode)
+                outputs = evaluate_positions(made[backend], boards, network.encode)
         except BackendError:
             return
-        except Exception as error:  # a library that fails on this machine loses the race
+        except Exception as error:  # a library that fails on this machine is dropped
             text = (str(error).splitlines() or [""])[0]
             trials[backend] = Trial(backend, problem=f"{type(error).__name__} {text}".strip())
             return
-        dp, dv = (float(np.abs(a - b).max()) for a, b in zip(found, wanted, strict=True))
+        dp, dv = (float(np.abs(a - b).max()) for a, b in zip(outputs, reference, strict=True))
         bound = tolerance if tolerance is not None else _bound(backend)
         problem = "" if max(dp, dv) <= bound else f"differs by {max(dp, dv):.2g}, more than {bound:g}"
         trials[backend] = Trial(backend, 0.0, dp, dv, problem)
@@ -178,8 +179,8 @@ def choose_evaluator(
     for backend in dict.fromkeys(["torch", *candidates]):
         if backend not in trials:
             attempt(backend)
-    racers = [backend for backend, trial in trials.items() if not trial.problem]
-    rates = race({backend: made[backend] for backend in racers}, batch, threads, boards)
+    candidates_left = [backend for backend, trial in trials.items() if not trial.problem]
+    rates = race({backend: made[backend] for backend in candidates_left}, batch, threads, boards)
     for backend, rate in rates.items():
         old = trials[backend]
         trials[backend] = Trial(backend, rate, old.policy_error, old.value_error)
@@ -187,9 +188,16 @@ def choose_evaluator(
 
 
 def race(evaluators: dict[str, Evaluator], batch: int, threads: int, boards: Boards) -> dict[str, float]:
-    """Evaluations/s of each: the better of two rounds, so that a disturbance does not decide.
+    """Measure the evaluations/s of evaluators, the better of two rounds each.
 
-    One thread is the calling one, as it is; of several, each has torch's arithmetic to itself.
+    Args:
+        evaluators: by name.
+        batch: positions per call.
+        threads: threads that call at once; with several, torch uses one thread in each.
+        boards: `[N, position_bytes]` int8 positions, repeated to fill the batch.
+
+    Returns:
+        Evaluations/s of all threads together, by name.
     """
     rows = np.resize(boards, (batch, boards.shape[1]))
     rates = dict.fromkeys(evaluators, 0.0)
@@ -203,7 +211,14 @@ def race(evaluators: dict[str, Evaluator], batch: int, threads: int, boards: Boa
 def evaluations_per_second(
     evaluator: Evaluator, rows: Boards, threads: int, seconds: float = SECONDS
 ) -> float:
-    """How fast an evaluator evaluates `rows` (`[batch, bytes]`), over and over, in so many threads at once."""
+    """Measure the evaluations/s of an evaluator.
+
+    Args:
+        evaluator: the evaluator.
+        rows: `[batch, position_bytes]` int8 positions, evaluated repeatedly.
+        threads: threads that call at once.
+        seconds: duration of the measurement.
+    """
     counts, ends = [0] * threads, [0.0] * threads
     errors: list[BaseException] = []
     gate = threading.Barrier(threads)
@@ -215,7 +230,7 @@ def evaluations_per_second(
                 use_one_torch_thread()
             begun[i] = time.perf_counter()
             logits, values = (np.array(out) for out in evaluator.evaluate(rows))
-            if time.perf_counter() - begun[i] > max(SLOW, seconds):  # no need to look twice
+            if time.perf_counter() - begun[i] > max(SLOW, seconds):  # long enough as a measurement
                 counts[i] = len(rows)
             gate.wait()
             if not counts[i]:
@@ -242,10 +257,10 @@ def evaluations_per_second(
 
 
 def as_network(source: str | Path | Checkpoint | Network) -> Network:
-    """The network that is meant.
+    """Return the network of a checkpoint, a file, or the network itself.
 
     Raises:
-        CheckpointError: the file is no checkpoint that fits.
+        CheckpointError: the checkpoint cannot be read.
     """
     if isinstance(source, Network):
         return source
@@ -253,12 +268,12 @@ def as_network(source: str | Path | Checkpoint | Network) -> Network:
 
 
 def sample_positions(number: int, encoding: Encoding, seed: int = 0) -> Boards:
-    """Positions to try a network on, as bytes.
+    """Return positions to test a network on.
 
     Args:
-        number: of positions.
-        encoding: of the network.
-        seed: another seed gives other positions.
+        number: number of positions.
+        encoding: encoding of the network.
+        seed: seed of the positions.
 
     Returns:
         `[number, position_bytes]` int8, see `Encoding.sample`.
@@ -269,7 +284,12 @@ def sample_positions(number: int, encoding: Encoding, seed: int = 0) -> Boards:
 def evaluate_positions(
     evaluator: Evaluator, boards: Boards, encoding: Encoding
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Evaluate positions as a search does: a softmax over the actions that the rules allow.
+    """Evaluate positions as a search does, with a softmax over the legal actions.
+
+    Args:
+        evaluator: the evaluator.
+        boards: `[B, position_bytes]` int8 positions.
+        encoding: encoding of the network.
 
     Returns:
         `[B, NUM_ACTIONS]` probabilities and `[B]` values for the side to move.

@@ -1,24 +1,24 @@
-"""What a network sees of a position: small modules that turn row tensors into planes on the 8x4 grid.
+"""Input encodings of checkers: modules that turn row tensors into planes on the 8x4 grid.
 
-Every encoding takes the same three tensors, always in mover's view (whoever moves plays towards higher rows):
+Every encoding takes the same three tensors, in the view of the side to move, which plays towards higher rows:
 
 - `board` `[B, 32]` int8: 1 own man, 3 own king, -1 / -3 the other's, 0 empty;
-- `jumper` `[B]` int8: index of the piece that must go on capturing, -1 if none;
+- `jumper` `[B]` int8: index of the piece that must continue a capture, -1 if none;
 - `halfmove_clock` `[B]` int16: plies since the last capture or man's move.
 
 Encodings of other games take the same tensors, see `ckai.models.inputs.stones` and `.registry`.
 
-It gives floats `[B, planes, 8, 4]`, in the type of the network's weights. `VERSION` names the planes; it is
-stored in checkpoints, and changes when a plane does.
+The output is `[B, planes, 8, 4]`, in the dtype of the network's weights. `VERSION` is stored in checkpoints
+and changes when a plane does.
 
 Version history:
     grid-1: one plane of -3, -1, 0, 1, 3.
-    planes-1: own men, own kings, the other's men, the other's kings, empty, odd rows, jumper, halfmove_clock / 80.
+    planes-1: own men, own kings, the other's men, the other's kings, empty, odd rows, jumper,
+        halfmove_clock / 80.
     moves-1: planes-1, and for each direction whether the piece may hop there.
-    tactics-1: moves-1, and for each direction what that hop changes in material by force, and whether it
-    loses:
-        by the captures that follow it, and by the best two plies and the captures after those.
-    tactics4-1: the same, and by the best four plies.
+    tactics-1: moves-1, and for each direction the forced change of material after that hop and whether it is
+        a loss, from a quiescence search alone and from a search of two plies with a quiescence search.
+    tactics4-1: tactics-1, and the same from a search of four plies.
 """
 
 from typing import ClassVar
@@ -39,13 +39,15 @@ HALFMOVE_SCALE = 80.0
 
 
 class Encoding(nn.Module):
-    """Rows to planes; knows its number of planes and its version.
+    """Base class of encodings of rows as input planes.
 
     Attributes:
+        VERSION: version of the planes, stored in checkpoints.
+        PLANES: number of planes.
         GAME: name of the game, see `ckai.rl.games.registry`.
-        SHAPE: rows and columns of its board.
-        NUM_ACTIONS: its actions.
-        EXTRA: bytes of a position that tensors cannot compute, see `extra`.
+        SHAPE: rows and columns of the board.
+        NUM_ACTIONS: number of actions.
+        EXTRA: bytes per position that only the CPU can compute, see `extra`.
         STEPS: whether action i is a step from square i // 4 in direction i % 4.
     """
 
@@ -59,27 +61,26 @@ class Encoding(nn.Module):
 
     @property
     def board_size(self) -> int:
-        """Squares of the board."""
+        """Number of squares of the board."""
         return self.SHAPE[0] * self.SHAPE[1]
 
     @property
     def position_bytes(self) -> int:
-        """Length of a position as a search encodes it: the squares, the jumper, the halfmove clock."""
+        """Bytes of a position as the search passes it: the squares, the jumper, the halfmove clock."""
         return self.board_size + 2
 
     @classmethod
     def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:
-        """Positions to try a network on, `[number, position_bytes]` int8."""
+        """Return positions to test a network on, `[number, position_bytes]` int8."""
         raise NotImplementedError
 
     @classmethod
     def legal_mask(cls, boards: NDArray[np.int8]) -> NDArray[np.bool_]:
-        """`[B, NUM_ACTIONS]` bool, the actions that the rules allow in positions `[B, position_bytes]`."""
+        """Return `[B, NUM_ACTIONS]` bool, the legal actions in positions `[B, position_bytes]` int8."""
         raise NotImplementedError
 
     def extra(self, board: Tensor, jumper: Tensor) -> Tensor | None:
-        """`[B, EXTRA]` int8, computed on the CPU and brought to the device of `board`; None if there is
-        nothing."""
+        """Return `[B, EXTRA]` int8, computed on the CPU, on the device of `board`; None if `EXTRA` is 0."""
         return None
 
     def forward(
@@ -90,13 +91,23 @@ class Encoding(nn.Module):
         dtype: torch.dtype,
         extra: Tensor | None = None,
     ) -> Tensor:
-        """`[B, PLANES, 8, 4]` of `dtype`; see the module's page for the inputs, `extra` is computed if
-        missing."""
+        """Encode rows.
+
+        Args:
+            board: `[B, squares]` int8, see the module.
+            jumper: `[B]` int8.
+            halfmove_clock: `[B]` int16.
+            dtype: dtype of the planes.
+            extra: output of `extra`, computed if None.
+
+        Returns:
+            `[B, PLANES, *SHAPE]` of `dtype`.
+        """
         raise NotImplementedError
 
 
 class CheckersEncoding(Encoding):
-    """The part that all encodings of checkers share."""
+    """Base class of the encodings of checkers."""
 
     GAME = DEFAULT_GAME_NAME
     SHAPE = (ROWS, COLUMNS)
@@ -105,7 +116,7 @@ class CheckersEncoding(Encoding):
 
     @classmethod
     def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:
-        """Positions of random games, the side to move not lost, those within a jump included."""
+        """Return positions of random games with a legal action, including those within a multi-jump."""
         out = np.zeros((number, SQUARES + 2), np.int8)
         position = Position.start()
         for row in out:
@@ -128,7 +139,7 @@ class CheckersEncoding(Encoding):
 
 
 class GridEncoding(CheckersEncoding):
-    """The seed article's single plane: -3, -1, 0, 1, 3. The jumper and the halfmove clock are not seen."""
+    """A single plane with -3, -1, 0, 1, 3, as in the seed article; without jumper and halfmove clock."""
 
     VERSION = "grid-1"
     PLANES = 1
@@ -141,12 +152,12 @@ class GridEncoding(CheckersEncoding):
         dtype: torch.dtype,
         extra: Tensor | None = None,
     ) -> Tensor:
-        """`[B, 1, 8, 4]`."""
+        """Return `[B, 1, 8, 4]`, see `Encoding.forward`."""
         return board.to(dtype).view(-1, 1, ROWS, COLUMNS)
 
 
 class PlanesEncoding(CheckersEncoding):
-    """One plane per kind of piece, and what the pieces alone do not say.
+    """One plane per piece type, row parity, jumper and halfmove clock.
 
     Row parity is a plane because in the 8x4 grid a diagonal step leads to another column from an odd row
     than from an even one.
@@ -175,22 +186,21 @@ class PlanesEncoding(CheckersEncoding):
         dtype: torch.dtype,
         extra: Tensor | None = None,
     ) -> Tensor:
-        """`[B, 8, 8, 4]`, everything in [0, 1]; halfmove_clock is cut at 80."""
+        """Return `[B, 8, 8, 4]` in [0, 1]; the halfmove clock is capped at 80."""
         size = board.shape[0]
         pieces = (board.unsqueeze(1) == self.values).to(dtype)
         parity = self.parity.to(dtype).expand(size, 1, 32)
-        going_on = (jumper.view(-1, 1) == self.squares).to(dtype).unsqueeze(1)
+        jumper_at = (jumper.view(-1, 1) == self.squares).to(dtype).unsqueeze(1)
         count = (halfmove_clock.to(dtype) / HALFMOVE_SCALE).clamp(max=1.0).view(-1, 1, 1).expand(size, 1, 32)
-        return torch.cat([pieces, parity, going_on, count], 1).view(
+        return torch.cat([pieces, parity, jumper_at, count], 1).view(
             size, PlanesEncoding.PLANES, ROWS, COLUMNS
         )
 
 
 class MovesEncoding(PlanesEncoding):
-    """The planes, and four more: whether the piece on a square may hop in each direction.
+    """`PlanesEncoding` and four planes of the legal hops, one per direction.
 
-    Captures are compulsory, and between hops only the jumper may move: rules that the other encodings
-    leave to be learned.
+    So the network need not learn that captures are compulsory and that only the jumper may move between hops.
     """
 
     VERSION = "moves-1"
@@ -210,15 +220,15 @@ class MovesEncoding(PlanesEncoding):
         self.register_buffer("up", up, persistent=False)
 
     def legal(self, board: Tensor, jumper: Tensor) -> Tensor:
-        """`[B, 4, 32]` bool, whether the piece on a square may hop in each direction."""
+        """Return `[B, 4, 32]` bool, whether the piece on a square may hop in each direction."""
         padded = torch.nn.functional.pad(board, (0, 1), value=9)  # off the board is neither empty nor a piece
         near = padded.index_select(1, self.near).view(-1, 4, SQUARES)
         far = padded.index_select(1, self.far).view(-1, 4, SQUARES)
         mine = board.unsqueeze(1)
         goes = (mine == 3) | ((mine == 1) & ~self.up)
         step = goes & (near == 0)
-        going_on = jumper.view(-1, 1)
-        may_jump = ((going_on < 0) | (going_on == self.squares)).unsqueeze(1)
+        jumper_at = jumper.view(-1, 1)
+        may_jump = ((jumper_at < 0) | (jumper_at == self.squares)).unsqueeze(1)
         jump = goes & (near < 0) & (far == 0) & may_jump
         must = jump.flatten(1).any(1).view(-1, 1, 1)
         return jump | (step & ~must)
@@ -231,13 +241,13 @@ class MovesEncoding(PlanesEncoding):
         dtype: torch.dtype,
         extra: Tensor | None = None,
     ) -> Tensor:
-        """`[B, 12, 8, 4]`, everything in [0, 1]."""
+        """Return `[B, 12, 8, 4]` in [0, 1]."""
         planes = super().forward(board, jumper, halfmove_clock, dtype)
         return torch.cat([planes, self.legal(board, jumper).to(dtype).view(-1, 4, ROWS, COLUMNS)], 1)
 
 
 class TacticsEncoding(MovesEncoding):
-    """The moves, and what each wins or loses by force, see `ckai.models.inputs.tactics`."""
+    """`MovesEncoding` and the material each hop wins or loses by force, see `ckai.models.inputs.tactics`."""
 
     VERSION = "tactics-1"
     DEPTHS: ClassVar[tuple[int, ...]] = (0, 2)
@@ -246,16 +256,16 @@ class TacticsEncoding(MovesEncoding):
     EXTRA = NUM_ACTIONS * 2
 
     SCALE = 6.0
-    """Half men that fill a plane: three men."""
+    """Change of material, in half men, at which a plane is 1: three men."""
 
     def extra(self, board: Tensor, jumper: Tensor) -> Tensor:
-        """`[B, 128 * depths]` int8: the change of material that each hop brings, in half men."""
+        """Return `[B, 128 * depths]` int8, the forced change of material after each hop, in half men."""
         from ckai.models.inputs.tactics import material_changes
 
         boards = np.ascontiguousarray(board.cpu().numpy())
         jumpers = np.ascontiguousarray(jumper.cpu().numpy())
-        found = [material_changes(boards, jumpers, depth) for depth in self.DEPTHS]
-        return torch.from_numpy(np.concatenate(found, 1)).to(board.device)
+        changes = [material_changes(boards, jumpers, depth) for depth in self.DEPTHS]
+        return torch.from_numpy(np.concatenate(changes, 1)).to(board.device)
 
     def forward(
         self,
@@ -265,7 +275,7 @@ class TacticsEncoding(MovesEncoding):
         dtype: torch.dtype,
         extra: Tensor | None = None,
     ) -> Tensor:
-        """`[B, PLANES, 8, 4]`, everything in [-1, 1]."""
+        """Return `[B, PLANES, 8, 4]` in [-1, 1]."""
         if extra is None:
             extra = self.extra(board, jumper)
         changes = extra.view(-1, len(self.DEPTHS), SQUARES, 4).transpose(2, 3)
@@ -277,7 +287,7 @@ class TacticsEncoding(MovesEncoding):
 
 
 class DeepTacticsEncoding(TacticsEncoding):
-    """A longer glance ahead: some 35 us a position instead of 4, for networks that take longer than that."""
+    """`TacticsEncoding` with a search of four plies: 35 us per position instead of 4, for larger networks."""
 
     VERSION = "tactics4-1"
     DEPTHS = (0, 2, 4)

@@ -1,7 +1,7 @@
-"""Encodings by name: those of checkers, and those that other games bring.
+"""Encodings by name: those of checkers and of other installed games.
 
-A game's module registers its encoding. The modules are found through the entry points of the group `ckai.games`
-(see `ckai.rl.games.registry`), so that a checkpoint of any installed game can be read without importing the game
+The module of a game registers its encoding. Modules are found by the entry points of the group `ckai.games`
+(see `ckai.rl.games.registry`), so a checkpoint of any installed game can be read without importing the game
 first.
 """
 
@@ -19,7 +19,7 @@ from ckai.models.inputs.encodings import (
 )
 
 GAMES_GROUP = "ckai.games"
-"""Entry points of games: name of the game -> its `GameSpec`."""
+"""Group of entry points: name of the game -> its `GameSpec`."""
 
 _ENCODINGS: dict[str, type[Encoding]] = {
     "grid": GridEncoding,
@@ -32,17 +32,17 @@ _E = TypeVar("_E", bound=type[Encoding])
 
 
 def register_encoding(name: str) -> Callable[[_E], _E]:
-    """Make an `Encoding` known as `name`, the name that a network's settings have; a class decorator."""
+    """Register an `Encoding` under a name for network settings; a class decorator."""
 
-    def mark(encoding: _E) -> _E:
+    def decorate(encoding: _E) -> _E:
         _ENCODINGS[name] = encoding
         return encoding
 
-    return mark
+    return decorate
 
 
 def encoding_names() -> list[str]:
-    """Return the names of all encodings, those of every installed game too."""
+    """Return the names of all encodings, including those of installed games."""
     _load_games()
     return list(_ENCODINGS)
 
@@ -51,7 +51,7 @@ def encoding_type(name: str) -> type[Encoding]:
     """Return the class of an encoding.
 
     Raises:
-        ValueError: there is none of that name; lists those there are.
+        ValueError: no encoding has this name; lists all names.
     """
     if name not in _ENCODINGS:
         _load_games()

@@ -1,6 +1,6 @@
-"""Encodings of games in which two players set stones on a grid.
+"""Encodings of games in which two players place stones on a grid.
 
-A game of its own derives from `StonesEncoding`, sets the class variables and registers itself under its name
+A new game derives from `StonesEncoding`, sets the class variables and registers the class under a name
 (`ckai.models.inputs.registry`). 1 is an own stone, -1 the other's; the jumper is -1 and the halfmove clock 0.
 """
 
@@ -13,19 +13,19 @@ from ckai.models.inputs.encodings import Encoding
 
 
 class StonesEncoding(Encoding):
-    """Own stones, the other's stones, and ones, which show a convolution that pads with zeros where it ends."""
+    """Planes of own stones, the other's stones, and ones, which show a zero-padded convolution the edge."""
 
     PLANES = 3
 
     @classmethod
     def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:
-        """Stones anywhere, `[number, position_bytes]` int8."""
+        """Return boards with random stones, `[number, position_bytes]` int8."""
         stones = rng.integers(-1, 2, (number, cls.SHAPE[0] * cls.SHAPE[1]))
         return np.concatenate([stones, np.tile([-1, 0], (number, 1))], 1).astype(np.int8)
 
     @classmethod
     def legal_mask(cls, boards: NDArray[np.int8]) -> NDArray[np.bool_]:
-        """All actions: stones anywhere are no positions of the game, and every score counts."""
+        """Return all True: random stones are not positions of the game, so all logits are compared."""
         return np.ones((len(boards), cls.NUM_ACTIONS), np.bool_)
 
     def forward(
@@ -36,6 +36,6 @@ class StonesEncoding(Encoding):
         dtype: torch.dtype,
         extra: Tensor | None = None,
     ) -> Tensor:
-        """`[B, 3, rows, columns]`, 0 or 1."""
+        """Return `[B, 3, rows, columns]` of 0 and 1."""
         planes = torch.stack([board > 0, board < 0, torch.ones_like(board, dtype=torch.bool)], 1)
         return planes.to(dtype).view(-1, self.PLANES, *self.SHAPE)

@@ -1,4 +1,4 @@
-"""Settings of training. Needs no torch, so that help shows them quickly."""
+"""Settings of training. Does not import torch, which would slow down help."""
 
 import math
 from typing import Annotated, Any, Literal
@@ -12,7 +12,7 @@ from ckai.models.networks import shipped
 
 @settings
 class TargetConfig:
-    """What the value head learns: (1 - q_weight) * z + q_weight * q, where there is a q; z elsewhere."""
+    """The value target: (1 - q_weight) * z + q_weight * q, or z for rows without q."""
 
     q_weight: float = setting(
         default=0.5,
@@ -29,11 +29,13 @@ class LossConfig:
     """The loss of both heads."""
 
     value_weight: float = setting(
-        default=0.5, ge=0, help="Weight of the value's squared error beside the policy's cross-entropy"
+        default=0.5,
+        ge=0,
+        help="Weight of the value loss (squared error) relative to the policy loss (cross-entropy)",
     )
     mask_illegal: bool = setting(
         default=False,
-        help="Leave illegal actions out of the cross-entropy: better among legal moves, worse raw scores",
+        help="Mask illegal actions in the policy loss: better top-1 among legal moves, worse raw top-1",
     )
     label_smoothing: float = setting(
         default=0.0,
@@ -46,29 +48,35 @@ class LossConfig:
 
 @settings
 class OptimizerConfig:
-    """How weights step, and the learning rate over the training."""
+    """The optimizer and the learning rate schedule."""
 
     name: Literal["adamw", "momentum"] = setting(
         default="adamw",
         option="--optimizer",
-        help="Optimizer: AdamW, or stochastic gradient descent with momentum",
+        help="Optimizer: AdamW (adamw) or SGD with momentum (momentum)",
     )
     lr: float = setting(default=2e-3, gt=0, help="Peak learning rate")
     schedule: Literal["one-cycle", "constant", "decay"] = setting(
         default="one-cycle",
-        help="Learning rate after the warm-up: one-cycle follows half a cosine to nearly 0, decay multiplies "
-        "it by --decay every epoch",
+        help="Learning rate schedule after the warm-up: half a cosine to nearly 0 (one-cycle), constant, or "
+        "multiplied by --decay every epoch (decay)",
     )
-    warmup: float = setting(default=0.15, ge=0, le=1, help="Share of the steps spent warming up")
+    warmup: float = setting(default=0.15, ge=0, le=1, help="Share of the steps used for warm-up")
     decay: float = setting(
-        default=0.95, ge=0, le=1, help="Factor on the learning rate per epoch, for --schedule decay"
+        default=0.95, ge=0, le=1, help="Learning rate factor per epoch, for --schedule decay"
     )
     momentum: float = setting(default=0.9, ge=0, lt=1, help="Momentum, for --optimizer momentum")
     weight_decay: float = setting(default=0.2, ge=0, help="Weight decay, decoupled for AdamW")
     clip: float = setting(default=1.0, ge=0, help="Max gradient norm; 0 disables clipping")
 
     def factor(self, step: int, steps: int, epoch_steps: int = 1) -> float:
-        """Learning rate of a step (from 0) of `steps`, as a share of the peak; an epoch has `epoch_steps`."""
+        """Return the learning rate of a step, as a share of the peak.
+
+        Args:
+            step: the step, counted from 0.
+            steps: steps of the whole training.
+            epoch_steps: steps per epoch, for the schedule `decay`.
+        """
         warm = self.warmup * steps
         if step < warm:
             return 0.04 + 0.96 * step / warm
@@ -82,7 +90,7 @@ class OptimizerConfig:
 
 @settings
 class TrainConfig:
-    """One training: how long, in what order, and with which losses and steps."""
+    """One training: its length, order, loss and optimizer."""
 
     epochs: int = setting(
         default=8, ge=1, help="Passes over the rows, for each stage of a network trained in stages"
@@ -93,27 +101,28 @@ class TrainConfig:
         ge=0,
         help="Stop after this many epochs without a lower held-out policy loss; 0 never stops early",
     )
-    seed: int = setting(default=0, help="Seed of the first weights and of the order of rows")
+    seed: int = setting(default=0, help="Seed of the initial weights and the order of rows")
     precision: Literal["auto", "32", "bf16"] = setting(
         default="auto",
-        help="Compute in 32 bits or in bf16 (weights stay in 32); auto uses bf16 where the machine has it",
+        help="Precision of the computation, 32 bits or bf16 (weights stay in 32 bits); auto uses bf16 if the "
+        "hardware supports it",
     )
     ema: float = setting(
         default=0.0,
         ge=0,
         lt=1,
-        help="Average the weights with this decay per step, such as 0.999, and keep the average; 0 keeps the "
-        "last weights",
+        help="Save an exponential moving average of the weights, with this decay per step, such as 0.999; 0 "
+        "saves the last weights",
     )
     compile: bool = setting(
         default=False,
-        help="Speed up the network with torch.compile, which takes a minute first and on a CPU needs a C++ "
-        "compiler",
+        help="Use torch.compile, which is faster after a minute of compilation and needs a C++ compiler on "
+        "a CPU",
     )
     overfit: int = setting(
         default=0,
         ge=0,
-        help="Train and measure on this many batches only, to see that the network can learn; 0 uses all",
+        help="Train and evaluate on this many batches only, to check that the network can learn; 0 uses all",
     )
     loss: LossConfig = setting(default_factory=LossConfig, help="Loss")
     optimizer: OptimizerConfig = setting(default_factory=OptimizerConfig, help="Optimizer")
@@ -121,24 +130,24 @@ class TrainConfig:
 
 @settings
 class PretrainConfig:
-    """What `ckai pretrain` does."""
+    """Settings of `ckai pretrain`."""
 
     model: str = setting(default="cnn2x2", help=f"Network architecture: {', '.join(shipped())}")
     settings: dict[str, Any] = setting(
         default_factory=dict,
         option=None,
-        help="Settings of the network, given with --set; what is left out has its default",
+        help="Settings of the network, given with --set; others have their defaults",
     )
-    heldout: float = setting(default=0.1, ge=0, lt=1, help="Share of the games held out for measuring")
-    split_seed: int = setting(default=0, help="Seed that chooses the games held out")
+    heldout: float = setting(default=0.1, ge=0, lt=1, help="Share of the games held out for evaluation")
+    split_seed: int = setting(default=0, help="Seed that selects the held-out games")
     positions: Positions = setting(
         default="all",
-        help="Rows kept of positions that repeat: all, each move once (distinct), or one row with the shares "
-        "of the moves (average)",
+        help="Treatment of repeated positions: keep all rows (all), each move once (distinct), or average "
+        "them into one row (average)",
     )
     weights: tuple[Annotated[float, Field(gt=0)], ...] = setting(
         default=(),
         option="--data-weight",
-        help="Passes over a data set per epoch, one for each --data: 2 is twice, 0.5 half of it",
+        help="Passes over a data set per epoch, one for each --data; 0.5 uses a random half",
     )
     train: TrainConfig = setting(default_factory=TrainConfig, help="Training")

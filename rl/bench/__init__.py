@@ -1,4 +1,4 @@
-"""Speed measurements of everything in `ckai`.
+"""Speed measurements, as `ckai bench` prints them.
 
 May import every other folder of `ckai.rl`.
 """

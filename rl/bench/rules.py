@@ -1,4 +1,4 @@
-"""How fast the parts without a search are: rules, playouts, reading, training; and what a measure is."""
+"""Speed of the parts without a search: rules, playouts, PDN reading, training."""
 
 import io
 import os
@@ -22,7 +22,17 @@ from ckai.rl.search.playout_search import RolloutSearcher
 
 @dataclass(frozen=True)
 class Measure:
-    """One thing measured."""
+    """A speed measurement.
+
+    Attributes:
+        name: what was measured.
+        unit: unit of the figures, such as `moves/s`.
+        median: median of the rounds.
+        least: smallest value of a round.
+        most: largest value of a round.
+        rounds: number of rounds.
+        against: the ideal value or upper limit to compare with; empty if there is none.
+    """
 
     name: str
     unit: str
@@ -31,20 +41,24 @@ class Measure:
     most: float
     rounds: int
     against: str = ""
-    """A peer or a limit to hold it against."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the fields as plain data."""
         return asdict(self)
 
 
 def measured(name: str, unit: str, rates: list[float], against: str = "") -> Measure:
-    """A measure of several rounds."""
+    """Summarise the values of several rounds."""
     return Measure(name, unit, statistics.median(rates), min(rates), max(rates), len(rates), against)
 
 
 def rate(work: Callable[[], float], rounds: int) -> list[float]:
-    """Amount of work a second, `rounds` times after one round that does not count."""
+    """Measure the amount of work per second, in `rounds` rounds after a warm-up.
+
+    Args:
+        work: does some work and returns its amount.
+        rounds: number of rounds.
+    """
     work()
     rates = []
     for _ in range(rounds):
@@ -55,14 +69,19 @@ def rate(work: Callable[[], float], rounds: int) -> list[float]:
 
 
 def bench_rules(rounds: int) -> Iterator[Measure]:
-    """Move generation."""
+    """Measure move generation."""
     start = Position.start()
     nodes = rate(lambda: perft(start, 9), rounds)
-    yield measured("perft, depth 9, one thread", "nodes/s", nodes, "163 M plain C, 0.43 M py-draughts")
+    yield measured("perft, depth 9, one thread", "nodes/s", nodes)
 
 
 def bench_parse(rounds: int, folder: Path) -> Iterator[Measure]:
-    """PDN to rows, with files written, on games of random moves."""
+    """Measure the conversion of PDN to rows, including the files, on games of random moves.
+
+    Args:
+        rounds: number of rounds.
+        folder: folder for temporary files.
+    """
     from ckai.datasets.convert import parse_files
 
     rng = random.Random(0)
@@ -82,12 +101,12 @@ def bench_parse(rounds: int, folder: Path) -> Iterator[Measure]:
         return tally.games_read
 
     games = rate(work, rounds)
-    yield measured("PDN to rows", "games/s", games, "22,000 archive games in 3 s: 7,300")
+    yield measured("PDN to rows", "games/s", games)
     yield measured("PDN to rows", "rows/s", [r * rows[0] / 4000 for r in games])
 
 
 def bench_playouts(rounds: int, seconds: float) -> Iterator[Measure]:
-    """Random games from the start position, and vanilla MCTS with them."""
+    """Measure random games from the start position, and vanilla MCTS with random playouts."""
     start = np.int64(pack(Position.start())[0]), np.int64(pack(Position.start())[1])
     moves = int(playouts(Checkers(), start, 1000, 0)[3])
     games = max(1000, int(seconds * 15e6 / moves * 1000))
@@ -107,12 +126,12 @@ def bench_playouts(rounds: int, seconds: float) -> Iterator[Measure]:
 
     one: list[float] = []
     two: list[float] = []
-    for _ in range(rounds):  # in turn, so that both meet the same machine
+    for _ in range(rounds):  # alternately, so that both run on the same machine state
         one += rate(lambda: play(1), 1)
         two += rate(lambda: play(2), 1)
-    yield measured("random games, one thread", "moves/s", one, "15 M")
+    yield measured("random games, one thread", "moves/s", one)
     yield measured("random games, two threads", "moves/s", two)
-    yield measured("two threads by one", "ratio", [b / a for a, b in zip(one, two, strict=True)], "2")
+    yield measured("two threads by one", "ratio", [b / a for a, b in zip(one, two, strict=True)], "ideal: 2")
     for visits in (1_000, 100_000):
         searcher = RolloutSearcher(nodes=visits + 1)
 
@@ -122,14 +141,12 @@ def bench_playouts(rounds: int, seconds: float) -> Iterator[Measure]:
                 searcher.run(np.array([visits], np.int32))
             return 100_000
 
-        yield measured(
-            f"vanilla MCTS, {visits:,} simulations, one thread", "simulations/s", rate(search, rounds),
-            "OpenSpiel 7,000 in C++, 1,700 in Python",
-        )  # fmt: skip
+        name = f"vanilla MCTS, {visits:,} simulations, one thread"
+        yield measured(name, "simulations/s", rate(search, rounds))
 
 
 def bench_training(rounds: int, model: str) -> Iterator[Measure]:
-    """Forward, backward and step of a network's training on rows in memory."""
+    """Measure training steps (forward, backward, optimizer) on rows in memory."""
     import torch
     from torch.nn import functional
 

@@ -1,4 +1,4 @@
-"""How fast the search is, beside the network's own speed."""
+"""Speed of the search and of self-play, relative to the network alone."""
 
 import os
 import resource
@@ -22,20 +22,28 @@ from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.workers import play_games
 
 BATCHES = (1, 16, 64, 256, 1024)
-"""Sizes of batches that networks are measured with."""
+"""Batch sizes to measure networks with."""
 
 
 def ceiling(
     evaluator: Evaluator, batch: int, threads: int, seconds: float, encoding: Encoding | None = None
 ) -> float:
-    """Evaluations/s of an evaluator alone, as many threads calling it as self-play has."""
+    """Measure the evaluations/s of an evaluator alone, called from several threads.
+
+    Args:
+        evaluator: the evaluator.
+        batch: positions per call.
+        threads: threads that call at the same time.
+        seconds: duration of the measurement.
+        encoding: encoding of the network; default: that of checkers.
+    """
     sample = sample_positions(min(batch, 256), encoding or PlanesEncoding())
     rows = np.resize(sample, (batch, sample.shape[1]))
     return evaluations_per_second(evaluator, rows, threads, seconds)
 
 
 def bench_network(networks: Sequence[Network], rounds: int, seconds: float) -> Iterator[Measure]:
-    """Every backend that can be had here, with every network and size of batch, all cores at work."""
+    """Measure every available backend with every network and batch size, on all cores."""
     threads = os.cpu_count() or 1
     for network in networks:
         for backend in BACKENDS:
@@ -50,9 +58,9 @@ def bench_network(networks: Sequence[Network], rounds: int, seconds: float) -> I
 
 
 def selfplay_rates(evaluator: Evaluator, config: SelfPlayConfig, seconds: float) -> dict[str, float]:
-    """What self-play does in a second, once all games are under way."""
+    """Measure the counts of `SelfPlayCounts` per second, once all games have started."""
     progress, stop = SelfPlayCounts(), threading.Event()
-    ended: list[BaseException] = []
+    errors: list[BaseException] = []
 
     def work() -> None:
         try:
@@ -60,7 +68,7 @@ def selfplay_rates(evaluator: Evaluator, config: SelfPlayConfig, seconds: float)
                 evaluator, config, range(10**6), seed=0, on_game=lambda _: None, progress=progress, stop=stop
             )
         except BaseException as error:
-            ended.append(error)
+            errors.append(error)
 
     worker = threading.Thread(target=work)
     worker.start()
@@ -72,15 +80,15 @@ def selfplay_rates(evaluator: Evaluator, config: SelfPlayConfig, seconds: float)
     after, spent = asdict(progress), time.perf_counter() - begun
     stop.set()
     worker.join()
-    if ended:
-        raise ended[0]
+    if errors:
+        raise errors[0]
     return {name: (after[name] - before[name]) / spent for name in before}
 
 
 def bench_selfplay(
     evaluator: Evaluator, *, sims: int, in_flight: int, rounds: int, seconds: float
 ) -> Iterator[Measure]:
-    """Self-play beside the network's own speed, in turn, so that both meet the same machine."""
+    """Measure self-play and the network alone, alternately."""
     config = SelfPlayConfig(sims=sims, in_flight=in_flight)
     threads = config.group_count
     batch = -(-in_flight // threads)
@@ -92,36 +100,33 @@ def bench_selfplay(
     yield measured(f"{evaluator.name}, batches of {batch}", "evaluations/s", tops)
     rates = [play["evaluations"] for play in plays]
     yield measured(
-        f"self-play: {in_flight} games, {sims} visits", "evaluations/s", rates, "the network alone"
+        f"self-play: {in_flight} games, {sims} visits", "evaluations/s", rates, "limit: the network alone"
     )
     ratios = [mine / top for mine, top in zip(rates, tops, strict=True)]
-    yield measured("self-play by the network alone", "ratio", ratios, "1")
+    yield measured("self-play relative to the network alone", "ratio", ratios, "ideal: 1")
     yield measured("self-play", "simulations/s", [play["simulations"] for play in plays])
-    yield measured("largest resident memory so far", "MiB", [resident()])
+    yield measured("peak resident memory so far", "MiB", [resident()])
 
 
 def resident() -> float:
-    """Most memory that this process has had resident, in MiB."""
+    """Return the peak resident memory of this process in MiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def bench_games(evaluator: Evaluator, *, sims: int, games: int) -> Iterator[Measure]:
-    """Whole games from the first to the last, with the slow end when few are left."""
+    """Measure whole games, including the slow end when few games are left."""
     progress = SelfPlayCounts()
     config = SelfPlayConfig(sims=sims, in_flight=min(games, 512))
     begun = time.perf_counter()
     play_games(evaluator, config, range(games), seed=0, on_game=lambda _: None, progress=progress)
     spent = time.perf_counter() - begun
-    yield measured(
-        f"self-play, {games} whole games at {sims} visits", "games/minute", [60 * games / spent],
-        "15 OpenSpiel's Python at 20 visits",
-    )  # fmt: skip
+    yield measured(f"self-play, {games} whole games at {sims} visits", "games/minute", [60 * games / spent])
     yield measured("the same", "games/hour", [3600 * games / spent])
     yield measured("the same", "hops/s", [progress.rows / spent])
 
 
 def bench_search(evaluator: Evaluator, rounds: int, seconds: float) -> Iterator[Measure]:
-    """One game, one search at a time, beside the network's own speed with large batches on all cores."""
+    """Measure single searches by time, relative to the network alone with large batches on all cores."""
     threads = os.cpu_count() or 1
     engine = Engine(evaluator)
     engine.search(Position.start(), sims=5000)
@@ -130,15 +135,15 @@ def bench_search(evaluator: Evaluator, rounds: int, seconds: float) -> Iterator[
         for _ in range(rounds):
             top = ceiling(evaluator, 256, threads, seconds)
             engine.forget()
-            found = engine.search(Position.start(), seconds=limit)
-            rates.append(found.sims / found.seconds)
+            result = engine.search(Position.start(), seconds=limit)
+            rates.append(result.sims / result.seconds)
             ratios.append(rates[-1] / top)
         yield measured(f"one search of {limit:g} s", "simulations/s", rates)
-        yield measured("the same by the network alone", "ratio", ratios, "1")
+        yield measured("the same, relative to the network alone", "ratio", ratios, "ideal: 1")
 
 
 def bench_tree(rounds: int, seconds: float) -> Iterator[Measure]:
-    """The search without a network: what it can do at most."""
+    """Measure the search without a network, an upper limit of its speed."""
     config = SelfPlayConfig(sims=200, in_flight=512)
     selfplay_rates(UniformEvaluator(), config, 0.5)
     rates = [selfplay_rates(UniformEvaluator(), config, seconds)["simulations"] for _ in range(rounds)]

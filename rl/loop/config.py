@@ -1,4 +1,4 @@
-"""Settings of a run of self-play; a run keeps them in its `config.json`.
+"""Settings of a self-play run, stored in its `config.json`.
 
 Imports neither numpy nor Numba, so that help shows them quickly.
 """
@@ -14,23 +14,23 @@ from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig, StartConfig
 
 @settings
 class LearnConfig:
-    """How a generation learns from the games of the last ones.
+    """Training of each generation on the games of the last generations.
 
     Raises:
         ValueError: a value out of range, named.
     """
 
-    window: int = setting(default=4, ge=1, help="Generations whose games are learned from, this one included")
-    window_growth: float = setting(default=0.0, ge=0, help="Generations by which the window grows in each")
+    window: int = setting(default=4, ge=1, help="Generations whose games to train on, including the newest")
+    window_growth: float = setting(default=0.0, ge=0, help="Growth of the window per generation")
     reuse: float = setting(
         default=0.0,
         ge=0,
-        help="Max times that a row is learned, in all generations together; 0: as often as the window has it",
+        help="Max times to train on a row, over all generations; 0: no limit",
     )
     positions: Positions = setting(
         default="all",
-        help="Rows kept of positions that repeat: all, each move once (distinct), or one row of averages "
-        "(average)",
+        help="Treatment of repeated positions: keep all rows (all), each move once (distinct), or average "
+        "them into one row (average)",
     )
     policy_kl_share: float = setting(
         default=0.0,
@@ -38,15 +38,15 @@ class LearnConfig:
         le=1,
         aliases=("surprise",),
         option_aliases=("--surprise",),
-        help="Share of an epoch dealt out to rows by the KL divergence of the search's policy from the "
+        help="Share of an epoch distributed to rows by the KL divergence of the search policy from the "
         "network's (KataGo's policy surprise weighting)",
     )
     ema: float = setting(
         default=0.0,
         ge=0,
         lt=1,
-        help="Average the weights with this decay per step, and play with the average; 0 plays with the last "
-        "weights",
+        help="Play with an exponential moving average of the weights, with this decay per step; 0 plays with "
+        "the last weights",
     )
     epochs: int = setting(default=2, ge=1, help="Passes over the window")
     batch_size: int = setting(default=512, ge=1, option=None, help="Rows per step")
@@ -56,34 +56,34 @@ class LearnConfig:
         default=1.0,
         ge=0,
         option=None,
-        help="Weight of the value's squared error beside the policy's cross-entropy",
+        help="Weight of the value loss relative to the policy loss",
     )
     q_weight: float = setting(default=0.5, ge=0, le=1, help="Weight w in the value target (1 - w) z + w q")
     q_first: float | None = setting(
         default=None,
         ge=0,
         le=1,
-        help="Weight w in the first generation, from where it goes in a straight line to --q-weight; without "
-        "it w is constant",
+        help="Weight w in the first generation, changing linearly to --q-weight; without this option w is "
+        "constant",
     )
-    q_ramp: int = setting(default=10, ge=1, help="Generations until w is --q-weight, with --q-first")
+    q_ramp: int = setting(default=10, ge=1, help="Generations until w reaches --q-weight, with --q-first")
     mask_illegal: bool = setting(
         default=True,
         option=None,
-        help="Leave illegal actions out of the policy's loss: the search never asks for them",
+        help="Mask illegal actions in the policy loss; the search ignores their logits",
     )
 
     def q_weight_of(self, generation: int) -> float:
-        """w in a generation, counted from 1."""
+        """Return w, the weight of q in the value target, in a generation counted from 1."""
         if self.q_first is None:
             return self.q_weight
-        way = min(1.0, (generation - 1) / self.q_ramp)
-        return self.q_first + way * (self.q_weight - self.q_first)
+        progress = min(1.0, (generation - 1) / self.q_ramp)
+        return self.q_first + progress * (self.q_weight - self.q_first)
 
 
 @settings
 class GateConfig:
-    """The match of a new network against the old one, and whether it must pass it.
+    """The match of the new network against the old one, and the rule for accepting it.
 
     Raises:
         ValueError: a value out of range, named.
@@ -94,17 +94,19 @@ class GateConfig:
         ge=0,
         multiple_of=2,
         option="--gate-games",
-        help="Games of the match, an even number: every opening is played with both colours; 0: no match, no "
-        "gate",
+        help="Number of games in the gate match, an even number; 0: no match, accept every network",
     )
     sims: int = setting(
-        default=0, ge=0, option="--gate-sims", help="Visits per move for both; 0 takes those of self-play"
+        default=0,
+        ge=0,
+        option="--gate-sims",
+        help="Visits per move for both networks; 0 uses those of self-play",
     )
     rule: Literal["score", "sprt", "none"] = setting(
         default="none",
         option="--gate",
-        help="Condition for taking a new network: it scores --gate-threshold (score); a sequential test "
-        "finds it better, and ends the match early (sprt); or always, and the match is only shown (none)",
+        help="Rule for accepting a new network: its score is at least --gate-threshold (score), a sequential "
+        "test finds it better and may end the match early (sprt), or always (none)",
     )
     threshold: float = setting(
         default=0.55,
@@ -123,36 +125,36 @@ class GateConfig:
 
 
 MOST_GAMES = 1_000_000
-"""Games of a generation are numbered from generation * MOST_GAMES on, so that numbers never meet."""
+"""Upper bound of the games per generation; they are numbered from generation * MOST_GAMES."""
 
 
 @settings
 class RunConfig:
-    """All settings of a run.
+    """Settings of a run.
 
     Raises:
         ValueError: a value out of range, named.
     """
 
     game: str = setting(
-        default=DEFAULT_GAME_NAME, option=None, help="Game to play, see `ckai.rl.games.registry`"
+        default=DEFAULT_GAME_NAME, option=None, help="Game to play, a name in `ckai.rl.games.registry`"
     )
     games: int = setting(default=400, ge=1, lt=MOST_GAMES, help="Games per generation")
-    seed: int = setting(default=0, ge=0, help="Seed of everything random")
+    seed: int = setting(default=0, ge=0, help="Seed of all random choices")
     overlap: bool = setting(
         default=False,
         option="--overlap/--no-overlap",
         option_aliases=(" /--in-turn",),
-        help="Play a generation while learning from the one before, which pays where a GPU plays",
+        help="Play a generation while training on the previous one; faster with a GPU",
     )
-    start: StartConfig = setting(default_factory=StartConfig, help="Where games begin")
+    start: StartConfig = setting(default_factory=StartConfig, help="Start positions")
     selfplay: SelfPlayConfig = setting(default_factory=SelfPlayConfig, help="Self-play")
     pool: PoolConfig = setting(default_factory=PoolConfig, help="Past networks as opponents")
-    learn: LearnConfig = setting(default_factory=LearnConfig, help="Learning")
+    learn: LearnConfig = setting(default_factory=LearnConfig, help="Training")
     gate: GateConfig = setting(default_factory=GateConfig, help="Gate match")
 
     def __post_init__(self) -> None:
-        # Only here, because the games themselves are compiled and would slow down help.
+        # Imported here, as the games import Numba, which would slow down help.
         from ckai.rl.games.registry import get_game
 
         spec = get_game(self.game)
@@ -177,12 +179,12 @@ class RunConfig:
         return cls.from_dict(data)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the settings as plain data, as in config.json."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Any) -> "RunConfig":
-        """The settings that `to_dict` gave, in this version or an earlier one.
+        """Read the output of `to_dict`, of this version or an earlier one.
 
         Raises:
             ValueError: an unknown setting, a value of another type or out of range, named.
@@ -190,9 +192,12 @@ class RunConfig:
         return read_settings(cls, data)
 
     def changed(self, pairs: Sequence[str]) -> "RunConfig":
-        """The same but for some settings, each given as a text such as `learn.batch_size=256`.
+        """Return a copy with some settings changed.
+
+        Args:
+            pairs: changes as text, such as `learn.batch_size=256`.
 
         Raises:
-            ValueError: as `from_dict`, or no such text.
+            ValueError: a malformed text, or as `from_dict`.
         """
         return change_settings(self, parse_settings(RunConfig, pairs))

@@ -1,4 +1,4 @@
-"""A run's numbers for people: CSV, PNG, TensorBoard. Made anew from what each generation left."""
+"""The metrics of a run as CSV, PNG and TensorBoard log, rewritten from the generations' measurements."""
 
 import csv
 import io
@@ -38,22 +38,27 @@ COLUMNS = {
     "elo": ("elo",),
     "accepted": ("accepted",),
 }
-"""Column of the CSV -> where it stands in a generation's `done.json`; elo: see `elo_curve`."""
+"""Column of the CSV -> keys in a generation's `done.json`; for elo see `elo_curve`."""
 
 
 def flatten(measured: dict[str, Any]) -> dict[str, Any]:
-    """One generation as a row of the CSV; what was not measured is left empty."""
+    """Return a generation as a row of the CSV; missing measurements are None."""
     row = {}
-    for column, way in COLUMNS.items():
+    for column, keys in COLUMNS.items():
         value: Any = measured
-        for part in way:
+        for part in keys:
             value = value.get(part) if isinstance(value, dict) else None
         row[column] = value
     return row
 
 
 def write_dashboard(folder: Path, history: list[dict[str, Any]]) -> None:
-    """Write metrics.csv, metrics.png and the TensorBoard log of a run."""
+    """Write metrics.csv, metrics.png and, if TensorBoard is installed, the tensorboard/ log of a run.
+
+    Args:
+        folder: folder of the run.
+        history: measurements by generation.
+    """
     rows = [
         flatten(measured | {"elo": round(elo, 1)})
         for measured, elo in zip(history, elo_curve(history), strict=True)
@@ -68,7 +73,7 @@ def write_dashboard(folder: Path, history: list[dict[str, Any]]) -> None:
 
 
 def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
-    from matplotlib.figure import Figure  # no pyplot: no screen is needed and nothing is kept
+    from matplotlib.figure import Figure  # not pyplot: needs no display and keeps no global state
 
     x = [row["generation"] for row in rows]
     figure = Figure(figsize=(15, 7), layout="constrained")

@@ -1,4 +1,4 @@
-"""What a run says of itself while it works."""
+"""Progress events of a run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,15 +6,23 @@ from typing import Any
 
 
 @dataclass
-class Event:
-    """What a run is doing, for whoever watches."""
+class RunEvent:
+    """Progress of one stage of a generation.
+
+    Attributes:
+        generation: counted from 1.
+        stage: `selfplay`, `learn`, `gate` or `done`.
+        done: finished units of the stage's work: games, training batches, or 1 when the generation is done.
+        total: units in all.
+        info: measurements so far, by name; a `warning`, or the `evaluator` that was chosen.
+    """
 
     generation: int
     stage: str
-    """`selfplay`, `learn`, `gate` or `done`."""
     done: int
     total: int
     info: dict[str, Any] = field(default_factory=dict)
 
 
-ProgressCallback = Callable[[Event], None]
+EventCallback = Callable[[RunEvent], None]
+"""Receives every event of a run; may be called from several threads at once."""

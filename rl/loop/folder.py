@@ -1,4 +1,4 @@
-"""The folder of a run: how it is made, opened and locked, and what is in it (see `ckai.rl.loop.run`)."""
+"""The folder of a run: create, open, lock and read it. `ckai.rl.loop.run` lists its files."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -15,42 +15,50 @@ from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import RunConfig
 
 EVALUATOR = "evaluator.json"
-"""Name of the file that says what computes the network, and how fast it is alone."""
+"""Name of the file with the chosen evaluator backend and its speed."""
 EXPERTS = "experts.fen"
-"""Name of the file of expert positions, a FEN a line, in the folder of generation 0."""
+"""Name of the file of expert positions in the folder of generation 0, one FEN per line."""
 
 
 class RunError(RuntimeError):
-    """A run that cannot start or go on; one line that says what was found and what to do."""
+    """A run cannot start or continue; one line that says what was expected and found."""
 
 
 class RunFolder:
-    """What a run has on the disk."""
+    """The files of a run.
+
+    Args:
+        folder: folder of the run.
+        config: its settings.
+    """
 
     def __init__(self, folder: Path, config: RunConfig) -> None:
         self.folder, self.config = folder, config
 
-    # --- making and opening -------------------------------------------------------------------------
+    # --- creating and opening -----------------------------------------------------------------------
 
     @classmethod
     def create(
         cls, folder: Path, init: Path | Network, config: RunConfig, experts: Sequence[Position] = ()
     ) -> Self:
-        """Start a run from a checkpoint, or from a network that knows nothing.
+        """Create a run from a checkpoint or a new network.
 
         Args:
-            folder: of the run.
-            init: what plays the first generation.
+            folder: folder of the run; must not exist or be empty.
+            init: network that plays the first generation.
             config: the settings.
-            experts: positions of expert games, for games that begin there.
+            experts: positions of expert games to start games from, for `config.start.expert_share`.
 
         Raises:
-            RunError: the folder already holds something.
-            CheckpointError: the checkpoint does not fit.
+            RunError: the folder holds other files, expert positions are missing, or the network is for
+                another game.
+            CheckpointError: the checkpoint cannot be read.
         """
-        # A run that was killed while it was made has no settings yet: it is made again.
+        # A run killed during creation has no settings yet and is created again.
         if folder.exists() and {path.name for path in folder.iterdir()} - {"gen_0000"}:
-            raise RunError(f"{folder}: expected no such folder or an empty one, found files that are no run")
+            raise RunError(
+                f"{folder}: expected a new or empty folder, found files that are not a run; choose another"
+            )
         if config.start.expert_share and not experts:
             raise RunError(
                 f"{folder}: expected positions for {config.start.expert_share:.0%} of the games, found none"
@@ -71,43 +79,48 @@ class RunFolder:
         save_checkpoint(first / "network.ckpt", network, metrics=metrics, info=info)
         if experts:
             write_whole(first / EXPERTS, "".join(f"{position.fen}\n" for position in experts))
-        # The settings come last: a folder with them is a run.
+        # Written last: a folder with settings is a run.
         write_whole(folder / "config.json", json.dumps(config.to_dict(), indent=2) + "\n")
         return cls(folder, config)
 
     @classmethod
     def open(cls, folder: Path) -> Self:
-        """Open a run to go on with it or to look at it.
+        """Open a run, to continue or to read it.
+
+        Args:
+            folder: folder of the run.
 
         Raises:
-            RunError: the folder is no run, or its settings cannot be read.
+            RunError: the folder is not a run, or its settings cannot be read.
         """
         path = folder / "config.json"
         try:
             return cls(folder, RunConfig.from_dict(json.loads(path.read_text(encoding="utf-8"))))
         except FileNotFoundError:
-            raise RunError(f"{folder}: expected a run with a config.json, found none") from None
+            raise RunError(
+                f"{folder}: expected a run with a config.json, found none; check the path"
+            ) from None
         except ValueError as error:
             raise RunError(f"{path}: {error}") from error
 
     @staticmethod
     def exists(folder: Path) -> bool:
-        """Whether a folder holds a run."""
+        """Return whether a folder holds a run."""
         return (folder / "config.json").exists()
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Keep other processes off the run.
+        """Hold an exclusive lock on the run.
 
         Raises:
-            RunError: another process works on it.
+            RunError: another process holds it.
         """
         with (self.folder / ".lock").open("w") as file:
             try:
                 import fcntl
 
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except ImportError:  # systems without it go unguarded
+            except ImportError:  # not on this system: no lock
                 pass
             except OSError:
                 raise RunError(
@@ -115,10 +128,10 @@ class RunFolder:
                 ) from None
             yield
 
-    # --- what is there ------------------------------------------------------------------------------
+    # --- contents -----------------------------------------------------------------------------------
 
     def path(self, generation: int, name: str = "") -> Path:
-        """A generation's folder, or a file in it."""
+        """Return the folder of a generation, or a file in it."""
         return self.folder / f"gen_{generation:04d}" / name
 
     @property
@@ -128,7 +141,7 @@ class RunFolder:
 
     @property
     def generations(self) -> int:
-        """Generations that are over."""
+        """Number of finished generations."""
         n = 0
         while self.path(n + 1, "done.json").exists():
             n += 1
@@ -136,42 +149,42 @@ class RunFolder:
 
     @property
     def network(self) -> Path:
-        """The network of the last generation that is over."""
+        """Checkpoint of the last finished generation; at first the one of generation 0."""
         return self.path(self.generations, "network.ckpt")
 
     @property
     def ceiling(self) -> float:
-        """Evaluations/s that the network alone had in its trial on this machine; 0 if there was none."""
+        """Evaluations/s of the network alone, from the trial on this machine; 0 without a trial."""
         with suppress(OSError, ValueError, KeyError, TypeError):
             return float(json.loads((self.folder / EVALUATOR).read_text(encoding="utf-8"))["rate"])
         return 0.0
 
     def history(self) -> list[dict[str, Any]]:
-        """What was measured in each generation that is over.
+        """Read the measurements of each finished generation.
 
         Raises:
-            RunError: a file that cannot be read.
+            RunError: a file cannot be read.
         """
         return [read_measured(self.path(n, "done.json")) for n in range(1, self.generations + 1)]
 
 
 def read_measured(path: Path) -> dict[str, Any]:
-    """What a stage wrote down.
+    """Read the measurements of a stage or generation, such as `done.json`.
 
     Raises:
-        RunError: it cannot be read.
+        RunError: the file is damaged.
     """
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        measured: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise RunError(
-            f"{path}: expected what was measured, found a damaged file ({error}); delete it to go on"
+            f"{path}: expected measurements as JSON, found a damaged file ({error}); delete it to continue"
         ) from error
-    return found
+    return measured
 
 
 def fresh_folder(runs: Path = Path("runs")) -> Path:
-    """The first of `runs/run-001`, `runs/run-002`, ... that does not exist."""
+    """Return the first of `runs/run-001`, `runs/run-002`, ... that does not exist."""
     n = 1
     while (runs / f"run-{n:03d}").exists():
         n += 1

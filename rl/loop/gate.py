@@ -1,4 +1,4 @@
-"""How a new network is gated: a match against the one that played, and the rule by which it replaces it."""
+"""The gate match: the new network against the old one, and the rule for accepting it."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from ckai.datasets.files import write_whole
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import GateConfig
-from ckai.rl.loop.events import Event, ProgressCallback
+from ckai.rl.loop.events import EventCallback, RunEvent
 from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn
@@ -19,7 +19,7 @@ from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.matches.sprt import Sprt
 
 SAVE_SECONDS = 5.0
-"""Between two writings of the games played so far."""
+"""Interval between saves of the games played so far."""
 
 
 def play_gate_match(
@@ -33,34 +33,37 @@ def play_gate_match(
     seed: int,
     spec: GameSpec = DEFAULT_GAME,
     max_plies: int,
-    watch: ProgressCallback,
+    on_event: EventCallback,
 ) -> dict[str, Any]:
-    """Play the match of a generation, or go on with it.
+    """Play the gate match of a generation, continuing one that was interrupted.
 
     Args:
-        new, old: the players.
-        gate: the rule, with one game or more.
-        path: for the result, which the caller writes; games so far and all games as PDN lie beside it.
-        names: of the players, in the PDN.
+        new: player with the new network.
+        old: player with the network to beat.
+        gate: number of games (at least 2) and the rule.
+        path: file of the result, which the caller writes; finished games are saved next to it, as
+            `match.part.json` during the match and as `match.pdn` after it.
+        names: names of `new` and `old` for the PDN headers.
         generation: counted from 1.
-        seed: of the openings.
+        seed: seed of the openings.
         spec: the game.
-        max_plies: a longer game counts as a draw.
-        watch: is told of every game.
+        max_plies: longer games count as draws.
+        on_event: called after every game.
 
     Returns:
-        Games, wins, draws, losses, score, elo with its interval, whether it is `accepted`, and seconds.
+        `games`, `wins`, `draws`, `losses` and `score` (share of the points, [0, 1]) of the new network, `elo`
+        with its 95 % `interval`, whether it is `accepted`, and `seconds`.
     """
     begun = saved = time.monotonic()
     openings = draw_openings(gate.games // 2, seed, spec)
     part = path.with_name("match.part.json")
-    games = _played_before(part, openings, spec, generation, watch)
+    games = _played_before(part, openings, spec, generation, on_event)
     test, stop = Sprt(gate.elo0, gate.elo1), threading.Event()
 
-    def tell(game: MatchGame) -> None:
+    def on_game(game: MatchGame) -> None:
         nonlocal saved
         games.append(game)
-        watch(Event(generation, "gate", len(games), gate.games))
+        on_event(RunEvent(generation, "gate", len(games), gate.games))
         if gate.rule == "sprt" and test.verdict(MatchResult(games).leading_pairs) is not None:
             stop.set()
         if time.monotonic() - saved > SAVE_SECONDS:
@@ -75,35 +78,35 @@ def play_gate_match(
         max_plies=max_plies,
         threads=os.cpu_count() or 1,
         done=list(games),
-        on_game=tell,
+        on_game=on_game,
         stop=stop,
     )
-    found = result.pairs
+    pairs = result.pairs
     accepted = True
     if gate.rule == "score":
         accepted = result.score >= gate.threshold
     elif gate.rule == "sprt":
-        # A match that ends undecided is one between equals.
+        # An undecided match counts as one between equals.
         accepted = test.verdict(result.leading_pairs) is True
     write_whole(path.with_name("match.pdn"), match_pdn(result, *names, spec))
     return {
         **result.summary(),
-        "elo": round(found.elo, 1),
-        "interval": [round(bound, 1) for bound in found.interval],
+        "elo": round(pairs.elo, 1),
+        "interval": [round(bound, 1) for bound in pairs.interval],
         "accepted": accepted,
         "seconds": round(time.monotonic() - begun, 3),
     }
 
 
 def _played_before(
-    part: Path, openings: list[Any], spec: GameSpec, generation: int, watch: ProgressCallback
+    part: Path, openings: list[Any], spec: GameSpec, generation: int, on_event: EventCallback
 ) -> list[MatchGame]:
-    """Games of the match that an earlier start has played."""
+    """Load the games that an interrupted match has finished."""
     try:
         return from_plain(json.loads(part.read_text(encoding="utf-8")), openings, spec)
     except FileNotFoundError:
         return []
     except (ValueError, KeyError, IndexError, TypeError) as error:
-        warning = f"{part}: damaged ({error}); the match begins anew"
-        watch(Event(generation, "gate", 0, 1, {"warning": warning}))
+        warning = f"{part}: damaged ({error}); restarting the match"
+        on_event(RunEvent(generation, "gate", 0, 1, {"warning": warning}))
         return []

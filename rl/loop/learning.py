@@ -1,4 +1,4 @@
-"""How a generation learns: from the games of its window, for as long as the training takes, through kills."""
+"""The training of a generation on the games of its replay window; resumes after an interruption."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,25 +9,33 @@ from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkp
 from ckai.models.training.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
 from ckai.models.training.trainer import take_average, train
 from ckai.rl.loop.config import LearnConfig
-from ckai.rl.loop.events import Event, ProgressCallback
+from ckai.rl.loop.events import EventCallback, RunEvent
 
 ENOUGH_GAMES = 100
-"""From so many games on, some are held out to see how well others are predicted."""
+"""Smallest number of games of which some are held out for measuring."""
 HELD_OUT = 0.05
+"""Share of the games held out."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """The generations that a generation learns from, oldest first."""
+    """Generations whose games a generation trains on, oldest first."""
 
     generations: tuple[int, ...]
     weights: tuple[float, ...]
-    """How often an epoch goes over the rows of each; below 1 a random part."""
+    """Passes over the rows of each per epoch; below 1 a random sample of that share."""
 
 
 def window_of(n: int, settings: LearnConfig) -> Window:
-    """The window of generation `n`: its width grows with `window_growth`, and no row is used more often than
-    `reuse` times in all, as an expectation."""
+    """Return the replay window of a generation.
+
+    The width grows by `window_growth` per generation. With `reuse`, a row is used that many times in
+    expectation, over all generations together.
+
+    Args:
+        n: the generation, counted from 1.
+        settings: width, growth, reuse and epochs.
+    """
     width = int(settings.window + settings.window_growth * (n - 1))
     generations = range(max(1, n - width + 1), n + 1)
     if not settings.reuse:
@@ -51,32 +59,38 @@ def learn(
     split_seed: int,
     game: str,
     run: str,
-    watch: ProgressCallback,
+    on_event: EventCallback,
 ) -> dict[str, Any]:
-    """Train the network of a generation, or go on with it; once it is written there is nothing to do.
+    """Train the network of a generation, continuing a training that was interrupted.
+
+    Does nothing if `candidate` exists and is intact; a damaged one is renamed to `.damaged`.
 
     Args:
-        old: the network to begin with.
+        old: checkpoint to start from.
         window: row files.
-        weights: see `Window`.
-        candidate: the checkpoint to write; where the training is lies beside it until it is done.
-        settings: of learning.
+        weights: passes per epoch over each file, see `Window`.
+        candidate: checkpoint to write; `training.ckpt` next to it holds the state during training.
+        settings: how to train.
         generation: counted from 1.
-        games: in the window.
-        seed: of the order.
-        split_seed: of the games held out.
-        game: that they are of.
-        run: name of the run, for the checkpoint.
-        watch: is told of the progress.
+        games: number of games in the window.
+        seed: seed of the order of rows.
+        split_seed: seed that selects the held-out games.
+        game: name of the game.
+        run: name of the run, stored in the checkpoint.
+        on_event: called after every batch.
 
     Returns:
-        What was measured.
+        The metrics of the last epoch, and `rows` and `heldout_rows`.
+
+    Raises:
+        CheckpointError: `old` cannot be read.
     """
     saved = candidate.with_name("training.ckpt")
 
     def set_aside(path: Path, error: CheckpointError) -> None:
         path.replace(path.with_suffix(".damaged"))
-        watch(Event(generation, "learn", 0, 1, {"warning": f"{error}; set aside, learning begins anew"}))
+        warning = f"{error}; set aside, restarting the training"
+        on_event(RunEvent(generation, "learn", 0, 1, {"warning": warning}))
 
     if candidate.exists():
         try:
@@ -101,8 +115,8 @@ def learn(
     network, state = before.network(), None
     if saved.exists():
         try:
-            found = load_checkpoint(saved)
-            network, state = found.network(), found.training
+            checkpoint = load_checkpoint(saved)
+            network, state = checkpoint.network(), checkpoint.training
         except CheckpointError as error:
             set_aside(saved, error)
     config = TrainConfig(
@@ -126,8 +140,8 @@ def learn(
         state=state,
         save=lambda now: save_checkpoint(saved, network, info=info, training=now),
         save_seconds=10.0,
-        progress=lambda p: watch(
-            Event(generation, "learn", p.epoch * p.batches + p.batch, p.epochs * p.batches, dict(p.report))
+        progress=lambda p: on_event(
+            RunEvent(generation, "learn", p.epoch * p.batches + p.batch, p.epochs * p.batches, dict(p.report))
         ),
     )
     take_average(network, final)

@@ -1,4 +1,4 @@
-"""What there is to say of the games of a generation."""
+"""Statistics of the games of a generation."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,17 @@ from ckai.rl.selfplay.rows import Ending
 
 
 def describe(table: Any, seconds: float, evaluations: int) -> dict[str, Any]:
-    """What there is to say of a generation's games; times are those of the last start."""
+    """Summarise the games of a generation.
+
+    Args:
+        table: rows of the games, ordered by game, ply and hop.
+        seconds: time spent since the run was last started.
+        evaluations: network evaluations in that time.
+
+    Returns:
+        `games`, `rows`, `plies_mean`, results (`black_won`, `drawn`, `white_won`, `unknown`), `q_z_mse` (mean
+        squared error of q against z, None without results), `seconds` and `evaluations_per_second`.
+    """
     game, ply = table["game"].to_numpy(), table["ply"].to_numpy()
     last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
     z, black = (
@@ -19,7 +29,7 @@ def describe(table: Any, seconds: float, evaluations: int) -> dict[str, Any]:
     )
     for_black = np.where(black, z, -z)
     q, all_z = table["q"].to_numpy(), table["z"].to_pandas().to_numpy(dtype=float)
-    known = ~np.isnan(all_z)
+    has_result = ~np.isnan(all_z)
     return {
         "games": len(last),
         "rows": table.num_rows,
@@ -28,21 +38,24 @@ def describe(table: Any, seconds: float, evaluations: int) -> dict[str, Any]:
         "drawn": int(np.sum(for_black == 0)),
         "white_won": int(np.sum(for_black == -1)),
         "unknown": int(np.sum(np.isnan(for_black))),
-        "q_z_mse": float(np.mean((q[known] - all_z[known]) ** 2)) if known.any() else None,
+        "q_z_mse": float(np.mean((q[has_result] - all_z[has_result]) ** 2)) if has_result.any() else None,
         "seconds": round(seconds, 3),
         "evaluations_per_second": round(evaluations / max(seconds, 1e-9), 1),
     }
 
 
 def seconds_of(measured: dict[str, Any]) -> float:
-    """Time that a generation took: play, learning and match."""
+    """Return the seconds that a generation took: self-play, training and gate match."""
     return sum(float(measured[stage].get("seconds", 0.0)) for stage in ("selfplay", "learn", "match"))
 
 
 def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:
-    """Elo after each generation above the first network, as the matches of those taken add up.
+    """Return the Elo of each generation above the first network: the running sum over accepted networks.
 
-    Each step has the error of its match, and they add up too: a curve to watch, no proof.
+    The errors of the matches add up too, so this shows a trend and proves nothing.
+
+    Args:
+        history: measurements by generation, as in `done.json`.
     """
     total, curve = 0.0, []
     for measured in history:
@@ -53,7 +66,7 @@ def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:
 
 
 def first_scores(table: Any) -> dict[int, float]:
-    """1, 0 or -1 for the player of each game's first move, NaN if nobody knows, by number of the game."""
+    """Return the result of each game, by its number: 1, 0 or -1 for the first mover, NaN if unknown."""
     game = table["game"].to_numpy()
     first = np.flatnonzero(np.append(True, game[1:] != game[:-1]))
     z = table["z"].to_pandas().to_numpy(dtype=float)[first]
@@ -61,17 +74,17 @@ def first_scores(table: Any) -> dict[int, float]:
 
 
 def endings(table: Any, ends: Sequence[Ending], config: SelfPlayConfig) -> dict[str, int]:
-    """How games ended other than by rule.
+    """Count the games that did not end by rule.
 
     Args:
         table: rows of the games.
-        ends: how each of them ended.
-        config: how they were played.
+        ends: how each game ended.
+        config: settings they were played with.
 
     Returns:
-        `adjudicated` games, or `labelled` rows, whose z endgame tables gave (`SelfPlayConfig.tables_mode`);
-        `resigned` games; `played_out` games that a side would have given up, and of these `wrongly` those
-        that it did not lose.
+        `adjudicated` games, or `labelled` rows, whose z is from a tablebase (`SelfPlayConfig.tables_mode`);
+        `resigned` games; `played_out` games in which a side met the resignation threshold but played on, and
+        of these the ones that it did not lose (`wrongly`).
     """
     counts: dict[str, int] = {}
     if config.tables and config.tables_mode == "adjudicate":
@@ -88,7 +101,7 @@ def endings(table: Any, ends: Sequence[Ending], config: SelfPlayConfig) -> dict[
 
 
 def _labelled(table: Any, pieces: int) -> int:
-    """Rows of the games that came to so many pieces or fewer."""
+    """Count the rows of games that reached at most `pieces` pieces."""
     board = table["board"].combine_chunks().flatten().to_numpy().reshape(-1, 32)
     first = np.flatnonzero(np.diff(table["game"].to_numpy(), prepend=-1))
     lengths = np.diff([*first, len(board)])

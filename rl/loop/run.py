@@ -1,23 +1,23 @@
-"""A run of self-play: generations of games, learning and gate matches, in a folder that survives a kill.
+"""A self-play run: generations of self-play, training and a gate match, in a folder that survives a kill.
 
     config.json              the settings
-    gen_0000/network.ckpt    the network it began with; experts.fen positions that games begin from
-    gen_0001/shards/         games as they end, until all are there, and those under way
-    gen_0001/rows.parquet    rows of the generation's games; games.pdn and rows.headers.parquet beside it
-    gen_0001/training.ckpt   where learning is, until it is done
-    gen_0001/candidate.ckpt  what it learned
-    gen_0001/match.json      how the candidate did against the network that played; match.pdn the games
+    gen_0000/network.ckpt    the first network; experts.fen has positions to start games from
+    gen_0001/shards/         finished games and snapshots of unfinished ones, until all games are finished
+    gen_0001/rows.parquet    rows of the generation's games; also games.pdn and rows.headers.parquet
+    gen_0001/training.ckpt   state of the training, until it is finished
+    gen_0001/candidate.ckpt  the trained network
+    gen_0001/match.json      result of the gate match against the old network; games in match.pdn
     gen_0001/network.ckpt    the network that plays the next generation
-    gen_0001/done.json       everything measured; only now the generation is over
-    best.ckpt                the network of the last generation that is over
-    metrics.csv              the same numbers for people, rewritten from every done.json;
+    gen_0001/done.json       all measurements; marks the generation as finished
+    best.ckpt                the network of the last finished generation
+    metrics.csv              the measurements of every done.json as a table;
                              also as metrics.png and in tensorboard/
 
-Every file is written under a temporary name and renamed, and each stage looks only at what the one before
-left whole. So a run that was killed goes on by starting it again.
+Every file is written under a temporary name and renamed, and each stage reads only complete files of earlier
+stages. So a killed run continues where it was when it is started again.
 
-With `overlap` a generation is played while the one before is learned and meets the gate, by the network of
-two generations before: where a GPU plays, the CPU would otherwise wait for it to learn, and vice versa.
+With `overlap`, a generation is played during the training and gate match of the previous one, by the network
+of two generations ago: self-play on a GPU and training on the CPU then do not wait for each other.
 """
 
 import json
@@ -38,7 +38,7 @@ from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.loop.config import MOST_GAMES
 from ckai.rl.loop.dashboard import write_dashboard
-from ckai.rl.loop.events import Event, ProgressCallback
+from ckai.rl.loop.events import EventCallback, RunEvent
 from ckai.rl.loop.folder import EVALUATOR, EXPERTS, RunError, RunFolder, fresh_folder, read_measured
 from ckai.rl.loop.gate import play_gate_match
 from ckai.rl.loop.learning import learn, window_of
@@ -57,41 +57,41 @@ from ckai.rl.selfplay.workers import play_games
 
 
 class Run(RunFolder):
-    """A run that can go on."""
+    """A run that can be continued; made by `Run.create` or `Run.open`."""
 
-    # --- going on -----------------------------------------------------------------------------------
+    # --- generations --------------------------------------------------------------------------------
 
-    def go(self, generations: int, watch: ProgressCallback, *, backend: str = "torch") -> None:
-        """Go on until `generations` are over in all.
+    def go(self, generations: int, on_event: EventCallback, *, backend: str = "torch") -> None:
+        """Continue until the run has `generations` finished generations in total.
 
         Args:
-            generations: of the whole run; those already over are not repeated.
-            watch: is told of every step.
-            backend: see `load_evaluator`; what `fastest` chose is kept in the run's folder, and used again.
+            generations: total number, including those already finished.
+            on_event: called with the progress of every stage, see `RunEvent`.
+            backend: evaluator backend, see `load_evaluator`; the run keeps the choice of `fastest`.
 
         Raises:
-            RunError: the run cannot go on.
+            RunError: the run is locked by another process, or its files are damaged.
         """
         with self.lock():
-            for rest in self.folder.rglob(".*.tmp"):
+            for leftover in self.folder.rglob(".*.tmp"):
                 with suppress(OSError):
-                    rest.unlink()
+                    leftover.unlink()
             while self.generations < generations:
                 n = self.generations + 1
-                played = self._play(n, watch, backend)
+                played = self._play(n, on_event, backend)
                 ahead = self.config.overlap and n < generations
-                with self._playing(n + 1, watch, backend) if ahead else nullcontext():
-                    self._finish(n, played, watch, backend)
-            self._show()
+                with self._playing(n + 1, on_event, backend) if ahead else nullcontext():
+                    self._finish(n, played, on_event, backend)
+            self._publish()
 
     @contextmanager
-    def _playing(self, n: int, watch: ProgressCallback, backend: str) -> Iterator[None]:
-        """Play generation `n` beside what is done in the block."""
+    def _playing(self, n: int, on_event: EventCallback, backend: str) -> Iterator[None]:
+        """Play generation `n` in a thread during the block."""
         stop, errors = threading.Event(), []
 
         def work() -> None:
             try:
-                self._play(n, watch, backend, stop)
+                self._play(n, on_event, backend, stop)
             except BaseException as error:
                 errors.append(error)
 
@@ -100,10 +100,10 @@ class Run(RunFolder):
         if errors:
             raise errors[0]
 
-    def _finish(self, n: int, played: dict[str, Any], watch: ProgressCallback, backend: str) -> None:
-        """Learn from a generation that was played, play its gate match, and write down that it is over."""
-        learned = self._learn(n, watch)
-        gate = self._play_gate(n, watch, backend)
+    def _finish(self, n: int, played: dict[str, Any], on_event: EventCallback, backend: str) -> None:
+        """Train on a generation that was played, play its gate match, and mark it as finished."""
+        learned = self._learn(n, on_event)
+        gate = self._play_gate(n, on_event, backend)
         accepted = gate["accepted"]
         chosen = self.path(n, "candidate.ckpt") if accepted else self.path(n - 1, "network.ckpt")
         _copy(chosen, self.path(n, "network.ckpt"))
@@ -115,47 +115,53 @@ class Run(RunFolder):
             "accepted": accepted,
         }
         write_whole(self.path(n, "done.json"), json.dumps(measured, indent=2) + "\n")
-        self._show()
-        watch(Event(n, "done", 1, 1, measured))
+        self._publish()
+        on_event(RunEvent(n, "done", 1, 1, measured))
 
-    def _load(self, n: int, checkpoint: Path, watch: ProgressCallback, backend: str) -> Evaluator:
-        """An evaluator for all groups; `fastest` tries once in a run: games do not depend on the hour."""
-        config, kept = self.config.selfplay, self.folder / EVALUATOR
+    def _load(self, n: int, checkpoint: Path, on_event: EventCallback, backend: str) -> Evaluator:
+        """Load an evaluator for all groups; `fastest` is tried once per run, so games are reproducible."""
+        config, choice = self.config.selfplay, self.folder / EVALUATOR
         prefer: str | None = None
         with suppress(OSError, ValueError, KeyError, TypeError):
-            prefer = str(json.loads(kept.read_text(encoding="utf-8"))["backend"])
+            prefer = str(json.loads(choice.read_text(encoding="utf-8"))["backend"])
 
-        def tell(report: Any) -> None:
+        def on_report(report: Any) -> None:
             if report.chosen != prefer:
                 rates = [trial.rate for trial in report.trials if trial.backend == report.chosen]
-                told = {"backend": report.chosen, "rate": max(rates, default=0.0), "found": str(report)}
+                record = {"backend": report.chosen, "rate": max(rates, default=0.0), "found": str(report)}
                 if prefer is None:
-                    # If it does not suit a later network, the one that does is for that network only.
-                    write_whole(kept, json.dumps(told) + "\n")
-                watch(Event(n, "selfplay", 0, self.config.games, {"evaluator": str(report)}))
+                    # A fallback for a later network that this backend cannot run is not kept.
+                    write_whole(choice, json.dumps(record) + "\n")
+                on_event(RunEvent(n, "selfplay", 0, self.config.games, {"evaluator": str(report)}))
 
         groups = config.group_count
         batch = -(-config.in_flight // groups) * config.leaves
         return load_evaluator(
-            checkpoint, backend, batch=batch, threads=groups, prefer=prefer, game=self.config.game, tell=tell
+            checkpoint,
+            backend,
+            batch=batch,
+            threads=groups,
+            prefer=prefer,
+            game=self.config.game,
+            tell=on_report,
         )
 
-    def _show(self) -> None:
-        """Everything that is made anew from the generations that are over."""
+    def _publish(self) -> None:
+        """Update the files made from the finished generations: best.ckpt and the metrics."""
         _copy(self.network, self.folder / "best.ckpt")
         if self.generations:
             write_dashboard(self.folder, self.history())
 
-    # --- playing ------------------------------------------------------------------------------------
+    # --- self-play ----------------------------------------------------------------------------------
 
-    def _known(self, n: int) -> int:
-        """The last generation that is over when generation `n` is played."""
+    def _finished_before(self, n: int) -> int:
+        """Return the last generation that is finished when generation `n` is played."""
         return max(0, n - 2 if self.config.overlap else n - 1)
 
     def _play(
-        self, n: int, watch: ProgressCallback, backend: str, stop: threading.Event | None = None
+        self, n: int, on_event: EventCallback, backend: str, stop: threading.Event | None = None
     ) -> dict[str, Any]:
-        """Play what is missing of a generation; empty if it was stopped."""
+        """Play the missing games of a generation and return its statistics; empty if stopped."""
         rows_path, summary = self.path(n, "rows.parquet"), self.path(n, "selfplay.json")
         shards = self.path(n, "shards")
         if not summary.exists():
@@ -163,27 +169,27 @@ class Run(RunFolder):
             numbers = [number for number in self._numbers(n) if number not in games]
             progress = SelfPlayCounts(games=len(games), rows=sum(table.num_rows for table in tables))
             for line in damaged:
-                watch(Event(n, "selfplay", len(games), self.config.games, {"warning": line}))
-            pool = self._pool(n, watch, backend)
-            seconds = self._play_missing(n, numbers, pool, progress, watch, backend, stop)
+                on_event(RunEvent(n, "selfplay", len(games), self.config.games, {"warning": line}))
+            pool = self._pool(n, on_event, backend)
+            seconds = self._play_missing(n, numbers, pool, progress, on_event, backend, stop)
             if stop is not None and stop.is_set():
                 return {}
             tables, games, damaged = read_shards(shards)
             if damaged or sorted(games) != list(self._numbers(n)):
                 raise RunError(
-                    f"{shards}: expected {self.config.games} games, found {len(games)}; start the run again"
+                    f"{shards}: expected {self.config.games} games, found {len(games)}; run the command again"
                 )
             table = merge(tables)
             write_table(headers_of_rows(table, f"{self.folder.name} generation {n}"), headers_path(rows_path))
             write_whole(self.path(n, "games.pdn"), "".join(games[number].pdn for number in sorted(games)))
             write_table(table, rows_path)
             evaluations = progress.evaluations
-            told = describe(table, seconds, evaluations) | endings(
+            measured = describe(table, seconds, evaluations) | endings(
                 table, [game.ending for game in games.values()], self.config.selfplay
             )
             if pool.generations:
-                told["pool"] = pool.tally(first_scores(table))
-            write_whole(summary, json.dumps(told) + "\n")
+                measured["pool"] = pool.tally(first_scores(table))
+            write_whole(summary, json.dumps(measured) + "\n")
         shutil.rmtree(shards, ignore_errors=True)
         return read_measured(summary)
 
@@ -197,14 +203,16 @@ class Run(RunFolder):
             try:
                 experts = [Position.from_fen(line) for line in path.read_text(encoding="utf-8").split()]
             except (OSError, ValueError) as error:
-                raise RunError(f"{path}: expected positions of expert games, found {error}") from error
+                raise RunError(
+                    f"{path}: expected positions of expert games, found {error}; restore the file"
+                ) from error
         return Starts(self.config.start, seed_stream(self.config.seed, n, 3), experts, self.spec)
 
-    def _pool(self, n: int, watch: ProgressCallback, backend: str) -> Pool:
-        """The opponents of generation `n`."""
+    def _pool(self, n: int, on_event: EventCallback, backend: str) -> Pool:
+        """Load the past networks that generation `n` plays against."""
         config, seed = self.config.pool, seed_stream(self.config.seed, n, 4)
-        opponents = draw_opponents(config, self.history()[: self._known(n)], seed)
-        evaluators = [self._load(n, self.path(g, "network.ckpt"), watch, backend) for g in opponents]
+        opponents = draw_opponents(config, self.history()[: self._finished_before(n)], seed)
+        evaluators = [self._load(n, self.path(g, "network.ckpt"), on_event, backend) for g in opponents]
         return Pool(config, seed, opponents, evaluators)
 
     def _play_missing(
@@ -213,25 +221,25 @@ class Run(RunFolder):
         numbers: list[int],
         pool: Pool,
         progress: SelfPlayCounts,
-        watch: ProgressCallback,
+        on_event: EventCallback,
         backend: str,
         stop: threading.Event | None,
     ) -> float:
         self.path(n).mkdir(exist_ok=True)
-        player = self._load(n, self.path(self._known(n), "network.ckpt"), watch, backend)
+        player = self._load(n, self.path(self._finished_before(n), "network.ckpt"), on_event, backend)
         writer = ShardWriter(self.path(n, "shards"), n)
         unfinished, damaged = load_snapshots(
             sorted(self.path(n, "shards").glob("*.npz")), self.spec.state_words
         )
         for line in damaged:
-            watch(Event(n, "selfplay", progress.games, self.config.games, {"warning": line}))
-        begun, over = time.monotonic(), threading.Event()
+            on_event(RunEvent(n, "selfplay", progress.games, self.config.games, {"warning": line}))
+        begun, finished = time.monotonic(), threading.Event()
 
-        def tell() -> None:
-            while not over.wait(0.2):
+        def report() -> None:
+            while not finished.wait(0.2):
                 rate = progress.evaluations / max(1e-9, time.monotonic() - begun)
-                watch(
-                    Event(
+                on_event(
+                    RunEvent(
                         n,
                         "selfplay",
                         progress.games,
@@ -243,8 +251,8 @@ class Run(RunFolder):
                     )
                 )
 
-        teller = threading.Thread(target=tell, daemon=True)
-        teller.start()
+        reporter = threading.Thread(target=report, daemon=True)
+        reporter.start()
         try:
             play_games(
                 player,
@@ -262,15 +270,15 @@ class Run(RunFolder):
             )
         finally:
             writer.flush()
-            over.set()
-            teller.join()
-            for each in (player, *pool.evaluators):
-                each.close()
+            finished.set()
+            reporter.join()
+            for evaluator in (player, *pool.evaluators):
+                evaluator.close()
         return time.monotonic() - begun
 
-    # --- learning -----------------------------------------------------------------------------------
+    # --- training -----------------------------------------------------------------------------------
 
-    def _learn(self, n: int, watch: ProgressCallback) -> dict[str, Any]:
+    def _learn(self, n: int, on_event: EventCallback) -> dict[str, Any]:
         settings = self.config.learn
         window = window_of(n, settings)
         return learn(
@@ -285,12 +293,12 @@ class Run(RunFolder):
             split_seed=self.config.seed,
             game=self.config.game,
             run=self.folder.name,
-            watch=watch,
+            on_event=on_event,
         )
 
     # --- gate match ----------------------------------------------------------------------------------
 
-    def _play_gate(self, n: int, watch: ProgressCallback, backend: str) -> dict[str, Any]:
+    def _play_gate(self, n: int, on_event: EventCallback, backend: str) -> dict[str, Any]:
         path, gate = self.path(n, "match.json"), self.config.gate
         if not path.exists():
             measured: dict[str, Any] = {"games": 0, "accepted": True}
@@ -301,8 +309,8 @@ class Run(RunFolder):
                     noise_epsilon=0.0, root_rule=PUCT, root_temperature=1.0
                 )
                 tables = Tables.open(selfplay.tables) if selfplay.tables else None
-                candidate = self._load(n, self.path(n, "candidate.ckpt"), watch, backend)
-                old = self._load(n, self.path(n - 1, "network.ckpt"), watch, backend)
+                candidate = self._load(n, self.path(n, "candidate.ckpt"), on_event, backend)
+                old = self._load(n, self.path(n - 1, "network.ckpt"), on_event, backend)
                 try:
                     measured = play_gate_match(
                         SearchPlayer(candidate, sims, constants, tables, spec=self.spec),
@@ -317,7 +325,7 @@ class Run(RunFolder):
                         seed=seed_stream(self.config.seed, n, 2),
                         spec=self.spec,
                         max_plies=selfplay.max_plies,
-                        watch=watch,
+                        on_event=on_event,
                     )
                 finally:
                     candidate.close()
@@ -328,8 +336,8 @@ class Run(RunFolder):
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a file as a whole."""
+    """Copy a file so that the target is never half written."""
     write_whole(target, source.read_bytes())
 
 
-__all__ = ["Event", "Run", "RunError", "fresh_folder"]
+__all__ = ["Run", "RunError", "RunEvent", "fresh_folder"]

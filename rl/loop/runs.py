@@ -1,4 +1,4 @@
-"""The runs of self-play under a folder side by side: what each was changed, and how far it came."""
+"""Summaries of the self-play runs under a folder: changed settings and progress."""
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,35 +13,35 @@ from ckai.rl.loop.run import Run
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One run, whether it ended or not."""
+    """Summary of a run, finished or not."""
 
     path: Path
     changed: dict[str, Any]
     """Settings that differ from the defaults, by their dotted names."""
     generations: int
     games: int
-    """Of self-play, in the generations that are over."""
+    """Self-play games of the finished generations."""
     accepted: int
-    """Generations whose network was taken."""
+    """Generations whose network was accepted."""
     elo: float | None
-    """Sum of the Elo differences of the matches that networks were taken after; None without matches."""
+    """Sum of the Elo differences of the accepted networks' gate matches; None without matches."""
     seconds: float
-    """Of play, learning and matches."""
+    """Time spent on self-play, training and gate matches."""
     last: dict[str, Any]
-    """What was measured in the last generation, empty if there is none."""
+    """Measurements of the last finished generation; empty if there is none."""
 
 
 def find_selfplay(folder: Path) -> list[RunSummary]:
-    """All runs of self-play under a folder, by name; folders that hold something else are passed over."""
-    found = []
+    """Find all self-play runs under a folder, sorted by path; runs that cannot be read are skipped."""
+    runs = []
     for config in sorted(folder.rglob("config.json")):
         if not (config.parent / "gen_0000").is_dir():
             continue
         try:
-            found.append(_summary(Run.open(config.parent)))
-        except RunError:  # of another version
+            runs.append(_summary(Run.open(config.parent)))
+        except RunError:  # from another version
             continue
-    return found
+    return runs
 
 
 def _summary(run: Run) -> RunSummary:

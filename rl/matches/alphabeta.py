@@ -1,7 +1,7 @@
-"""Alpha-beta on material: a small, clear opponent whose strength is its depth.
+"""Alpha-beta search of material: a simple opponent whose strength is its depth.
 
-A man is worth 100, a king 130; among equal moves one is drawn at random. Depth is in plies, and captures are
-followed to their end (`ckai.game.material`).
+A man is worth 100, a king 130; ties are broken at random. Depth is in plies, with a quiescence search of
+captures at the leaves (`ckai.game.material`).
 """
 
 from dataclasses import dataclass
@@ -17,16 +17,23 @@ from ckai.rl.matches.players import MoveSide, Side
 
 
 def move_values(game: Game, depth: int) -> dict[Move, int]:
-    """The value of every legal move, to a depth of 1 or more plies; those below the best may be bounds."""
+    """Return the value of every legal move for the side to move, in hundredths of a man.
+
+    Values below the best may be upper bounds.
+
+    Args:
+        game: the game; only its current position counts.
+        depth: depth in plies, at least 1.
+    """
     values: dict[Move, int] = {}
     best = -UNBOUNDED
     for move in game.position.legal_moves():
         after = game.position.push(move)
-        where = (
+        state = (
             np.int64(x) for x in (after.own, after.opp, after.kings, -1, after.halfmove_clock, depth - 1)
         )
-        # One below the best: equals are to be found as such.
-        value = -int(alpha_beta(*where, np.int64(-UNBOUNDED), np.int64(-best + 1), VALUES))
+        # The window is one below the best, so that ties are exact.
+        value = -int(alpha_beta(*state, np.int64(-UNBOUNDED), np.int64(-best + 1), VALUES))
         values[move] = value
         best = max(best, value)
     return values
@@ -45,10 +52,10 @@ class _AlphaBetaSide(MoveSide):
 
 @dataclass(frozen=True)
 class AlphaBetaPlayer:
-    """Alpha-beta on material to a depth in plies; of equal moves one by lot."""
+    """Alpha-beta search of material to a depth in plies; ties are broken at random."""
 
     depth: int
-    in_turn = False
+    timed = False
     GAME: ClassVar[str] = DEFAULT_GAME_NAME
 
     def sit(self, boards: int) -> Side:

@@ -1,7 +1,6 @@
-"""Outside programs that speak Hub, the text protocol of draughts engines, version 2 (Fabien Letouzey, 2017).
+"""Other programs as players, by Hub, the protocol of draughts engines (version 2, Fabien Letouzey 2017).
 
-One process plays one game at a time, by the clock or to a depth. What it sends that is not understood is
-passed over, as the protocol asks.
+A process plays one game at a time, by time or depth. Unknown messages are ignored, as the protocol asks.
 """
 
 import queue
@@ -19,22 +18,25 @@ from ckai.game import Game, Move, Position
 from ckai.rl.matches.players import MoveSide, Side
 
 START_SECONDS = 30.0
-"""Time for a program to say that it is ready."""
+"""Time limit for a program to get ready."""
 SPARE_SECONDS = 30.0
-"""Time beyond a move's own after which a program is given up."""
+"""Time beyond the limit of a move after which a program is stopped."""
 VARIANTS = ("english", "checkers", "american")
-"""Names of English draughts that a program may have among the values of its parameter `variant`."""
+"""Names of English draughts among the values of a program's parameter `variant`."""
 
 
 class HubError(RuntimeError):
-    """A program that cannot be started or does not keep to the protocol; says what was expected and found."""
+    """A program cannot be started or violates the protocol; says what was expected and found."""
 
 
 def read_line(line: str) -> tuple[str, dict[str, str]]:
-    """A line of the protocol: its command and arguments; a flag has an empty value.
+    """Parse a line of the protocol.
+
+    Returns:
+        The command and its arguments; a flag has an empty value.
 
     Raises:
-        ValueError: a quotation that does not end.
+        ValueError: an unclosed quotation.
     """
     words = shlex.split(line, posix=True)
     if not words:
@@ -43,20 +45,20 @@ def read_line(line: str) -> tuple[str, dict[str, str]]:
 
 
 def hub_position(position: Position) -> str:
-    """A position in the protocol's form: the side to move, then squares 1 to 32."""
+    """Format a position for the protocol: the side to move, then squares 1 to 32."""
     squares = "".join(position.piece(square) for square in range(1, 33))
     return ("B" if position.black else "W") + squares.replace(".", "e")
 
 
 def hub_move(move: Move) -> str:
-    """A move in the protocol's form: from, to, and all captured squares; no squares between."""
+    """Format a move for the protocol: from, to, and all captured squares."""
     if not move.is_capture:
         return str(move)
     return "x".join(map(str, (move.path[0], move.path[-1], *move.captured)))
 
 
 def find_move(text: str, position: Position) -> Move | None:
-    """The legal move that a program means, or None; captured squares may come in any order."""
+    """Return the legal move for a move of the protocol, or None; captured squares may be in any order."""
     if "x" not in text:
         return next((move for move in position.legal_moves() if str(move) == text), None)
     numbers = [int(number) for number in text.split("x") if number.isdigit()]
@@ -68,13 +70,17 @@ def find_move(text: str, position: Position) -> Move | None:
 
 
 class HubProgram:
-    """A running program."""
+    """A running program.
+
+    Args:
+        command: command line, as for a shell.
+    """
 
     def __init__(self, command: str) -> None:
-        """Start it and wait until it is ready.
+        """Start the program and wait until it is ready.
 
         Raises:
-            HubError: it cannot be started, or ends or is silent instead of getting ready.
+            HubError: it cannot be started, or does not get ready in time.
         """
         self.command = command
         self.id: dict[str, str] = {}
@@ -90,11 +96,13 @@ class HubProgram:
                 bufsize=1,
             )
         except (OSError, ValueError) as error:
-            raise HubError(f"{command}: cannot be started ({error})") from error
+            raise HubError(
+                f"{command}: expected a program, found none that can be started ({error}); check the command"
+            ) from error
         self._lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._read, daemon=True).start()
         try:
-            self._greet()
+            self._handshake()
         except BaseException:
             self.close()
             raise
@@ -105,18 +113,18 @@ class HubProgram:
             self._lines.put(line)
         self._lines.put(None)
 
-    def _greet(self) -> None:
+    def _handshake(self) -> None:
         self.send("hub")
         until = time.monotonic() + START_SECONDS
-        while (found := self._next(until, "wait"))[0] != "wait":
-            command, arguments = found
+        while (message := self._next(until, "wait"))[0] != "wait":
+            command, arguments = message
             if command == "id":
                 self.id = arguments
             elif command == "param" and arguments.get("name") == "variant":
                 offered = arguments.get("values", "").split()
-                fitting = [name for name in VARIANTS if name in offered]
-                if fitting and arguments.get("value") not in VARIANTS:
-                    self.send(f"set-param name=variant value={fitting[0]}")
+                supported = [name for name in VARIANTS if name in offered]
+                if supported and arguments.get("value") not in VARIANTS:
+                    self.send(f"set-param name=variant value={supported[0]}")
         self.send("init")
         while self._next(until, "ready")[0] != "ready":
             pass
@@ -135,23 +143,23 @@ class HubProgram:
             raise HubError(f"{self.command}: expected a running program, found that it has ended") from error
 
     def think(self, position: Position, moves: list[Move], level: str, seconds: float) -> Move:
-        """Let it search a position after some moves from `position`, and wait for its move.
+        """Search the position after `moves` and return the program's move.
 
         Args:
-            position: where the moves begin.
-            moves: to the position it is asked for.
-            level: the limit, as in `level depth=8`.
-            seconds: time after which it is given up.
+            position: position before the moves.
+            moves: moves to the position to search.
+            level: the limit, such as `level depth=8`.
+            seconds: time after which to raise an error.
 
         Raises:
-            HubError: it ends, takes too long or plays what is not legal.
+            HubError: the program ends, takes too long or plays an illegal move.
         """
         line = f"pos pos={hub_position(position)}"
         if moves:
             line += f' moves="{" ".join(map(hub_move, moves))}"'
-        here = position
+        current = position
         for move in moves:
-            here = here.push(move)
+            current = current.push(move)
         self.send(line)
         self.send(level)
         self.send("go think")
@@ -159,14 +167,14 @@ class HubProgram:
         while True:
             command, arguments = self._next(until, "done move=...")
             if command == "done":
-                found = find_move(arguments.get("move", ""), here)
-                if found is None:
-                    legal = " ".join(map(hub_move, here.legal_moves()))
+                chosen = find_move(arguments.get("move", ""), current)
+                if chosen is None:
+                    legal = " ".join(map(hub_move, current.legal_moves()))
                     raise HubError(
-                        f"{self.command}: expected one of {legal} in {here.fen}, "
+                        f"{self.command}: expected one of {legal} in {current.fen}, "
                         f"found {arguments.get('move', 'no move')!r}"
                     )
-                return found
+                return chosen
             if command == "error":
                 raise HubError(f"{self.command}: {arguments.get('message', 'an error without a message')}")
 
@@ -183,7 +191,7 @@ class HubProgram:
             return "", {}
 
     def close(self) -> None:
-        """Ask it to end, and see that it does."""
+        """Ask the program to quit, and kill it if it does not."""
         try:
             self.send("quit")
             self._process.wait(2)
@@ -203,7 +211,7 @@ class _HubSide(MoveSide):
         self.program.send("new-game")
 
     def choose(self, game: Game, random: np.random.Generator) -> Move:
-        # From the last position that cannot return: a program needs the rest for repetitions.
+        # Send the moves since the last irreversible one, which the program needs for repetitions.
         begin = max(0, len(game.moves) - game.position.halfmove_clock)
         level = f"level move-time={self.player.seconds:g}"
         if self.player.depth is not None:
@@ -218,15 +226,18 @@ class _HubSide(MoveSide):
 
 @dataclass(frozen=True)
 class HubPlayer:
-    """An outside program."""
+    """Another program.
+
+    Attributes:
+        command: command line, as for a shell.
+        seconds: time per move.
+        depth: depth in plies; if given, it replaces `seconds`.
+    """
 
     command: str
-    """As one would type it in a shell."""
     seconds: float = 0.1
-    """Time of a move."""
     depth: int | None = None
-    """Plies to search instead."""
-    in_turn = True
+    timed = True
     GAME: ClassVar[str] = DEFAULT_GAME_NAME
 
     def sit(self, boards: int) -> Side:

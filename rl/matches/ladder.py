@@ -1,4 +1,4 @@
-"""A ladder of opponents of known order: how strong a player is beside vanilla MCTS."""
+"""The strength of a player as a number of playouts of vanilla MCTS."""
 
 import math
 from collections.abc import Mapping
@@ -9,15 +9,18 @@ from ckai.rl.matches.elo import PairStatistics
 
 
 def ladder_rating(rungs: Mapping[int, PairStatistics]) -> float:
-    """The playouts a move at which vanilla MCTS would score as much as the player.
+    """Estimate the playouts per move at which vanilla MCTS would score 1/2 against a player.
 
-    A line is laid through the scores over the logarithm of the playouts, each score weighing by its error
-    (weighted logistic fit by Newton's method); below the first or above the last rung it goes on.
+    A logistic regression of the score on the logarithm of the playouts, by Newton's method, weighted by the
+    number of games. The estimate may lie beyond the first or last rung.
+
+    Args:
+        rungs: the player's score against vanilla MCTS, by playouts per move.
     """
     x = np.array([math.log2(n) for n in rungs])
-    y = np.array([found.score for found in rungs.values()])
-    n = np.array([2.0 * found.pairs for found in rungs.values()])
-    # One drawn game on each rung keeps the line from standing upright where all scores are 0 or 1.
+    y = np.array([pairs.score for pairs in rungs.values()])
+    n = np.array([2.0 * pairs.pairs for pairs in rungs.values()])
+    # One drawn game per rung keeps the slope finite where all scores are 0 or 1.
     y, n = (y * n + 0.5) / (n + 1), n + 1
     a, b = 0.0, -0.5
     for _ in range(100):
@@ -30,6 +33,6 @@ def ladder_rating(rungs: Mapping[int, PairStatistics]) -> float:
         a, b = a + float(np.clip(step[0], -2, 2)), b + float(np.clip(step[1], -2, 2))
         if np.abs(step).max() < 1e-9:
             break
-    if b >= -1e-3:  # no fall with the playouts: nothing can be said but which end it lies beyond
+    if b >= -1e-3:  # the score does not fall with the playouts: only the side is known
         return float(2 ** (x.max() if y.mean() > 0.5 else x.min()))
     return float(2 ** np.clip(x.mean() - a / b, 0, 40))

@@ -1,4 +1,4 @@
-"""Matches: two players, the same openings with colours exchanged."""
+"""Matches between two players, each opening with both colours."""
 
 import threading
 from collections import deque
@@ -22,19 +22,19 @@ class MatchGame:
     """One game of a match."""
 
     pair: int
-    """Number of the opening."""
+    """Index of the opening."""
     a_black: bool
-    """Whether A held Black."""
+    """Whether A played Black."""
     game: Any
-    """As `GameSpec.game` has it."""
+    """The moves, as `GameSpec.game` makes it."""
     outcome: Outcome | None
-    """None: stopped by the length limit, counted as a draw."""
+    """None if the game reached the length limit; counts as a draw."""
     stream: int = 0
-    """First state of what is random in the players."""
+    """Seed of the players' random choices."""
 
     @property
     def score(self) -> float:
-        """For A: 1, 0.5 or 0."""
+        """A's score: 1, 0.5 or 0."""
         if self.outcome is None or self.outcome.winner is None:
             return 0.5
         return 1.0 if (self.outcome.winner == "black") == self.a_black else 0.0
@@ -42,7 +42,7 @@ class MatchGame:
 
 @dataclass
 class MatchResult:
-    """All games of a match, from A's side."""
+    """The games of a match and A's score."""
 
     games: list[MatchGame] = field(default_factory=list)
 
@@ -68,7 +68,7 @@ class MatchResult:
 
     @property
     def pairs(self) -> PairStatistics:
-        """What the openings played with both colours say."""
+        """Score and Elo difference from the complete pairs."""
         return PairStatistics.of(self.pair_scores)
 
     @property
@@ -78,22 +78,21 @@ class MatchResult:
 
     @property
     def leading_pairs(self) -> PairStatistics:
-        """The same of the pairs before the first that is not complete.
+        """Score and Elo difference from the pairs before the first incomplete one.
 
-        Games that are won end sooner than drawn ones: of games played side by side, those that ended first
-        are no fair sample.
+        Won games tend to end before drawn ones, so of concurrent games the first to end are a biased sample.
         """
         scores = self._pair_scores()
         return PairStatistics.of([scores[n] for n in takewhile(scores.__contains__, count())])
 
     def _pair_scores(self) -> dict[int, float]:
-        found: dict[int, list[float]] = {}
+        scores_of: dict[int, list[float]] = {}
         for game in self.games:
-            found.setdefault(game.pair, []).append(game.score)
-        return {pair: sum(scores) / 2 for pair, scores in found.items() if len(scores) == 2}
+            scores_of.setdefault(game.pair, []).append(game.score)
+        return {pair: sum(scores) / 2 for pair, scores in scores_of.items() if len(scores) == 2}
 
     def summary(self) -> dict[str, Any]:
-        """The result as plain numbers."""
+        """Return the result as plain numbers: `games`, `wins`, `draws`, `losses`, `score`."""
         return {
             "games": len(self.games),
             "wins": self.wins,
@@ -104,7 +103,7 @@ class MatchResult:
 
 
 def to_plain(games: Sequence[MatchGame]) -> list[dict[str, Any]]:
-    """Games as plain data, to be read again by `from_plain`."""
+    """Convert games to plain data for `from_plain`."""
     return [
         {"pair": g.pair, "a_black": g.a_black, "moves": [str(move) for move in g.game.moves]} for g in games
     ]
@@ -113,17 +112,22 @@ def to_plain(games: Sequence[MatchGame]) -> list[dict[str, Any]]:
 def from_plain(
     data: Sequence[dict[str, Any]], openings: Sequence[Any], spec: GameSpec = DEFAULT_GAME
 ) -> list[MatchGame]:
-    """The games of `to_plain`, which began from these openings.
+    """Read the games that `to_plain` wrote.
+
+    Args:
+        data: the plain data.
+        openings: openings of the match.
+        spec: the game.
 
     Raises:
-        ValueError, KeyError, IndexError, TypeError: the data are not of such games.
+        ValueError, KeyError, IndexError, TypeError: the data are damaged or of another match.
     """
     games = []
-    for each in data:
-        game = spec.game(openings[each["pair"]])
-        for move in each["moves"]:
+    for record in data:
+        game = spec.game(openings[record["pair"]])
+        for move in record["moves"]:
             game.push(move)
-        games.append(MatchGame(each["pair"], each["a_black"], game, game.outcome()))
+        games.append(MatchGame(record["pair"], record["a_black"], game, game.outcome()))
     return games
 
 
@@ -144,22 +148,23 @@ def play_match(
     """Play every opening twice, A with Black and A with White.
 
     Args:
-        a, b: the players.
-        openings: first positions.
-        spec: the game that both play.
-        max_plies: a longer game counts as a draw.
-        threads: the games are dealt to as many threads.
-        in_flight: games at once in all threads; one a thread where a player plays by the clock.
-        seed: of what is random in the players; a game's part of it follows from its opening and colours.
-        done: games played before; they are not played again.
-        on_game: is told of every game that ends now, one call at a time.
-        stop: set it to end early; games under way are dropped.
+        a: the first player.
+        b: the second player.
+        openings: start positions.
+        spec: the game.
+        max_plies: longer games count as draws.
+        threads: number of threads.
+        in_flight: games at once in all threads; one per thread if a player plays by time.
+        seed: seed of the players' random choices; each game has a stream of its own.
+        done: finished games of this match, not played again.
+        on_game: called with every finished game, one call at a time.
+        stop: set it to end early; unfinished games are dropped.
 
     Returns:
-        All games, those done before too, ordered by opening, A with Black first.
+        All games, including `done`, ordered by opening, A with Black first.
 
     Raises:
-        Whatever a player raises, once all threads have ended.
+        Exception: the error of a player, after all threads have ended.
     """
     result = MatchResult(list(done))
     lock = threading.Lock()
@@ -168,11 +173,11 @@ def play_match(
     played = {(game.pair, game.a_black) for game in done}
     seats = [(pair, a_black) for pair in range(len(openings)) for a_black in (True, False)]
     seats = [seat for seat in seats if seat not in played]
-    # Both games of a pair go to the same thread: half of its games have A to move at any time.
+    # Both games of a pair go to the same thread, so that A is to move in half of its games.
     parts = [[seat for seat in seats if seat[0] % threads == i] for i in range(threads)]
-    boards = 1 if a.in_turn or b.in_turn else max(1, in_flight // threads)
+    boards = 1 if a.timed or b.timed else max(1, in_flight // threads)
 
-    def take(game: MatchGame) -> None:
+    def finish(game: MatchGame) -> None:
         with lock:
             result.games.append(game)
             if on_game:
@@ -184,7 +189,7 @@ def play_match(
                 MatchGame(pair, a_black, spec.game(openings[pair]), None, seed_stream(seed, pair, a_black))
                 for pair, a_black in mine
             )
-            _play_seats((a, b), games, min(boards, len(mine)), max_plies, take, stop)
+            _play_seats((a, b), games, min(boards, len(mine)), max_plies, finish, stop)
         except BaseException as error:
             errors.append(error)
             stop.set()
@@ -202,42 +207,42 @@ def _play_seats(
     waiting: deque[MatchGame],
     boards: int,
     max_plies: int,
-    take: Callable[[MatchGame], None],
+    on_game: Callable[[MatchGame], None],
     stop: threading.Event,
 ) -> None:
-    """Play games at so many boards; where one ends the next begins."""
+    """Play games on `boards` boards; when one ends, the next starts."""
     use_one_torch_thread()
     sides: list[Side] = []
     try:
         sides += [player.sit(boards) for player in players]
-        under_way: dict[int, MatchGame] = {}
+        active: dict[int, MatchGame] = {}
         hops: list[list[int]] = [[] for _ in range(boards)]
 
         def begin(board: int) -> None:
-            under_way.pop(board, None)
+            active.pop(board, None)
             if waiting:
-                under_way[board] = game = waiting.popleft()
+                active[board] = game = waiting.popleft()
                 for side in sides:
                     side.start(board, game.game.position, game.stream)
 
         for board in range(boards):
             begin(board)
-        while under_way and not stop.is_set():
+        while active and not stop.is_set():
             for number, side in enumerate(sides):
                 mine = [
                     board
-                    for board, each in sorted(under_way.items())
-                    if (each.game.position.black == each.a_black) == (number == 0)
+                    for board, game in sorted(active.items())
+                    if (game.game.position.black == game.a_black) == (number == 0)
                 ]
                 for board, action in zip(mine, side.actions(mine) if mine else [], strict=True):
-                    for each in sides:
-                        each.play(board, action)
+                    for other in sides:
+                        other.play(board, action)
                     hops[board].append(action)
-                    if _push(under_way[board], hops[board]):
+                    if _push(active[board], hops[board]):
                         hops[board] = []
-                        ended = _ended(under_way[board], max_plies)
+                        ended = _ended(active[board], max_plies)
                         if ended is not None:
-                            take(ended)
+                            on_game(ended)
                             begin(board)
     finally:
         for side in sides:
@@ -245,7 +250,7 @@ def _play_seats(
 
 
 def _push(seat: MatchGame, hops: list[int]) -> bool:
-    """Play a move once all its hops are there."""
+    """Play a move once its hops are complete; return whether they are."""
     whole = seat.game.position.move_of(hops)
     if whole is not None:
         seat.game.push(whole)
@@ -253,7 +258,7 @@ def _push(seat: MatchGame, hops: list[int]) -> bool:
 
 
 def _ended(seat: MatchGame, max_plies: int) -> MatchGame | None:
-    """A game that is over, with its outcome."""
+    """Return the game with its outcome if it has ended, otherwise None."""
     outcome = seat.game.outcome()
     if outcome is None and len(seat.game.moves) < max_plies:
         return None

@@ -1,4 +1,4 @@
-"""Openings of matches, drawn by lot as in tournaments of checkers."""
+"""Openings of matches, drawn at random as in checkers tournaments."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,13 @@ from ckai.rl.games.spec import GameSpec
 
 
 def draw_openings(count: int, seed: int, spec: GameSpec = DEFAULT_GAME) -> list[Any]:
-    """Draw `count` openings of a game, all different while there are that many, then all of them again."""
+    """Draw openings of a game without repetition until all are used, then again.
+
+    Args:
+        count: number of openings.
+        seed: seed of the draw.
+        spec: the game.
+    """
     openings: Sequence[Any] = spec.openings()
     rng = np.random.default_rng(seed)
     drawn: list[int] = []
@@ -20,13 +26,19 @@ def draw_openings(count: int, seed: int, spec: GameSpec = DEFAULT_GAME) -> list[
 
 
 def random_openings(count: int, plies: int, seed: int, spec: GameSpec = DEFAULT_GAME) -> list[Any]:
-    """`count` positions after `plies` random moves, all different while there are that many.
+    """Draw positions after random moves, without repetition while there are enough.
 
-    Draws are made with a seed; games that end on the way are not used.
+    Games that end earlier are skipped.
+
+    Args:
+        count: number of positions.
+        plies: number of random moves.
+        seed: seed of the moves.
+        spec: the game.
     """
     rng = np.random.default_rng(seed)
-    found: dict[Any, Any] = {}
-    extra: list[Any] = []
+    distinct: dict[Any, Any] = {}
+    repeated: list[Any] = []
     for _ in range(200 * count):
         position = spec.position()
         for _ in range(plies):
@@ -35,9 +47,9 @@ def random_openings(count: int, plies: int, seed: int, spec: GameSpec = DEFAULT_
                 break
             position = position.push(moves[rng.integers(len(moves))])
         if position.legal_moves():
-            if position.key in found:
-                extra.append(position)
-            found.setdefault(position.key, position)
-        if len(found) == count:
+            if position.key in distinct:
+                repeated.append(position)
+            distinct.setdefault(position.key, position)
+        if len(distinct) == count:
             break
-    return (list(found.values()) + extra)[:count]
+    return (list(distinct.values()) + repeated)[:count]

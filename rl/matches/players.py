@@ -1,4 +1,4 @@
-"""Who plays matches: something that sits down at several boards and says which hop to play at each."""
+"""Players of matches, which choose actions (hops) for several boards at once."""
 
 import time
 from abc import ABC, abstractmethod
@@ -17,59 +17,59 @@ from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
 
 POLICY_SIMS = 2
-"""Visits of a search that plays the first move of the bare policy: the root, and that move."""
+"""Visits that play the most likely move of the policy: the root and that move."""
 
 
 class Side(Protocol):
-    """A player at its boards. Every hop of both sides is told to it by `play`."""
+    """A player's state on its boards; `play` passes it every action of both sides."""
 
     def start(self, board: int, position: Any, stream: int) -> None:
-        """Begin a game; `stream` is for what is random in it."""
+        """Start a game on a board; `stream` seeds its random choices."""
 
     def actions(self, boards: Sequence[int]) -> list[int]:
-        """The hop that it plays at each of these boards, where it is to move."""
+        """Return the action for each of these boards, where the player is to move."""
 
     def play(self, board: int, action: int) -> None:
-        """A hop was played, its own or the other's."""
+        """Apply an action of either side."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release all resources."""
 
 
 class Player(Protocol):
     """A player of matches."""
 
     @property
-    def in_turn(self) -> bool:
-        """Whether its moves take time of the clock, so that boards are played one after the other."""
+    def timed(self) -> bool:
+        """Whether the player moves by time, so that each thread plays one board at a time."""
 
     def sit(self, boards: int) -> Side:
-        """Sit down at so many boards; each thread of a match does so once."""
+        """Create the state for `boards` boards; called once per thread of a match."""
 
 
 @dataclass(frozen=True)
 class SearchPlayer:
-    """A search; moves are chosen by visits, without noise or chance."""
+    """A tree search; plays the most visited move, without noise or temperature."""
 
     evaluator: Evaluator
     sims: int
-    """Visits a move."""
+    """Visits per move."""
     constants: SearchConstants | None = None
-    """Constants of the search; None: those that suit the evaluator."""
+    """Constants of the search; None: the defaults for the evaluator."""
     tables: Tables | None = None
-    """Endgames that it knows."""
+    """Tablebases to probe."""
     seconds: float | None = None
-    """Time of a move instead of visits."""
+    """Time per move; replaces `sims`."""
     spec: GameSpec = DEFAULT_GAME
     """The game."""
 
     @property
-    def in_turn(self) -> bool:
+    def timed(self) -> bool:
         """See `Player`."""
         return self.seconds is not None
 
     def searcher(self, trees: int) -> Searcher:
-        """A search for so many games at once."""
+        """Create a searcher for `trees` games at once."""
         rules = self.spec.make_rules(self.tables)
         if self.seconds is not None:
             return make_searcher(
@@ -91,7 +91,7 @@ class SearchPlayer:
 
 
 TIMED_NODES, TIMED_LEAVES, GROWTH = 300_000, 64, 32
-"""Room for the tree of a search by time; positions in a call; visits for each of them (see `Searcher`)."""
+"""Of a search by time: tree capacity in nodes, leaves per network call, visits per leaf (see `Searcher`)."""
 
 
 class _SearchSide:
@@ -126,7 +126,7 @@ class _SearchSide:
 
 
 class MoveSide(ABC):
-    """A side that thinks in whole moves, a board at a time: `choose` is what it has to know."""
+    """A side that chooses whole moves, one board at a time; subclasses implement `choose`."""
 
     def __init__(self, boards: int, spec: GameSpec = DEFAULT_GAME) -> None:
         self.spec = spec
@@ -137,7 +137,7 @@ class MoveSide(ABC):
 
     @abstractmethod
     def choose(self, game: Any, random: np.random.Generator) -> Any:
-        """The move to play."""
+        """Return the move to play."""
 
     def start(self, board: int, position: Any, stream: int) -> None:
         """See `Side`."""
@@ -175,10 +175,10 @@ class _RandomSide(MoveSide):
 
 @dataclass(frozen=True)
 class RandomPlayer:
-    """Any legal move, each as likely as the others."""
+    """Plays a random legal move, uniformly distributed."""
 
     spec: GameSpec = DEFAULT_GAME
-    in_turn = False
+    timed = False
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""
@@ -195,10 +195,10 @@ class _PerfectSide(MoveSide):
 
 @dataclass(frozen=True)
 class PerfectPlayer:
-    """Any move that keeps the true value of a game of stones; for games small enough to be `solvable`."""
+    """Plays a random optimal move, in games small enough to solve."""
 
     spec: GameSpec
-    in_turn = False
+    timed = False
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""

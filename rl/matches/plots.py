@@ -12,19 +12,26 @@ from ckai.rl.matches.ratings import Floats, Rating
 
 
 def short(name: str) -> str:
-    """A player's name without the folders before a generation or a run."""
+    """Shorten a player's name to the run and generation, without leading folders."""
     parts = name.split("/")
     return "/".join(parts[-2:]).replace("/network.ckpt", "").replace("/best.ckpt", "")
 
 
-def plot_tournament(path: Path, names: Sequence[str], found: Sequence[Rating], table: Floats) -> None:
-    """Ratings with their intervals in the order of the players, and a heat map of all scores."""
+def plot_tournament(path: Path, names: Sequence[str], rated: Sequence[Rating], table: Floats) -> None:
+    """Plot ratings with their intervals and a heat map of all scores.
+
+    Args:
+        path: PNG file to write.
+        names: the players.
+        rated: their ratings.
+        table: `[players, players]` scores of the row player, see `cross_table`.
+    """
     figure, (left, right) = _figure(2, (6 + 0.3 * len(names), 4 + 0.12 * len(names)))
     x = np.arange(len(names))
-    elo = np.array([r.elo for r in found])
-    left.errorbar(x, elo, [r.high - r.elo for r in found], fmt="o-", capsize=3)
+    elo = np.array([r.elo for r in rated])
+    left.errorbar(x, elo, [r.high - r.elo for r in rated], fmt="o-", capsize=3)
     left.set_xticks(x, [short(name) for name in names], rotation=90, fontsize=7)
-    left.set_ylabel("Elo, mean of all 0")
+    left.set_ylabel("Elo (mean 0)")
     left.set_title("ratings, 95 % intervals")
     left.grid(alpha=0.3)
     image = right.imshow(table, vmin=0, vmax=1, cmap="RdYlGn")
@@ -43,21 +50,27 @@ def plot_tournament(path: Path, names: Sequence[str], found: Sequence[Rating], t
 def plot_ladder(
     path: Path, climbed: Mapping[str, Mapping[int, PairStatistics]], levels: Mapping[str, float]
 ) -> None:
-    """Scores over the playouts of the opponent."""
+    """Plot scores over the playouts of vanilla MCTS.
+
+    Args:
+        path: PNG file to write.
+        climbed: scores of each player by playouts per move.
+        levels: ladder rating of each player, see `ladder_rating`.
+    """
     figure, (axes,) = _figure(1, (7, 4.5))
-    for name, found in climbed.items():
-        errors = [Z95 * each.error for each in found.values()]
+    for name, scores in climbed.items():
+        errors = [Z95 * pairs.error for pairs in scores.values()]
         label = f"{short(name)}: {levels[name]:,.0f}"
         axes.errorbar(
-            list(found), [each.score for each in found.values()], errors, fmt="o-", capsize=3, label=label
+            list(scores), [pairs.score for pairs in scores.values()], errors, fmt="o-", capsize=3, label=label
         )
     axes.axhline(0.5, color="grey", linewidth=1)
     axes.set_xscale("log")
-    rungs = sorted({playouts for found in climbed.values() for playouts in found})
+    rungs = sorted({playouts for scores in climbed.values() for playouts in scores})
     axes.set_xticks(rungs, [f"{playouts:,}" for playouts in rungs], rotation=45)
     axes.minorticks_off()
     axes.set_ylim(-0.02, 1.02)
-    axes.set_xlabel("playouts a move of vanilla MCTS")
+    axes.set_xlabel("playouts per move of vanilla MCTS")
     axes.set_ylabel("score against it, 95 %")
     axes.legend(title="player: as good as", fontsize=8)
     axes.grid(alpha=0.3)

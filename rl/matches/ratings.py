@@ -1,9 +1,9 @@
-"""Many players: a round robin with ratings, and a ladder of opponents of known order.
+"""Ratings of the players of a round robin.
 
-Ratings are those under which the scores found are likeliest (Bradley and Terry 1952; a draw is half a win and
-half a loss), found by the minorisation of Hunter (2004). One drawn game with an average player is added for
-each, so that a player that won all its games has a rating too. Their errors are from resampling the pairs of
-games (Efron 1979).
+Ratings are maximum likelihood estimates of the model of Bradley and Terry (1952), with a draw as half a win
+and half a loss, by the MM algorithm of Hunter (2004). One drawn game against an average player is added for
+each player, so that ratings stay finite. Standard errors are from bootstrapping the pairs of games (Efron
+1979).
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,34 +23,44 @@ PairScores = Mapping[tuple[int, int], Sequence[float]]
 
 @dataclass(frozen=True)
 class Rating:
-    """A player's rating; all of a tournament have the mean 0."""
+    """A player's rating; the mean of all players is 0.
+
+    Attributes:
+        elo: the rating.
+        low: lower end of the 95 % interval.
+        high: upper end of the 95 % interval.
+        points: points scored, 1 for a win and 1/2 for a draw.
+        games: games played.
+    """
 
     elo: float
     low: float
     high: float
-    """95 % interval."""
     points: float
     games: int
 
 
 def ratings(players: int, pairs: PairScores, *, resamples: int = 200, seed: int = 0) -> list[Rating]:
-    """Ratings of all players.
+    """Rate all players.
 
     Args:
-        players: how many.
-        pairs: what they scored.
-        resamples: for the intervals.
-        seed: of the resampling.
+        players: number of players.
+        pairs: scores of the pairs of games.
+        resamples: bootstrap samples for the intervals.
+        seed: seed of the bootstrap.
+
+    Returns:
+        A rating for each player, in order.
     """
-    middle = fit(players, pairs)
+    estimate = fit(players, pairs)
     rng = np.random.default_rng(seed)
-    others = []
+    samples = []
     for _ in range(resamples):
         drawn = {
             key: rng.choice(scores, len(scores)).tolist() for key, scores in pairs.items() if len(scores)
         }
-        others.append(fit(players, drawn))
-    error = np.std(others, axis=0) if others else np.zeros(players)
+        samples.append(fit(players, drawn))
+    error = np.std(samples, axis=0) if samples else np.zeros(players)
     points, games = np.zeros(players), np.zeros(players, np.int64)
     for (i, j), scores in pairs.items():
         points[i] += 2 * float(np.sum(scores))
@@ -58,9 +68,9 @@ def ratings(players: int, pairs: PairScores, *, resamples: int = 200, seed: int 
         games[[i, j]] += 2 * len(scores)
     return [
         Rating(
-            float(middle[n]),
-            float(middle[n] - Z95 * error[n]),
-            float(middle[n] + Z95 * error[n]),
+            float(estimate[n]),
+            float(estimate[n] - Z95 * error[n]),
+            float(estimate[n] + Z95 * error[n]),
             float(points[n]),
             int(games[n]),
         )
@@ -69,7 +79,15 @@ def ratings(players: int, pairs: PairScores, *, resamples: int = 200, seed: int 
 
 
 def fit(players: int, pairs: PairScores) -> Floats:
-    """`[players]` the likeliest ratings, with the mean 0; each score stands for two games."""
+    """Fit the ratings.
+
+    Args:
+        players: number of players.
+        pairs: scores of the pairs of games; each counts as two games.
+
+    Returns:
+        `[players]` Elo ratings with mean 0, clipped to [-MOST_ELO, MOST_ELO].
+    """
     won, met = np.full(players, 0.5), np.zeros((players, players))
     for (i, j), scores in pairs.items():
         total = float(np.sum(scores))
@@ -90,13 +108,13 @@ def fit(players: int, pairs: PairScores) -> Floats:
 
 
 def thinned(items: Sequence[T], every: int) -> list[T]:
-    """Every so many of the items, and the last."""
+    """Return every `every`-th item, and the last."""
     chosen = list(items[::every])
     return chosen if (len(items) - 1) % every == 0 else [*chosen, items[-1]]
 
 
 def cross_table(players: int, pairs: PairScores) -> Floats:
-    """`[players, players]` the row's score against the column, NaN where they did not meet."""
+    """Return `[players, players]` scores of the row player, [0, 1], NaN where two did not meet."""
     table = np.full((players, players), np.nan)
     for (i, j), scores in pairs.items():
         if len(scores):
@@ -105,11 +123,11 @@ def cross_table(players: int, pairs: PairScores) -> Floats:
     return table
 
 
-def plain(found: PairStatistics) -> dict[str, Any]:
-    """Statistics as plain numbers."""
+def plain(pairs: PairStatistics) -> dict[str, Any]:
+    """Convert statistics to plain numbers: `pairs`, `score`, `elo`, `interval`."""
     return {
-        "pairs": found.pairs,
-        "score": found.score,
-        "elo": found.elo,
-        "interval": list(found.interval),
+        "pairs": pairs.pairs,
+        "score": pairs.score,
+        "elo": pairs.elo,
+        "interval": list(pairs.interval),
     }

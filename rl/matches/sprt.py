@@ -1,4 +1,4 @@
-"""A sequential probability ratio test of two players."""
+"""The sequential probability ratio test (SPRT) of two players."""
 
 import math
 from dataclasses import dataclass
@@ -8,29 +8,29 @@ from ckai.rl.matches.elo import PairStatistics, score_of
 
 @dataclass(frozen=True)
 class Sprt:
-    """A sequential test of "A is better by elo1" against "by elo0", that may stop after any pair.
+    """A test of "the Elo difference is elo1" against "it is elo0" that may stop after any pair.
 
-    The log-likelihood ratio is that of normal scores with the variance found (Van den Bergh, "A practical
-    introduction to the GSPRT", after Wald 1945).
+    The log-likelihood ratio assumes normally distributed scores with the observed variance (Van den Bergh, "A
+    practical introduction to the GSPRT", after Wald 1945).
     """
 
     elo0: float = 0.0
     elo1: float = 35.0
     alpha: float = 0.05
-    """Chance to accept elo1 where elo0 is true."""
+    """Probability of accepting elo1 when elo0 is true."""
     beta: float = 0.05
-    """Chance to accept elo0 where elo1 is true."""
+    """Probability of accepting elo0 when elo1 is true."""
 
-    def ratio(self, found: PairStatistics) -> float:
-        """The log-likelihood ratio."""
-        if not found.pairs:
+    def ratio(self, pairs: PairStatistics) -> float:
+        """Return the log-likelihood ratio of elo1 to elo0."""
+        if not pairs.pairs:
             return 0.0
         s0, s1 = score_of(self.elo0), score_of(self.elo1)
-        return (s1 - s0) * (2 * found.score - s0 - s1) / (2 * found.error**2)
+        return (s1 - s0) * (2 * pairs.score - s0 - s1) / (2 * pairs.error**2)
 
-    def verdict(self, found: PairStatistics) -> bool | None:
-        """True: A is better by elo1; False: it is not; None: not known yet."""
-        ratio = self.ratio(found)
+    def verdict(self, pairs: PairStatistics) -> bool | None:
+        """Return True if elo1 is accepted, False if elo0 is, None if undecided."""
+        ratio = self.ratio(pairs)
         if ratio >= math.log((1 - self.beta) / self.alpha):
             return True
         if ratio <= math.log(self.beta / (1 - self.alpha)):

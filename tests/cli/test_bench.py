@@ -1,4 +1,4 @@
-"""`ckai bench` measures what it says, in a table and as JSON."""
+"""`ckai bench`: its table and JSON."""
 
 import json
 
@@ -18,9 +18,9 @@ def run(*arguments):
 
 
 def test_json_says_name_unit_and_figures():
-    found = json.loads(run("rules", "--rounds", "2", "--json"))["measures"]
-    assert [m["unit"] for m in found if "perft" in m["name"]] == ["nodes/s"]
-    for measure in found:
+    measures = json.loads(run("rules", "--rounds", "2", "--json"))["measures"]
+    assert [m["unit"] for m in measures if "perft" in m["name"]] == ["nodes/s"]
+    for measure in measures:
         assert measure["least"] <= measure["median"] <= measure["most"]
         assert measure["least"] > 0
         assert measure["rounds"] >= 1

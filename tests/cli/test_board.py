@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from ckai.cli.terminal.board import BASIC, FINE, Look, beside, draw_board, look_of
+from ckai.cli.terminal.board import BASIC, FINE, Look, detect_look, draw_board, join_columns
 from ckai.game import Position
 
 ANY = Position.from_fen("B:W18,K24,27:B1,2,K31")
@@ -86,20 +86,20 @@ def console(**options):
 
 
 def test_the_look_follows_the_terminal():
-    assert look_of(console(force_terminal=True, color_system="256", width=80)).large
-    narrow = look_of(console(force_terminal=True, color_system="256", width=36))
+    assert detect_look(console(force_terminal=True, color_system="256", width=80)).large
+    narrow = detect_look(console(force_terminal=True, color_system="256", width=36))
     assert (narrow.color, narrow.large, narrow.palette) == (True, False, FINE)
-    assert look_of(console(force_terminal=True, color_system="standard", width=80)).palette is BASIC
-    assert not look_of(console(width=80)).color  # no terminal
+    assert detect_look(console(force_terminal=True, color_system="standard", width=80)).palette is BASIC
+    assert not detect_look(console(width=80)).color  # no terminal
 
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1", "TERM": "xterm"}, {"TERM": "dumb"}])
 def test_no_colours_where_they_are_not_wanted(environment):
     screen = Console(file=io.StringIO(), force_terminal=True, width=80, _environ=environment)
-    assert not look_of(screen).color
+    assert not detect_look(screen).color
 
 
 def test_blocks_side_by_side():
     left, right = [Text("ab"), Text("cd")], [Text("1"), Text("2"), Text("3")]
-    assert plain(beside(left, right, 2)) == ["ab   1", "cd   2", "     3"]
-    assert plain(beside(left, [], 2)) == ["ab", "cd"]
+    assert plain(join_columns(left, right, 2)) == ["ab   1", "cd   2", "     3"]
+    assert plain(join_columns(left, [], 2)) == ["ab", "cd"]

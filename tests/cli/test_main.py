@@ -1,4 +1,4 @@
-"""The front door: help that is quick, errors that are one line, exit statuses."""
+"""The `ckai` command: fast help, one-line errors, exit statuses."""
 
 import importlib
 import os
@@ -159,10 +159,10 @@ def test_ctrl_c_in_the_middle_of_work():
 def test_a_reader_that_leaves_is_no_error():
     line = f'"{sys.executable}" -c "{RUN}" perft --depth 2 --divide | true'
     result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=120)
-    assert result.stderr.replace("compiling for this machine, this time only ...\n", "") == ""
+    assert result.stderr.replace("compiling for this machine (only the first time) ...\n", "") == ""
 
 
-def test_kernels_compiled_for_the_first_time_are_told_of(tmp_path):
+def test_compiling_kernels_is_reported_once(tmp_path):
     def perft() -> str:
         env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
         line = [sys.executable, "-m", "ckai.cli.main", "perft", "--depth", "2"]

@@ -1,4 +1,4 @@
-"""A whole game at the terminal: through a pipe, in a real terminal, with a real search and a scripted one."""
+"""Games in the terminal, through a pipe and on a console, with a real and a scripted engine."""
 
 import io
 import json
@@ -17,10 +17,10 @@ from rich.console import Console
 
 from ckai.cli import play
 from ckai.cli.shared.networks import NoNetworkError, network_file, newest_network
+from ckai.cli.terminal.game import TerminalGame
 from ckai.cli.terminal.opponent import Opponent
 from ckai.cli.terminal.record import Record
 from ckai.cli.terminal.session import SIDES, Session
-from ckai.cli.terminal.table import Table
 from ckai.game import Game, Position
 from ckai.pdn import read_games
 from ckai.rl.engine.engine import Engine
@@ -30,7 +30,7 @@ RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv
 
 
 class FirstMove:
-    """An engine that plays the first legal move and gives away what it was asked."""
+    """An engine that plays the first legal move and records its calls."""
 
     def __init__(self, value=0.0):
         self.value = value
@@ -51,7 +51,7 @@ class FirstMove:
 
 
 def table(lines, tmp_path, *, side="black", fen=None, engine=None, width=80, vary=0, **screen):
-    """A table with a script on it, and what its screen shows."""
+    """A game with scripted input, and its output."""
     engine = engine or FirstMove()
     shown = io.StringIO()
     console = Console(
@@ -60,7 +60,7 @@ def table(lines, tmp_path, *, side="black", fen=None, engine=None, width=80, var
     game = Game(None if fen is None else Position.from_fen(fen))
     opponent = Opponent(lambda: engine, "ckai test", vary=vary, seed=1)
     record = Record(folder=tmp_path / "games")
-    return Table(Session(game, SIDES[side]), opponent, record, console, io.StringIO(lines)), shown
+    return TerminalGame(Session(game, SIDES[side]), opponent, record, console, io.StringIO(lines)), shown
 
 
 def only_game(path):
@@ -95,10 +95,10 @@ def test_a_draw_by_repetition_is_announced(tmp_path):
     assert script.play().result == "1/2-1/2"
     assert len(script.session.game.moves) == 8
     assert "drawn: the position stands for the third time (1/2-1/2)" in shown.getvalue()
-    assert "this position has stood before" in shown.getvalue()
+    assert "this position is repeated" in shown.getvalue()
 
 
-def test_a_draw_by_quiet_moves_is_announced(tmp_path):
+def test_a_draw_by_the_halfmove_clock_is_announced(tmp_path):
     script, shown = table("1-5\n", tmp_path, fen="B:WK32:BK1:H79:F1", side="both")
     assert script.play().result == "1/2-1/2"
     assert "drawn: 80 plies without a capture or a man's move (1/2-1/2)" in shown.getvalue()
@@ -149,11 +149,11 @@ def test_the_engine_against_itself(tmp_path):
     assert len(game.moves) > 10
 
 
-def test_the_engine_against_itself_is_broken_off(here, monkeypatch):
+def test_the_engine_against_itself_stops_at_its_limit(here, monkeypatch):
     monkeypatch.setattr(Engine, "load", lambda *_, **__: FirstMove())
     result = invoke(["--engine", "uniform", "--side", "none", "--max-plies", "5", "--pdn", "a.pdn"], "")
     assert result.exit_code == 0, result.output
-    assert "broken off after 5 plies (*)" in result.output
+    assert "stopped after 5 plies (*)" in result.output
     assert (len(only_game("a.pdn").moves), only_game("a.pdn").token) == (5, "*")
 
 
@@ -162,7 +162,7 @@ def test_a_game_that_ends_at_its_limit_of_plies_has_its_result(here, monkeypatch
     words = ["--engine", "uniform", "--side", "none", "--fen", "B:W14:B10", "--max-plies", "1"]
     result = invoke(words, "")
     assert "Black won: White has no pieces left (1-0)" in result.output
-    assert "broken off" not in result.output
+    assert "stopped after" not in result.output
 
 
 def test_openings_vary_with_the_seed_and_are_the_same_with_it(tmp_path):
@@ -232,7 +232,7 @@ def test_the_engine_takes_a_draw_unless_it_is_better(tmp_path, value, agreed):
     script, shown = table("draw\n", tmp_path, engine=FirstMove(value))  # value: for Black, who offers
     script.play()
     assert ("drawn: agreed (1/2-1/2)" in shown.getvalue()) == agreed
-    assert ("the engine plays on" in shown.getvalue()) != agreed
+    assert ("the engine declines the draw" in shown.getvalue()) != agreed
 
 
 def test_hint_does_not_play(tmp_path):
@@ -286,8 +286,8 @@ def test_saving_never_destroys_what_a_file_holds(tmp_path):
     script.play()
     assert [len(game.moves) for game in read_games(older)] == [1, 4]
     assert network.read_bytes() == b"PK\0\1weights"
-    assert "expected PDN text to add the game to" in " ".join(shown.getvalue().split())
-    with pytest.raises(OSError, match="found another kind of file"):
+    assert "expected PDN text to append the game to" in " ".join(shown.getvalue().split())
+    with pytest.raises(OSError, match="found a binary file"):
         Record(network)
 
 
@@ -396,7 +396,7 @@ def test_a_run_folder_means_its_best_network(tmp_path):
     (tmp_path / "best.ckpt").touch()
     assert network_file(tmp_path) == tmp_path / "best.ckpt"
     assert network_file(tmp_path / "best.ckpt") == tmp_path / "best.ckpt"
-    with pytest.raises(NoNetworkError, match=r"x.ckpt: no such checkpoint"):
+    with pytest.raises(NoNetworkError, match=r"x.ckpt: expected a checkpoint, found no such file"):
         network_file(tmp_path / "x.ckpt")
 
 
@@ -464,7 +464,7 @@ def test_a_game_through_a_pipe_is_parsed_back_to_the_same_game(here):
         "11-15\n\xff\nmoves\ngo\ngo\n".encode("latin-1"),
         here,
     )
-    said = done.stderr.replace(b"compiling for this machine, this time only ...\n", b"")
+    said = done.stderr.replace(b"compiling for this machine (only the first time) ...\n", b"")
     assert (done.returncode, said) == (0, b"")
     assert b"\x1b" not in done.stdout
     game = only_game("a.pdn")

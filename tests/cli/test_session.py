@@ -1,8 +1,8 @@
-"""What typed lines mean and do, without a terminal."""
+"""Parsing and executing typed lines, without a terminal."""
 
 import pytest
 
-from ckai.cli.terminal.session import SIDES, WORDS, CommandError, Session, read_command
+from ckai.cli.terminal.session import COMMANDS, SIDES, CommandError, Session, read_command
 from ckai.game import AmbiguousMoveError, Game, IllegalMoveError, MoveTextError, Position, Reason
 
 START = Position.start()
@@ -49,7 +49,7 @@ def test_commands_and_their_short_forms(line, name, argument):
 
 
 def test_no_two_commands_share_a_short_form():
-    names = [word for name, (shorts, _) in WORDS.items() for word in [name, *shorts.split()]]
+    names = [word for name, (shorts, _) in COMMANDS.items() for word in [name, *shorts.split()]]
     assert len(names) == len(set(names))
 
 

@@ -1,4 +1,4 @@
-"""Options made from settings: names, help, errors, earlier spellings; and the page of all settings."""
+"""Options made from settings: names, help, errors, earlier names; the page of all settings."""
 
 import importlib.util
 import subprocess
@@ -85,7 +85,7 @@ def selfplay():
 
 
 @pytest.mark.parametrize(
-    ("cls", "words", "told"),
+    ("cls", "words", "message"),
     [
         (RunConfig, ("--lr", -1), "Invalid value for '--lr': expected lr > 0, found -1"),
         (RunConfig, ("--lr", "nan"), "expected lr > 0, found nan"),
@@ -96,10 +96,10 @@ def selfplay():
         (PretrainConfig, ("--schedule", "steps"), "'--schedule': 'steps' is not one of"),
     ],
 )
-def test_a_wrong_value_is_wrong_usage(cls, words, told):
+def test_a_wrong_value_is_wrong_usage(cls, words, message):
     code, output = given(cls, *words)
     assert code == 2
-    assert told in " ".join(output.split())
+    assert message in " ".join(output.split())
 
 
 @pytest.mark.parametrize("name", ["pretrain", "selfplay"])
@@ -210,10 +210,10 @@ def test_a_config_of_a_run_of_before_is_read_whole():
     }
     assert config.to_dict() == renamed
     assert RunConfig.from_dict(config.to_dict()) == config
-    usual = RunConfig().to_dict()
+    defaults = RunConfig().to_dict()
     for part, values in config.to_dict().items():
         for name, value in values.items() if isinstance(values, dict) else ():
-            assert value != usual[part][name], f"{part}.{name}"
+            assert value != defaults[part][name], f"{part}.{name}"
 
 
 def test_earlier_names_in_settings_given_as_texts():

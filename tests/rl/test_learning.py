@@ -1,6 +1,7 @@
-"""What a generation learns from, the rules by which a network is taken, and what the screen says."""
+"""The training of a generation, the gate, and the screen of a run."""
 
 import csv
+import io
 import json
 from dataclasses import replace
 
@@ -8,9 +9,10 @@ import numpy as np
 import pytest
 import torch
 from make_rows import random_games, with_search, write
+from rich.console import Console
 from torch.optim.swa_utils import AveragedModel
 
-from ckai.cli.shared.watching import CURVE, describe, elo_line, estimate, generations_table
+from ckai.cli.shared.run_screen import CURVE, elo_line, estimate, generation_text, generations_table
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.models.training.trainer import take_average
@@ -57,7 +59,7 @@ def learned(folder, **settings):
     learn(
         folder / "old.ckpt", [write(folder / "rows.parquet", rows)], (1.0,), folder / "new.ckpt",
         LearnConfig(**({"batch_size": 32, "lr": 0.01} | settings)),
-        generation=1, games=8, seed=1, split_seed=1, game="checkers", run="r", watch=lambda event: None,
+        generation=1, games=8, seed=1, split_seed=1, game="checkers", run="r", on_event=lambda event: None,
     )  # fmt: skip
     return load_checkpoint(folder / "new.ckpt").network().state_dict()
 
@@ -72,9 +74,9 @@ def learned(folder, **settings):
     ],
     ids=str,
 )  # fmt: skip
-def test_every_setting_of_learning_changes_what_is_learned(tmp_path, settings):
-    usual, other = learned(tmp_path / "usual"), learned(tmp_path / "other", **settings)
-    assert any(not torch.equal(usual[name], other[name]) for name in usual)
+def test_every_training_setting_changes_the_weights(tmp_path, settings):
+    default, other = learned(tmp_path / "default"), learned(tmp_path / "other", **settings)
+    assert any(not torch.equal(default[name], other[name]) for name in default)
 
 
 def test_learning_twice_is_the_same(tmp_path):
@@ -92,25 +94,25 @@ def test_the_average_of_a_training_is_taken_from_its_state():
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [({"ema": 1.0}, "ema"), ({"positions": "some"}, "positions"), ({"reuse": -1}, "reuse")],
 )
-def test_wrong_settings_of_learning(settings, told):
-    with pytest.raises(ValueError, match=told):
+def test_wrong_settings_of_learning(settings, message):
+    with pytest.raises(ValueError, match=message):
         LearnConfig(**settings)
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [({"rule": "luck"}, "rule"), ({"elo0": 5, "elo1": 5}, "elo0"), ({"games": 3}, "even")],
 )
-def test_wrong_gates(settings, told):
-    with pytest.raises(ValueError, match=told):
+def test_wrong_gates(settings, message):
+    with pytest.raises(ValueError, match=message):
         GateConfig(**settings)
 
 
 class Slanted(UniformEvaluator):
-    """Knows what a piece is worth, or the contrary."""
+    """Values material, or the opposite with sign -1."""
 
     def __init__(self, sign):
         super().__init__()
@@ -126,33 +128,33 @@ class Slanted(UniformEvaluator):
     ("rule", "sign", "accepted"),
     [("score", 1, True), ("score", -1, False), ("sprt", 1, True), ("sprt", -1, False), ("none", -1, True)],
 )
-def test_rules_by_which_a_network_is_taken(rule, sign, accepted, tmp_path):
+def test_gate_rules(rule, sign, accepted, tmp_path):
     good, bad = SearchPlayer(Slanted(1), 30), SearchPlayer(Slanted(-1), 30)
     new, old = (good, bad) if sign > 0 else (bad, good)
     events = []
     gate = GateConfig(games=40, rule=rule)
-    told = play_gate_match(
+    result = play_gate_match(
         new, old, gate, tmp_path / "match.json", names=("new", "old"), generation=1, seed=0, max_plies=120,
-        watch=events.append,
+        on_event=events.append,
     )  # fmt: skip
-    assert told["accepted"] is accepted
-    assert told["wins"] + told["draws"] + told["losses"] == told["games"] == len(events)
-    assert told["interval"][0] < told["elo"] < told["interval"][1]
-    assert told["games"] == 40 or rule == "sprt"
-    assert (tmp_path / "match.pdn").read_text().count("[Event ") == told["games"]
+    assert result["accepted"] is accepted
+    assert result["wins"] + result["draws"] + result["losses"] == result["games"] == len(events)
+    assert result["interval"][0] < result["elo"] < result["interval"][1]
+    assert result["games"] == 40 or rule == "sprt"
+    assert (tmp_path / "match.pdn").read_text().count("[Event ") == result["games"]
 
 
-def test_a_sequential_test_ends_early(tmp_path):
+def test_sprt_ends_the_gate_match_early(tmp_path):
     gate = GateConfig(games=400, rule="sprt", elo0=0, elo1=100)
-    told = play_gate_match(
+    result = play_gate_match(
         SearchPlayer(Slanted(1), 20), SearchPlayer(Slanted(-1), 20), gate, tmp_path / "match.json",
-        names=("new", "old"), generation=1, seed=0, max_plies=60, watch=lambda event: None,
+        names=("new", "old"), generation=1, seed=0, max_plies=60, on_event=lambda event: None,
     )  # fmt: skip
-    assert told["accepted"]
-    assert told["games"] < 400
+    assert result["accepted"]
+    assert result["games"] < 400
 
 
-def test_a_run_with_all_of_it(tmp_path, ckai):
+def test_a_run_with_many_options(tmp_path, ckai):
     network = tmp_path / "network.ckpt"
     save_checkpoint(network, build("cnn2x2", {"channels": 2, "hidden": 4}))
     config = RunConfig(
@@ -179,11 +181,12 @@ def test_a_run_with_all_of_it(tmp_path, ckai):
     assert history[2]["learn"]["rows"] < sum(measured["selfplay"]["rows"] for measured in history)
     assert "Elo" in [column.header for column in generations_table(history).columns]
     assert generations_table(history).row_count == 3
+    assert "calib" not in [column.header for column in generations_table(history, width=60).columns]
     curve = elo_curve(history)
     assert curve[-1] == pytest.approx(sum(measured["match"]["elo"] for measured in history))
     with (run.folder / "metrics.csv").open() as file:
         assert [float(row["elo"]) for row in csv.DictReader(file)] == pytest.approx(curve, abs=0.06)
-    assert "generation 3: 4 games" in describe(history[2])
+    assert "generation 3: 4 games" in generation_text(history[2])
     # Beside others.
     Run.create(tmp_path / "other", network, RunConfig())
     (tmp_path / "no run").mkdir()
@@ -212,11 +215,33 @@ def test_the_curve_of_the_matches_in_one_line():
     assert len(elo_line(history * 40).split()[-1]) == CURVE
 
 
-def test_what_a_generation_will_take_is_said():
+@pytest.mark.parametrize("width", [64, 80, 120])
+def test_the_table_of_generations_fits_the_terminal(width):
+    measured = {
+        "generation": 123,
+        "accepted": True,
+        "selfplay": {
+            "games": 12_000, "drawn": 12_000, "adjudicated": 12_000, "plies_mean": 104.2, "q_z_mse": 0.5,
+        },
+        "learn": {
+            "rows": 1_234_567.0, "train_policy_loss": 1.2345, "train_value_loss": 0.1234,
+            "heldout_value_calibration_error": 0.045,
+        },
+        "match": {"games": 100, "score": 1.0, "elo": 1200.0},
+    }  # fmt: skip
+    console = Console(file=io.StringIO(), width=width)
+    console.print(generations_table([measured], width))
+    lines = console.file.getvalue().splitlines()
+    assert lines[0].split()[-1] == "Elo"
+    assert lines[1].split()[-1] == "+1200"
+    assert "…" not in lines[0] + lines[1]
+
+
+def test_estimate_of_a_generation():
     config = RunConfig(games=1000, gate=GateConfig(games=0))
-    known, unknown = estimate(config, 100_000, 5_000_000), estimate(config, 0, 5_000_000)
-    assert "about 76 s" in known
-    assert "of play" not in unknown
-    assert "MiB of disk" in unknown
+    with_rate, without_rate = estimate(config, 100_000, 5_000_000), estimate(config, 0, 5_000_000)
+    assert "about 76 s" in with_rate
+    assert "of games" not in without_rate
+    assert "MiB of disk" in without_rate
     more = replace(config, games=10_000)
     assert "about 13 minutes" in estimate(more, 100_000, 5_000_000)

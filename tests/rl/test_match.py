@@ -1,4 +1,4 @@
-"""Matches between players of every kind, and `ckai match`."""
+"""Matches between all players, and `ckai match`."""
 
 import json
 import random
@@ -104,7 +104,7 @@ def test_games_depend_on_the_seed_and_nothing_else(boards):
     assert moves(1, boards, 6) != moves(1, 12, 5)
 
 
-def test_pairs_are_counted_from_the_first():
+def test_leading_pairs_end_at_the_first_incomplete_one():
     def game(pair, a_black, plies):
         position = Position.from_fen("W:W32:B1")
         return MatchGame(pair, a_black, Game(position), None)
@@ -114,10 +114,10 @@ def test_pairs_are_counted_from_the_first():
     assert result.leading_pairs.pairs == 1
 
 
-def test_a_search_by_the_clock_plays_its_boards_in_turn():
-    timed = SearchPlayer(UniformEvaluator(), 100, seconds=0.005)
-    assert timed.in_turn
-    result = play_match(timed, RandomPlayer(), draw_openings(2, 0), max_plies=30)
+def test_a_search_by_time_plays_one_board_at_a_time():
+    player = SearchPlayer(UniformEvaluator(), 100, seconds=0.005)
+    assert player.timed
+    result = play_match(player, RandomPlayer(), draw_openings(2, 0), max_plies=30)
     assert len(result.games) == 4
 
 
@@ -161,34 +161,34 @@ def test_a_program_plays(how):
 
 
 @pytest.mark.parametrize(
-    ("how", "told"),
+    ("how", "message"),
     [("illegal", "1-32"), ("crash", "has ended"), ("slow", "no answer in time"), ("mute", "'wait'")],
 )
-def test_a_program_that_does_not_keep_to_the_protocol(how, told, monkeypatch):
+def test_a_program_that_violates_the_protocol(how, message, monkeypatch):
     started = []
 
-    class Watched(subprocess.Popen):
+    class Recorded(subprocess.Popen):
         def __init__(self, *arguments, **options):
             super().__init__(*arguments, **options)
             started.append(self)
 
-    monkeypatch.setattr(hub.subprocess, "Popen", Watched)
+    monkeypatch.setattr(hub.subprocess, "Popen", Recorded)
     monkeypatch.setattr(hub, "SPARE_SECONDS", 0.2 if how == "slow" else 30.0)
     monkeypatch.setattr(hub, "START_SECONDS", 1.0 if how == "mute" else 30.0)
-    with pytest.raises(HubError, match=told):
+    with pytest.raises(HubError, match=message):
         play_match(HubPlayer(f"{PROGRAM} {how}"), RandomPlayer(), draw_openings(1, 0), max_plies=20)
     assert all(process.poll() is not None for process in started)
 
 
-def test_a_program_that_is_none():
-    with pytest.raises(HubError, match="cannot be started"):
+def test_a_program_that_does_not_exist():
+    with pytest.raises(HubError, match="can be started"):
         HubPlayer("no-such-program").sit(1)
 
 
-# --- names --------------------------------------------------------------------------------------------
+# --- specs --------------------------------------------------------------------------------------------
 
 
-def test_names():
+def test_player_specs():
     assert PlayerSpec.read("a.ckpt@400") == PlayerSpec("a.ckpt@400", "a.ckpt", number=400)
     assert PlayerSpec.read("a.ckpt@0.5s") == PlayerSpec("a.ckpt@0.5s", "a.ckpt", seconds=0.5)
     assert PlayerSpec.read("a@b.ckpt@policy") == PlayerSpec("a@b.ckpt@policy", "a@b.ckpt", policy=True)
@@ -199,7 +199,7 @@ def test_names():
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("", "empty"),
         ("nothing.ckpt", "no file"),
@@ -210,8 +210,8 @@ def test_names():
         ("uniform@0s", "above 0"),
     ],
 )
-def test_names_that_are_no_players(name, told):
-    with pytest.raises(PlayerSpecError, match=told):
+def test_texts_that_are_not_player_specs(name, message):
+    with pytest.raises(PlayerSpecError, match=message):
         load_player(name)
 
 
@@ -221,10 +221,10 @@ def test_the_command(tmp_path, ckai):
 
     path = tmp_path / "new" / "games.pdn"
     status, out, _ = run("alphabeta@2", "random", "--games", 8, "--pdn", path, "--json")
-    told = json.loads(out)
+    result = json.loads(out)
     assert status == 0
-    assert told["games"] == 8 == told["wins"] + told["draws"] + told["losses"]
-    assert told["interval"][0] < told["elo"]
+    assert result["games"] == 8 == result["wins"] + result["draws"] + result["losses"]
+    assert result["interval"][0] < result["elo"]
     games = list(read_games(path))
     assert len(games) == 8
     status, out, _ = run("alphabeta@2", "random", "--games", 4, "--pdn", path)

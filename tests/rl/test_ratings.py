@@ -1,4 +1,4 @@
-"""Elo differences and sequential tests from pairs of games."""
+"""Elo differences and SPRT from pairs of games."""
 
 import math
 
@@ -25,7 +25,7 @@ def test_few_pairs_are_not_certain():
     assert low < 1000 <= high
 
 
-def test_the_interval_holds_the_truth_as_often_as_it_says():
+def test_the_interval_has_its_nominal_coverage():
     rng = np.random.default_rng(0)
     draws = rng.choice([0.0, 0.25, 0.5, 0.75, 1.0], p=[0.05, 0.15, 0.4, 0.25, 0.15], size=(2000, 100))
     truth = elo_of(0.25 * 0.15 + 0.5 * 0.4 + 0.75 * 0.25 + 0.15)
@@ -36,8 +36,8 @@ def test_the_interval_holds_the_truth_as_often_as_it_says():
     assert 0.93 < inside / len(draws) < 0.97
 
 
-def test_a_sequential_test_errs_as_rarely_as_it_says():
-    """Of players as good as elo0 few pass, of those as good as elo1 few are refused."""
+def test_sprt_has_its_nominal_error_rates():
+    """Few players at elo0 pass, and few at elo1 are rejected."""
     rng = np.random.default_rng(1)
     test = Sprt(0.0, 60.0, 0.05, 0.05)
     for elo, wanted in ((0.0, False), (60.0, True)):
@@ -46,7 +46,7 @@ def test_a_sequential_test_errs_as_rarely_as_it_says():
             scores: list[float] = []
             verdict = None
             while verdict is None:
-                # Two games of wins and losses with that score.
+                # Two won or lost games with that expected score.
                 scores.append(float(np.mean(rng.random(2) < score_of(elo))))
                 verdict = test.verdict(PairStatistics.of(scores)) if len(scores) > 4 else None
             wrong += verdict is not wanted
@@ -55,7 +55,7 @@ def test_a_sequential_test_errs_as_rarely_as_it_says():
         assert np.median(pairs) < 400
 
 
-def test_the_chance_of_being_better():
+def test_the_probability_of_being_better():
     assert PairStatistics.of([0.5] * 50).superiority == pytest.approx(0.5)
     assert PairStatistics.of([0.75, 0.5] * 50).superiority > 0.999
     assert math.isclose(

@@ -1,4 +1,4 @@
-"""A run of self-play: generations, and what a kill, a stop or damage leaves."""
+"""A self-play run: generations, interruptions, kills and damaged files."""
 
 import csv
 import json
@@ -37,7 +37,7 @@ def network(tmp_path):
     return path
 
 
-def quiet(_event):
+def ignore_event(_event):
     pass
 
 
@@ -79,12 +79,12 @@ def test_generations_follow_each_other(tmp_path, network):
     assert (run.folder / "best.ckpt").read_bytes() == run.path(2, "network.ckpt").read_bytes()
 
 
-def test_a_run_goes_on_where_it_was(tmp_path, network):
-    Run.create(tmp_path / "run", network, TINY).go(1, quiet)
+def test_a_run_continues_where_it_stopped(tmp_path, network):
+    Run.create(tmp_path / "run", network, TINY).go(1, ignore_event)
     before = (tmp_path / "run/gen_0001/done.json").read_bytes()
     run = Run.open(tmp_path / "run")
     assert run.config == TINY
-    run.go(2, quiet)
+    run.go(2, ignore_event)
     check_whole(run, 2)
     assert (tmp_path / "run/gen_0001/done.json").read_bytes() == before
 
@@ -94,15 +94,15 @@ def test_the_gate_keeps_the_old_network(tmp_path, network):
         {**TINY.to_dict(), "gate": {"games": 2, "sims": 2, "rule": "score", "threshold": 1.0}}
     )
     run = Run.create(tmp_path / "run", network, config)
-    run.go(1, quiet)
+    run.go(1, ignore_event)
     match = run.history()[0]["match"]
     assert match["accepted"] == (match["score"] >= 1.0)
     assert match["wins"] + match["draws"] + match["losses"] == 2
 
 
-def test_without_a_match_every_network_is_taken(tmp_path, network):
+def test_without_a_match_every_network_is_accepted(tmp_path, network):
     run = Run.create(tmp_path / "run", network, RunConfig.from_dict({**TINY.to_dict(), "gate": {"games": 0}}))
-    run.go(1, quiet)
+    run.go(1, ignore_event)
     assert run.history()[0]["accepted"]
     assert run.path(1, "network.ckpt").read_bytes() == run.path(1, "candidate.ckpt").read_bytes()
 
@@ -123,14 +123,14 @@ def test_games_already_written_are_not_played_again(tmp_path, network, monkeypat
 
     monkeypatch.setattr(module, "play_games", stops_halfway)
     with pytest.raises(KeyboardInterrupt):
-        run.go(1, quiet)
-    run.go(1, quiet)
+        run.go(1, ignore_event)
+    run.go(1, ignore_event)
     assert len(asked[0]) == 6
     assert asked[1] == asked[0][2:]
     check_whole(run, 1)
 
 
-def test_a_damaged_shard_is_said_and_played_again(tmp_path, network):
+def test_a_damaged_shard_is_reported_and_played_again(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
     shards = run.path(1, "shards")
     shards.mkdir(parents=True)
@@ -143,7 +143,7 @@ def test_a_damaged_shard_is_said_and_played_again(tmp_path, network):
     check_whole(run, 1)
 
 
-def test_a_half_written_training_state_is_said_and_begun_anew(tmp_path, network):
+def test_a_half_written_training_state_is_reported_and_restarted(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
     run.path(1).mkdir()
     run.path(1, "training.ckpt").write_bytes(b"half")
@@ -153,9 +153,9 @@ def test_a_half_written_training_state_is_said_and_begun_anew(tmp_path, network)
     check_whole(run, 1)
 
 
-def test_a_damaged_candidate_is_said_and_learned_anew(tmp_path, network):
+def test_a_damaged_candidate_is_reported_and_trained_again(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
-    run.go(1, quiet)
+    run.go(1, ignore_event)
     run.path(1, "done.json").unlink()
     run.path(1, "match.json").unlink()
     whole = run.path(1, "candidate.ckpt").read_bytes()
@@ -169,16 +169,16 @@ def test_a_damaged_candidate_is_said_and_learned_anew(tmp_path, network):
 
 def test_damaged_numbers_are_named(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
-    run.go(1, quiet)
+    run.go(1, ignore_event)
     run.path(1, "done.json").write_text('{"generation": ')
-    with pytest.raises(RunError, match=r"done\.json: expected what was measured, found a damaged file"):
-        run.go(2, quiet)
+    with pytest.raises(RunError, match=r"done\.json: expected measurements as JSON, found a damaged file"):
+        run.go(2, ignore_event)
 
 
 @pytest.mark.parametrize(
     "writes", [0, 4, 8, 12, 16, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 6, 10, 14))]
 )
-def test_a_full_disk_spoils_nothing(tmp_path, network, monkeypatch, writes):
+def test_a_full_disk_damages_nothing(tmp_path, network, monkeypatch, writes):
     run = Run.create(tmp_path / "run", network, TINY)
     left, sync = [writes], os.fsync
 
@@ -192,28 +192,28 @@ def test_a_full_disk_spoils_nothing(tmp_path, network, monkeypatch, writes):
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match=r"run/.*: cannot be written \(No space left on device\)"):
-        run.go(2, quiet)
+        run.go(2, ignore_event)
     monkeypatch.undo()
-    Run.open(run.folder).go(2, quiet)
+    Run.open(run.folder).go(2, ignore_event)
     check_whole(run, 2)
 
 
 def test_two_processes_do_not_share_a_run(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
     with run.lock(), pytest.raises(RunError, match="another process"):
-        Run.open(tmp_path / "run").go(1, quiet)
+        Run.open(tmp_path / "run").go(1, ignore_event)
 
 
-def test_a_folder_that_is_no_run_is_left_alone(tmp_path, network):
+def test_a_folder_that_is_not_a_run_is_left_alone(tmp_path, network):
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "dear.txt").write_text("hello")
-    with pytest.raises(RunError, match="no run"):
+    with pytest.raises(RunError, match="not a run"):
         Run.create(tmp_path / "letters", network, TINY)
     with pytest.raises(RunError, match=r"config\.json"):
         Run.open(tmp_path / "letters")
 
 
-def test_settings_of_another_time_are_named(tmp_path, network):
+def test_unknown_settings_are_named(tmp_path, network):
     Run.create(tmp_path / "run", network, TINY)
     path = tmp_path / "run" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "speed": 3}))
@@ -254,7 +254,7 @@ def test_settings_given_as_texts():
     assert (config.learn.batch_size, config.learn.q_first, config.gate.rule) == (64, 0, "sprt")
     assert (config.games, config.overlap, config.selfplay) == (7, True, TINY.selfplay)
     assert TINY.changed([]) == TINY
-    for wrong, told in {
+    for wrong, message in {
         "learn.batch_size": "found 'learn.batch_size'",
         "learn.size=3": "unknown setting learn.size",
         "lern.size=3": "unknown setting lern",
@@ -263,7 +263,7 @@ def test_settings_given_as_texts():
         "learn.batch_size=-1": "batch_size >= 1",
         "learn=3": "found 'learn=3'",
     }.items():
-        with pytest.raises(ValueError, match=re.escape(told)):
+        with pytest.raises(ValueError, match=re.escape(message)):
             TINY.changed([wrong])
 
 
@@ -290,7 +290,7 @@ def command(folder: Path, network: Path) -> list[str]:
 
 
 def killed_run(folder: Path, network: Path, kills: int, longest: float, seed: int) -> dict:
-    """Start the command and kill it at random moments, then let it end."""
+    """Start the command, kill it at random moments, then let it finish."""
     rng = random.Random(seed)
     for _ in range(kills):
         process = subprocess.Popen(
@@ -305,7 +305,7 @@ def killed_run(folder: Path, network: Path, kills: int, longest: float, seed: in
     return json.loads(done.stdout)
 
 
-def test_kill_and_go_on(tmp_path, network):
+def test_kill_and_continue(tmp_path, network):
     """Killed in the middle of the first generation."""
     words = [*command(tmp_path / "run", network), "--evaluator", "torch"]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -337,19 +337,19 @@ def test_a_generation_is_played_while_the_one_before_is_learned(tmp_path, networ
     run = Run.create(tmp_path / "run", network, OVERLAPPING)
     run.go(3, events.append)
     check_whole(run, 3)
-    told = [(e.generation, e.stage) for e in events]
+    stages = [(e.generation, e.stage) for e in events]
     for n in (2, 3):
-        assert told.index((n, "selfplay")) < told.index((n - 1, "done"))
+        assert stages.index((n, "selfplay")) < stages.index((n - 1, "done"))
     # Nothing is played that was not asked for.
     assert not run.path(4).exists()
 
 
 def test_overlapping_generations_are_the_same_however_the_run_was_stopped(tmp_path, network):
     whole = Run.create(tmp_path / "whole", network, OVERLAPPING)
-    whole.go(2, quiet)
+    whole.go(2, ignore_event)
     stepwise = Run.create(tmp_path / "stepwise", network, OVERLAPPING)
-    stepwise.go(1, quiet)
-    stepwise.go(2, quiet)
+    stepwise.go(1, ignore_event)
+    stepwise.go(2, ignore_event)
     for n in (1, 2):
         rows = [pq.read_table(run.path(n, "rows.parquet")) for run in (whole, stepwise)]
         assert rows[0].equals(rows[1])
@@ -368,10 +368,10 @@ def test_an_error_while_learning_ends_the_games_too(tmp_path, network, monkeypat
 
     monkeypatch.setattr(module, "learn", fails)
     with pytest.raises(ValueError, match="learning failed"):
-        run.go(3, quiet)
+        run.go(3, ignore_event)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("generation")]
     monkeypatch.undo()
-    run.go(2, quiet)
+    run.go(2, ignore_event)
     check_whole(run, 2)
 
 
@@ -387,7 +387,7 @@ def test_an_error_in_games_played_ahead_is_raised(tmp_path, network, monkeypatch
 
     monkeypatch.setattr(module, "play_games", fails)
     with pytest.raises(ValueError, match="playing failed"):
-        run.go(3, quiet)
+        run.go(3, ignore_event)
     assert run.generations == 1
 
 
@@ -415,5 +415,5 @@ def test_a_backend_that_does_not_suit_one_network_is_tried_again(tmp_path, netwo
     run = Run.create(tmp_path / "run", network, TINY)
     run.go(2, events.append, backend="fastest")
     assert prefers == [None, "onnx", "onnx", "onnx", "onnx", "onnx"]
-    told = [e.info["evaluator"] for e in events if "evaluator" in e.info]
-    assert told == ["evaluator onnx", "evaluator torch"]
+    reports = [e.info["evaluator"] for e in events if "evaluator" in e.info]
+    assert reports == ["evaluator onnx", "evaluator torch"]

@@ -1,4 +1,4 @@
-"""Where games of self-play begin, and runs that begin with it or from nothing."""
+"""Start positions of self-play, and runs from random weights."""
 
 import json
 from collections import Counter
@@ -39,13 +39,13 @@ def test_shares_of_starts():
 
 
 def test_openings_that_lose_a_man_are_a_setting():
-    usual, all_of_them = balanced_openings(), balanced_openings(3, 8, 12)
-    assert set(usual) < set(all_of_them)
-    assert len(all_of_them) == len(balanced_openings(3, 8, 20))
+    default, every = balanced_openings(), balanced_openings(3, 8, 12)
+    assert set(default) < set(every)
+    assert len(every) == len(balanced_openings(3, 8, 20))
 
 
 @pytest.mark.parametrize(
-    ("settings", "told"),
+    ("settings", "message"),
     [
         ({"opening_share": 1.5}, "opening_share"),
         ({"opening_share": 0.7, "expert_share": 0.5}, "sum to 1"),
@@ -53,8 +53,8 @@ def test_openings_that_lose_a_man_are_a_setting():
         ({"max_men_lost": -1}, "max_men_lost"),
     ],
 )
-def test_wrong_shares(settings, told):
-    with pytest.raises(ValueError, match=told):
+def test_wrong_shares(settings, message):
+    with pytest.raises(ValueError, match=message):
         StartConfig(**settings)
 
 
@@ -64,19 +64,19 @@ def test_positions_of_experts(tmp_path):
     play_games(UniformEvaluator(), config, range(6), seed=1, on_game=games.append)
     path = tmp_path / "rows.parquet"
     pq.write_table(to_table(games, 1), path)
-    found = draw_expert_positions(path, count=60)
-    assert len(found) == 60 == len({p.key for p in found})
-    known = {p.key for game in games for p in game.replay().positions}
-    assert {p.key for p in found} <= known
-    assert all((p.own | p.opp).bit_count() >= 8 for p in found)
-    assert draw_expert_positions(path, count=60) == found != draw_expert_positions(path, count=60, seed=1)
+    positions = draw_expert_positions(path, count=60)
+    assert len(positions) == 60 == len({p.key for p in positions})
+    played = {p.key for game in games for p in game.replay().positions}
+    assert {p.key for p in positions} <= played
+    assert all((p.own | p.opp).bit_count() >= 8 for p in positions)
+    assert draw_expert_positions(path, count=60) == positions != draw_expert_positions(path, count=60, seed=1)
     few = tmp_path / "few.parquet"
     pq.write_table(endgame_rows(Tables.open(SHIPPED), 50, seed=1), few)
     with pytest.raises(DatasetError, match="8 pieces"):
         draw_expert_positions(few)
 
 
-def test_the_weight_of_q_on_its_way():
+def test_the_weight_of_q_changes_linearly():
     way = LearnConfig(q_first=0.0, q_weight=0.8, q_ramp=4)
     assert [round(way.q_weight_of(n), 3) for n in (1, 2, 3, 5, 9)] == [0.0, 0.2, 0.4, 0.8, 0.8]
     assert {LearnConfig(q_weight=0.3).q_weight_of(n) for n in (1, 50)} == {0.3}
@@ -87,7 +87,7 @@ def test_the_weight_of_q_on_its_way():
 TINY = ("--generations", 1, "--games", 4, "--sims", 4, "--gate-games", 2, "--evaluator", "torch", "--json")
 
 
-def test_a_run_from_nothing(ckai, tmp_path, monkeypatch):
+def test_a_run_from_random_weights(ckai, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     arguments = (
         "selfplay",
@@ -128,11 +128,11 @@ def test_a_run_from_positions_of_experts(ckai, tmp_path, monkeypatch):
     status, _, err = ckai(*new, "--run", "b", *shares)
     assert (status, "--experts" in err) == (1, True)
     assert ckai(*new, "--run", "b", *shares, "--experts", rows)[0] == 0
-    known = (tmp_path / "b" / "gen_0000" / "experts.fen").read_text().split()
-    boards = {tuple(Position.from_fen(fen).board.tolist()) for fen in known}
+    fens = (tmp_path / "b" / "gen_0000" / "experts.fen").read_text().split()
+    boards = {tuple(Position.from_fen(fen).board.tolist()) for fen in fens}
     table = pq.read_table(tmp_path / "b" / "gen_0001" / "rows.parquet").to_pylist()
     assert {tuple(row["board"]) for row in table if row["ply"] == 0 and row["hop"] == 0} <= boards
-    # The data set may go: the run has what it needs, and says so if it has not.
+    # The run keeps the positions it needs, so the data set may be deleted.
     rows.unlink()
     assert ckai("selfplay", "--run", "b", "--generations", 2, "--evaluator", "torch")[0] == 0
     (tmp_path / "b" / "gen_0000" / "experts.fen").unlink()

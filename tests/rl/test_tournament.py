@@ -1,4 +1,4 @@
-"""Round robins and ladders: ratings that find known strengths, and the commands."""
+"""Round robins and ladders: ratings recover known strengths; the commands."""
 
 import json
 
@@ -38,7 +38,7 @@ def test_intervals_hold_the_truth():
     assert 0.88 < inside / 180 <= 1
 
 
-def test_who_wins_all_has_a_rating_too():
+def test_a_player_that_won_all_games_has_a_rating():
     found = ratings(2, {(0, 1): [1.0] * 5})
     assert 100 < found[0].elo < 1000
     assert found[0].elo == pytest.approx(-found[1].elo)
@@ -75,10 +75,10 @@ def test_the_tournament_command(ckai, tmp_path):
     plot = tmp_path / "t.png"
     names = ("random", "alphabeta@1", "rollout@20")
     status, out, _ = ckai("tournament", *names, "--games", 4, "-o", plot, "--json")
-    told = json.loads(out)
+    result = json.loads(out)
     assert status == 0
-    assert [player["name"] for player in told["players"]] == list(names)
-    assert sum(player["points"] for player in told["players"]) == 3 * 4
+    assert [player["name"] for player in result["players"]] == list(names)
+    assert sum(player["points"] for player in result["players"]) == 3 * 4
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert len(list(read_games(tmp_path / "t.pdn"))) == 12
     status, out, _ = ckai("tournament", *names, "--games", 2, "-o", plot)
@@ -93,12 +93,12 @@ def test_the_ladder_command(ckai, tmp_path):
     plot = tmp_path / "l.png"
     arguments = ("ladder", "alphabeta@2", "--last", 40, "--games", 4, "-o", plot)
     status, out, _ = ckai(*arguments, "--json")
-    told = json.loads(out)["players"][0]
+    result = json.loads(out)["players"][0]
     assert status == 0
-    assert list(told["rungs"]) == ["10", "20", "40"]
+    assert list(result["rungs"]) == ["10", "20", "40"]
     assert plot.read_bytes().startswith(b"\x89PNG")
     status, out, _ = ckai(*arguments)
     assert "as good as vanilla MCTS with" in out
     status, out, _ = ckai("ladder", "random", "--games", 4, "-o", plot, "--json")
-    assert len(json.loads(out)["players"][0]["rungs"]) < 12  # where all is lost it ends
+    assert len(json.loads(out)["players"][0]["rungs"]) < 12  # stops after a lost rung
     assert ckai("ladder", "random", "--first", 50, "--last", 20)[0] == 2

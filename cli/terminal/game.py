@@ -1,4 +1,4 @@
-"""The table that a game is played at: reads lines, shows boards, lets the engine move, saves."""
+"""A game in the terminal: reads commands, draws the board, lets the engine move, saves."""
 
 import datetime
 import sys
@@ -11,39 +11,40 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from ckai.cli.terminal.board import Look, beside, draw_board, look_of
+from ckai.cli.shared.output import count_text
+from ckai.cli.terminal.board import Look, detect_look, draw_board, join_columns
 from ckai.cli.terminal.opponent import Opponent, Reply
 from ckai.cli.terminal.record import Record
-from ckai.cli.terminal.session import WORDS, Command, CommandError, Session, read_command
+from ckai.cli.terminal.session import COMMANDS, Command, CommandError, Session, read_command
 from ckai.game import MoveError, Outcome
 from ckai.pdn import from_game, write_game
 
 PANEL_COLUMNS = 34
-"""Of the lines beside a large board."""
+"""Width of the panel next to a large board."""
 HALFMOVE_WARNING = 40
-"""Plies without a capture or a man's move from which on they are shown."""
+"""Halfmove clock from which it is shown."""
 HUMAN = "human"
 
 
 def make_console() -> Console:
-    """The screen of a game: standard output."""
+    """Create the console of a game, on standard output."""
     return Console(highlight=False, markup=False, emoji=False)
 
 
-class Table:
+class TerminalGame:
     """A game between people at a terminal (or a pipe) and an engine."""
 
     def __init__(
         self, session: Session, opponent: Opponent, record: Record, console: Console, lines: TextIO
     ) -> None:
-        """Set the table.
+        """Set up the game.
 
         Args:
             session: the game and who plays it.
             opponent: plays the other sides and gives hints.
             record: the file of the game.
-            console: where everything is shown.
-            lines: what people type; if it is the terminal, lines can be edited.
+            console: output.
+            lines: input; if it is the terminal, lines can be edited.
         """
         self.session, self.opponent, self.record = session, opponent, record
         self.console, self.lines = console, lines
@@ -55,27 +56,30 @@ class Table:
     # --- the game -----------------------------------------------------------------------------------
 
     def play(self) -> Outcome | None:
-        """Play until the end; return how it ended, None if it was left.
+        """Play until the game ends or the user leaves.
+
+        Returns:
+            The outcome; None if the game is unfinished.
 
         Raises:
             KeyboardInterrupt: Ctrl-C; the game is saved.
         """
-        self.say(self._welcome())
+        self.print(self._welcome())
         try:
             self.show()
-            while self.session.outcome() is None and not self.session.broken_off:
+            while self.session.outcome() is None and not self.session.stopped:
                 if not self.session.human_to_move:
                     self.engine_move()
                 elif not self._human_turn():
                     break
         except KeyboardInterrupt:
-            self.say("")
+            self.print("")
             self._goodbye()
             raise
         return self._goodbye()
 
     def engine_move(self) -> None:
-        """The engine plays the side to move."""
+        """Let the engine play for the side to move."""
         with self.console.status("thinking ..."):
             reply = self.opponent.reply(self.session.game)
         self._reply = reply
@@ -84,24 +88,24 @@ class Table:
         self.show()
 
     def _human_turn(self) -> bool:
-        """Read a line and do what it says; False to leave."""
+        """Read and execute a line; return False to leave."""
         line = self._ask(f"{self.session.side.capitalize()}: ")
         if line is None:
-            self.say("end of input")
+            self.print("end of input")
             return False
         try:
-            return self.obey(read_command(line, self.session.position))
+            return self.execute(read_command(line, self.session.position))
         except (MoveError, CommandError) as error:
-            self.say(str(error))
+            self.print(str(error))
             return True
 
-    def obey(self, command: Command) -> bool:
-        """Do what a command says; False to leave the table."""
+    def execute(self, command: Command) -> bool:
+        """Execute a command; return False to leave."""
         if command.move is not None:
             self.session.play(command.move)
             self._reply = None
             self.save()
-            # The engine's answer comes with a board of its own.
+            # The engine's reply draws the board again.
             if self.session.human_to_move or self.session.outcome() is not None:
                 self.show()
             return True
@@ -117,7 +121,7 @@ class Table:
             "resign": self._resign,
             "board": self.show,
             "flip": self._flip,
-            "fen": lambda: self.say(self.session.position.fen, whole=True),
+            "fen": lambda: self.print(self.session.position.fen, wrap=False),
         }
         if command.name == "save":
             self._save_as(command.argument)
@@ -126,48 +130,48 @@ class Table:
         return True
 
     def _ask(self, prompt: str) -> str | None:
-        """A line that a person types, None at the end of input."""
+        """Read a line; None at the end of input."""
         if self.lines is sys.stdin and self.lines.isatty() and self.console.is_terminal:
             with suppress(ImportError):
-                import readline  # noqa: F401  (lines can be edited and called back)
+                import readline  # noqa: F401  (line editing and history)
             try:
                 return input(prompt)
             except EOFError:
-                self.say("")
+                self.print("")
                 return None
         self.console.print(prompt, end="")
         line = self.lines.readline()
-        # What a pipe says is shown, so that the transcript can be read.
-        self.say(line.rstrip("\n"))
+        # Echo input from a pipe, so that the transcript is readable.
+        self.print(line.rstrip("\n"))
         return line if line else None
 
     # --- commands -----------------------------------------------------------------------------------
 
     def _help(self) -> None:
-        self.say("A move: 11-15, 26x1 or 11 15.")
-        for name, (shorts, text) in WORDS.items():
+        self.print("A move: 11-15, 26x1 or 11 15.")
+        for name, (shorts, text) in COMMANDS.items():
             head = f"{', '.join([name, *shorts.split()]):<15}"
-            self.say(textwrap.fill(head + text, self.console.width, subsequent_indent=" " * 15))
+            self.print(textwrap.fill(head + text, self.console.width, subsequent_indent=" " * 15))
 
     def _moves(self) -> None:
-        self.say(", ".join(map(str, self.session.position.legal_moves())))
+        self.print(", ".join(map(str, self.session.position.legal_moves())))
 
     def _hint(self) -> None:
         try:
             with self.console.status("thinking ..."):
                 reply = self.opponent.reply(self.session.game, vary=False)
-        except ValueError as error:  # no network to ask
-            self.say(str(error))
+        except ValueError as error:  # no network
+            self.print(str(error))
             return
         for line in self._reply_lines(reply, "would play"):
             self.console.print(line)
 
     def _undo(self) -> None:
-        taken = self.session.undo()
-        if not taken:
-            self.say("there is no move of yours to take back")
+        undone = self.session.undo()
+        if not undone:
+            self.print("there is no move of yours to take back")
             return
-        self.say(f"taken back: {', '.join(map(str, taken))}")
+        self.print(f"taken back: {', '.join(map(str, undone))}")
         self._reply = None
         self.save()
         self.show()
@@ -177,12 +181,12 @@ class Table:
         self.save()
 
     def _draw(self) -> None:
-        """People agree; the engine agrees where it does not think itself better."""
+        """Offer a draw; the engine accepts unless it thinks it is better."""
         if len(self.session.humans) == 1:
             with self.console.status("thinking ..."):
                 reply = self.opponent.reply(self.session.game, vary=False)
-            if reply.result.value < 0:  # of the side to move, which is not the engine's
-                self.say("the engine plays on")
+            if reply.result.value < 0:  # for the side to move, which is not the engine's
+                self.print("the engine declines the draw")
                 return
         self.session.agree_draw()
         self.save()
@@ -194,7 +198,7 @@ class Table:
     # --- saving -------------------------------------------------------------------------------------
 
     def pdn(self) -> str:
-        """The game as PDN."""
+        """Return the game as PDN."""
         session = self.session
         names = {side: HUMAN if side in session.humans else self.opponent.name for side in ("black", "white")}
         headers = {
@@ -206,50 +210,50 @@ class Table:
         return write_game(from_game(session.game, headers, session.result))
 
     def save(self) -> None:
-        """Write the game to its file; what goes wrong is said, and the game goes on."""
+        """Write the game to its file; an error is printed, and the game continues."""
         try:
             self.record.write(self.pdn())
             self._saved = True
         except OSError as error:
             self._saved = False
-            self.say(f"the game could not be saved: {error}")
+            self.print(f"the game could not be saved: {error}")
 
     def _save_as(self, name: str) -> None:
         own = self.record.path
         if name and not (own and Path(name).resolve() == own.resolve()):
             try:
-                # Once opened, so that saving there again does not add the game twice.
+                # Kept, so that saving there again replaces the game instead of appending it twice.
                 copy = self._copies.get(name) or Record(Path(name))
                 copy.write(self.pdn())
                 self._copies[name] = copy
-                self.say(f"saved in {name}", whole=True)
+                self.print(f"saved in {name}", wrap=False)
             except OSError as error:
-                self.say(f"the game could not be saved: {error}")
+                self.print(f"the game could not be saved: {error}")
             return
         self.save()
         if self._saved:
-            self.say(f"saved in {self.record.path}", whole=True)
+            self.print(f"saved in {self.record.path}", wrap=False)
 
-    # --- showing ------------------------------------------------------------------------------------
+    # --- output -------------------------------------------------------------------------------------
 
-    def say(self, text: str, *, whole: bool = False) -> None:
-        """A line, wrapped between words, or `whole` so that it can be copied."""
-        self.console.print(text, soft_wrap=whole)
+    def print(self, text: str, *, wrap: bool = True) -> None:
+        """Print a line, wrapped between words unless `wrap` is False."""
+        self.console.print(text, soft_wrap=not wrap)
 
     def show(self) -> None:
-        """The board, and what is known about the game."""
-        look = look_of(self.console)
+        """Draw the board and the panel."""
+        look = detect_look(self.console)
         board = draw_board(self.session.position, look, flipped=self.flipped, last=self.session.last_move)
-        news = self._news(look)
-        room = look.color and look.large and self.console.width >= look.width + 3 + PANEL_COLUMNS
-        news = [part for line in news for part in line.wrap(self.console, PANEL_COLUMNS)] if room else news
-        lines = beside(board, news, look.width) if room else [*board, *news]
-        self.say("")
+        panel = self._panel(look)
+        wide = look.color and look.large and self.console.width >= look.width + 3 + PANEL_COLUMNS
+        panel = [part for line in panel for part in line.wrap(self.console, PANEL_COLUMNS)] if wide else panel
+        lines = join_columns(board, panel, look.width) if wide else [*board, *panel]
+        self.print("")
         for line in lines:
             self.console.print(line)
 
-    def _news(self, look: Look) -> list[Text]:
-        """The lines beside or below a board."""
+    def _panel(self, look: Look) -> list[Text]:
+        """Return the lines next to or below the board."""
         session = self.session
         lines: list[Text] = []
         if self._reply is not None:
@@ -265,17 +269,14 @@ class Table:
             lines.append(Text(f"{session.side.capitalize()} to move", style="bold"))
         if session.position.halfmove_clock >= HALFMOVE_WARNING:
             limit = session.game.halfmove_limit
-            lines.append(
-                Text(
-                    f"{session.position.halfmove_clock} plies without a capture or a man's move; {limit} draw"
-                )
-            )
+            clock = session.position.halfmove_clock
+            lines.append(Text(f"{clock} plies without a capture or a man's move; drawn at {limit}"))
         if session.game.repetitions() == session.game.repetition_limit - 1:
-            lines.append(Text("this position has stood before"))
+            lines.append(Text("this position is repeated"))
         return lines
 
     def _reply_lines(self, reply: Reply, verb: str) -> list[Text]:
-        """The engine's move, its value, and the moves visited most."""
+        """Return the engine's move, its value, the most visited moves and the PV."""
         move = Text.assemble(("ckai ", ""), (f"{verb} {reply.move}", "bold"))
         lines = [
             move,
@@ -288,14 +289,14 @@ class Table:
             lines.append(Text(f"{_cut(str(candidate), 13):<14}{prior:>8.1%}{searched:>11}", style=style))
         expected = reply.result.pv[1:4]
         if expected:
-            text = "expects " + " ".join(map(str, expected))
+            text = "PV: " + " ".join(map(str, expected))
             lines.append(Text(_cut(text, PANEL_COLUMNS), style="dim"))
         return lines
 
     def _welcome(self) -> str:
         session, name = self.session, self.opponent.name
         if not session.humans:
-            return f"{name} against itself; Ctrl-C leaves."
+            return f"{name} plays itself; press Ctrl-C to leave."
         if len(session.humans) == 2:
             return "Two people; type a move such as 11-15, or help."
         mine = "".join(session.humans).capitalize()
@@ -305,10 +306,10 @@ class Table:
         outcome = self.session.outcome()
         if outcome is not None:
             self.console.print(Text(f"{outcome} ({outcome.result})", style="bold"))
-        elif self.session.broken_off:
-            self.say(f"broken off after {self.session.max_plies} plies (*)")
+        elif self.session.stopped:
+            self.print(f"stopped after {count_text(len(self.session.game.moves), 'ply', 'plies')} (*)")
         if self._saved:
-            self.say(f"saved in {self.record.path}", whole=True)
+            self.print(f"saved in {self.record.path}", wrap=False)
         return outcome
 
 
