@@ -7,9 +7,9 @@ position takes a few microseconds.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ckai.game.jit import kernel
 from ckai.game.kernels import apply_hop, legal_actions
 from ckai.game.material import UNBOUNDED, MaterialValues, alpha_beta, material
 from ckai.game.squares import NUM_ACTIONS, SQUARES
@@ -21,7 +21,7 @@ VALUES = MaterialValues(man=2, king=3, loss=60, loss_per_ply=0, halfmove_limit=U
 """In half men; without the draw by move count."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _changes(boards, jumpers, depth, out):
     actions = np.empty(NUM_ACTIONS, np.int16)
     out[:] = 0

@@ -7,9 +7,9 @@ entries in sets of four; a new entry takes the place of one of its set in turn.
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ckai.datasets.splitmix import GOLDEN
+from ckai.game.jit import inner, kernel
 from ckai.models.inference.evaluator import (
     Boards,
     Evaluator,
@@ -28,7 +28,7 @@ def entry_bytes(game: Any) -> int:
     return 8 * -(-int(game.POSITION_BYTES) // 8) + 4 * int(game.NUM_ACTIONS) + 4 + 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def set_of(words, row, sets):
     """The set of a position."""
     h = np.uint64(0)
@@ -38,7 +38,7 @@ def set_of(words, row, sets):
     return np.int64(h % np.uint64(sets))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def look_up(words, keys, used, logits, values, out_logits, out_values, missing):
     """Copy what is known of a batch; fill `missing` with the rows that are not and return their number."""
     sets = len(used) // WAYS
@@ -65,7 +65,7 @@ def look_up(words, keys, used, logits, values, out_logits, out_values, missing):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def store(words, keys, used, turns, logits, values, new_logits, new_values, missing, out_logits, out_values):
     """Put new evaluations of the missing rows into the cache and into the answer."""
     sets = len(used) // WAYS

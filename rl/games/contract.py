@@ -13,8 +13,9 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from numba import njit
 from numba.extending import overload
+
+from ckai.game.jit import inner
 
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 """What is proven of a state, for the side to move."""
@@ -152,6 +153,7 @@ def tablebase_value(game, state):
     raise TypeError("only inside jitted code")
 
 
+_OPTIONS = {"cache": True, "no_cfunc_wrapper": True}
 _own: dict[Callable[..., Any], set[type]] = {}
 """The games that have an implementation of a function."""
 
@@ -161,11 +163,11 @@ def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], 
     _own.setdefault(function, set()).add(game_class)
 
     def register(implementation: F) -> F:
-        @overload(function, strict=False)
+        body = getattr(implementation, "py_func", implementation)
+
+        @overload(function, jit_options=_OPTIONS, strict=False)
         def choose(game, *args):
-            if getattr(game, "instance_class", None) is not game_class:
-                return None
-            return lambda game, *args: implementation(game, *args)
+            return body if getattr(game, "instance_class", None) is game_class else None
 
         return implementation
 
@@ -176,11 +178,11 @@ def implements_default(function: Callable[..., Any]) -> Callable[[F], F]:
     """Register a jitted function as `function` for the games that have none of their own."""
 
     def register(implementation: F) -> F:
-        @overload(function, strict=False)
+        body = getattr(implementation, "py_func", implementation)
+
+        @overload(function, jit_options=_OPTIONS, strict=False)
         def choose(game, *args):
-            if getattr(game, "instance_class", None) in _own.get(function, ()):
-                return None
-            return lambda game, *args: implementation(game, *args)
+            return None if getattr(game, "instance_class", None) in _own.get(function, ()) else body
 
         return implementation
 
@@ -188,7 +190,7 @@ def implements_default(function: Callable[..., Any]) -> Callable[[F], F]:
 
 
 @implements_default(tablebase_value)
-@njit(cache=True)
+@inner
 def _no_tablebase(game, state):
     return NONE, 0
 
@@ -222,7 +224,7 @@ def _load_state(game, words):
     }[game.instance_class.STATE_WORDS]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def store_state(words, state):
     """Write a state into an array of `STATE_WORDS` int64."""
     for i in range(len(state)):

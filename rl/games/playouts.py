@@ -6,8 +6,8 @@ multiplication (no action of 48 is more than 1e-8 likelier than another).
 """
 
 import numpy as np
-from numba import njit
 
+from ckai.game.jit import inner, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import implements_default
 from ckai.rl.games.rng import below
@@ -28,7 +28,7 @@ def playout(game, state, stream, trace):
 
 
 @implements_default(playout)
-@njit(cache=True, nogil=True)
+@inner
 def _any_game(game, state, stream, trace):
     out = np.empty(contract.max_legal_actions(game), np.uint8)
     sign = 1.0
@@ -53,7 +53,7 @@ def _any_game(game, state, stream, trace):
 # --- many ----------------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def playouts(game, state, count, seed):
     """Play `count` random games from a state.
 
@@ -73,7 +73,7 @@ def playouts(game, state, count, seed):
     return won, drawn, lost, moves, hops
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def traced_playout(game, state, seed, trace):
     """One random game with its actions in `trace`. Returns (value for the side to move at `state`, hops)."""
     value, _, _, hops = playout(game, state, np.uint64(seed), trace)

@@ -1,8 +1,8 @@
 """Whole forests at once, in Numba: fill a batch from many trees, hand the answers back, move roots."""
 
 import numpy as np
-from numba import njit
 
+from ckai.game.jit import inner, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import OPEN
@@ -22,7 +22,7 @@ from ckai.rl.search.mcts import (
 from ckai.rl.search.selection import prepare_root
 
 
-@njit(cache=True, nogil=True)
+@inner
 def select_leaves(game, f, t, puct, visits, leaves, slot):
     """Descend tree `t` until its root has `visits` (those in flight included) or `leaves` more wait.
 
@@ -60,7 +60,7 @@ def select_leaves(game, f, t, puct, visits, leaves, slot):
     return slot
 
 
-@njit(cache=True, nogil=True)
+@inner
 def prefetch_paths(f, slots):
     """Read the paths of the first `slots` leaves and the edges beside them, so that they are in the cache.
 
@@ -85,7 +85,7 @@ def prefetch_paths(f, slots):
     f.scratch[0, 0] = seen  # or the compiler would leave it all out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expand_and_backup(f, slots, logits, values):
     """Give the first `slots` leaves of the batch their priors and back their values up.
 
@@ -119,7 +119,7 @@ def expand_and_backup(f, slots, logits, values):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def select_all_leaves(game, f, puct, visits, leaves, growth):
     """Fill a batch from every tree; `visits` `[T]` int32 is what each root wants. Returns the leaves.
 
@@ -135,7 +135,7 @@ def select_all_leaves(game, f, puct, visits, leaves, growth):
     return slot
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def set_root_state(game, f, t, state, past):
     """Set tree `t` to `state`; `past` `[n, 2]` int64 are the keys before it, oldest first."""
     tree = get_tree(f, t)
@@ -146,7 +146,7 @@ def set_root_state(game, f, t, state, past):
     reset(game, tree, state)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def play_root_action(game, f, t, action):
     """Play a action at the root of tree `t`, keeping its subtree; return whether it was legal there."""
     tree = get_tree(f, t)
@@ -157,7 +157,7 @@ def play_root_action(game, f, t, action):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_action(f, t):
     """The action to play at the root of tree `t` (see `choose`)."""
     tree = get_tree(f, t)

@@ -1,10 +1,11 @@
 """How deep a tree is."""
 
 import numpy as np
-from numba import njit
+
+from ckai.game.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def deepest_ply(nodes, first, last, plies):
     """Fill in how many plies nodes `first` to `last` are from the root; return the most among them.
 

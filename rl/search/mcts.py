@@ -8,8 +8,8 @@ draws, which count as visits of value 0. Distances are in plies.
 """
 
 import numpy as np
-from numba import njit
 
+from ckai.game.jit import inner, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
@@ -21,13 +21,13 @@ LEAF, BACKED_UP, COLLISION, FULL = 0, 1, 2, 3
 PROOF_VALUE = np.array([0.0, 1.0, -1.0, 0.0])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def get_tree(f, t):
     """Tree `t` of a tree_batch."""
     return Tree(f.nodes[t], f.edges[t], f.info[t : t + 1], f.history[t])
 
 
-@njit(cache=True, nogil=True)
+@inner
 def reset(game, tree, state):
     """Make a tree a lone root that waits for the network; the states before it are kept as they are."""
     tree.info[0].nodes = 0
@@ -38,7 +38,7 @@ def reset(game, tree, state):
         tree.nodes[0].status = NEW
 
 
-@njit(cache=True, nogil=True)
+@inner
 def append_history(game, tree, state, following):
     """Note that `state` stood before `following`, for repetitions; forget what can no longer return."""
     if contract.repetition_window(game, following) == 0:
@@ -54,7 +54,7 @@ def append_history(game, tree, state, following):
     tree.info[0].history_length = n + 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def count_repetitions(game, tree, state, parent):
     """How often `state`, reached from node `parent`, stood on the path and before, this time included."""
     back = contract.repetition_window(game, state)
@@ -76,7 +76,7 @@ def count_repetitions(game, tree, state, parent):
     return times
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def terminal_or_tablebase(game, tree, state, parent, count):
     """What is certain of a state with `count` legal actions that is reached from node `parent`.
 
@@ -93,7 +93,7 @@ def terminal_or_tablebase(game, tree, state, parent, count):
     return False, proof, plies
 
 
-@njit(cache=True, nogil=True)
+@inner
 def add_node(game, tree, state, parent, edge, passed):
     """Add a node with its edges (priors still to come); return its number, or -1 if the tree is full."""
     node = tree.info[0].nodes
@@ -135,7 +135,7 @@ def add_node(game, tree, state, parent, edge, passed):
     return node
 
 
-@njit(cache=True, nogil=True)
+@inner
 def prove_terminal_children(game, tree, node):
     """Prove the edges of a new node that end the game, and with them the node, before any search.
 
@@ -151,7 +151,7 @@ def prove_terminal_children(game, tree, node):
     prove_node(tree, node)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def prove_tablebase_root(game, tree):
     """Prove the edges of a root that is known by what is known of the states they lead to.
 
@@ -176,7 +176,7 @@ def prove_tablebase_root(game, tree):
         tree.nodes[0].proof = DRAW
 
 
-@njit(cache=True, nogil=True)
+@inner
 def descend(game, tree, puct):
     """Walk from the root to a leaf.
 
@@ -212,7 +212,7 @@ def descend(game, tree, puct):
         node = child
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark(tree, node, change):
     """Add `change` to the leaves in flight below every edge on the path to a node."""
     while tree.nodes[node].parent >= 0:
@@ -220,7 +220,7 @@ def mark(tree, node, change):
         node = tree.nodes[node].parent
 
 
-@njit(cache=True, nogil=True)
+@inner
 def backup(tree, node, value, landed):
     """Add a value (for the side to move at `node`) along the path to the root, and carry proofs upwards.
 
@@ -247,14 +247,14 @@ def backup(tree, node, value, landed):
         parent = tree.nodes[node].parent
 
 
-@njit(cache=True, nogil=True)
+@inner
 def prove_edge(tree, node, e):
     """Give the edge that leads to a proven node its proof, in the view of the node it leaves."""
     here = tree.nodes[node]
     set_proof(tree, e, here.proof, here.plies, here.sign < 0)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def set_proof(tree, e, proof, plies, passed):
     """Give an edge the proof of the state that it leads to; `passed`: whether the other side moves there."""
     if passed:
@@ -264,7 +264,7 @@ def set_proof(tree, e, proof, plies, passed):
     tree.edges[e].plies = plies
 
 
-@njit(cache=True, nogil=True)
+@inner
 def prove_node(tree, node):
     """Prove a node if its edges do: the shortest win; once all are proven, a draw or the longest loss."""
     first = tree.nodes[node].first_edge
@@ -290,7 +290,7 @@ def prove_node(tree, node):
         tree.nodes[node].plies = 0 if drawn else lost
 
 
-@njit(cache=True, nogil=True)
+@inner
 def choose(tree):
     """The root edge to play.
 
@@ -306,7 +306,7 @@ def choose(tree):
     return best
 
 
-@njit(cache=True, nogil=True)
+@inner
 def better(tree, e, other):
     """Whether edge `e` is to be played rather than `other` (see `choose`); both leave the same node."""
     a, b = tree.edges[e].proof, tree.edges[other].proof
@@ -330,7 +330,7 @@ def better(tree, e, other):
     return tree.edges[e].prior > tree.edges[other].prior
 
 
-@njit(cache=True, nogil=True)
+@inner
 def keep_subtree(game, tree, e, scratch):
     """Make the child of root edge `e` the root and drop the rest; a child not visited becomes a lone root.
 

@@ -8,9 +8,9 @@ priors.
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ckai.game.jit import inner, kernel
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
@@ -24,7 +24,7 @@ ROLLOUT_PUCT = Puct(c_init=3.0)
 """Equal priors over about eight actions want this much exploration."""
 
 
-@njit(cache=True, nogil=True)
+@inner
 def uct_search(game, tree, visits, puct):
     """Search until the root has `visits`, is proven, or the tree is full; return the playouts."""
     trace = np.empty(0, np.uint8)
@@ -50,7 +50,7 @@ def uct_search(game, tree, visits, puct):
     return played
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def uct_search_all(game, f, visits, most, puct):
     """Search every tree until its root has `visits[t]`, at most `most` further ones; return the playouts."""
     played = 0

@@ -22,8 +22,8 @@ so the root's value is that of the improved policy, not the mean of all visits.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ckai.game.jit import inner, kernel
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.games.rng import gamma, uniform
 
@@ -61,13 +61,13 @@ class Puct(NamedTuple):
     """Factor on the Gumbel noise; 0 to play the best."""
 
 
-@njit(cache=True, nogil=True)
+@inner
 def exploration(node, visits, puct):
     """c(s) sqrt(N(s)) of a node with so many visits, those in flight included."""
     return (np.log((1.0 + visits + puct.c_base) / puct.c_base) + puct.c_init) * np.sqrt(visits)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def best_edge(tree, node, puct):
     """The edge PUCT selects at an open node that is not proven."""
     first = tree.nodes[node].first_edge
@@ -99,7 +99,7 @@ def best_edge(tree, node, puct):
     return best
 
 
-@njit(cache=True, nogil=True)
+@inner
 def root_edge(tree, puct):
     """The edge to follow from the root."""
     if puct.root_rule == GUMBEL:
@@ -116,7 +116,7 @@ def root_edge(tree, puct):
     return best_edge(tree, 0, puct)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def forced_playouts(tree, e, total, puct):
     """Visits that a root edge is due among `total` of all edges."""
     return np.sqrt(puct.forced_playouts_k * tree.edges[e].prior * total)
@@ -125,7 +125,7 @@ def forced_playouts(tree, e, total, puct):
 # --- Gumbel ----------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def considered_visits(simulation, max_considered_actions, simulations):
     """How many visits the edges have that sequential halving looks at in a simulation (from 0)."""
     if max_considered_actions <= 1:
@@ -141,7 +141,7 @@ def considered_visits(simulation, max_considered_actions, simulations):
         width = max(2, width // 2)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def completed_values(tree, puct, out):
     """Fill `out` with the completed Q of the root's edges, [-1, 1]; return the factor of sigma.
 
@@ -179,7 +179,7 @@ def completed_values(tree, puct, out):
     return (puct.c_visit + most) * puct.c_scale / 2.0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def halving_edge(tree, puct):
     """The edge that sequential halving visits next: the best score among those with the visits wanted."""
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
@@ -191,7 +191,7 @@ def halving_edge(tree, puct):
     return best_score(tree, puct, wanted, 1.0)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def best_score(tree, puct, wanted, noise):
     """The root edge with the best score, those with `wanted` visits before others.
 
@@ -212,7 +212,7 @@ def best_score(tree, puct, wanted, noise):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def gumbel_choice(tree, puct, temperature):
     """The root edge that the search ends on: the best score among the most visited; -1 if all lose.
 
@@ -225,7 +225,7 @@ def gumbel_choice(tree, puct, temperature):
     return best_score(tree, puct, most, temperature)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def improved_policy(tree, puct, out):
     """Fill `out` with softmax(log prior + sigma(completed Q)) of the root's edges; return its value.
 
@@ -254,7 +254,7 @@ def improved_policy(tree, puct, out):
 # --- before and after a search ---------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@inner
 def prepare_root(tree, puct):
     """Once a root is open: its temperature and noise, one time (Silver et al. 2017, Dirichlet noise)."""
     tree.info[0].root_prepared = 1
@@ -284,7 +284,7 @@ def prepare_root(tree, puct):
             edge.prior = (1.0 - puct.noise_epsilon) * edge.prior + puct.noise_epsilon * edge.noise
 
 
-@njit(cache=True, nogil=True)
+@inner
 def policy_kl_of(tree, puct, target):
     """How far the policy's target is from what the network said of the root.
 
@@ -309,7 +309,7 @@ def policy_kl_of(tree, puct, target):
     return max(0.0, found)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def policy_target(tree, puct, out):
     """Fill `out` (int64, one entry a root edge) with the counts that the policy is to learn.
 

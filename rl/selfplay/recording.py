@@ -7,9 +7,9 @@ trees, plays a move wherever a search has its visits, starts the next search, an
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ckai.game.jit import inner, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform
@@ -120,7 +120,7 @@ def make_records(game: Any, trees: int, max_plies: int) -> Records:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def begin(game, f, r, rules, t, number, state, seed):
     """Start game `number` in tree `t` from `state` (the first player to move) with its own random stream."""
     f.info[t].rng = seed
@@ -145,7 +145,7 @@ def begin(game, f, r, rules, t, number, state, seed):
     draw_search_type(f, r, t, rules)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_search_type(f, r, t, rules):
     """Decide whether the next search of tree `t` is a full one."""
     r.games[t].full = 1
@@ -153,7 +153,7 @@ def draw_search_type(f, r, t, rules):
         r.games[t].full = uniform(f.info[t : t + 1]) < rules.full_search_prob
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_edge(tree, temperature):
     """A root edge drawn by visits to the power 1/T, never a proven loss while there is another."""
     first, count = tree.nodes[0].first_edge, tree.nodes[0].num_edges
@@ -180,7 +180,7 @@ def draw_edge(tree, temperature):
     return best
 
 
-@njit(cache=True, nogil=True)
+@inner
 def pick_edge(tree, puct, rules, ply):
     """The edge that self-play plays at this ply."""
     temperature = rules.temperature
@@ -196,7 +196,7 @@ def pick_edge(tree, puct, rules, ply):
     return draw_edge(tree, temperature) if temperature > 0.0 else choose(tree)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def root_value(tree, puct):
     """What the search thinks of the root, [-1, 1] for the side to move."""
     root = tree.nodes[0]
@@ -207,7 +207,7 @@ def root_value(tree, puct):
     return root.value_sum / max(1, root.visits)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def write_row(tree, r, t, puct, chosen):
     """Write down the root, the counts that the policy is to learn (`policy_target`), and the edge played.
 
@@ -243,7 +243,7 @@ def write_row(tree, r, t, puct, chosen):
     here.rows += 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def play_move(game, f, r, t, puct, rules):
     """Play the move of tree `t`, whose search is done; end its game if it is over."""
     tree = get_tree(f, t)
@@ -297,7 +297,7 @@ def play_move(game, f, r, t, puct, rules):
     draw_search_type(f, r, t, rules)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance(game, f, r, puct, fast, rules, slots, logits, values):
     """Hand out the network's answers, play what is ready, fill the next batch.
 

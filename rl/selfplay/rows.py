@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from ckai.datasets.schema import HEADERS_SCHEMA, SELFPLAY_SCHEMA
@@ -14,6 +13,7 @@ from ckai.datasets.tables import Tables
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN
 from ckai.datasets.writer import row_arrays
 from ckai.game import kernels
+from ckai.game.jit import quick_kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -145,7 +145,7 @@ def with_table_results(game: FinishedGame, tables: Tables) -> FinishedGame:
     return replace(game, scores=scores)
 
 
-@njit(cache=True)
+@quick_kernel
 def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
     """Write what a network sees of states, and their legal actions as bits."""
     actions = np.empty(contract.max_legal_actions(game), np.uint8)  # type: ignore[no-untyped-call]
