@@ -19,11 +19,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ckai.game import kernel_cache
 from ckai.game.jit import inner, quick_kernel
 from ckai.game.squares import NUM_ACTIONS, neighbour
-
-kernel_cache.install()
 
 FULL = 0xFFFFFFFF
 EVEN = 0x0F0F0F0F
@@ -210,11 +207,11 @@ def apply_hop(own, opp, kings, halfmove_clock, action):
         halfmove_clock = np.int64(0)
         if king:
             kings ^= start | end
-            if can_jump(end, True, opp, ~(own | opp) & FULL):
+            if can_jump(end, king, opp, ~(own | opp) & FULL):
                 jumper = landing
         elif end & LAST_ROW:
             kings |= end
-        elif can_jump(end, False, opp, ~(own | opp) & FULL):
+        elif can_jump(end, king, opp, ~(own | opp) & FULL):
             jumper = landing
     else:
         own ^= start | middle
@@ -295,7 +292,7 @@ def perft(own, opp, kings, jumper, depth):
         while sources:
             action = lowest(sources) * 4 + direction
             sources &= sources - 1
-            o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, action)
+            o, p, k, j, _, passed = apply_hop(own, opp, kings, np.int64(0), action)
             n += perft(o, p, k, j, depth - 1 if passed else depth)
     return n
 
@@ -329,7 +326,9 @@ def legal_paths(own, opp, kings, jumper, actions, lengths):
             continue
         action = np.int64(todo[level, taken[level]])
         taken[level] += 1
-        o, p, k, j, _, passed = apply_hop(boards[level, 0], boards[level, 1], boards[level, 2], 0, action)
+        o, p, k, j, _, passed = apply_hop(
+            boards[level, 0], boards[level, 1], boards[level, 2], np.int64(0), action
+        )
         if passed:
             if n < room:
                 for i in range(level + 1):
@@ -386,7 +385,9 @@ def resolve(own, opp, kings, jumper, path, length, actions):
             landing = np.int64(JUMP_TO[action])
         else:
             landing = np.int64(STEP_TO[action])
-        o, p, k, j, _, passed = apply_hop(boards[level, 0], boards[level, 1], boards[level, 2], 0, action)
+        o, p, k, j, _, passed = apply_hop(
+            boards[level, 0], boards[level, 1], boards[level, 2], np.int64(0), action
+        )
         if passed:
             # The move ends on the last square and visited all squares before it.
             if landing == path[length - 1] and met[level] == length - 1:

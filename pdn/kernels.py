@@ -130,7 +130,7 @@ def find_actions(own, opp, kings, black, squares, actions, path):
             action = path[0] * 4 + direction
             lands = np.int64(rules.JUMP_TO[action] if jumps else rules.STEP_TO[action])
             if sources >> path[0] & 1 and lands == path[1]:
-                _, _, _, _, _, passed = rules.apply_hop(own, opp, kings, 0, action)
+                _, _, _, _, _, passed = rules.apply_hop(own, opp, kings, np.int64(0), action)
                 if passed:
                     actions[0] = action
                     return rules.RESOLVED, 1

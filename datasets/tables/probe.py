@@ -131,7 +131,7 @@ def _step_to(own, opp, kings, movers, wanted, values, lookup):
         while sources:
             action = lowest(sources) * 4 + direction
             sources &= sources - 1
-            o, p, k, _, _, _ = apply_hop(own, opp, kings, 0, action)
+            o, p, k, _, _, _ = apply_hop(own, opp, kings, np.int64(0), action)
             if look(o, p, k, values, lookup) == wanted:
                 return action
     return np.int64(-1)
@@ -157,7 +157,7 @@ def best_hops(row, pieces, values, lookup, out):
     if value == UNKNOWN or own == 0:
         return n
     for i in range(legal_actions(own, opp, kings, jumper, actions)):
-        o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, np.int64(actions[i]))
+        o, p, k, j, _, passed = apply_hop(own, opp, kings, np.int64(0), np.int64(actions[i]))
         after = value_of(o, p, k, j, pieces, values, lookup, between)
         if after == (value - 1 if passed and value != DRAWN else value):
             out[n] = actions[i]

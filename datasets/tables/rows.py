@@ -183,7 +183,7 @@ def _best(places, pieces, values, lookup, draws, actions, legal):  # type: ignor
     row = np.empty(4, np.int64)
     out = np.empty(MAX_LEGAL_HOPS, np.uint8)
     for i in range(len(places)):
-        row[:3], row[3] = places[i], -1
+        row[0], row[1], row[2], row[3] = places[i, 0], places[i, 1], places[i, 2], -1
         actions[i] = out[np.int64(draws[i] * best_hops(row, pieces, values, lookup, out))]
         kernels.write_legal(row[0], row[1], row[2], row[3], legal[i])
 
@@ -194,8 +194,8 @@ def _keep(places, before, pieces, values, lookup, legal, keeping):  # type: igno
     actions = np.empty(MAX_LEGAL_HOPS, np.uint8)
     for i in range(len(places)):
         own, opp, kings = places[i]
-        for n in range(kernels.legal_actions(own, opp, kings, -1, actions)):
-            o, p, k, jumper, _, passed = kernels.apply_hop(own, opp, kings, 0, np.int64(actions[n]))
+        for n in range(kernels.legal_actions(own, opp, kings, np.int64(-1), actions)):
+            o, p, k, jumper, _, passed = kernels.apply_hop(own, opp, kings, np.int64(0), np.int64(actions[n]))
             after = value_of(o, p, k, jumper, pieces, values, lookup, between)
             legal[i, actions[n]] = True
             if before[i] == DRAWN or after == DRAWN:

@@ -93,7 +93,7 @@ def best_capture(own, opp, kings, jumper, values, lookup, between):
             while sources:
                 action = lowest(sources) * 4 + direction
                 sources &= sources - 1
-                o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, action)
+                o, p, k, j, _, passed = apply_hop(own, opp, kings, np.int64(0), action)
                 if not passed:
                     between[waiting, 0], between[waiting, 1], between[waiting, 2], between[waiting, 3] = (
                         o,
@@ -139,7 +139,7 @@ def _initialise(m1, k1, m2, k2, values, lookup, left, late):
                 action = lowest(sources) * 4 + direction
                 sources &= sources - 1
                 inside -= 1
-                o, p, k, _, _, _ = apply_hop(own, opp, kings, 0, action)
+                o, p, k, _, _, _ = apply_hop(own, opp, kings, np.int64(0), action)
                 value = _before(np.int64(look(o, p, k, values, lookup)))
                 if _better(value, best):
                     best = value

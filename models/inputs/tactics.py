@@ -38,7 +38,7 @@ def _changes(boards, jumpers, depth, out):
                 kings |= bit
         now = material(own, opp, kings, VALUES)
         for i in range(legal_actions(own, opp, kings, np.int64(jumpers[row]), actions)):
-            o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, actions[i])
+            o, p, k, j, _, passed = apply_hop(own, opp, kings, np.int64(0), np.int64(actions[i]))
             value = alpha_beta(
                 o, p, k, j, np.int64(0), depth, np.int64(-UNBOUNDED), np.int64(UNBOUNDED), VALUES
             )

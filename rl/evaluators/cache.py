@@ -38,6 +38,13 @@ def set_of(words, row, sets):
     return np.int64(h % np.uint64(sets))
 
 
+@inner
+def copy_row(source, out):
+    """Copy a row into another: assigning slices compiles for seconds, for the message of an error."""
+    for i in range(len(out)):
+        out[i] = source[i]
+
+
 @kernel
 def look_up(words, keys, used, logits, values, out_logits, out_values, missing):
     """Copy what is known of a batch; fill `missing` with the rows that are not and return their number."""
@@ -57,7 +64,7 @@ def look_up(words, keys, used, logits, values, out_logits, out_values, missing):
                     found = entry
                     break
         if found >= 0:
-            out_logits[row] = logits[found]
+            copy_row(logits[found], out_logits[row])
             out_values[row] = values[found]
         else:
             missing[count] = row
@@ -75,10 +82,10 @@ def store(words, keys, used, turns, logits, values, new_logits, new_values, miss
         entry = chosen * WAYS + turns[chosen]
         turns[chosen] = (turns[chosen] + 1) % WAYS
         used[entry] = 1
-        keys[entry] = words[row]
-        logits[entry] = new_logits[n]
+        copy_row(words[row], keys[entry])
+        copy_row(new_logits[n], logits[entry])
         values[entry] = new_values[n]
-        out_logits[row] = new_logits[n]
+        copy_row(new_logits[n], out_logits[row])
         out_values[row] = new_values[n]
 
 

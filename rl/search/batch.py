@@ -56,7 +56,7 @@ def select_leaves(game, f, t, puct, visits, leaves, slot):
         elif found != BACKED_UP:
             break
     for node in again[:met]:
-        mark(tree, node, -1)
+        mark(tree, np.int64(node), -1)
     return slot
 
 
@@ -98,8 +98,8 @@ def expand_and_backup(f, slots, logits, values):
         then still in flight.
     """
     for slot in range(slots):
-        tree = get_tree(f, f.slots[slot].tree)
-        node = f.slots[slot].node
+        tree = get_tree(f, np.int64(f.slots[slot].tree))
+        node = np.int64(f.slots[slot].node)
         first, count = tree.nodes[node].first_edge, tree.nodes[node].num_edges
         top = -np.inf
         for e in range(first, first + count):
@@ -141,7 +141,8 @@ def set_root_state(game, f, t, state, past):
     tree = get_tree(f, t)
     n = min(len(past), len(tree.history))
     for i in range(n):
-        tree.history[i] = past[len(past) - n + i]
+        for word in range(past.shape[1]):
+            tree.history[i, word] = past[len(past) - n + i, word]
     tree.info[0].history_length = n
     reset(game, tree, state)
 

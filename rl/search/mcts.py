@@ -21,7 +21,7 @@ LEAF, BACKED_UP, COLLISION, FULL = 0, 1, 2, 3
 PROOF_VALUE = np.array([0.0, 1.0, -1.0, 0.0])
 
 
-@kernel
+@inner
 def get_tree(f, t):
     """Tree `t` of a tree_batch."""
     return Tree(f.nodes[t], f.edges[t], f.info[t : t + 1], f.history[t])
@@ -48,7 +48,8 @@ def append_history(game, tree, state, following):
     room = tree.history.shape[0]
     if n == room:
         for i in range(1, n):
-            tree.history[i - 1] = tree.history[i]
+            for word in range(tree.history.shape[1]):
+                tree.history[i - 1, word] = tree.history[i, word]
         n -= 1
     contract.store_state(tree.history[n], contract.key(game, state))
     tree.info[0].history_length = n + 1
@@ -76,7 +77,7 @@ def count_repetitions(game, tree, state, parent):
     return times
 
 
-@kernel
+@inner
 def terminal_or_tablebase(game, tree, state, parent, count):
     """What is certain of a state with `count` legal actions that is reached from node `parent`.
 
@@ -212,7 +213,7 @@ def descend(game, tree, puct):
         node = child
 
 
-@kernel
+@inner
 def mark(tree, node, change):
     """Add `change` to the leaves in flight below every edge on the path to a node."""
     while tree.nodes[node].parent >= 0:
@@ -229,9 +230,9 @@ def backup(tree, node, value, landed):
     tree.info[0].simulations += 1
     tree.nodes[node].visits += 1
     tree.nodes[node].value_sum += value
-    parent = tree.nodes[node].parent
+    parent = np.int64(tree.nodes[node].parent)
     while parent >= 0:
-        e = tree.nodes[node].parent_edge
+        e = np.int64(tree.nodes[node].parent_edge)
         value = value * tree.nodes[node].sign
         if tree.nodes[node].proof != NONE and tree.edges[e].proof == NONE:
             prove_edge(tree, node, e)
@@ -244,14 +245,14 @@ def backup(tree, node, value, landed):
         tree.nodes[parent].visits += 1
         tree.nodes[parent].value_sum += value
         node = parent
-        parent = tree.nodes[node].parent
+        parent = np.int64(tree.nodes[node].parent)
 
 
 @inner
 def prove_edge(tree, node, e):
     """Give the edge that leads to a proven node its proof, in the view of the node it leaves."""
     here = tree.nodes[node]
-    set_proof(tree, e, here.proof, here.plies, here.sign < 0)
+    set_proof(tree, e, np.int64(here.proof), np.int64(here.plies), here.sign < 0)
 
 
 @inner
@@ -298,7 +299,7 @@ def choose(tree):
     proven drawn, among those that draw), then the higher Q, the higher prior, the lower action; if all lose,
     the longest way.
     """
-    first = tree.nodes[0].first_edge
+    first = np.int64(tree.nodes[0].first_edge)
     best = first
     for e in range(first + 1, first + tree.nodes[0].num_edges):
         if better(tree, e, best):

@@ -125,7 +125,7 @@ def forced_playouts(tree, e, total, puct):
 # --- Gumbel ----------------------------------------------------------------------------------------
 
 
-@kernel
+@inner
 def considered_visits(simulation, max_considered_actions, simulations):
     """How many visits the edges have that sequential halving looks at in a simulation (from 0)."""
     if max_considered_actions <= 1:
@@ -212,7 +212,7 @@ def best_score(tree, puct, wanted, noise):
     return best
 
 
-@kernel
+@inner
 def gumbel_choice(tree, puct, temperature):
     """The root edge that the search ends on: the best score among the most visited; -1 if all lose.
 
@@ -225,7 +225,7 @@ def gumbel_choice(tree, puct, temperature):
     return best_score(tree, puct, most, temperature)
 
 
-@kernel
+@inner
 def improved_policy(tree, puct, out):
     """Fill `out` with softmax(log prior + sigma(completed Q)) of the root's edges; return its value.
 
@@ -309,7 +309,7 @@ def policy_kl_of(tree, puct, target):
     return max(0.0, found)
 
 
-@kernel
+@inner
 def policy_target(tree, puct, out):
     """Fill `out` (int64, one entry a root edge) with the counts that the policy is to learn.
 
@@ -331,7 +331,7 @@ def policy_target(tree, puct, out):
             best = i
     if puct.root_rule != FORCED or out[best] == 0:
         return
-    scale = exploration(0, tree.nodes[0].visits, puct)
+    scale = exploration(0, np.int64(tree.nodes[0].visits), puct)
     edge = tree.edges[first + best]
     bar = edge.value_sum / edge.visits + scale * edge.prior / (1 + edge.visits)
     for i in range(count):

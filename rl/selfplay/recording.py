@@ -196,7 +196,7 @@ def pick_edge(tree, puct, rules, ply):
     return draw_edge(tree, temperature) if temperature > 0.0 else choose(tree)
 
 
-@kernel
+@inner
 def root_value(tree, puct):
     """What the search thinks of the root, [-1, 1] for the side to move."""
     root = tree.nodes[0]

@@ -7,6 +7,7 @@ import pytest
 import slow_search
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 from slow_search import Twin, twin_search
 from tree_game import Leaf, draw
 
@@ -14,6 +15,7 @@ from ckai.game import Position
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
+from ckai.rl.search import selection
 from ckai.rl.search.mcts import get_tree
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import (
@@ -21,13 +23,13 @@ from ckai.rl.search.selection import (
     GUMBEL,
     Puct,
     considered_visits,
-    gumbel_choice,
-    improved_policy,
-    policy_target,
 )
-from ckai.rl.selfplay.recording import root_value
+from ckai.rl.selfplay import recording
 
 PUCT = Puct(c_init=1.5)
+
+improved_policy, policy_target = njit(selection.improved_policy), njit(selection.policy_target)
+gumbel_choice, root_value = njit(selection.gumbel_choice), njit(recording.root_value)
 
 
 def search(root: Any, sims: int, puct: Puct = PUCT, leaves: int = 1, seed: int = 0) -> Searcher:
