@@ -1,7 +1,7 @@
 """The decorators of kernels: what Numba compiles of a function, beside the function.
 
-Half of what compiling takes is the code around a function: a wrapper for callers in Python, one for callers in C,
-and versions for arguments that are constants (`-1`, `False`). Most functions here have callers among
+Half of what compiling takes is the code around a function: a wrapper for callers in Python, one for callers
+in C, and versions for arguments that are constants (`-1`, `False`). Most functions here have callers among
 kernels only and need none of these.
 """
 

@@ -134,7 +134,7 @@ def find_actions(own, opp, kings, black, squares, actions, path):
                 if passed:
                     actions[0] = action
                     return rules.RESOLVED, 1
-    return rules.resolve(own, opp, kings, -1, path, n, actions)
+    return rules.resolve(own, opp, kings, np.int64(-1), path, n, actions)
 
 
 @kernel
@@ -175,7 +175,7 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
     path = np.empty(14, np.int64)
     g = first_game
     while g < len(segments):
-        first, last = segments[g].first, segments[g].last
+        first, last = np.int64(segments[g].first), np.int64(segments[g].last)
         if row + 2 * (last - first) + 1024 > len(columns.game) and row > 0:
             break
         game = games[g]

@@ -374,7 +374,7 @@ def lex(data, final, tokens, squares):
         token.kind = kind
         token.end = end
         count += 1
-        line += count_lines(data, i, end)
+        line += count_lines(data, np.int64(i), end)
         fresh = False
         i = end
     return count

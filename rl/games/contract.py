@@ -13,6 +13,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from numba.core.caching import NullCache
+from numba.core.dispatcher import Dispatcher
 from numba.extending import overload
 
 from ckai.game.jit import inner
@@ -153,7 +155,6 @@ def tablebase_value(game, state):
     raise TypeError("only inside jitted code")
 
 
-_OPTIONS = {"cache": True, "no_cfunc_wrapper": True}
 _own: dict[Callable[..., Any], set[type]] = {}
 """The games that have an implementation of a function."""
 
@@ -161,32 +162,28 @@ _own: dict[Callable[..., Any], set[type]] = {}
 def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], F]:
     """Register a jitted function as `function` for one game class."""
     _own.setdefault(function, set()).add(game_class)
-
-    def register(implementation: F) -> F:
-        body = getattr(implementation, "py_func", implementation)
-
-        @overload(function, jit_options=_OPTIONS, strict=False)
-        def choose(game, *args):
-            return body if getattr(game, "instance_class", None) is game_class else None
-
-        return implementation
-
-    return register
+    return lambda implementation: _register(function, implementation, lambda cls: cls is game_class)
 
 
 def implements_default(function: Callable[..., Any]) -> Callable[[F], F]:
     """Register a jitted function as `function` for the games that have none of their own."""
+    return lambda implementation: _register(
+        function, implementation, lambda cls: cls not in _own.get(function, ())
+    )
 
-    def register(implementation: F) -> F:
-        body = getattr(implementation, "py_func", implementation)
 
-        @overload(function, jit_options=_OPTIONS, strict=False)
-        def choose(game, *args):
-            return None if getattr(game, "instance_class", None) in _own.get(function, ()) else body
+def _register(function: Callable[..., Any], implementation: F, fits: Callable[[type | None], bool]) -> F:
+    """Compile the body itself for the kernels that call `function`: a call of the jitted one costs a layer."""
+    body, options = implementation, {"cache": True}
+    if isinstance(implementation, Dispatcher):
+        body, cached = implementation.py_func, not isinstance(implementation._cache, NullCache)
+        options = {**implementation.targetoptions, "cache": cached}  # uncached where there is no source file
 
-        return implementation
+    @overload(function, jit_options={**options, "no_cfunc_wrapper": True}, strict=False)
+    def choose(game, *args):
+        return body if fits(getattr(game, "instance_class", None)) else None
 
-    return register
+    return implementation
 
 
 @implements_default(tablebase_value)

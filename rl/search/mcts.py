@@ -9,7 +9,7 @@ draws, which count as visits of value 0. Distances are in plies.
 
 import numpy as np
 
-from ckai.game.jit import inner, kernel
+from ckai.game.jit import inner
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
@@ -97,8 +97,8 @@ def terminal_or_tablebase(game, tree, state, parent, count):
 @inner
 def add_node(game, tree, state, parent, edge, passed):
     """Add a node with its edges (priors still to come); return its number, or -1 if the tree is full."""
-    node = tree.info[0].nodes
-    first = tree.info[0].edges
+    node = np.int64(tree.info[0].nodes)
+    first = np.int64(tree.info[0].edges)
     if node == len(tree.nodes) or first + contract.max_legal_actions(game) > len(tree.edges):
         return -1
     count = contract.legal(game, state, tree.edges.action[first:])

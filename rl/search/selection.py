@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckai.game.jit import inner, kernel
+from ckai.game.jit import inner
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.games.rng import gamma, uniform
 
