@@ -176,8 +176,9 @@ def _register(function: Callable[..., Any], implementation: F, fits: Callable[[t
     """Compile the body itself for the kernels that call `function`: a call of the jitted one costs a layer."""
     body, options = implementation, {"cache": True}
     if isinstance(implementation, Dispatcher):
-        body, cached = implementation.py_func, not isinstance(implementation._cache, NullCache)
-        options = {**implementation.targetoptions, "cache": cached}  # uncached where there is no source file
+        jitted: Any = implementation
+        body, cached = jitted.py_func, not isinstance(jitted._cache, NullCache)
+        options = {**jitted.targetoptions, "cache": cached}  # uncached where there is no source file
 
     @overload(function, jit_options={**options, "no_cfunc_wrapper": True}, strict=False)
     def choose(game, *args):
