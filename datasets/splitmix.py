@@ -1,7 +1,8 @@
 """SplitMix64 (Steele, Lea, Flood 2014): the one mixing function behind every hash and random stream."""
 
 import numpy as np
-from numba import njit
+
+from ckai.game.jit import kernel
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """Added to the state at each step."""
@@ -10,7 +11,7 @@ MIX_2 = np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mix(z):
     """The finisher: every bit of a uint64 reaches every bit of the result.
 

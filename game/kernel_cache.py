@@ -1,9 +1,9 @@
 """Lets several processes write Numba's cache on disk at once.
 
 Numba keeps an index for each function, from argument types to files of machine code, and adds to it by
-reading it and writing it back, with no lock. Two processes that compile one function for different types at the same
-time may give both versions the same file name; a later process then runs machine code made for other types.
-Here each read and each write of an entry holds a lock on the folder.
+reading it and writing it back, with no lock. Two processes that compile one function for different types at
+the same time may give both versions the same file name; a later process then runs machine code made for
+other types. Here each read and each write of an entry holds a lock on the folder.
 """
 
 import os

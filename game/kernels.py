@@ -16,13 +16,11 @@ Masks stay int64: mixing unsigned integers with Python literals turns them into 
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
-from ckai.game import kernel_cache
+from ckai.game.jit import inner, quick_kernel
 from ckai.game.squares import NUM_ACTIONS, neighbour
-
-kernel_cache.install()
 
 FULL = 0xFFFFFFFF
 EVEN = 0x0F0F0F0F
@@ -79,25 +77,25 @@ def turn(typingctx, x):
 # --- steps -----------------------------------------------------
 
 
-@njit(cache=True)
+@inner
 def up_right(x):
     """All squares of a set, one step up and right; squares that leave the board drop out."""
     return ((x & (EVEN & NOT_RIGHT)) >> 3) | ((x & ODD) >> 4)
 
 
-@njit(cache=True)
+@inner
 def down_right(x):
     """All squares of a set, one step down and right; squares that leave the board drop out."""
     return (((x & (EVEN & NOT_RIGHT)) << 5) | ((x & ODD) << 4)) & FULL
 
 
-@njit(cache=True)
+@inner
 def down_left(x):
     """All squares of a set, one step down and left; squares that leave the board drop out."""
     return (((x & EVEN) << 4) | ((x & (ODD & NOT_LEFT)) << 3)) & FULL
 
 
-@njit(cache=True)
+@inner
 def up_left(x):
     """All squares of a set, one step up and left; squares that leave the board drop out."""
     return ((x & EVEN) >> 4) | ((x & (ODD & NOT_LEFT)) >> 5)
@@ -106,7 +104,7 @@ def up_left(x):
 # --- hops ------------------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@inner
 def jump_sources(movers, kings, opp, empty):
     """The `movers` that can jump, one set per direction: (up-right, down-right, down-left, up-left)."""
     crowned = movers & kings
@@ -118,7 +116,7 @@ def jump_sources(movers, kings, opp, empty):
     )
 
 
-@njit(cache=True)
+@inner
 def step_sources(own, kings, empty):
     """The `own` pieces that can step, one set per direction: (up-right, down-right, down-left, up-left)."""
     crowned = own & kings
@@ -130,7 +128,7 @@ def step_sources(own, kings, empty):
     )
 
 
-@njit(cache=True)
+@inner
 def legal_hops(own, opp, kings, jumper):
     """The legal hops, as sets of source squares.
 
@@ -147,14 +145,14 @@ def legal_hops(own, opp, kings, jumper):
     return a, b, c, d, False
 
 
-@njit(cache=True)
+@inner
 def has_move(own, opp, kings):
     """Whether the side to move has a legal hop, between two moves (no jumper)."""
     a, b, c, d, _ = legal_hops(own, opp, kings, -1)
     return (a | b | c | d) != 0
 
 
-@njit(cache=True)
+@quick_kernel
 def legal_actions(own, opp, kings, jumper, out):
     """Write the legal actions, ascending, into `out` (int array, room for all); return their number."""
     a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
@@ -179,7 +177,7 @@ def legal_actions(own, opp, kings, jumper, out):
     return n
 
 
-@njit(cache=True)
+@quick_kernel
 def can_jump(bit, king, opp, empty):
     """Whether the piece on `bit` has a jump."""
     forward = (down_right(down_right(bit) & opp) | down_left(down_left(bit) & opp)) & empty
@@ -188,7 +186,7 @@ def can_jump(bit, king, opp, empty):
     return ((up_right(up_right(bit) & opp) | up_left(up_left(bit) & opp)) & empty) != 0
 
 
-@njit(cache=True)
+@quick_kernel
 def apply_hop(own, opp, kings, halfmove_clock, action):
     """Play one legal hop.
 
@@ -209,11 +207,11 @@ def apply_hop(own, opp, kings, halfmove_clock, action):
         halfmove_clock = np.int64(0)
         if king:
             kings ^= start | end
-            if can_jump(end, True, opp, ~(own | opp) & FULL):
+            if can_jump(end, king, opp, ~(own | opp) & FULL):
                 jumper = landing
         elif end & LAST_ROW:
             kings |= end
-        elif can_jump(end, False, opp, ~(own | opp) & FULL):
+        elif can_jump(end, king, opp, ~(own | opp) & FULL):
             jumper = landing
     else:
         own ^= start | middle
@@ -231,7 +229,7 @@ def apply_hop(own, opp, kings, halfmove_clock, action):
 # --- whole moves -----------------------------------------------------------------------------------
 
 
-@njit(cache=True)
+@quick_kernel
 def jump_paths(bit, king, opp, empty):
     """Number of ways to continue a capture from `bit`; 0 where it ends.
 
@@ -259,7 +257,7 @@ def jump_paths(bit, king, opp, empty):
     return n
 
 
-@njit(cache=True)
+@quick_kernel
 def count_moves(own, opp, kings):
     """Number of whole-move paths of the side to move."""
     empty = ~(own | opp) & FULL
@@ -279,7 +277,7 @@ def count_moves(own, opp, kings):
     return n
 
 
-@njit(cache=True)
+@quick_kernel
 def perft(own, opp, kings, jumper, depth):
     """Number of paths of `depth` whole moves (depth >= 1), draws by rule ignored."""
     if depth == 1:
@@ -294,12 +292,12 @@ def perft(own, opp, kings, jumper, depth):
         while sources:
             action = lowest(sources) * 4 + direction
             sources &= sources - 1
-            o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, action)
+            o, p, k, j, _, passed = apply_hop(own, opp, kings, np.int64(0), action)
             n += perft(o, p, k, j, depth - 1 if passed else depth)
     return n
 
 
-@njit(cache=True)
+@quick_kernel
 def legal_paths(own, opp, kings, jumper, actions, lengths):
     """Write every whole move as the actions of its hops, sorted by actions.
 
@@ -328,7 +326,9 @@ def legal_paths(own, opp, kings, jumper, actions, lengths):
             continue
         action = np.int64(todo[level, taken[level]])
         taken[level] += 1
-        o, p, k, j, _, passed = apply_hop(boards[level, 0], boards[level, 1], boards[level, 2], 0, action)
+        o, p, k, j, _, passed = apply_hop(
+            boards[level, 0], boards[level, 1], boards[level, 2], np.int64(0), action
+        )
         if passed:
             if n < room:
                 for i in range(level + 1):
@@ -343,7 +343,7 @@ def legal_paths(own, opp, kings, jumper, actions, lengths):
     return n
 
 
-@njit(cache=True)
+@quick_kernel
 def resolve(own, opp, kings, jumper, path, length, actions):
     """Resolve a list of squares to one whole move.
 
@@ -385,7 +385,9 @@ def resolve(own, opp, kings, jumper, path, length, actions):
             landing = np.int64(JUMP_TO[action])
         else:
             landing = np.int64(STEP_TO[action])
-        o, p, k, j, _, passed = apply_hop(boards[level, 0], boards[level, 1], boards[level, 2], 0, action)
+        o, p, k, j, _, passed = apply_hop(
+            boards[level, 0], boards[level, 1], boards[level, 2], np.int64(0), action
+        )
         if passed:
             # The move ends on the last square and visited all squares before it.
             if landing == path[length - 1] and met[level] == length - 1:
@@ -414,7 +416,7 @@ def resolve(own, opp, kings, jumper, path, length, actions):
 # --- network inputs and rows -----------------------------------------------------------------------
 
 
-@njit(cache=True)
+@quick_kernel
 def write_board(own, opp, kings, out):
     """Fill `out` (`[32]` int8, mover's view): 1 own man, 3 own king, -1 / -3 the opponent's, 0 empty."""
     for i in range(32):
@@ -428,7 +430,7 @@ def write_board(own, opp, kings, out):
             out[i] = 0
 
 
-@njit(cache=True)
+@quick_kernel
 def write_legal(own, opp, kings, jumper, out):
     """Fill `out` (`[16]` uint8) with the legal actions as little-endian bits; return their number."""
     a, b, c, d, _ = legal_hops(own, opp, kings, jumper)

@@ -7,8 +7,8 @@ depth while captures are compulsory, so that it never stops in the middle of an 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ckai.game.jit import inner, kernel
 from ckai.game.kernels import apply_hop, legal_hops, lowest, popcount
 
 UNBOUNDED = 10_000_000
@@ -28,14 +28,14 @@ class MaterialValues(NamedTuple):
     """Plies without a capture or a man's move that make a draw, of value 0."""
 
 
-@njit(cache=True, nogil=True)
+@inner
 def material(own, opp, kings, values):
     """Value of the mover's men and kings minus that of the opponent's."""
     crowned = popcount(own & kings) - popcount(opp & kings)
     return values.man * (popcount(own) - popcount(opp)) + (values.king - values.man) * crowned
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def alpha_beta(own, opp, kings, jumper, halfmove_clock, depth, alpha, beta, values):
     """The value of a position for the side to move: exact between `alpha` and `beta`, a bound outside.
 

@@ -15,7 +15,10 @@ Source: TypeAlias = "str | bytes | Path | IO[str] | IO[bytes]"
 
 
 class TextFormat(NamedTuple):
-    """The reader and the writer of a text format; a game is a `ckai.game.Game`, which this module must not import."""
+    """The reader and the writer of a text format.
+
+    A game is a `ckai.game.Game`, which this module must not import.
+    """
 
     read: Callable[["Source", int, Mapping[str, Any]], Any]
     """(source, 0-based number of the game, keyword arguments for `Game`) -> game, or ValueError."""

@@ -3,10 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ckai.game import kernels as rules
+from ckai.game.jit import inner, kernel
 from ckai.game.position import MAX_HALFMOVE_CLOCK
 from ckai.game.squares import NUM_ACTIONS
 from ckai.pdn.lexer import (
@@ -101,7 +101,7 @@ def make_columns(rows: int) -> Columns:
     )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def find_actions(own, opp, kings, black, squares, actions, path):
     """Resolve the PDN squares of a written move to the actions of its hops.
 
@@ -130,14 +130,14 @@ def find_actions(own, opp, kings, black, squares, actions, path):
             action = path[0] * 4 + direction
             lands = np.int64(rules.JUMP_TO[action] if jumps else rules.STEP_TO[action])
             if sources >> path[0] & 1 and lands == path[1]:
-                _, _, _, _, _, passed = rules.apply_hop(own, opp, kings, 0, action)
+                _, _, _, _, _, passed = rules.apply_hop(own, opp, kings, np.int64(0), action)
                 if passed:
                     actions[0] = action
                     return rules.RESOLVED, 1
-    return rules.resolve(own, opp, kings, -1, path, n, actions)
+    return rules.resolve(own, opp, kings, np.int64(-1), path, n, actions)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def stops(tokens, t, last):
     """Whether token `t` cannot stand among the moves: unreadable text, or a number without a move."""
     kind = tokens[t].kind
@@ -153,7 +153,7 @@ def stops(tokens, t, last):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def replay(tokens, squares, segments, starts, games, columns, first_game, first_number):
     """Play games and write their rows, until all are done or the columns may not hold the next one.
 
@@ -175,7 +175,7 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
     path = np.empty(14, np.int64)
     g = first_game
     while g < len(segments):
-        first, last = segments[g].first, segments[g].last
+        first, last = np.int64(segments[g].first), np.int64(segments[g].last)
         if row + 2 * (last - first) + 1024 > len(columns.game) and row > 0:
             break
         game = games[g]

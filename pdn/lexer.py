@@ -11,8 +11,9 @@ forgotten `}` does not swallow the games after it.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ckai.game.jit import inner, kernel
 
 # Kinds of token
 TAG, COMMENT, LINE, UNCLOSED, OPEN, CLOSE, NAG, MARK, NUMBER, BARE, MOVE, RESULT, JUNK, STRAY = range(1, 15)
@@ -48,13 +49,13 @@ class Tokens(NamedTuple):
     """[S] squares of the moves as written, 255 for larger numbers."""
 
 
-@njit(cache=True, nogil=True)
+@inner
 def is_space(c):
     """Whether a byte is a blank, a tab, NUL or another control byte, but not a line end."""
     return c <= 32 and c != 10 and c != 13
 
 
-@njit(cache=True, nogil=True)
+@inner
 def blank_length(data, i):
     """Length of the blank at `i`: a space or control byte, a no-break space, a byte order mark; 0 if none."""
     n = len(data)
@@ -68,7 +69,7 @@ def blank_length(data, i):
     return 0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def skip_space(data, i):
     """Index of the first byte from `i` on that is neither a blank nor a line end."""
     n = len(data)
@@ -80,7 +81,7 @@ def skip_space(data, i):
     return i
 
 
-@njit(cache=True, nogil=True)
+@inner
 def dash_length(data, i):
     """Length of the dash at `i`: `-`, en or em dash or minus in UTF-8, en or em dash in cp1252; 0 if none."""
     c = data[i]
@@ -93,7 +94,7 @@ def dash_length(data, i):
     return 0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def cross_length(data, i):
     """Length of the capture sign at `i`: `x`, `X`, `:`, or the multiplication sign; 0 if none."""
     c = data[i]
@@ -104,19 +105,19 @@ def cross_length(data, i):
     return 0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def is_digit(data, i):
     """Whether there is a digit at `i`."""
     return i < len(data) and 48 <= data[i] <= 57
 
 
-@njit(cache=True, nogil=True)
+@inner
 def is_letter(data, i):
     """Whether there is an ASCII letter at `i`."""
     return i < len(data) and (65 <= data[i] <= 90 or 97 <= data[i] <= 122)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def is_tag(data, i):
     """Whether `[Name "` starts at `i`, after any blanks."""
     n = len(data)
@@ -132,7 +133,7 @@ def is_tag(data, i):
     return i < n and data[i] == 34
 
 
-@njit(cache=True, nogil=True)
+@inner
 def line_end(data, i):
     """Index of the first line end from `i` on."""
     n = len(data)
@@ -141,7 +142,7 @@ def line_end(data, i):
     return i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_lines(data, i, j):
     """Count the line ends in `data[i:j]`: LF, CR LF, or a lone CR."""
     n = 0
@@ -151,7 +152,7 @@ def count_lines(data, i, j):
     return n
 
 
-@njit(cache=True, nogil=True)
+@inner
 def stop_of_comments(data, i):
     """Index of the first byte from `i` on that ends a comment: a closing brace or a line end before a tag."""
     n = len(data)
@@ -163,7 +164,7 @@ def stop_of_comments(data, i):
     return i
 
 
-@njit(cache=True, nogil=True)
+@inner
 def end_of_comment(data, i, stop, final):
     """Return (end, closed) of the comment whose brace opens at `i`; `stop` is its `stop_of_comments`."""
     n = len(data)
@@ -175,7 +176,7 @@ def end_of_comment(data, i, stop, final):
     return line_end(data, i), False
 
 
-@njit(cache=True, nogil=True)
+@inner
 def end_of_tag(data, i):
     """Index of the byte after the tag that opens at `i`; a tag ends with its line at the latest."""
     n = len(data)
@@ -202,7 +203,7 @@ def end_of_tag(data, i):
     return n
 
 
-@njit(cache=True, nogil=True)
+@inner
 def read_number(data, i):
     """Return (value, at most 255, index of the byte after it) of the digits at `i`."""
     value = 0
@@ -212,7 +213,7 @@ def read_number(data, i):
     return value, i
 
 
-@njit(cache=True, nogil=True)
+@inner
 def half(data, i):
     """Index of the byte after `1/2` (or the one-half sign in cp1252 or UTF-8) at `i`, -1 if there is none."""
     n = len(data)
@@ -225,7 +226,7 @@ def half(data, i):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def result_of(a, b):
     """The result that two numbers joined by a dash make, NO_RESULT if they are squares."""
     if a == 0 and b == 0:
@@ -239,7 +240,7 @@ def result_of(a, b):
     return NO_RESULT
 
 
-@njit(cache=True, nogil=True)
+@inner
 def read_numbers(data, i, squares, used):
     """Read a token that starts with a digit or a half.
 
@@ -293,7 +294,7 @@ def read_numbers(data, i, squares, used):
     return MOVE, count, end
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lex(data, final, tokens, squares):
     """Split a chunk into tokens.
 
@@ -373,7 +374,7 @@ def lex(data, final, tokens, squares):
         token.kind = kind
         token.end = end
         count += 1
-        line += count_lines(data, i, end)
+        line += count_lines(data, np.int64(i), end)
         fresh = False
         i = end
     return count

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ckai.game.jit import inner, kernel
 from ckai.pdn.lexer import (
     BARE,
     BLACK_WON,
@@ -54,7 +54,7 @@ SEGMENT = np.dtype(
 )
 
 
-@njit(cache=True, nogil=True)
+@inner
 def tag_value(data, start, end):
     """Return (first byte, byte after the last) of the value of the tag in `data[start:end]`, unquoted."""
     i = start
@@ -77,7 +77,7 @@ def tag_value(data, start, end):
     return i, j
 
 
-@njit(cache=True, nogil=True)
+@inner
 def tag_number(data, start):
     """The index in TAG_NAMES of the tag at `start`, ignoring case; -1 for other tags."""
     for t in range(len(_NAMES)):
@@ -93,7 +93,7 @@ def tag_number(data, start):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def result_in(data, start, end):
     """The result in a tag's value, NO_RESULT if it is not one."""
     room = np.empty(32, np.uint8)
@@ -108,7 +108,7 @@ def result_in(data, start, end):
     return NO_RESULT
 
 
-@njit(cache=True, nogil=True)
+@inner
 def game_type_in(data, start, end):
     """The number that a GameType tag starts with; ENGLISH if the tag is empty, -1 if it starts otherwise."""
     i = skip_space(data, start)
@@ -123,7 +123,7 @@ def game_type_in(data, start, end):
     return value
 
 
-@njit(cache=True, nogil=True)
+@inner
 def next_word(tokens, t, last):
     """The next token after `t` that is not a comment, `last` if there is none."""
     t += 1
@@ -132,27 +132,27 @@ def next_word(tokens, t, last):
     return t
 
 
-@njit(cache=True, nogil=True)
+@inner
 def numbers_a_move(tokens, t, last):
     """Whether the next token, comments aside, is a move."""
     t = next_word(tokens, t, last)
     return t < last and tokens[t].kind == MOVE
 
 
-@njit(cache=True, nogil=True)
+@inner
 def begins_again(tokens, t):
     """Whether token `t` is move number 1: after a result in an unclosed variation it starts a new game."""
     return t < len(tokens) and tokens[t].kind == NUMBER and tokens[t].value == 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def repeats(data, tokens, t, here):
     """Whether tag `t` follows a blank line and repeats one of `here`, a game without moves."""
     number = tag_number(data, tokens[t].start)
     return number >= 0 and here.tags[number, 0] >= 0 and tokens[t].line - tokens[t - 1].line >= 2
 
 
-@njit(cache=True, nogil=True)
+@inner
 def note_tag(data, token, here):
     """Store the tag in segment `here` if the readers need it; the first of its name counts."""
     number = tag_number(data, token.start)
@@ -167,7 +167,7 @@ def note_tag(data, token, here):
         here.game_type = game_type_in(data, first, last)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def segment(data, tokens, segments):
     """Cut a chunk's tokens into games.
 

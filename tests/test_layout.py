@@ -14,7 +14,8 @@ ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli")
 ORDERS = {
     "game": (
         ("color", "errors", "kernel_cache", "moves", "notation", "outcome", "squares"),
-        ("kernels", "svg"),
+        ("jit", "svg"),
+        ("kernels",),
         ("material", "movegen", "placement"),
         ("fen",),
         ("position",),
@@ -181,7 +182,7 @@ def test_the_check_of_imports_lets_pass():
 
 
 def targets(tree, package, names):
-    """The modules of `names` that a syntax tree imports; a package only where something else of it is imported."""
+    """The modules of `names` that a syntax tree imports; a package only where it is imported itself."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in names)
@@ -207,7 +208,7 @@ IMPORTS = {
     for path in MODULES
     if path.name != "__init__.py"
 }
-"""What each module imports, faces (`__init__`) left out as importers; inside functions and TYPE_CHECKING too."""
+"""What each module imports, in functions and under TYPE_CHECKING too; faces (`__init__`) are no importers."""
 
 
 def circle(graph):

@@ -9,9 +9,9 @@ from functools import cache
 from math import comb
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ckai.game.jit import inner, quick_kernel
 from ckai.game.kernels import lowest, popcount
 
 MOST = 6
@@ -34,19 +34,19 @@ STARTS = _MEN_TOTAL + _SIDE * _SIDE
 men, how many placements of both sides' men come before it."""
 
 
-@njit(cache=True)
+@inner
 def _choose(n, k, lookup):
     """Ways to choose k of n."""
     return lookup[n * _WIDTH + k]
 
 
-@njit(cache=True)
+@quick_kernel
 def class_key(m1, k1, m2, k2):
     """The number of a class, below `KEYS`."""
     return ((m1 * 8 + k1) * 8 + m2) * 8 + k2
 
 
-@njit(cache=True)
+@quick_kernel
 def _spread(rank, pieces, squares, lookup):
     """The `rank`-th set of `pieces` of the numbers below `squares`, as bits."""
     chosen = np.int64(0)
@@ -60,7 +60,7 @@ def _spread(rank, pieces, squares, lookup):
     return chosen
 
 
-@njit(cache=True)
+@inner
 def _rank(pieces, taken, lookup):
     """The rank of a set of squares among all sets of its size that avoid `taken`."""
     rank = np.int64(0)
@@ -73,7 +73,7 @@ def _rank(pieces, taken, lookup):
     return rank
 
 
-@njit(cache=True)
+@inner
 def _open(pieces, taken):
     """Squares from a set of indices of free squares: the i-th free one for each bit i."""
     squares = np.int64(0)
@@ -88,7 +88,7 @@ def _open(pieces, taken):
     return squares
 
 
-@njit(cache=True)
+@quick_kernel
 def class_size(m1, k1, m2, k2, lookup):
     """Number of placements in a class."""
     left = 32 - m1 - m2
@@ -96,7 +96,7 @@ def class_size(m1, k1, m2, k2, lookup):
     return men * _choose(left, k1, lookup) * _choose(left - k1, k2, lookup)
 
 
-@njit(cache=True)
+@quick_kernel
 def index_of(own, opp, kings, lookup):
     """The index of a placement within its class; see the module's docstring."""
     own_men, opp_men = own & ~kings, opp & ~kings
@@ -110,7 +110,7 @@ def index_of(own, opp, kings, lookup):
     return number * _choose(left - k1, k2, lookup) + _rank(opp_kings, taken | own_kings, lookup)
 
 
-@njit(cache=True)
+@quick_kernel
 def place(number, m1, k1, m2, k2, lookup):
     """(own, opp, kings) of the placement with this index in a class: the inverse of `index_of`."""
     left = 32 - m1 - m2

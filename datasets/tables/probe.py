@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ckai.datasets.tables.file import TableError, read_tables
 from ckai.datasets.tables.index import MOST
 from ckai.datasets.tables.layout import Layout
 from ckai.datasets.tables.solve import DRAWN, ROOM, UNKNOWN, best_capture, look
+from ckai.game.jit import inner, kernel, quick_kernel
 from ckai.game.kernels import apply_hop, legal_actions, legal_hops, lowest, popcount
 from ckai.game.moves import Move
 from ckai.game.position import Position
@@ -35,7 +35,7 @@ _MAX_SEARCHED: Final = 8000
 Values = NDArray[np.uint8]
 
 
-@njit(cache=True)
+@inner
 def value_of(own, opp, kings, jumper, pieces, values, lookup, between):
     """The value of any position with up to `pieces` pieces, between two hops too; UNKNOWN with more.
 
@@ -50,7 +50,7 @@ def value_of(own, opp, kings, jumper, pieces, values, lookup, between):
     return best_capture(own, opp, kings, jumper, values, lookup, between)
 
 
-@njit(cache=True)
+@quick_kernel
 def tablebase_value(own, opp, kings, jumper, halfmove_clock, limit, values, lookup):
     """The value of a position in the tables if the draw by the halfmove clock cannot change it, else UNKNOWN.
 
@@ -72,7 +72,7 @@ def tablebase_value(own, opp, kings, jumper, halfmove_clock, limit, values, look
     return np.int64(UNKNOWN)
 
 
-@njit(cache=True)
+@inner
 def _in_time(own, opp, kings, halfmove_clock, value, limit, values, lookup):
     """Whether the winner, either side, wins before the limit against every defence.
 
@@ -122,7 +122,7 @@ def _in_time(own, opp, kings, halfmove_clock, value, limit, values, lookup):
     return True
 
 
-@njit(cache=True)
+@inner
 def _step_to(own, opp, kings, movers, wanted, values, lookup):
     """A step of one of `movers` to a position with the value `wanted` (for its side to move), or -1."""
     a, b, c, d, _ = legal_hops(own, opp, kings, -1)
@@ -131,13 +131,13 @@ def _step_to(own, opp, kings, movers, wanted, values, lookup):
         while sources:
             action = lowest(sources) * 4 + direction
             sources &= sources - 1
-            o, p, k, _, _, _ = apply_hop(own, opp, kings, 0, action)
+            o, p, k, _, _, _ = apply_hop(own, opp, kings, np.int64(0), action)
             if look(o, p, k, values, lookup) == wanted:
                 return action
     return np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _many(boards, pieces, values, lookup, out):
     between = np.empty((ROOM, 4), np.int64)
     for i in range(len(boards)):
@@ -146,7 +146,7 @@ def _many(boards, pieces, values, lookup, out):
         )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_hops(row, pieces, values, lookup, out):
     """Write the best hops of a position `[4]` (own, opp, kings, jumper) to `out`; return how many."""
     between = np.empty((ROOM, 4), np.int64)
@@ -157,7 +157,7 @@ def best_hops(row, pieces, values, lookup, out):
     if value == UNKNOWN or own == 0:
         return n
     for i in range(legal_actions(own, opp, kings, jumper, actions)):
-        o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, np.int64(actions[i]))
+        o, p, k, j, _, passed = apply_hop(own, opp, kings, np.int64(0), np.int64(actions[i]))
         after = value_of(o, p, k, j, pieces, values, lookup, between)
         if after == (value - 1 if passed and value != DRAWN else value):
             out[n] = actions[i]

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from ckai.datasets.schema import EXPERT_SCHEMA
@@ -15,6 +14,7 @@ from ckai.datasets.tables.probe import MAX_LEGAL_HOPS, Tables, best_hops, value_
 from ckai.datasets.tables.solve import DRAWN, ROOM
 from ckai.datasets.writer import row_arrays
 from ckai.game import HALFMOVE_LIMIT, kernels
+from ckai.game.jit import inner, quick_kernel
 
 HELD = 10
 """One position in HELD is reserved for evaluation; the others are for training."""
@@ -146,7 +146,7 @@ def hops_that_keep(drawn: Endgames, tables: Tables) -> tuple[NDArray[np.bool_], 
     return legal, keeping
 
 
-@njit(cache=True)
+@inner
 def _is_held(own, opp, kings):  # type: ignore[no-untyped-def]
     """Whether a hash of the position (with SplitMix64's constants) reserves it for evaluation."""
     z = np.uint64(own) ^ np.uint64(opp) * GOLDEN
@@ -156,7 +156,7 @@ def _is_held(own, opp, kings):  # type: ignore[no-untyped-def]
     return z % np.uint64(HELD) == np.uint64(0)
 
 
-@njit(cache=True)
+@quick_kernel
 def _draw(classes, sizes, of, seed, held, values, lookup, places, sampled):  # type: ignore[no-untyped-def]
     np.random.seed(seed)
     between = np.empty((ROOM, 4), np.int64)
@@ -171,30 +171,30 @@ def _draw(classes, sizes, of, seed, held, values, lookup, places, sampled):  # t
         sampled[i] = value
 
 
-@njit(cache=True)
+@quick_kernel
 def _boards(places, out):  # type: ignore[no-untyped-def]
     for i in range(len(places)):
         kernels.write_board(places[i, 0], places[i, 1], places[i, 2], out[i])
 
 
-@njit(cache=True)
+@quick_kernel
 def _best(places, pieces, values, lookup, draws, actions, legal):  # type: ignore[no-untyped-def]
     row = np.empty(4, np.int64)
     out = np.empty(MAX_LEGAL_HOPS, np.uint8)
     for i in range(len(places)):
-        row[:3], row[3] = places[i], -1
+        row[0], row[1], row[2], row[3] = places[i, 0], places[i, 1], places[i, 2], -1
         actions[i] = out[np.int64(draws[i] * best_hops(row, pieces, values, lookup, out))]
         kernels.write_legal(row[0], row[1], row[2], row[3], legal[i])
 
 
-@njit(cache=True)
+@quick_kernel
 def _keep(places, before, pieces, values, lookup, legal, keeping):  # type: ignore[no-untyped-def]
     between = np.empty((ROOM, 4), np.int64)
     actions = np.empty(MAX_LEGAL_HOPS, np.uint8)
     for i in range(len(places)):
         own, opp, kings = places[i]
-        for n in range(kernels.legal_actions(own, opp, kings, -1, actions)):
-            o, p, k, jumper, _, passed = kernels.apply_hop(own, opp, kings, 0, np.int64(actions[n]))
+        for n in range(kernels.legal_actions(own, opp, kings, np.int64(-1), actions)):
+            o, p, k, jumper, _, passed = kernels.apply_hop(own, opp, kings, np.int64(0), np.int64(actions[n]))
             after = value_of(o, p, k, jumper, pieces, values, lookup, between)
             legal[i, actions[n]] = True
             if before[i] == DRAWN or after == DRAWN:

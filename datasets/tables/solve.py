@@ -9,9 +9,9 @@ Lake, Schaeffer and Lu, "Solving Large Retrograde Analysis Problems Using a Netw
 """
 
 import numpy as np
-from numba import njit
 
 from ckai.datasets.tables.index import STARTS, class_key, class_size, index_of, place
+from ckai.game.jit import inner, kernel, quick_kernel
 from ckai.game.kernels import (
     LAST_ROW,
     apply_hop,
@@ -37,7 +37,7 @@ ROOM = 64
 _NEVER = 100  # added to the count of open steps where an exit draws, so that it never reaches 0
 
 
-@njit(cache=True)
+@inner
 def key_of(own, opp, kings):
     """The key of a position's class."""
     return class_key(
@@ -45,13 +45,13 @@ def key_of(own, opp, kings):
     )
 
 
-@njit(cache=True)
+@inner
 def look(own, opp, kings, values, lookup):
     """Look up a position of the tables with pieces on both sides and no capture under way."""
     return values[lookup[STARTS + key_of(own, opp, kings)] + index_of(own, opp, kings, lookup)]
 
 
-@njit(cache=True)
+@inner
 def _better(value, than):
     """Whether the side to move prefers `value`: a faster win, a draw, a slower loss."""
     if than == UNKNOWN:
@@ -63,13 +63,13 @@ def _better(value, than):
     return than != DRAWN and not than & 1 and value > than
 
 
-@njit(cache=True)
+@quick_kernel
 def _before(value):
     """The value of moving to a position that is worth `value` to the other side."""
     return value if value == DRAWN else value + 1
 
 
-@njit(cache=True)
+@inner
 def best_capture(own, opp, kings, jumper, values, lookup, between):
     """The value of the best capture; all captures lead to solved classes.
 
@@ -93,7 +93,7 @@ def best_capture(own, opp, kings, jumper, values, lookup, between):
             while sources:
                 action = lowest(sources) * 4 + direction
                 sources &= sources - 1
-                o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, action)
+                o, p, k, j, _, passed = apply_hop(own, opp, kings, np.int64(0), action)
                 if not passed:
                     between[waiting, 0], between[waiting, 1], between[waiting, 2], between[waiting, 3] = (
                         o,
@@ -111,7 +111,7 @@ def best_capture(own, opp, kings, jumper, values, lookup, between):
     return best
 
 
-@njit(cache=True)
+@inner
 def _initialise(m1, k1, m2, k2, values, lookup, left, late):
     """Initialise a class with what needs no step inside it: ends, captures, crownings.
 
@@ -139,7 +139,7 @@ def _initialise(m1, k1, m2, k2, values, lookup, left, late):
                 action = lowest(sources) * 4 + direction
                 sources &= sources - 1
                 inside -= 1
-                o, p, k, _, _, _ = apply_hop(own, opp, kings, 0, action)
+                o, p, k, _, _, _ = apply_hop(own, opp, kings, np.int64(0), action)
                 value = _before(np.int64(look(o, p, k, values, lookup)))
                 if _better(value, best):
                     best = value
@@ -155,7 +155,7 @@ def _initialise(m1, k1, m2, k2, values, lookup, left, late):
         left[number] = inside
 
 
-@njit(cache=True)
+@inner
 def _take_back(own, opp, kings, plies, at, values, left, late, lookup):
     """Retract the steps that lead to this newly solved position; returns how many positions that solves."""
     solved = 0
@@ -194,7 +194,7 @@ def _take_back(own, opp, kings, plies, at, values, left, late, lookup):
     return solved
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def solve_pair(m1, k1, m2, k2, values, lookup):
     """Solve a class and the class with the sides exchanged; all classes they lead to must be solved.
 

@@ -7,9 +7,9 @@ position takes a few microseconds.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ckai.game.jit import kernel
 from ckai.game.kernels import apply_hop, legal_actions
 from ckai.game.material import UNBOUNDED, MaterialValues, alpha_beta, material
 from ckai.game.squares import NUM_ACTIONS, SQUARES
@@ -21,7 +21,7 @@ VALUES = MaterialValues(man=2, king=3, loss=60, loss_per_ply=0, halfmove_limit=U
 """In half men; without the draw by move count."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _changes(boards, jumpers, depth, out):
     actions = np.empty(NUM_ACTIONS, np.int16)
     out[:] = 0
@@ -38,7 +38,7 @@ def _changes(boards, jumpers, depth, out):
                 kings |= bit
         now = material(own, opp, kings, VALUES)
         for i in range(legal_actions(own, opp, kings, np.int64(jumpers[row]), actions)):
-            o, p, k, j, _, passed = apply_hop(own, opp, kings, 0, actions[i])
+            o, p, k, j, _, passed = apply_hop(own, opp, kings, np.int64(0), np.int64(actions[i]))
             value = alpha_beta(
                 o, p, k, j, np.int64(0), depth, np.int64(-UNBOUNDED), np.int64(UNBOUNDED), VALUES
             )

@@ -7,9 +7,9 @@ fixed number of entries; within a set entries are replaced first in, first out.
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from ckai.datasets.splitmix import GOLDEN
+from ckai.game.jit import inner, kernel
 from ckai.models.inference.evaluator import (
     Boards,
     Evaluator,
@@ -29,7 +29,7 @@ def entry_bytes(game: Any) -> int:
     return 8 * -(-int(game.POSITION_BYTES) // 8) + 4 * int(game.NUM_ACTIONS) + 4 + 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def set_index(words, row, sets):
     """Return the set, 0 to `sets - 1`, of the position in row `row` of `words`, `[N, W]` uint64."""
     h = np.uint64(0)
@@ -39,7 +39,14 @@ def set_index(words, row, sets):
     return np.int64(h % np.uint64(sets))
 
 
-@njit(cache=True, nogil=True)
+@inner
+def copy_row(source, out):
+    """Copy a row into another. Assigning a slice would compile for seconds, for the message of an error."""
+    for i in range(len(out)):
+        out[i] = source[i]
+
+
+@kernel
 def lookup(words, keys, used, logits, values, out_logits, out_values, missing):
     """Copy the cached evaluations of a batch to the outputs.
 
@@ -68,7 +75,7 @@ def lookup(words, keys, used, logits, values, out_logits, out_values, missing):
                     hit = entry
                     break
         if hit >= 0:
-            out_logits[row] = logits[hit]
+            copy_row(logits[hit], out_logits[row])
             out_values[row] = values[hit]
         else:
             missing[num_missing] = row
@@ -76,7 +83,7 @@ def lookup(words, keys, used, logits, values, out_logits, out_values, missing):
     return num_missing
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def store(words, keys, used, turns, logits, values, new_logits, new_values, missing, out_logits, out_values):
     """Store new evaluations of the rows `missing` in the cache and copy them to the outputs, see `lookup`.
 
@@ -92,10 +99,10 @@ def store(words, keys, used, turns, logits, values, new_logits, new_values, miss
         entry = index * WAYS + turns[index]
         turns[index] = (turns[index] + 1) % WAYS
         used[entry] = 1
-        keys[entry] = words[row]
-        logits[entry] = new_logits[n]
+        copy_row(words[row], keys[entry])
+        copy_row(new_logits[n], logits[entry])
         values[entry] = new_values[n]
-        out_logits[row] = new_logits[n]
+        copy_row(new_logits[n], out_logits[row])
         out_values[row] = new_values[n]
 
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from ckai.game.jit import kernel
 from ckai.models.inference.evaluator import Boards, Floats, output_arrays
 from ckai.rl.games import contract
 from ckai.rl.games.playouts import playout
@@ -14,7 +14,7 @@ ROLLOUT = "rollout"
 """The name of the rollout evaluator."""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def evaluate_boards(game, boards, seed, count, values):
     """Fill `values` with the mean result of `count` playouts from each position, for the side to move.
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ckai.game.jit import inner, quick_kernel
 from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games import contract
@@ -27,7 +27,7 @@ class Connect4(NamedTuple):
     """No settings."""
 
 
-@njit(cache=True)
+@quick_kernel
 def four(stones):
     """Whether a set of stones holds four in a row."""
     for shift in (1, 6, 7, 8):
@@ -38,13 +38,13 @@ def four(stones):
 
 
 @implements(contract.start, Connect4)
-@njit(cache=True)
+@inner
 def _start(game):
     return np.int64(0), np.int64(0)
 
 
 @implements(contract.legal, Connect4)
-@njit(cache=True)
+@inner
 def _legal(game, state, out):
     tops = (state[0] | state[1]) & _TOPS
     n = 0
@@ -56,7 +56,7 @@ def _legal(game, state, out):
 
 
 @implements(contract.play, Connect4)
-@njit(cache=True)
+@inner
 def _play(game, state, action):
     taken = state[0] | state[1]
     bottom = np.int64(1) << np.int64(action) * 7
@@ -65,7 +65,7 @@ def _play(game, state, action):
 
 
 @implements(contract.outcome, Connect4)
-@njit(cache=True)
+@inner
 def _outcome(game, state, count):
     if four(state[1]):
         return True, -1.0
@@ -73,13 +73,13 @@ def _outcome(game, state, count):
 
 
 @implements(contract.lookahead, Connect4)
-@njit(cache=True)
+@inner
 def _lookahead(game):
     return True
 
 
 @implements(contract.encode, Connect4)
-@njit(cache=True)
+@inner
 def _encode(game, state, out):
     for column in range(7):
         for row in range(6):
@@ -89,7 +89,7 @@ def _encode(game, state, out):
 
 
 @implements(contract.decode, Connect4)
-@njit(cache=True)
+@inner
 def _decode(game, board):
     own, other = np.int64(0), np.int64(0)
     for column in range(7):

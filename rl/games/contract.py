@@ -15,8 +15,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
+from numba.core.caching import NullCache
+from numba.core.dispatcher import Dispatcher
 from numba.extending import overload
+
+from ckai.game.jit import inner
 
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 """Proven results of a state, for the side to move; NONE: not proven."""
@@ -165,54 +168,51 @@ _implementations: dict[Callable[..., Any], set[type]] = {}
 def implements(function: Callable[..., Any], game_class: type) -> Callable[[F], F]:
     """Register a jitted function as `function` for one game class."""
     _implementations.setdefault(function, set()).add(game_class)
-
-    def register(implementation: F) -> F:
-        @overload(function, strict=False)
-        def select(game, *args):
-            if getattr(game, "instance_class", None) is not game_class:
-                return None
-            return lambda game, *args: implementation(game, *args)
-
-        return implementation
-
-    return register
+    return lambda implementation: _register(function, implementation, lambda cls: cls is game_class)
 
 
 def implements_default(function: Callable[..., Any]) -> Callable[[F], F]:
     """Register a jitted function as `function` for all games without an implementation of their own."""
+    return lambda implementation: _register(
+        function, implementation, lambda cls: cls not in _implementations.get(function, ())
+    )
 
-    def register(implementation: F) -> F:
-        @overload(function, strict=False)
-        def select(game, *args):
-            if getattr(game, "instance_class", None) in _implementations.get(function, ()):
-                return None
-            return lambda game, *args: implementation(game, *args)
 
-        return implementation
+def _register(function: Callable[..., Any], implementation: F, fits: Callable[[type | None], bool]) -> F:
+    """Compile the body itself into the kernels that call `function`: calling the jitted one costs a layer."""
+    body, options = implementation, {"cache": True}
+    if isinstance(implementation, Dispatcher):
+        jitted: Any = implementation
+        body, cached = jitted.py_func, not isinstance(jitted._cache, NullCache)
+        options = {**jitted.targetoptions, "cache": cached}  # uncached where there is no source file
 
-    return register
+    @overload(function, jit_options={**options, "no_cfunc_wrapper": True}, strict=False)
+    def select(game, *args):
+        return body if fits(getattr(game, "instance_class", None)) else None
+
+    return implementation
 
 
 @implements_default(key)
-@njit(cache=True)
+@inner
 def _whole_state(game, state):
     return state
 
 
 @implements_default(repetition_window)
-@njit(cache=True)
+@inner
 def _no_window(game, state):
     return np.int64(0)
 
 
 @implements_default(repetitions)
-@njit(cache=True)
+@inner
 def _no_repetitions(game):
     return 0
 
 
 @implements_default(tablebase_value)
-@njit(cache=True)
+@inner
 def _no_tablebase(game, state):
     return NONE, 0
 
@@ -246,7 +246,7 @@ def _load_state(game, words):
     }[game.instance_class.STATE_WORDS]
 
 
-@njit(cache=True, nogil=True)
+@inner
 def store_state(words, state):
     """Write a state into an array of `STATE_WORDS` int64."""
     for i in range(len(state)):

@@ -11,9 +11,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from ckai.game import MoveError, Outcome
+from ckai.game.jit import quick_kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.spec import GameSpec
@@ -40,7 +40,7 @@ class GridMove(NamedTuple):
         return str(self.action + 1)
 
 
-@njit(cache=True)
+@quick_kernel
 def _legal_and_outcome(game, state, actions):  # type: ignore[no-untyped-def]
     """Fill `actions`; return (their number, whether the game is over, value for the side to move)."""
     count = contract.legal(game, state, actions)  # type: ignore[no-untyped-call]
@@ -48,7 +48,7 @@ def _legal_and_outcome(game, state, actions):  # type: ignore[no-untyped-def]
     return count, over, value
 
 
-@njit(cache=True)
+@quick_kernel
 def _play(game, state, action):  # type: ignore[no-untyped-def]
     after, _ = contract.play(game, state, action)  # type: ignore[no-untyped-call]
     return after

@@ -6,8 +6,8 @@ multiplication (no action of 48 is more than 1e-8 likelier than another).
 """
 
 import numpy as np
-from numba import njit
 
+from ckai.game.jit import inner, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import implements_default
 from ckai.rl.games.rng import below
@@ -30,7 +30,7 @@ def playout(game, state, stream, trace):
 
 
 @implements_default(playout)
-@njit(cache=True, nogil=True)
+@inner
 def _any_game(game, state, stream, trace):
     out = np.empty(contract.max_legal_actions(game), np.uint8)
     sign = 1.0
@@ -55,7 +55,7 @@ def _any_game(game, state, stream, trace):
 # --- counted and traced --------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def playouts(game, state, count, seed):
     """Play `count` random games from a state.
 
@@ -76,7 +76,7 @@ def playouts(game, state, count, seed):
     return won, drawn, lost, moves, hops
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def traced_playout(game, state, seed, trace):
     """Play one random game and write its actions to `trace`.
 

@@ -4,21 +4,21 @@ The generator is SplitMix64 (Steele, Lea, Flood 2014); gamma variates after Mars
 """
 
 import numpy as np
-from numba import njit
 
 from ckai.datasets.splitmix import GOLDEN, mix
+from ckai.game.jit import inner, quick_kernel
 
 _S11, _S32 = np.uint64(11), np.uint64(32)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def below(stream, n):
     """Return (state of the stream afterwards, a random integer from 0 to n - 1), 0 < n < 2**31."""
     stream = stream + GOLDEN
     return stream, np.int64(mix(stream) >> _S32) * n >> 32
 
 
-@njit(cache=True)
+@quick_kernel
 def uniform(info):
     """Return a random float64 in [0, 1) and advance the stream, `info[0].rng` (uint64)."""
     state = info[0].rng + GOLDEN
@@ -26,7 +26,7 @@ def uniform(info):
     return np.float64(mix(state) >> _S11) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True)
+@inner
 def gamma(info, shape):
     """Return a gamma variate of the given shape (above 0) and scale 1, see `uniform` for `info`."""
     if shape == 1.0:

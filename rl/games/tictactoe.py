@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ckai.game.jit import inner
 from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games import contract
@@ -26,13 +26,13 @@ class TicTacToe(NamedTuple):
 
 
 @implements(contract.start, TicTacToe)
-@njit(cache=True)
+@inner
 def _start(game):
     return np.int64(0), np.int64(0)
 
 
 @implements(contract.legal, TicTacToe)
-@njit(cache=True)
+@inner
 def _legal(game, state, out):
     taken = state[0] | state[1]
     n = 0
@@ -44,13 +44,13 @@ def _legal(game, state, out):
 
 
 @implements(contract.play, TicTacToe)
-@njit(cache=True)
+@inner
 def _play(game, state, action):
     return (state[1], state[0] | np.int64(1) << np.int64(action)), True
 
 
 @implements(contract.outcome, TicTacToe)
-@njit(cache=True)
+@inner
 def _outcome(game, state, count):
     for line in _LINES:
         if state[1] & line == line:
@@ -59,13 +59,13 @@ def _outcome(game, state, count):
 
 
 @implements(contract.lookahead, TicTacToe)
-@njit(cache=True)
+@inner
 def _lookahead(game):
     return True
 
 
 @implements(contract.encode, TicTacToe)
-@njit(cache=True)
+@inner
 def _encode(game, state, out):
     for i in range(9):
         out[i] = (state[0] >> i & 1) - (state[1] >> i & 1)
@@ -73,7 +73,7 @@ def _encode(game, state, out):
 
 
 @implements(contract.decode, TicTacToe)
-@njit(cache=True)
+@inner
 def _decode(game, board):
     own, other = np.int64(0), np.int64(0)
     for i in range(9):

@@ -6,8 +6,8 @@ tree.
 """
 
 import numpy as np
-from numba import njit
 
+from ckai.game.jit import inner, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import OPEN
@@ -27,7 +27,7 @@ from ckai.rl.search.mcts import (
 from ckai.rl.search.selection import prepare_root
 
 
-@njit(cache=True, nogil=True)
+@inner
 def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot):
     """Run simulations in tree `t` up to their evaluation, and add the leaves to the batch.
 
@@ -72,11 +72,11 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot):
         elif ending != BACKED_UP:
             break
     for node in collisions[:num_collisions]:
-        add_in_flight(tree, node, -1)
+        add_in_flight(tree, np.int64(node), -1)
     return slot
 
 
-@njit(cache=True, nogil=True)
+@inner
 def prefetch_paths(trees, slots):
     """Read the paths of the first `slots` leaves into the CPU cache, with the edges of every node on them.
 
@@ -101,7 +101,7 @@ def prefetch_paths(trees, slots):
     trees.scratch[0, 0] = checksum  # used, so that the compiler does not drop the reads
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expand_and_backup(trees, slots, logits, values):
     """Expand the first `slots` leaves of the batch with their priors, and back their values up.
 
@@ -116,8 +116,8 @@ def expand_and_backup(trees, slots, logits, values):
         still in flight.
     """
     for slot in range(slots):
-        tree = get_tree(trees, trees.slots[slot].tree)
-        node = trees.slots[slot].node
+        tree = get_tree(trees, np.int64(trees.slots[slot].tree))
+        node = np.int64(trees.slots[slot].node)
         first, count = tree.nodes[node].first_edge, tree.nodes[node].num_edges
         max_logit = -np.inf
         for e in range(first, first + count):
@@ -137,7 +137,7 @@ def expand_and_backup(trees, slots, logits, values):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
     """Fill the batch with leaves of every tree.
 
@@ -162,7 +162,7 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
     return slot
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def set_root_state(game, trees, t, state, history):
     """Empty tree `t` and make `state` its root.
 
@@ -175,12 +175,13 @@ def set_root_state(game, trees, t, state, history):
     tree = get_tree(trees, t)
     n = min(len(history), len(tree.history))
     for i in range(n):
-        tree.history[i] = history[len(history) - n + i]
+        for word in range(history.shape[1]):
+            tree.history[i, word] = history[len(history) - n + i, word]
     tree.info[0].history_length = n
     reset(game, tree, state)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def play_root_action(game, trees, t, action):
     """Play an action at the root of tree `t` and keep the subtree below it.
 
@@ -195,7 +196,7 @@ def play_root_action(game, trees, t, action):
     return False
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_action(trees, t):
     """Return the action to play at the root of tree `t` (see `best_root_edge`)."""
     tree = get_tree(trees, t)

@@ -1,10 +1,11 @@
 """Depth of a search tree in plies."""
 
 import numpy as np
-from numba import njit
+
+from ckai.game.jit import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def deepest_ply(nodes, first, last, plies):
     """Compute the depth of nodes `first` to `last - 1` and return the greatest.
 

@@ -9,8 +9,8 @@ searched again; proven draws are, and count as visits of value 0. Distances are 
 """
 
 import numpy as np
-from numba import njit
 
+from ckai.game.jit import inner
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
@@ -23,13 +23,13 @@ PROOF_VALUE = np.array([0.0, 1.0, -1.0, 0.0])
 """Value of each proof: NONE (unused), WIN, LOSS, DRAW."""
 
 
-@njit(cache=True, nogil=True)
+@inner
 def get_tree(trees, t):
     """Return tree `t` of a `TreeBatch` as a `Tree` of views."""
     return Tree(trees.nodes[t], trees.edges[t], trees.info[t : t + 1], trees.history[t])
 
 
-@njit(cache=True, nogil=True)
+@inner
 def reset(game, tree, state):
     """Empty a tree and add `state` as its root, of status NEW or TERMINAL; the history stays as it is."""
     tree.info[0].nodes = 0
@@ -40,7 +40,7 @@ def reset(game, tree, state):
         tree.nodes[0].status = NEW
 
 
-@njit(cache=True, nogil=True)
+@inner
 def append_history(game, tree, state, next_state):
     """Add the key of `state`, whose successor is `next_state`, to the tree's history.
 
@@ -53,13 +53,14 @@ def append_history(game, tree, state, next_state):
     capacity = tree.history.shape[0]
     if n == capacity:
         for i in range(1, n):
-            tree.history[i - 1] = tree.history[i]
+            for word in range(tree.history.shape[1]):
+                tree.history[i - 1, word] = tree.history[i, word]
         n -= 1
     contract.store_state(tree.history[n], contract.key(game, state))
     tree.info[0].history_length = n + 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def count_repetitions(game, tree, state, parent):
     """Return how often `state`, a child of node `parent`, has occurred, this occurrence included.
 
@@ -84,7 +85,7 @@ def count_repetitions(game, tree, state, parent):
     return occurrences
 
 
-@njit(cache=True, nogil=True)
+@inner
 def terminal_or_tablebase(game, tree, state, parent, count):
     """Return the proof of a state that needs no search: the game is over, or a tablebase has it.
 
@@ -109,7 +110,7 @@ def terminal_or_tablebase(game, tree, state, parent, count):
     return False, proof, plies
 
 
-@njit(cache=True, nogil=True)
+@inner
 def add_node(game, tree, state, parent, edge, passed):
     """Add a node, with edges that have no priors yet.
 
@@ -123,8 +124,8 @@ def add_node(game, tree, state, parent, edge, passed):
     Returns:
         The index of the node, or -1 if the tree is full.
     """
-    node = tree.info[0].nodes
-    first = tree.info[0].edges
+    node = np.int64(tree.info[0].nodes)
+    first = np.int64(tree.info[0].edges)
     if node == len(tree.nodes) or first + contract.max_legal_actions(game) > len(tree.edges):
         return -1
     count = contract.legal(game, state, tree.edges.action[first:])
@@ -162,7 +163,7 @@ def add_node(game, tree, state, parent, edge, passed):
     return node
 
 
-@njit(cache=True, nogil=True)
+@inner
 def prove_terminal_children(game, tree, node):
     """Prove the edges of a new node that end the game at once, and the node if they suffice.
 
@@ -178,7 +179,7 @@ def prove_terminal_children(game, tree, node):
     prove_node(tree, node)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def prove_tablebase_root(game, tree):
     """Prove the edges of a root that is in the tablebase from the tablebase values of its children.
 
@@ -205,7 +206,7 @@ def prove_tablebase_root(game, tree):
         tree.nodes[0].proof = DRAW
 
 
-@njit(cache=True, nogil=True)
+@inner
 def descend(game, tree, constants):
     """Run the selection and expansion of one simulation: follow edges from the root and add a node.
 
@@ -246,7 +247,7 @@ def descend(game, tree, constants):
         node = child
 
 
-@njit(cache=True, nogil=True)
+@inner
 def add_in_flight(tree, node, count):
     """Add `count` (1 or -1) to `in_flight` of every edge on the path from the root to a node."""
     while tree.nodes[node].parent >= 0:
@@ -254,7 +255,7 @@ def add_in_flight(tree, node, count):
         node = tree.nodes[node].parent
 
 
-@njit(cache=True, nogil=True)
+@inner
 def backup(tree, node, value, in_flight):
     """Back a value up from a node to the root: N += 1 and W += value, and proofs as far as they reach.
 
@@ -269,9 +270,9 @@ def backup(tree, node, value, in_flight):
     tree.info[0].simulations += 1
     tree.nodes[node].visits += 1
     tree.nodes[node].value_sum += value
-    parent = tree.nodes[node].parent
+    parent = np.int64(tree.nodes[node].parent)
     while parent >= 0:
-        e = tree.nodes[node].parent_edge
+        e = np.int64(tree.nodes[node].parent_edge)
         value = value * tree.nodes[node].sign
         if tree.nodes[node].proof != NONE and tree.edges[e].proof == NONE:
             prove_edge(tree, node, e)
@@ -284,17 +285,17 @@ def backup(tree, node, value, in_flight):
         tree.nodes[parent].visits += 1
         tree.nodes[parent].value_sum += value
         node = parent
-        parent = tree.nodes[node].parent
+        parent = np.int64(tree.nodes[node].parent)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def prove_edge(tree, node, e):
     """Set the proof of edge `e` from that of the proven node it leads to."""
     here = tree.nodes[node]
-    set_proof(tree, e, here.proof, here.plies, here.sign < 0)
+    set_proof(tree, e, np.int64(here.proof), np.int64(here.plies), here.sign < 0)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def set_proof(tree, e, proof, plies, passed):
     """Set the proof of edge `e` from that of the state it leads to.
 
@@ -312,7 +313,7 @@ def set_proof(tree, e, proof, plies, passed):
     tree.edges[e].plies = plies
 
 
-@njit(cache=True, nogil=True)
+@inner
 def prove_node(tree, node):
     """Set the proof of a node if its edges suffice.
 
@@ -342,7 +343,7 @@ def prove_node(tree, node):
         tree.nodes[node].plies = 0 if any_draw else loss_plies
 
 
-@njit(cache=True, nogil=True)
+@inner
 def best_root_edge(tree):
     """Return the index of the root edge to play, without randomness.
 
@@ -350,7 +351,7 @@ def best_root_edge(tree):
     draws), the most visits, then the highest Q, the highest prior, the lowest action; if all edges lose, the
     longest loss.
     """
-    first = tree.nodes[0].first_edge
+    first = np.int64(tree.nodes[0].first_edge)
     best = first
     for e in range(first + 1, first + tree.nodes[0].num_edges):
         if is_better_edge(tree, e, best):
@@ -358,7 +359,7 @@ def best_root_edge(tree):
     return best
 
 
-@njit(cache=True, nogil=True)
+@inner
 def is_better_edge(tree, e, other):
     """Return whether root edge `e` ranks above root edge `other` in the order of `best_root_edge`."""
     proof, other_proof = tree.edges[e].proof, tree.edges[other].proof
@@ -382,7 +383,7 @@ def is_better_edge(tree, e, other):
     return tree.edges[e].prior > tree.edges[other].prior
 
 
-@njit(cache=True, nogil=True)
+@inner
 def keep_subtree(game, tree, e, scratch):
     """Make the child of root edge `e` the new root, keep its subtree and drop the other nodes.
 

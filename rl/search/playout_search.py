@@ -7,9 +7,9 @@ search, and its PUCT with equal priors instead of UCB1. An opponent without a ne
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ckai.game.jit import inner, kernel
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
@@ -23,7 +23,7 @@ ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0)
 """Constants that suit equal priors over about 8 actions."""
 
 
-@njit(cache=True, nogil=True)
+@inner
 def uct_search(game, tree, target_visits, constants):
     """Search one tree until its root has `target_visits` or is proven, or the tree is full.
 
@@ -53,7 +53,7 @@ def uct_search(game, tree, target_visits, constants):
     return num_playouts
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def uct_search_all(game, trees, target_visits, chunk, constants):
     """Search every tree until its root has `target_visits[t]`, or `chunk` visits more than now.
 

@@ -26,8 +26,8 @@ actions.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from ckai.game.jit import inner
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.games.rng import gamma, uniform
 
@@ -69,7 +69,7 @@ class SearchConstants(NamedTuple):
     """Factor on the Gumbel noise; 0 makes the search deterministic."""
 
 
-@njit(cache=True, nogil=True)
+@inner
 def exploration_factor(visits, constants):
     """Return c(s) sqrt(N(s)).
 
@@ -80,7 +80,7 @@ def exploration_factor(visits, constants):
     return (np.log((1.0 + visits + constants.c_base) / constants.c_base) + constants.c_init) * np.sqrt(visits)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def puct_edge(tree, node, constants):
     """Return the edge that PUCT selects at an OPEN node that is not proven."""
     first = tree.nodes[node].first_edge
@@ -112,7 +112,7 @@ def puct_edge(tree, node, constants):
     return best
 
 
-@njit(cache=True, nogil=True)
+@inner
 def select_root_edge(tree, constants):
     """Return the edge that the root rule selects at an OPEN root that is not proven."""
     if constants.root_rule == GUMBEL:
@@ -133,7 +133,7 @@ def select_root_edge(tree, constants):
     return puct_edge(tree, 0, constants)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def forced_playouts(tree, e, total_visits, constants):
     """Return the least visit count of a root edge, n_forced, given the sum over all root edges (Wu 2019)."""
     return np.sqrt(constants.forced_playouts_k * tree.edges[e].prior * total_visits)
@@ -142,7 +142,7 @@ def forced_playouts(tree, e, total_visits, constants):
 # --- Gumbel ----------------------------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@inner
 def considered_visits(simulation, max_considered_actions, simulations):
     """Return the visit count of the edges that sequential halving considers in a simulation.
 
@@ -166,7 +166,7 @@ def considered_visits(simulation, max_considered_actions, simulations):
         num_considered = max(2, num_considered // 2)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def completed_values(tree, constants, out):
     """Compute the completed Q values of the root's edges (Danihelka et al. 2022, appendix D).
 
@@ -211,7 +211,7 @@ def completed_values(tree, constants, out):
     return (constants.c_visit + max_visits) * constants.c_scale / 2.0
 
 
-@njit(cache=True, nogil=True)
+@inner
 def sequential_halving_edge(tree, constants):
     """Return the root edge that sequential halving visits next: the best score among the considered edges."""
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
@@ -224,7 +224,7 @@ def sequential_halving_edge(tree, constants):
     return best_scored_edge(tree, constants, visits, 1.0)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def best_scored_edge(tree, constants, visits, noise_factor):
     """Return the root edge with the best score g(a) + log P(s, a) + sigma(Q(s, a)), Q completed.
 
@@ -250,7 +250,7 @@ def best_scored_edge(tree, constants, visits, noise_factor):
     return best
 
 
-@njit(cache=True, nogil=True)
+@inner
 def gumbel_root_edge(tree, constants, temperature):
     """Return the root edge to play after a Gumbel search: the best score of the most visited, -1 if all lose.
 
@@ -263,7 +263,7 @@ def gumbel_root_edge(tree, constants, temperature):
     return best_scored_edge(tree, constants, max_visits, temperature)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def improved_policy(tree, constants, out):
     """Compute the improved policy of the root, softmax(log P + sigma(completed Q)) (Danihelka et al. 2022).
 
@@ -299,7 +299,7 @@ def improved_policy(tree, constants, out):
 # --- before and after a search ---------------------------------------------------------------------
 
 
-@njit(cache=True, nogil=True)
+@inner
 def prepare_root(tree, constants):
     """Apply the root temperature and the noise to the priors of an OPEN root, once per root.
 
@@ -333,7 +333,7 @@ def prepare_root(tree, constants):
             edge.prior = (1.0 - constants.noise_epsilon) * edge.prior + constants.noise_epsilon * edge.noise
 
 
-@njit(cache=True, nogil=True)
+@inner
 def policy_kl(tree, constants, target):
     """Return the KL divergence of the policy target from the network's policy at the root: KL(target || P).
 
@@ -364,7 +364,7 @@ def policy_kl(tree, constants, target):
     return max(0.0, divergence)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def policy_target(tree, constants, out):
     """Compute the policy target of the root as counts.
 
@@ -392,7 +392,7 @@ def policy_target(tree, constants, out):
     if constants.root_rule != FORCED or out[best] == 0:
         return
     # Take forced visits off an edge while its PUCT score stays below that of the most visited edge.
-    exploration = exploration_factor(tree.nodes[0].visits, constants)
+    exploration = exploration_factor(np.int64(tree.nodes[0].visits), constants)
     edge = tree.edges[first + best]
     best_puct = edge.value_sum / edge.visits + exploration * edge.prior / (1 + edge.visits)
     for i in range(count):

@@ -11,9 +11,9 @@ In every kernel `trees` is a `TreeBatch`, `records` the `Records`, `t` the index
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ckai.game.jit import inner, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform
@@ -128,7 +128,7 @@ def make_records(game: Any, trees: int, max_plies: int) -> Records:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def start_game(game, trees, records, rules, t, number, state, seed):
     """Start game `number` in tree `t`.
 
@@ -160,7 +160,7 @@ def start_game(game, trees, records, rules, t, number, state, seed):
     draw_playout_cap(trees, records, t, rules)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_playout_cap(trees, records, t, rules):
     """Draw whether the next search of tree `t` is a full one (playout cap randomization)."""
     records.games[t].full = 1
@@ -168,7 +168,7 @@ def draw_playout_cap(trees, records, t, rules):
         records.games[t].full = uniform(trees.info[t : t + 1]) < rules.full_search_prob
 
 
-@njit(cache=True, nogil=True)
+@inner
 def draw_edge(tree, temperature):
     """Draw a root edge with weights N ** (1 / T), T above 0; proven losses only if all edges lose."""
     first, count = tree.nodes[0].first_edge, tree.nodes[0].num_edges
@@ -195,7 +195,7 @@ def draw_edge(tree, temperature):
     return drawn
 
 
-@njit(cache=True, nogil=True)
+@inner
 def pick_edge(tree, constants, rules, ply):
     """Return the root edge to play at this ply: drawn while the temperature is up, else the best one."""
     temperature = rules.temperature
@@ -211,7 +211,7 @@ def pick_edge(tree, constants, rules, ply):
     return draw_edge(tree, temperature) if temperature > 0.0 else best_root_edge(tree)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def root_value(tree, constants):
     """Return the search's value of the root, in [-1, 1] for the side to move.
 
@@ -225,7 +225,7 @@ def root_value(tree, constants):
     return root.value_sum / max(1, root.visits)
 
 
-@njit(cache=True, nogil=True)
+@inner
 def write_row(tree, records, t, constants, played):
     """Record a row: the root, its value, its policy target (`policy_target`), and the edge `played`.
 
@@ -262,7 +262,7 @@ def write_row(tree, records, t, constants, played):
     here.rows += 1
 
 
-@njit(cache=True, nogil=True)
+@inner
 def play_move(game, trees, records, t, constants, rules):
     """Resign, or record and play an action, in game `t`, whose search has ended; finish it if it is over."""
     tree = get_tree(trees, t)
@@ -315,7 +315,7 @@ def play_move(game, trees, records, t, constants, rules):
     draw_playout_cap(trees, records, t, rules)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def advance(game, trees, records, constants, fast, rules, slots, logits, values):
     """Back the last batch up, play an action wherever a search has ended, and fill the next batch.
 

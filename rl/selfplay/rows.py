@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 
 from ckai.datasets.schema import HEADERS_SCHEMA, SELFPLAY_SCHEMA
 from ckai.datasets.tables import Tables
 from ckai.datasets.writer import row_arrays
+from ckai.game.jit import quick_kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -145,7 +145,7 @@ def with_table_results(game: FinishedGame, tables: Tables) -> FinishedGame:
     return replace(game, scores=scores)
 
 
-@njit(cache=True)
+@quick_kernel
 def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
     """Encode states `[N, W]` to `encoded` `[N, POSITION_BYTES]`, legal actions to bits `legal` `[N, B]`."""
     actions = np.empty(contract.max_legal_actions(game), np.uint8)  # type: ignore[no-untyped-call]

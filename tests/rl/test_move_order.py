@@ -1,4 +1,4 @@
-"""The engine ranks moves as the search does: the jitted order of a node's edges and the sorting keys agree."""
+"""The engine ranks moves as the search does: the order of a node's edges and the sorting keys agree."""
 
 from functools import cache
 

@@ -7,6 +7,7 @@ import pytest
 import slow_search
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 from slow_search import Twin, twin_search
 from tree_game import Leaf, draw
 
@@ -14,6 +15,7 @@ from ckai.game import Position
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
+from ckai.rl.search import selection
 from ckai.rl.search.mcts import get_tree
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import (
@@ -21,11 +23,12 @@ from ckai.rl.search.selection import (
     GUMBEL,
     SearchConstants,
     considered_visits,
-    gumbel_root_edge,
-    improved_policy,
-    policy_target,
 )
-from ckai.rl.selfplay.recording import root_value
+from ckai.rl.selfplay import recording
+
+# Called here from Python, where only kernels call them otherwise.
+improved_policy, policy_target = njit(selection.improved_policy), njit(selection.policy_target)
+gumbel_root_edge, root_value = njit(selection.gumbel_root_edge), njit(recording.root_value)
 
 CONSTANTS = SearchConstants(c_init=1.5)
 

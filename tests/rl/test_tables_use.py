@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numba import njit
 
 from ckai.datasets.tables import DRAW, LOSS, SHIPPED, WIN, Tables, build_tables, table_path
 from ckai.datasets.tables.solve import DRAWN
@@ -16,12 +17,15 @@ from ckai.rl.games.contract import DRAW as PROVEN_DRAW
 from ckai.rl.games.contract import LOSS as PROVEN_LOSS
 from ckai.rl.games.contract import NONE
 from ckai.rl.games.contract import WIN as PROVEN_WIN
-from ckai.rl.search.mcts import get_tree, terminal_or_tablebase
+from ckai.rl.search.mcts import get_tree
+from ckai.rl.search.mcts import terminal_or_tablebase as _terminal_or_tablebase
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.pdn import ADJUDICATED, finished_pdn
 from ckai.rl.selfplay.rows import to_table
 from ckai.rl.selfplay.workers import play_games
+
+terminal_or_tablebase = njit(_terminal_or_tablebase)
 
 PROOFS = {PROVEN_WIN: WIN, PROVEN_LOSS: LOSS, PROVEN_DRAW: DRAW}
 

@@ -4,8 +4,8 @@ Repetitions are not detected: the halfmove clock ends such games.
 """
 
 import numpy as np
-from numba import njit
 
+from ckai.game.jit import inner
 from ckai.game.kernels import (
     FULL,
     JUMP_TO,
@@ -26,7 +26,7 @@ from ckai.rl.games.rng import below
 _FIRST_ROW = 0xF
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _pick(sets, k):
     """Index of the k-th lowest bit of a non-zero 64-bit set."""
     for _ in range(k):
@@ -35,7 +35,7 @@ def _pick(sets, k):
 
 
 @implements(playout, Checkers)
-@njit(cache=True, nogil=True)
+@inner
 def _checkers(game, state, stream, trace):
     # The board is never turned: `down` says whether the men of the side to move go down, as those of the side
     # to move at the first state do. Two directions share a word: right | left << 32.

@@ -7,12 +7,12 @@ Black.
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ckai.datasets.tables.probe import tablebase_value
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN
 from ckai.game import HALFMOVE_LIMIT, REPETITION_LIMIT, Position, kernels
+from ckai.game.jit import inner
 from ckai.game.squares import NUM_ACTIONS, SQUARES
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN, State, game, implements
@@ -96,20 +96,20 @@ def black_to_move(states: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 @implements(contract.start, Checkers)
-@njit(cache=True)
+@inner
 def _start(game):
     return (np.int64(kernels.START) | np.int64(kernels.START_OPP) << 32, np.int64(1) << _BLACK)
 
 
 @implements(contract.legal, Checkers)
-@njit(cache=True)
+@inner
 def _legal(game, state, out):
     own, opp = state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL
     return kernels.legal_actions(own, opp, state[1] & kernels.FULL, (state[1] >> _JUMPER & 0xFF) - 1, out)
 
 
 @implements(contract.play, Checkers)
-@njit(cache=True)
+@inner
 def _play(game, state, action):
     own, opp, kings, jumper, halfmove_clock, passed = kernels.apply_hop(
         state[0] & kernels.FULL,
@@ -128,7 +128,7 @@ def _play(game, state, action):
 
 
 @implements(contract.outcome, Checkers)
-@njit(cache=True)
+@inner
 def _outcome(game, state, count):
     if count == 0:
         return True, -1.0
@@ -136,31 +136,31 @@ def _outcome(game, state, count):
 
 
 @implements(contract.key, Checkers)
-@njit(cache=True)
+@inner
 def _key(game, state):
     return state[0], state[1] & ~(np.int64(_CLOCK_MASK) << _CLOCK)
 
 
 @implements(contract.repetition_window, Checkers)
-@njit(cache=True)
+@inner
 def _repetition_window(game, state):
     return state[1] >> _CLOCK & _CLOCK_MASK
 
 
 @implements(contract.repetitions, Checkers)
-@njit(cache=True)
+@inner
 def _repetitions(game):
     return game.repetition_limit
 
 
 @implements(contract.lookahead, Checkers)
-@njit(cache=True)
+@inner
 def _lookahead(game):
     return False
 
 
 @implements(contract.encode, Checkers)
-@njit(cache=True)
+@inner
 def _encode(game, state, out):
     kernels.write_board(state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL, state[1] & kernels.FULL, out)
     out[32] = (state[1] >> _JUMPER & 0xFF) - 1
@@ -168,7 +168,7 @@ def _encode(game, state, out):
 
 
 @implements(contract.decode, Checkers)
-@njit(cache=True)
+@inner
 def _decode(game, board):
     own, opp, kings = np.int64(0), np.int64(0), np.int64(0)
     for i in range(32):
@@ -182,7 +182,7 @@ def _decode(game, board):
 
 
 @implements(contract.tablebase_value, Checkers)
-@njit(cache=True)
+@inner
 def _tablebase_value(game, state):
     own, opp = state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL
     if kernels.popcount(own | opp) > game.pieces:
