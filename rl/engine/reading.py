@@ -14,7 +14,7 @@ from ckai.rl.engine.result import Line, MoveMap, Policy, Proof, SearchResult, St
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.depth import deepest_ply
-from ckai.rl.search.mcts import PROOF_VALUE
+from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.searcher import Searcher
 
 LONGEST_PV = 40

@@ -28,14 +28,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ckai.game.jit import inner
-from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
+from ckai.rl.games.contract import DRAW, LOSS, WIN
 from ckai.rl.games.rng import gamma, uniform
 
 PUCT, FORCED, GUMBEL = 0, 1, 2
 """Rules at the root; `ckai.rl.search.rules.ROOT_RULES` has their names in this order."""
-
-TARGET_UNIT = 65536
-"""An improved policy is stored as counts that sum to about this."""
 
 
 class SearchConstants(NamedTuple):
@@ -331,78 +328,3 @@ def prepare_root(tree, constants):
             edge = tree.edges[first + i]
             edge.noise = noise[i] / total
             edge.prior = (1.0 - constants.noise_epsilon) * edge.prior + constants.noise_epsilon * edge.noise
-
-
-@inner
-def policy_kl(tree, constants, target):
-    """Return the KL divergence of the policy target from the network's policy at the root: KL(target || P).
-
-    Args:
-        tree: the tree.
-        constants: the `SearchConstants`.
-        target: int64, one entry per root edge, the counts of `policy_target`.
-
-    Returns:
-        The divergence in nats, 0 or more, from the priors without noise (but with the root temperature); 0
-        for a target of zeros.
-    """
-    first, total = np.int64(tree.nodes[0].first_edge), 0
-    for i in range(len(target)):
-        total += target[i]
-    if total == 0:
-        return 0.0
-    epsilon = constants.noise_epsilon if constants.root_rule != GUMBEL and tree.info[0].root_prepared else 0.0
-    divergence = 0.0
-    for i in range(len(target)):
-        if target[i] > 0:
-            edge = tree.edges[first + i]
-            prior = edge.prior
-            if epsilon < 1.0:
-                prior = (prior - epsilon * edge.noise) / (1.0 - epsilon)
-            p = target[i] / total
-            divergence += p * np.log(p / max(prior, 1e-6))
-    return max(0.0, divergence)
-
-
-@inner
-def policy_target(tree, constants, out):
-    """Compute the policy target of the root as counts.
-
-    Under PUCT the visit counts; under FORCED the visit counts after policy target pruning (Wu 2019, section
-    3.2); under GUMBEL the improved policy, as counts that sum to about TARGET_UNIT.
-
-    Args:
-        tree: the tree.
-        constants: the `SearchConstants`.
-        out: int64, one entry per root edge; filled with counts of 0 or more.
-    """
-    first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
-    if constants.root_rule == GUMBEL:
-        policy = np.empty(count)
-        improved_policy(tree, constants, policy)
-        for i in range(count):
-            out[i] = np.int64(round(policy[i] * TARGET_UNIT))
-        return
-    best, visits = 0, 0
-    for i in range(count):
-        out[i] = tree.edges[first + i].visits
-        visits += out[i]
-        if out[i] > out[best]:
-            best = i
-    if constants.root_rule != FORCED or out[best] == 0:
-        return
-    # Take forced visits off an edge while its PUCT score stays below that of the most visited edge.
-    exploration = exploration_factor(np.int64(tree.nodes[0].visits), constants)
-    edge = tree.edges[first + best]
-    best_puct = edge.value_sum / edge.visits + exploration * edge.prior / (1 + edge.visits)
-    for i in range(count):
-        edge = tree.edges[first + i]
-        if i == best or out[i] == 0 or edge.proof != NONE:
-            continue
-        q = edge.value_sum / edge.visits
-        prunable = np.int64(forced_playouts(tree, first + i, visits, constants))
-        while prunable > 0 and out[i] > 0 and q + exploration * edge.prior / out[i] < best_puct:
-            out[i] -= 1
-            prunable -= 1
-        if out[i] == 1:
-            out[i] = 0

@@ -19,8 +19,10 @@ from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform
 from ckai.rl.search.arrays import TERMINAL
 from ckai.rl.search.batch import expand_and_backup, prefetch_paths, select_leaves
-from ckai.rl.search.mcts import PROOF_VALUE, best_root_edge, get_tree, keep_subtree, reset
-from ckai.rl.search.selection import GUMBEL, gumbel_root_edge, improved_policy, policy_kl, policy_target
+from ckai.rl.search.mcts import best_root_edge, get_tree, keep_subtree, reset
+from ckai.rl.search.proofs import PROOF_VALUE
+from ckai.rl.search.selection import GUMBEL, gumbel_root_edge, improved_policy
+from ckai.rl.search.targets import policy_kl, policy_target
 
 IDLE, PLAYING, FINISHED = 0, 1, 2
 """Status of a game: there is none, it is in progress, it has ended and waits to be copied out."""

@@ -15,7 +15,7 @@ from ckai.game import Position
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
-from ckai.rl.search import selection
+from ckai.rl.search import selection, targets
 from ckai.rl.search.mcts import get_tree
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import (
@@ -27,7 +27,7 @@ from ckai.rl.search.selection import (
 from ckai.rl.selfplay import recording
 
 # Called here from Python, where only kernels call them otherwise.
-improved_policy, policy_target = njit(selection.improved_policy), njit(selection.policy_target)
+improved_policy, policy_target = njit(selection.improved_policy), njit(targets.policy_target)
 gumbel_root_edge, root_value = njit(selection.gumbel_root_edge), njit(recording.root_value)
 
 CONSTANTS = SearchConstants(c_init=1.5)

@@ -217,7 +217,7 @@ def test_files_of_another_game_are_refused(tmp_path):
     with pytest.raises(ValueError, match="one of the games"):
         get_game("chess")
     for name in ("alphabeta@3", "hub:program"):
-        with pytest.raises(PlayerSpecError, match="expected a game of checkers"):
+        with pytest.raises(PlayerSpecError, match="expected the game checkers, found connect4"):
             load_player(name, game=get_game("connect4"))
     with pytest.raises(PlayerSpecError, match="expected a game small enough to solve"):
         load_player("perfect", game=get_game("connect4"))
