@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.output import json_option, print_json, progress_bar
+from ckai.cli.shared.output import counted, json_option, print_json, progress_bar
 
 if TYPE_CHECKING:
     from ckai.datasets.statistics import Headers, Statistics
@@ -85,7 +85,7 @@ def as_text(statistics: "Statistics") -> str:
     )
     line(
         "  captures",
-        f"{share(statistics.capture_plies, statistics.plies)}, up to {statistics.most_captured} pieces",
+        f"{share(statistics.capture_plies, statistics.plies)}, up to {counted(statistics.most_captured, 'piece')}",
     )
     line("  of two or more", share(statistics.multi_jumps, statistics.plies))
     line("  by kings", share(statistics.king_plies, statistics.plies))
@@ -96,7 +96,7 @@ def as_text(statistics: "Statistics") -> str:
     line("positions", f"{repeats.positions:,} distinct, {repeats.positions_repeated:,} more than once")
     line(
         "  repeated rows",
-        f"{share(repeats.rows_repeated, statistics.rows)}, up to {repeats.most:,} times each",
+        f"{share(repeats.rows_repeated, statistics.rows)}, up to {counted(repeats.most, 'time')} each",
     )
     line("  seen before", share(repeats.rows_seen_before, statistics.rows))
     lines += ["", *_phases(statistics)]
@@ -122,8 +122,8 @@ def _phases(statistics: "Statistics") -> list[str]:
 
 def _headers(headers: "Headers") -> list[str]:
     lines = [
-        f"  headers of {_count(headers.games, 'game')}: {_count(headers.players, 'player')}, "
-        f"{_count(headers.events, 'event')}, {_count(headers.openings, 'opening')}"
+        f"  headers of {counted(headers.games, 'game')}: {counted(headers.players, 'player')}, "
+        f"{counted(headers.events, 'event')}, {counted(headers.openings, 'opening')}"
     ]
     for label, names in (
         ("players", headers.top_players),
@@ -134,7 +134,3 @@ def _headers(headers: "Headers") -> list[str]:
             lines.append(f"  most frequent {label}")
             lines += [f"    {games:>7,}  {name}" for name, games in names]
     return lines
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -31,6 +31,11 @@ def time_text(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: `1 game`, `1,200 games`, `2 plies`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
 def report_compiling() -> None:
     """Say so on standard error, once, if kernels have to be compiled: that may take half a minute."""
     from numba.core import event
