@@ -85,7 +85,8 @@ def as_text(statistics: "Statistics") -> str:
     )
     line(
         "  captures",
-        f"{share(statistics.capture_plies, statistics.plies)}, up to {counted(statistics.most_captured, 'piece')}",
+        f"{share(statistics.capture_plies, statistics.plies)}, "
+        f"up to {counted(statistics.most_captured, 'piece')}",
     )
     line("  of two or more", share(statistics.multi_jumps, statistics.plies))
     line("  by kings", share(statistics.king_plies, statistics.plies))

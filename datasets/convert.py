@@ -83,9 +83,11 @@ def parse_files(
 
     Games are numbered from 0 across all files. A game with an error keeps the legal moves before it; a game
     without any legal move, of another draughts variant or from an impossible position is rejected. Games
-    without moves are kept and have no rows. Games with the same first position (halfmove clock aside) and the
-    same moves are duplicates, whatever their tags; they are kept, and the rows note which they are, so that all
-    of them fall on one side of a split (`RowFile.split_numbers`).
+    without moves are kept and have no rows.
+
+    Games with the same first position (halfmove clock aside) and the same moves are duplicates, whatever
+    their tags. They are kept, and the rows note which they are, so that all of them fall on one side of a
+    split (`RowFile.split_numbers`).
 
     Args:
         paths: one or several PDN files: plain, gzip, bzip2, zip (the `.pdn` files in it), or "-" for standard
@@ -143,9 +145,7 @@ def _check_output(output: Path) -> None:
             f"{output}: expected an output that ends in .parquet, found {suffix}: rows are written as Parquet"
         )
     if is_headers_path(output):
-        raise DatasetError(
-            f"{output}: expected a name for rows, found one for headers (.headers.parquet): leave out .headers"
-        )
+        raise DatasetError(f"{output}: expected a name for rows, found one for headers: leave out .headers")
 
 
 def _write_files(
@@ -168,15 +168,13 @@ def _write_files(
             TableWriter(headers_path(output), HEADERS_SCHEMA) as headers,
             temporary.open("w", encoding="utf-8") as refused,
         ):
-            converter = _Converter(tally, rows, headers, dedupe)
+            converter = _Converter(tally, rows, headers, strict=strict, dedupe=dedupe)
             for path, size in zip(sources, sizes, strict=True):
                 for source in open_sources(path):
                     before = tally.games_read
                     length = 0
                     for chunk in read_chunks(source.file):
                         for error, rejected in converter.convert(chunk, before, source.name):
-                            if strict and not isinstance(error, _Duplicate):
-                                raise error
                             first_error = first_error or error
                             tally.reasons[_category(error)] += 1
                             refused.write(_json_line(error, rejected) + "\n")
@@ -230,10 +228,6 @@ def _nothing_usable(first: PdnError, tally: Tally) -> PdnError:
     return PdnError(f"{first.reason}; {rest}", first.path, first.line, first.game, first.ply)
 
 
-class _Duplicate(PdnError):
-    """A dropped duplicate: listed with the incomplete games, but no error in the file."""
-
-
 def _category(error: PdnError) -> str:
     """The reason without the details of this game."""
     return next((category for words, category in _CATEGORIES.items() if words in error.reason), "other")
@@ -273,14 +267,17 @@ def _json_line(error: PdnError, rejected: bool) -> str:
 class _Converter:
     """Writes the games of chunks, and remembers them to find duplicates (about 200 bytes a game)."""
 
-    def __init__(self, tally: Tally, rows: TableWriter, headers: TableWriter, dedupe: bool) -> None:
-        self.tally, self.rows, self.headers, self.dedupe = tally, rows, headers, dedupe
+    def __init__(
+        self, tally: Tally, rows: TableWriter, headers: TableWriter, *, strict: bool, dedupe: bool
+    ) -> None:
+        self.tally, self.rows, self.headers = tally, rows, headers
+        self.strict, self.dedupe = strict, dedupe
         self.copies: list[tuple[int, int]] = []
         """Numbers of the duplicates that were kept, each with that of the first such game."""
         self._seen: dict[bytes, int] = {}
 
     def convert(self, chunk: Chunk, first: int, path: str) -> Iterator[tuple[PdnError, bool]]:
-        """Write a chunk's games; yield the problems, and whether each rejects its game."""
+        """Write a chunk's games; yield what to list, and whether each rejects its game; strict: raise it."""
         tally = self.tally
         tally.stray_words += chunk.stray
         count = len(chunk.segments)
@@ -325,9 +322,12 @@ class _Converter:
             error = build_game(chunk, g, starts[g], refused.get(g), path).problem if problem[g] else None
             if error is None and problem[g]:
                 raise RuntimeError(f"{path}: game {number + g}: the two readers disagree")
-            if g in dropped:
+            if error is not None and self.strict:
+                error.game = number + g
+                raise error
+            if error is None or duplicate[g]:
                 line = int(chunk.segments["line"][g]) + chunk.line + 1
-                error = _Duplicate(f"has the first position and the moves of game {dropped[g]}", path, line)
+                error = PdnError(f"has the first position and the moves of game {dropped[g]}", path, line)
             error.game = number + g
             yield error, bool(rejected[g])
 

@@ -108,7 +108,7 @@ class RowFile:
         return _numbers(self._columns(group, ["game"])["game"])
 
     def split_numbers(self, games: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The numbers by which games are held out: a game with the moves of earlier ones has that of the first.
+        """The numbers by which games are held out: of games with the same moves, that of the first.
 
         Args:
             games: `[N]` int32 numbers of games.
@@ -315,7 +315,7 @@ def _read_copies(path: Path, metadata: dict[bytes, bytes]) -> tuple[NDArray[np.i
         pairs = np.array(json.loads(metadata.get(COPIES_KEY, b"[]")), np.int32).reshape(-1, 2)
     except (ValueError, TypeError, OverflowError) as error:
         raise DatasetError(
-            f"{path}: expected pairs of games in its metadata {COPIES_KEY.decode()}, found other data ({error})"
+            f"{path}: expected pairs of games in its metadata {COPIES_KEY.decode()}, found others ({error})"
         ) from error
     pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
     return pairs[:, 0], pairs[:, 1]

@@ -25,7 +25,8 @@ VERSION_KEY: Final = b"ckai.rows"
 GAME_KEY: Final = b"ckai.game"
 """Metadata key of the game's name; absent for checkers."""
 COPIES_KEY: Final = b"ckai.copies"
-"""Metadata key of the games with the same moves: a JSON list of [game, first such game]; absent without any."""
+"""Metadata key of games with the moves of an earlier one: JSON, a list of [game, first such game]; absent
+without any."""
 LEGAL_MASK_BYTES: Final = 16
 """Bytes of the mask of legal actions in checkers, and in every game of 128 actions or fewer."""
 

@@ -1,8 +1,9 @@
 """Held-out games and position keys, both by hashing.
 
 A game is held out by a hash of its number and the seed: the same game of the same source is always on the
-same side, whatever else is in the data set, and the rows of a game are never on both sides. Games of one file with
-the same moves share the number of the first of them (`RowFile.split_numbers`), and so their side.
+same side, whatever else is in the data set, and the rows of a game are never on both sides. Games of
+one file with the same moves share the number of the first of them (`RowFile.split_numbers`), and so their
+side.
 """
 
 from collections.abc import Callable
