@@ -106,7 +106,7 @@ def parse_files(
     Raises:
         PdnError: no games in any file (strict: in one), no usable game (the list says why), a game with an
             error (strict), a damaged archive, or an output that would overwrite one of `paths`.
-        DatasetError: an output with another suffix than `.parquet`.
+        DatasetError: an output that is a folder, or with another suffix than `.parquet`.
         ReadError: a file that cannot be read, an OSError.
         WriteError: output that cannot be written, an OSError.
 
@@ -133,12 +133,18 @@ def parse_files(
     except ReadError:
         raise
     except OSError as error:
-        reason = error.strerror or str(error).splitlines()[0]
+        # pyarrow writes more than the reason of the system into `strerror`.
+        reason = os.strerror(error.errno) if error.errno else str(error).splitlines()[0]
         raise WriteError(error.errno, reason, str(error.filename or output)) from error
     return tally
 
 
 def _check_output(output: Path) -> None:
+    if output.is_dir():
+        raise DatasetError(f"{output}: expected a file to write, found a folder: name a file in it")
+    above = next(parent for parent in output.absolute().parents if parent.exists())
+    if not above.is_dir():
+        raise DatasetError(f"{output}: expected a folder to write to, found the file {above}")
     if output.suffix != ".parquet":
         suffix = f"the suffix {output.suffix}" if output.suffix else "no suffix"
         raise DatasetError(

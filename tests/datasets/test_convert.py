@@ -336,7 +336,7 @@ def test_standard_input_is_read(tmp_path, monkeypatch):
     with pytest.raises(PdnError, match="standard input: expected PDN, gzip or bzip2, found a zip archive"):
         parse_files("-", tmp_path / "rows.parquet")
     on_stdin(b"")
-    with pytest.raises(PdnError, match="standard input: expected games of PDN .* found none in 0 bytes"):
+    with pytest.raises(PdnError, match=r"standard input: expected games of PDN .* found none in 0 bytes"):
         parse_files("-", tmp_path / "rows.parquet")
 
 
@@ -371,10 +371,27 @@ def test_a_missing_file_and_one_that_may_not_be_read_are_explained(tmp_path, mon
         parse_files(tmp_path / "a.pdn", tmp_path / "rows.parquet")
 
 
-def test_output_that_cannot_be_written_is_explained(tmp_path):
+def test_an_output_that_is_a_folder_or_inside_a_file_is_refused(tmp_path):
     (tmp_path / "a.pdn").write_text("1. 11-15 *")
-    with pytest.raises(WriteError, match=r"a\.pdn: cannot be written \(.*\); an existing file is unchanged"):
-        parse_files(tmp_path / "a.pdn", tmp_path / "a.pdn" / "rows.parquet")
+    with pytest.raises(DatasetError, match="expected a file to write, found a folder: name a file in it"):
+        parse_files(tmp_path / "a.pdn", tmp_path)
+    with pytest.raises(DatasetError, match=r"expected a folder to write to, found the file .*a\.pdn"):
+        parse_files(tmp_path / "a.pdn", tmp_path / "a.pdn" / "deeper" / "rows.parquet")
+
+
+def test_a_full_disk_is_explained_and_what_stood_there_stays(tmp_path, monkeypatch):
+    convert("1. 11-15 *", tmp_path)
+    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28] No space left on it")
+
+    monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
+    with pytest.raises(
+        WriteError, match=r"games\.parquet: cannot be written \(No space left on device\); an"
+    ):
+        convert("1. 9-13 *", tmp_path)
+    assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
 def test_strict_stops_at_the_first_bad_game(tmp_path):
