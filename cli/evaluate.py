@@ -153,6 +153,5 @@ def tablebase_text(truth: dict[str, Any]) -> str:
 def _draw(folder: Path, loaded: Any, breakdown: dict[str, Any]) -> None:
     from ckai.models.evaluation.plots import plot_calibration, plot_filters
 
-    folder.mkdir(parents=True, exist_ok=True)
     plot_calibration(folder / "calibration.png", breakdown, f"{loaded.architecture}, {loaded.path}")
     plot_filters(folder / "filters.png", loaded.network())

@@ -2,12 +2,16 @@
 
 import json
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.output import json_option, report_compilation
+from ckai.cli.shared.output import count_text, json_option, report_compilation
+
+if TYPE_CHECKING:
+    from ckai.datasets.convert import Tally
 
 
 @click.command("parse")
@@ -15,25 +19,30 @@ from ckai.cli.shared.output import json_option, report_compilation
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="File of rows to write.  [default: data/<name of the first file>.parquet]",
+    type=click.Path(path_type=Path),
+    help="Rows to write, a name that ends in .parquet.  [default: data/<name of the first file>.parquet]",
 )
-@click.option("--strict", is_flag=True, help="Stop at the first game with an error.")
+@click.option("--strict", is_flag=True, help="Stop at the first game with an error or file without games.")
+@click.option("--dedupe", is_flag=True, help="Drop games with the moves of an earlier one.")
 @json_option
-def command(files: tuple[Path, ...], output: Path | None, strict: bool, as_json: bool) -> None:
+def command(files: tuple[Path, ...], output: Path | None, strict: bool, dedupe: bool, as_json: bool) -> None:
     """Convert the games of PDN files to rows for training.
 
-    A game with an error keeps the legal moves before it. Incomplete games are listed, with line and reason,
-    in <name>.refused.jsonl next to the rows.
+    FILE may be compressed (.gz, .bz2, or .zip with .pdn files in it); - reads standard input. A game with an
+    error keeps the legal moves before it. Incomplete games are listed, with line and reason, in
+    <name>.refused.jsonl next to the rows.
     """
     from ckai.datasets.convert import parse_files
+    from ckai.pdn.sources import source_stem
 
     report_compilation()
-    output = output or Path("data") / f"{files[0].stem}.parquet"
+    output = output or Path("data") / f"{source_stem(files[0])}.parquet"
     begun = time.perf_counter()
     with _Bar() as bar:
-        tally = parse_files(files, output, strict=strict, progress=bar.update)
+        tally = parse_files(files, output, strict=strict, dedupe=dedupe, progress=bar.update)
     seconds = time.perf_counter() - begun
+    for skipped in tally.without_games:
+        click.echo(f"ckai: warning: {skipped}; the file is skipped", err=True)
     if as_json:
         click.echo(
             json.dumps(
@@ -42,6 +51,7 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, as_json:
                     "games_kept": tally.games_kept,
                     "games_truncated": tally.games_truncated,
                     "games_rejected": tally.games_rejected,
+                    "duplicates": tally.duplicates,
                     "plies": tally.plies,
                     "rows": tally.rows,
                     "output": str(tally.output),
@@ -51,29 +61,39 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, as_json:
                     "games_without_moves": tally.games_without_moves,
                     "result_conflicts": tally.result_conflicts,
                     "stray_words": tally.stray_words,
+                    "files_without_games": [error.path for error in tally.without_games],
                 }
             )
         )
         return
-    click.echo(
-        f"{tally.games_read:,} games read: {tally.games_kept:,} kept, {tally.games_truncated:,} truncated, "
-        f"{tally.games_rejected:,} rejected"
+    for line in _summary(tally, dedupe, seconds):
+        click.echo(line)
+
+
+def _summary(tally: "Tally", dedupe: bool, seconds: float) -> Iterator[str]:
+    """The tally as text, line by line."""
+    yield (
+        f"{count_text(tally.games_read, 'game')} read: {tally.games_kept:,} kept, "
+        f"{tally.games_truncated:,} truncated, {tally.games_rejected:,} rejected"
     )
     for reason, count in tally.reasons.most_common():
-        click.echo(f"  {count:,} {reason}")
+        yield f"  {count:,} {reason}"
+    if tally.duplicates and not dedupe:
+        yield f"  {tally.duplicates:,} with the moves of an earlier game, kept (--dedupe drops them)"
     if tally.games_without_moves:
-        click.echo(f"  {tally.games_without_moves:,} kept without moves, and so without rows")
+        yield f"  {tally.games_without_moves:,} kept without moves, and so without rows"
     if tally.result_conflicts:
-        click.echo(
+        yield (
             f"  {tally.result_conflicts:,} with a Result tag that contradicts the result after the moves "
             "(the latter is used)"
         )
     if tally.stray_words:
-        click.echo(f"  {tally.stray_words:,} words outside of games skipped")
+        yield f"  {count_text(tally.stray_words, 'word')} outside of games skipped"
     where = click.format_filename(tally.output)
-    click.echo(f"{tally.plies:,} plies, {tally.rows:,} rows in {where} ({seconds:.1f} s)")
+    yield f"{count_text(tally.plies, 'ply', 'plies')}, {count_text(tally.rows, 'row')} in {where} ({seconds:.1f} s)"
     if tally.reasons:
-        click.echo(f"incomplete games, with reasons: {click.format_filename(tally.refused)}")
+        what = "incomplete games and dropped duplicates" if dedupe else "incomplete games"
+        yield f"{what}, with reasons: {click.format_filename(tally.refused)}"
 
 
 class _Bar:
@@ -94,7 +114,7 @@ class _Bar:
     def update(self, done: int, total: int, tally: Any) -> None:
         """Update the bar; see `ckai.datasets.convert.ProgressCallback`."""
         if self._bar is None:
-            if time.monotonic() - self._begun < 1 or done >= total:
+            if time.monotonic() - self._begun < 1 or (total and done >= total):
                 return
             from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -110,5 +130,5 @@ class _Bar:
                 transient=True,
             )
             self._bar.start()
-            self._task = self._bar.add_task("", total=total, games="0")
-        self._bar.update(self._task, completed=min(done, total), games=f"{tally.games_read:,}")
+            self._task = self._bar.add_task("", total=total or None, games="0")
+        self._bar.update(self._task, completed=min(done, total or done), games=f"{tally.games_read:,}")

@@ -85,7 +85,8 @@ def as_text(statistics: "Statistics") -> str:
     )
     line(
         "  captures",
-        f"{share(statistics.capture_plies, statistics.plies)}, up to {statistics.most_captured} pieces",
+        f"{share(statistics.capture_plies, statistics.plies)}, "
+        f"up to {count_text(statistics.most_captured, 'piece')}",
     )
     line("  of two or more", share(statistics.multi_jumps, statistics.plies))
     line("  by kings", share(statistics.king_plies, statistics.plies))
@@ -96,7 +97,7 @@ def as_text(statistics: "Statistics") -> str:
     line("positions", f"{repeats.positions:,} distinct, {repeats.positions_repeated:,} more than once")
     line(
         "  repeated rows",
-        f"{share(repeats.rows_repeated, statistics.rows)}, up to {repeats.most:,} times each",
+        f"{share(repeats.rows_repeated, statistics.rows)}, up to {count_text(repeats.most, 'time')} each",
     )
     line("  seen before", share(repeats.rows_seen_before, statistics.rows))
     lines += ["", *_phases(statistics)]

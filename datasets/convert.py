@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,21 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, headers_path
+from ckai.datasets.files import WriteError
+from ckai.datasets.schema import (
+    COPIES_KEY,
+    EXPERT_SCHEMA,
+    HEADERS_SCHEMA,
+    DatasetError,
+    headers_path,
+    is_headers_path,
+)
 from ckai.datasets.writer import TableWriter, from_numpy, from_strings, row_arrays
 from ckai.pdn import PdnError
 from ckai.pdn.kernels import FINE, GAME, UNKNOWN_Z, Columns, make_columns, replay_chunk
 from ckai.pdn.reader import build_game
 from ckai.pdn.segments import BLACK, DATE, EVENT, OPENING, RESULT_TEXT, WHITE
+from ckai.pdn.sources import STDIN, ReadError, open_sources, source_name, source_size
 from ckai.pdn.stream import Chunk, first_positions, read_chunks
 
 ROWS_AT_ONCE = 1 << 17
@@ -31,14 +41,17 @@ class Tally:
     output: Path
     """The rows."""
     refused: Path
-    """The list of incomplete games, one JSON object a line."""
+    """The list of incomplete games and dropped duplicates, one JSON object a line."""
     games_read: int = 0
     games_kept: int = 0
     """Games kept complete."""
     games_truncated: int = 0
     """Games kept up to an error."""
     games_rejected: int = 0
-    """Games that contribute nothing."""
+    """Games that contribute nothing: unusable ones, and duplicates if they are dropped."""
+    duplicates: int = 0
+    """Games with the first position and the moves of an earlier one. They are kept (and counted there) unless
+    `parse_files` is asked to drop them."""
     plies: int = 0
     rows: int = 0
     """One a hop, so at least as many as plies."""
@@ -50,10 +63,12 @@ class Tally:
     """Words outside all games, skipped."""
     reasons: Counter[str] = field(default_factory=Counter)
     """Truncated and rejected games by category of error."""
+    without_games: list[PdnError] = field(default_factory=list)
+    """The files skipped because they have no games, as the errors that `strict` makes of them."""
 
 
 ProgressCallback = Callable[[int, int, Tally], None]
-"""Called with the bytes read, the bytes in all, and the tally so far."""
+"""Called with the stored bytes read, the bytes in all (0 if unknown), and the tally so far."""
 
 
 def parse_files(
@@ -61,6 +76,7 @@ def parse_files(
     output: str | Path,
     *,
     strict: bool = False,
+    dedupe: bool = False,
     progress: ProgressCallback | None = None,
 ) -> Tally:
     """Convert the games of PDN files to rows and headers, and list the games that are incomplete.
@@ -69,38 +85,87 @@ def parse_files(
     without any legal move, of another draughts variant or from an impossible position is rejected. Games
     without moves are kept and have no rows.
 
+    Games with the same first position (halfmove clock aside) and the same moves are duplicates, whatever
+    their tags. They are kept, and the rows note which they are, so that all of them fall on one side of a
+    split (`RowFile.split_numbers`).
+
     Args:
-        paths: one or several PDN files.
-        output: the Parquet file of rows to write. The headers (`<name>.headers.parquet`) and the list of
-            incomplete games (`<name>.refused.jsonl`) are written beside it.
-        strict: stop at the first game with an error.
-        progress: called after each chunk of text with the bytes read, the bytes in all, and the tally.
+        paths: one or several PDN files: plain, gzip, bzip2, zip (the `.pdn` files in it), or "-" for standard
+            input.
+        output: the Parquet file of rows to write, a name that ends in `.parquet`. The headers
+            (`<name>.headers.parquet`) and the list of incomplete games (`<name>.refused.jsonl`) are written
+            beside it.
+        strict: stop at the first game with an error, and at the first file without games.
+        dedupe: drop duplicates of earlier games. They count as rejected and are listed with the others.
+        progress: called after each chunk of text with the stored bytes read, the bytes in all (0 if unknown),
+            and the tally.
 
     Returns:
         The tally. The output files appear under their names only when it is returned.
 
     Raises:
-        PdnError: no games, no usable game (the list says why), a game with an error (strict), or an output
-            that would overwrite one of `paths`.
-        OSError: a file that cannot be read or written.
+        PdnError: no games in any file (strict: in one), no usable game (the list says why), a game with an
+            error (strict), a damaged archive, or an output that would overwrite one of `paths`.
+        DatasetError: an output that is a folder, or with another suffix than `.parquet`.
+        ReadError: a file that cannot be read, an OSError.
+        WriteError: output that cannot be written, an OSError.
 
     Examples:
         >>> tally = parse_files("games.pdn", "again.parquet")
         >>> tally.games_read, tally.games_kept, tally.plies, tally.rows
         (2, 2, 11, 11)
     """
-    sources = [Path(path) for path in ([paths] if isinstance(paths, str | Path) else paths)]
+    sources = [paths] if isinstance(paths, str | Path) else list(paths)
     output = Path(output)
     refused_path = output.with_name(f"{output.stem}.refused.jsonl")
+    sizes = [source_size(path) for path in sources]
     for path in sources:
-        if path.is_dir():
-            raise PdnError("expected a PDN file, found a folder", _name(path))
         for written in (output, headers_path(output), refused_path):
-            if written.exists() and written.samefile(path):
-                raise PdnError("expected another file to write to, found the one to read", _name(path))
+            if str(path) != STDIN and written.exists() and written.samefile(path):
+                raise PdnError(
+                    "expected another file to write to, found the one to read: choose another output",
+                    source_name(path),
+                )
+    _check_output(output)
     tally = Tally(output, refused_path)
-    total = sum(path.stat().st_size for path in sources)
+    try:
+        _write_files(sources, sizes, tally, strict, dedupe, progress)
+    except ReadError:
+        raise
+    except OSError as error:
+        # pyarrow writes more than the reason of the system into `strerror`.
+        reason = os.strerror(error.errno) if error.errno else str(error).splitlines()[0]
+        raise WriteError(error.errno, reason, str(error.filename or output)) from error
+    return tally
+
+
+def _check_output(output: Path) -> None:
+    if output.is_dir():
+        raise DatasetError(f"{output}: expected a file to write, found a folder: name a file in it")
+    above = next(parent for parent in output.absolute().parents if parent.exists())
+    if not above.is_dir():
+        raise DatasetError(f"{output}: expected a folder to write to, found the file {above}")
+    if output.suffix != ".parquet":
+        suffix = f"the suffix {output.suffix}" if output.suffix else "no suffix"
+        raise DatasetError(
+            f"{output}: expected an output that ends in .parquet, found {suffix}: rows are written as Parquet"
+        )
+    if is_headers_path(output):
+        raise DatasetError(f"{output}: expected a name for rows, found one for headers: leave out .headers")
+
+
+def _write_files(
+    sources: Sequence[str | Path],
+    sizes: Sequence[int],
+    tally: Tally,
+    strict: bool,
+    dedupe: bool,
+    progress: ProgressCallback | None,
+) -> None:
+    output, refused_path = tally.output, tally.refused
+    total = 0 if STDIN in map(str, sources) else sum(sizes)
     done = 0
+    first_error: PdnError | None = None
     temporary = refused_path.with_name(f".{refused_path.name}.{os.getpid()}.tmp")
     output.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -109,49 +174,64 @@ def parse_files(
             TableWriter(headers_path(output), HEADERS_SCHEMA) as headers,
             temporary.open("w", encoding="utf-8") as refused,
         ):
-            for path in sources:
-                before = tally.games_read
-                with path.open("rb") as file:
-                    for chunk in read_chunks(file):
-                        for error, rejected in _convert(chunk, before, _name(path), tally, rows, headers):
-                            if strict:
-                                raise error
+            converter = _Converter(tally, rows, headers, strict=strict, dedupe=dedupe)
+            for path, size in zip(sources, sizes, strict=True):
+                for source in open_sources(path):
+                    before = tally.games_read
+                    length = 0
+                    for chunk in read_chunks(source.file):
+                        for error, rejected in converter.convert(chunk, before, source.name):
+                            first_error = first_error or error
                             tally.reasons[_category(error)] += 1
                             refused.write(_json_line(error, rejected) + "\n")
+                        length = chunk.offset + len(chunk.data)
                         if progress:
-                            progress(done + chunk.offset + len(chunk.data), total, tally)
-                if tally.games_read == before:
-                    raise PdnError(
-                        'expected games of PDN (tags such as [Event "..."], moves such as 1. 11-15 22-18), '
-                        f"found none in {path.stat().st_size} bytes",
-                        _name(path),
-                    )
-                done += path.stat().st_size
+                            progress(done + (source.raw.tell() if source.raw else 0), total, tally)
+                    if tally.games_read == before:
+                        tally.without_games.append(_no_games(source.name, length))
+                        if strict:
+                            raise tally.without_games[-1]
+                done += size
+            if not tally.games_read:
+                raise tally.without_games[0]
             refused.flush()
             os.fsync(refused.fileno())
             unusable = tally.games_kept + tally.games_truncated == 0
             if not unusable:
+                if converter.copies:
+                    rows.add_metadata({COPIES_KEY: json.dumps(converter.copies).encode()})
                 rows.finish()
                 headers.finish()
                 # Remove the old rows first and add the new ones last: a kill never leaves a mixed set.
                 output.unlink(missing_ok=True)
             temporary.replace(refused_path)
             if unusable:
-                raise PdnError(
-                    f"none of {tally.games_read} games can be used; {_name(refused_path)} says why",
-                    _name(sources[0]),
-                )
+                assert first_error is not None
+                raise _nothing_usable(first_error, tally)
             headers.commit()
             rows.commit()
     finally:
         with suppress(OSError):
             temporary.unlink()
-    return tally
 
 
-def _name(path: Path) -> str:
-    """A path as printable text; file names need not be valid UTF-8."""
-    return os.fsencode(path).decode(errors="replace")
+def _no_games(name: str, length: int) -> PdnError:
+    found = f"{length:,} byte" if length == 1 else f"{length:,} bytes"
+    return PdnError(
+        'expected games of PDN (tags such as [Event "..."], moves such as 1. 11-15 22-18), '
+        f"found none in {found}",
+        name,
+    )
+
+
+def _nothing_usable(first: PdnError, tally: Tally) -> PdnError:
+    """The error of files whose games are all rejected, with the place and reason of the first."""
+    if tally.games_read == 1:
+        rest = f"the only game cannot be used; see {source_name(tally.refused)}"
+    else:
+        listed = source_name(tally.refused)
+        rest = f"none of {tally.games_read:,} games can be used; {listed} says why of each"
+    return PdnError(f"{first.reason}; {rest}", first.path, first.line, first.game, first.ply)
 
 
 def _category(error: PdnError) -> str:
@@ -160,6 +240,7 @@ def _category(error: PdnError) -> str:
 
 
 _CATEGORIES = {
+    "the moves of game": "duplicate game",
     "a move or a result": "unreadable text",
     "is illegal": "illegal move",
     "is ambiguous": "ambiguous capture",
@@ -189,46 +270,105 @@ def _json_line(error: PdnError, rejected: bool) -> str:
     )
 
 
-def _convert(
-    chunk: Chunk, first: int, path: str, tally: Tally, rows: TableWriter, headers: TableWriter
-) -> Iterator[tuple[PdnError, bool]]:
-    """Write a chunk's games; yield the problems, and whether each rejects its game."""
-    count = len(chunk.segments)
-    if not count:
+class _Converter:
+    """Writes the games of chunks, and remembers them to find duplicates (about 200 bytes a game)."""
+
+    def __init__(
+        self, tally: Tally, rows: TableWriter, headers: TableWriter, *, strict: bool, dedupe: bool
+    ) -> None:
+        self.tally, self.rows, self.headers = tally, rows, headers
+        self.strict, self.dedupe = strict, dedupe
+        self.copies: list[tuple[int, int]] = []
+        """Numbers of the duplicates that were kept, each with that of the first such game."""
+        self._seen: dict[bytes, int] = {}
+
+    def convert(self, chunk: Chunk, first: int, path: str) -> Iterator[tuple[PdnError, bool]]:
+        """Write a chunk's games; yield what to list, and whether each rejects its game; strict: raise it."""
+        tally = self.tally
         tally.stray_words += chunk.stray
-        return
-    starts, refused = first_positions(chunk)
-    games = np.zeros(count, GAME)
-    longest = int((chunk.segments["last"] - chunk.segments["first"]).max())
-    columns = make_columns(max(ROWS_AT_ONCE, 2 * longest + 1024))
-    g = 0
-    while g < count:
-        g, written = replay_chunk(chunk.read, chunk.segments, starts, games, columns, g, first + chunk.number)
-        rows.write(_table(columns, written))
-    problem = games["problem"] != FINE
-    rejected = problem & (games["plies"] == 0)
-    tally.stray_words += chunk.stray
-    tally.games_read += count
-    tally.games_kept += int(np.count_nonzero(~problem))
-    tally.games_rejected += int(np.count_nonzero(rejected))
-    tally.games_truncated += int(np.count_nonzero(problem & ~rejected))
-    tally.plies += int(games["plies"].sum())
-    tally.rows += int(games["rows"].sum())
-    tally.games_without_moves += int(np.count_nonzero(~problem & (games["plies"] == 0)))
-    tally.result_conflicts += int(np.count_nonzero(games["conflict"]))
-    headers.write(_headers(chunk, games, np.flatnonzero(~rejected), first, path))
-    for g in np.flatnonzero(problem).tolist():
-        error = build_game(chunk, g, starts[g], refused.get(g), path).problem
-        if error is None:
-            raise RuntimeError(f"{path}: game {first + chunk.number + g}: the two readers disagree")
-        error.game = first + chunk.number + g
-        yield error, bool(rejected[g])
+        count = len(chunk.segments)
+        if not count:
+            return
+        number = first + chunk.number
+        starts, refused = first_positions(chunk)
+        games = np.zeros(count, GAME)
+        longest = int((chunk.segments["last"] - chunk.segments["first"]).max())
+        columns = make_columns(max(ROWS_AT_ONCE, 2 * longest + 1024))
+        dropped: dict[int, int] = {}
+        g = 0
+        while g < count:
+            begin = g
+            g, written = replay_chunk(chunk.read, chunk.segments, starts, games, columns, begin, number)
+            copies = self._find_copies(
+                games[begin:g], starts[begin:g], columns.label[:written], number + begin
+            )
+            tally.duplicates += len(copies)
+            if self.dedupe and copies:
+                dropped.update((copy - number, original) for copy, original in copies)
+                kept = ~np.isin(columns.game[:written], [copy for copy, _ in copies])
+                self.rows.write(_table(columns, np.flatnonzero(kept)))
+            else:
+                self.copies += copies
+                self.rows.write(_table(columns, slice(written)))
+        duplicate = np.zeros(count, np.bool_)
+        duplicate[list(dropped)] = True
+        problem = games["problem"] != FINE
+        rejected = problem & (games["plies"] == 0) | duplicate
+        fine = ~problem & ~duplicate
+        tally.games_read += count
+        tally.games_kept += int(np.count_nonzero(fine))
+        tally.games_rejected += int(np.count_nonzero(rejected))
+        tally.games_truncated += int(np.count_nonzero(problem & ~rejected))
+        tally.plies += int(games["plies"][~duplicate].sum())
+        tally.rows += int(games["rows"][~duplicate].sum())
+        tally.games_without_moves += int(np.count_nonzero(fine & (games["plies"] == 0)))
+        tally.result_conflicts += int(np.count_nonzero(games["conflict"] & ~duplicate))
+        self.headers.write(_headers(chunk, games, np.flatnonzero(~rejected), first, path))
+        for g in np.flatnonzero(problem | duplicate).tolist():
+            error = build_game(chunk, g, starts[g], refused.get(g), path).problem if problem[g] else None
+            if error is None and problem[g]:
+                raise RuntimeError(f"{path}: game {number + g}: the two readers disagree")
+            if error is not None and self.strict:
+                error.game = number + g
+                raise error
+            if error is None or duplicate[g]:
+                line = int(chunk.segments["line"][g]) + chunk.line + 1
+                error = PdnError(f"has the first position and the moves of game {dropped[g]}", path, line)
+            error.game = number + g
+            yield error, bool(rejected[g])
+
+    def _find_copies(
+        self, games: NDArray[Any], starts: NDArray[Any], actions: NDArray[np.uint8], number: int
+    ) -> list[tuple[int, int]]:
+        """The numbers of games that repeat an earlier one, each with the number of the first such game.
+
+        Args:
+            games: `[G]` GAME, as replayed.
+            starts: `[G]` START.
+            actions: `[N]` uint8 of all their hops; `first_row` points into them.
+            number: of the first of the games.
+        """
+        boards = np.stack(
+            [starts[name].astype(np.int64) for name in ("own", "opp", "kings", "black")], axis=1
+        )
+        positions, played = boards.tobytes(), actions.tobytes()
+        width = boards.itemsize * boards.shape[1]
+        copies: list[tuple[int, int]] = []
+        for i, (row, count) in enumerate(
+            zip(games["first_row"].tolist(), games["rows"].tolist(), strict=True)
+        ):
+            if count:
+                text = positions[i * width : (i + 1) * width] + played[row : row + count]
+                original = self._seen.setdefault(blake2b(text, digest_size=16).digest(), number + i)
+                if original != number + i:
+                    copies.append((number + i, original))
+        return copies
 
 
-def _table(columns: Columns, n: int) -> pa.Table:
+def _table(columns: Columns, which: slice | NDArray[np.int64]) -> pa.Table:
     # Copies: the buffers are reused while these rows still wait for their row group to fill.
     arrays = row_arrays(
-        **{name: column[:n].copy() for name, column in columns._asdict().items()}, unknown=UNKNOWN_Z
+        **{name: column[which].copy() for name, column in columns._asdict().items()}, unknown=UNKNOWN_Z
     )
     return pa.Table.from_arrays([arrays[name] for name in EXPERT_SCHEMA.names], schema=EXPERT_SCHEMA)
 

@@ -30,7 +30,7 @@ from torch import Tensor
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME, POSITIONS
 from ckai.datasets.merge import merge_positions
-from ckai.datasets.reader import RowFiles
+from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.rows import Rows, concatenate
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, held_out, position_keys
@@ -45,7 +45,8 @@ _BLOCK_ROWS = 65536
 class RowsDataModule(pl.LightningDataModule):
     """Training and held-out batches of one or several data sets, as a LightningDataModule.
 
-    Games are held out by a hash of `split_seed` and their number (`ckai.datasets.split`). A data set that
+    Games are held out by a hash of `split_seed` and their number (`ckai.datasets.split`), games with the same
+    moves in one file by the number of the first of them. A data set that
     fits `memory_mb` is decoded once and shuffled as a whole every epoch; a larger one is streamed: row
     groups in random order through a shuffle buffer. The order depends only on `seed` and the epoch.
 
@@ -180,8 +181,8 @@ class RowsDataModule(pl.LightningDataModule):
                     for start in range(0, len(rows), _BLOCK_ROWS):
                         yield rows.take(np.arange(start, min(start + _BLOCK_ROWS, len(rows))))
             return
-        for block in self.files.blocks():
-            rows = self._side(block, split)
+        for (file, _), block in zip(self.files.groups, self.files.blocks(), strict=True):
+            rows = self._side(file, block, split)
             if len(rows):
                 yield rows
 
@@ -228,8 +229,9 @@ class RowsDataModule(pl.LightningDataModule):
         waiting = 0
         order = rng.permutation(len(self.files.groups)).tolist()
         for i, (at, block) in enumerate(zip(order, self.files.blocks(order), strict=True)):
-            rows = self._side(block, "train")
-            weight = self.weights[self.files.files.index(self.files.groups[at][0])]
+            file = self.files.groups[at][0]
+            rows = self._side(file, block, "train")
+            weight = self.weights[self.files.files.index(file)]
             rows = rows.take(_draw(len(rows), weight, rng))
             if self.surprise:
                 rows = rows.take(_resample(rows, self.surprise, rng))
@@ -254,11 +256,13 @@ class RowsDataModule(pl.LightningDataModule):
         start = 0
         for file in self.files.files:
             blocks = [file.read(group) for group in range(len(file.group_rows))]
-            train = merge_positions(concatenate([self._side(b, "train") for b in blocks]), self.positions)
+            train = merge_positions(
+                concatenate([self._side(file, b, "train") for b in blocks]), self.positions
+            )
             self._spans.append((start, start + len(train)))
             start += len(train)
             sides["train"].append(train)
-            sides["heldout"] += [self._side(block, "heldout") for block in blocks]
+            sides["heldout"] += [self._side(file, block, "heldout") for block in blocks]
         self._memory = {side: concatenate(parts) for side, parts in sides.items()}
         self.train_rows, self.heldout_rows = len(self._memory["train"]), len(self._memory["heldout"])
         self.epoch_rows = sum(
@@ -270,15 +274,15 @@ class RowsDataModule(pl.LightningDataModule):
         self.heldout_rows = self.epoch_rows = 0
         for file, group in self.files.groups:
             games = file.games(group)
-            out = int(held_out(games, self.split_seed, self.heldout).sum())
+            out = int(held_out(file.split_numbers(games), self.split_seed, self.heldout).sum())
             self.heldout_rows += out
             self.epoch_rows += _drawn(len(games) - out, self.weights[self.files.files.index(file)])
         self.train_rows = self.files.rows - self.heldout_rows
 
-    def _side(self, rows: Rows, split: Split) -> Rows:
+    def _side(self, file: RowFile, rows: Rows, split: Split) -> Rows:
         if split == "all":
             return rows
-        out = held_out(rows.game, self.split_seed, self.heldout)
+        out = held_out(file.split_numbers(rows.game), self.split_seed, self.heldout)
         return rows.take(np.flatnonzero(out if split == "heldout" else ~out))
 
     def _tensors(self, rows: Rows) -> Batch:

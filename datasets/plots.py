@@ -29,8 +29,10 @@ def save_plots(statistics: Statistics, folder: Path) -> list[Path]:
 
     Returns:
         The files written.
+
+    Raises:
+        WriteError: if they cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     made = [(move_map(statistics), "moves.png"), (length_histogram(statistics), "lengths.png")]
     return [_save(figure, folder / name) for figure, name in made]
 

@@ -1,6 +1,7 @@
 """Read row files: checked when opened, decoded a row group at a time straight into numpy."""
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,14 @@ from numpy.typing import NDArray
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.rows import Rows, Visits, concatenate
 from ckai.datasets.schema import (
+    COPIES_KEY,
     EXPERT_SCHEMA,
     GAME_KEY,
     SCHEMA_VERSION,
     SELFPLAY_SCHEMA,
     VERSION_KEY,
     DatasetError,
-    headers_path,
+    is_headers_path,
 )
 
 _COLUMNS = ["game", "ply", "board", "jumper", "quiet", "legal", "label", "z"]
@@ -54,6 +56,7 @@ class RowFile:
         self._squares = self._file.schema_arrow.field("board").type.list_size
         self._mask_bytes = self._file.schema_arrow.field("legal").type.byte_width
         metadata = self._file.metadata
+        self._copies = _read_copies(self.path, metadata.metadata or {})
         self.group_rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self.rows = sum(self.group_rows)
         if not self.rows:
@@ -103,6 +106,21 @@ class RowFile:
     def games(self, group: int) -> NDArray[np.int32]:
         """The `game` column of one row group, `[N]` int32; reads nothing else."""
         return _numbers(self._columns(group, ["game"])["game"])
+
+    def split_numbers(self, games: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The numbers by which games are held out: of games with the same moves, that of the first.
+
+        Args:
+            games: `[N]` int32 numbers of games.
+
+        Returns:
+            `[N]` int32; `games` itself if the file has no duplicates.
+        """
+        copies, originals = self._copies
+        if not len(copies):
+            return games
+        at = np.searchsorted(copies, games).clip(max=len(copies) - 1)
+        return np.where(copies[at] == games, originals[at], games)
 
     def positions(self, group: int) -> tuple[NDArray[np.int32], NDArray[np.int8], NDArray[np.int8]]:
         """The `game` `[N]`, `board` `[N, squares]` and `jumper` `[N]` columns of one row group."""
@@ -238,7 +256,7 @@ def newest_dataset(folder: Path) -> Path:
     Raises:
         DatasetError: if there is none.
     """
-    files = [p for p in folder.glob("*.parquet") if not p.name.endswith(headers_path(Path("x")).name[1:])]
+    files = [p for p in folder.glob("*.parquet") if not is_headers_path(p)]
     if not files:
         raise DatasetError(
             f"expected a data set (*.parquet) in {folder}/, found none; `ckai parse` writes one"
@@ -253,6 +271,8 @@ def _open(path: Path) -> Any:
         raise DatasetError(f"{path}: expected a Parquet file, found a folder")
     try:
         return pq.ParquetFile(path)
+    except PermissionError as error:
+        raise DatasetError(f"{path}: may not be read ({error.strerror}): change its permissions") from error
     except (pa.ArrowException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise DatasetError(
@@ -287,6 +307,18 @@ def _check_schema(path: Path, schema: Any, game: str) -> bool:
         if not _same_type(want, have):
             raise DatasetError(f"{path}: expected column {name} of type {want}, found {have}")
     return selfplay
+
+
+def _read_copies(path: Path, metadata: dict[bytes, bytes]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """The numbers of duplicates, ascending, and of the first game with the moves of each."""
+    try:
+        pairs = np.array(json.loads(metadata.get(COPIES_KEY, b"[]")), np.int32).reshape(-1, 2)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DatasetError(
+            f"{path}: expected pairs of games in its metadata {COPIES_KEY.decode()}, found others ({error})"
+        ) from error
+    pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+    return pairs[:, 0], pairs[:, 1]
 
 
 def _same_type(want: Any, have: Any) -> bool:

@@ -24,6 +24,9 @@ VERSION_KEY: Final = b"ckai.rows"
 """Metadata key of the format's version."""
 GAME_KEY: Final = b"ckai.game"
 """Metadata key of the game's name; absent for checkers."""
+COPIES_KEY: Final = b"ckai.copies"
+"""Metadata key of games with the moves of an earlier one: JSON, a list of [game, first such game]; absent
+without any."""
 LEGAL_MASK_BYTES: Final = 16
 """Bytes of the mask of legal actions in checkers, and in every game of 128 actions or fewer."""
 
@@ -102,6 +105,11 @@ HEADERS_SCHEMA: Final = pa.schema(
 def headers_path(rows: Path) -> Path:
     """The headers file of a row file: `games.parquet` -> `games.headers.parquet`."""
     return rows.with_name(f"{rows.stem}.headers.parquet")
+
+
+def is_headers_path(path: Path) -> bool:
+    """Whether a file is named like a headers file."""
+    return path.name.endswith(".headers.parquet")
 
 
 class DatasetError(ValueError):

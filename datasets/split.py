@@ -1,7 +1,9 @@
 """Held-out games and position keys, both by hashing.
 
 A game is held out by a hash of its number and the seed: the same game of the same source is always on the
-same side, whatever else is in the data set, and the rows of a game are never on both sides.
+same side, whatever else is in the data set, and the rows of a game are never on both sides. Games of
+one file with the same moves share the number of the first of them (`RowFile.split_numbers`), and so their
+side.
 """
 
 from collections.abc import Callable
@@ -22,7 +24,7 @@ def held_out(game: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
     """Which rows belong to held-out games.
 
     Args:
-        game: `[N]` integers, number of each row's game.
+        game: `[N]` integers, number of each row's game, as `RowFile.split_numbers` gives it.
         seed: selects the games.
         share: expected share of the games to hold out, in [0, 1].
 

@@ -107,6 +107,10 @@ class TableWriter:
         self._pending = [table.slice(rows)]
         self._rows -= rows
 
+    def add_metadata(self, metadata: dict[bytes, bytes]) -> None:
+        """Add entries to the file's metadata; they are written by `finish`."""
+        self._writer.add_key_value_metadata(metadata)
+
     def finish(self) -> None:
         """Write the remaining rows, close the temporary file and flush it to the disk."""
         if self._writer is not None:

@@ -27,7 +27,8 @@ def _read(source: Source, number: int, limits: Mapping[str, Any]) -> Game:
     games.close()
     if game is None:
         hint = ": give a file's path as a pathlib.Path" if isinstance(source, str) and count == 0 else ""
-        raise PdnError(f"expected a game {number}, counting from 0, found {count} games{hint}", name)
+        found = "1 game" if count == 1 else f"{count} games"
+        raise PdnError(f"expected a game {number}, counting from 0, found {found}{hint}", name)
     if game.problem is not None:
         raise game.problem
     return game.play(**limits)

@@ -10,7 +10,8 @@ from ckai.pdn.errors import PdnError
 from ckai.pdn.game import PdnGame, PdnMove, Variation
 from ckai.pdn.kernels import MOST_PLIES, stops
 from ckai.pdn.segments import RESULT_TAG, RESULT_TEXT
-from ckai.pdn.stream import Chunk, first_positions, read_chunks, unescape
+from ckai.pdn.sources import open_sources
+from ckai.pdn.stream import Chunk, Readable, first_positions, read_chunks, unescape
 
 LISTED = 12
 """Most legal moves that a message lists."""
@@ -20,7 +21,8 @@ def read_games(source: str | Path | BinaryIO, name: str | None = None) -> Genera
     """Read games one at a time, in bounded memory.
 
     Args:
-        source: the path of a file, or a file open for reading bytes.
+        source: the path of a file, which may be compressed (gzip, bzip2, or zip: the games of all `.pdn`
+            files in it), "-" for standard input, or a file open for reading bytes of text.
         name: the source's name in messages; default: its path.
 
     Yields:
@@ -28,20 +30,24 @@ def read_games(source: str | Path | BinaryIO, name: str | None = None) -> Genera
 
     Raises:
         OSError: if the file cannot be read.
-        PdnError: if the file is UTF-16.
+        PdnError: if the file is UTF-16, a folder, or a damaged archive.
 
     >>> import io
     >>> [str(game.moves[-1].move) for game in read_games(io.BytesIO(b"1. 11-15 22-18 1-0 1. 9-14 *"))]
     ['22-18', '9-14']
     """
     if isinstance(source, (str, Path)):
-        with open(source, "rb") as file:
-            yield from read_games(file, name or str(source))
+        for opened in open_sources(source):
+            yield from _read(opened.file, name or opened.name)
         return
+    yield from _read(source, name or str(getattr(source, "name", "")))
+
+
+def _read(source: Readable, name: str) -> Generator[PdnGame, None, None]:
     for chunk in read_chunks(source):
         starts, refused = first_positions(chunk)
         for g in range(len(chunk.segments)):
-            yield build_game(chunk, g, starts[g], refused.get(g), name or str(getattr(source, "name", "")))
+            yield build_game(chunk, g, starts[g], refused.get(g), name)
 
 
 def build_game(chunk: Chunk, g: int, start: Any, refused: str | None, path: str) -> PdnGame:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,14 @@ GAME_TYPES = {
     31: "Thai draughts", 40: "Frisian draughts", 41: "Spantsiretti",
 }  # fmt: skip
 """Games by number of the GameType tag (PDN 3.0)."""
+
+
+class Readable(Protocol):
+    """What `read_chunks` reads: a file open for reading bytes, or part of one."""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to `size` bytes, none only at the end."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ def unescape(value: str) -> str:
     return _ESCAPED.sub(r"\1", value) if "\\" in value else value
 
 
-def read_chunks(file: BinaryIO, size: int = CHUNK) -> Iterator[Chunk]:
+def read_chunks(file: Readable, size: int = CHUNK) -> Iterator[Chunk]:
     """Cut a file into chunks of whole games.
 
     The last game of a chunk may continue in the next one, so it always moves there.
@@ -110,7 +118,7 @@ def read_chunks(file: BinaryIO, size: int = CHUNK) -> Iterator[Chunk]:
         carry = data[keep:].tobytes()
 
 
-def _read(file: BinaryIO, size: int) -> bytes:
+def _read(file: Readable, size: int) -> bytes:
     """Read exactly `size` bytes, fewer only at the end of the file: one read of a pipe may return fewer."""
     block = file.read(size)
     while 0 < len(block) < size:

@@ -1,8 +1,12 @@
 """PDN to rows: every game accounted for, the fast reader like the complete one, files whole or not at all."""
 
+import bz2
+import errno
+import gzip
 import io
 import json
 import random
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +16,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ckai.datasets.convert import parse_files
-from ckai.datasets.schema import EXPERT_SCHEMA, headers_path
+from ckai.datasets.files import WriteError
+from ckai.datasets.reader import RowFile
+from ckai.datasets.schema import COPIES_KEY, EXPERT_SCHEMA, DatasetError, headers_path
 from ckai.game import Game, Position
 from ckai.pdn import PdnError, from_game, read_games, write_game
 from ckai.pdn.kernels import MOST_PLIES
+from ckai.pdn.sources import ReadError
 
 ODD = r"""Some words before
 [Event "whole"]
@@ -147,10 +154,244 @@ def test_a_file_without_games_is_an_error(tmp_path, text):
 
 
 def test_a_file_with_nothing_to_use_is_an_error_that_is_explained(tmp_path):
-    with pytest.raises(PdnError, match="none of 2 games can be used"):
+    reason = r"games\.pdn:1: game 0: expected GameType 21 .*'25' \(Russian.*; none of 2 games can be used; "
+    with pytest.raises(PdnError, match=reason):
         convert('[GameType "25"]\n1. 11-15 *\n1. 1-32 *', tmp_path)
     assert len((tmp_path / "out" / "games.refused.jsonl").read_text().splitlines()) == 2
     assert not (tmp_path / "out" / "games.parquet").exists()
+
+
+def test_the_only_game_that_cannot_be_used_is_explained(tmp_path):
+    with pytest.raises(PdnError, match=r"games\.pdn:1: game 0: ply 0: '1-32' is .*; the only game cannot"):
+        convert("1. 1-32 *", tmp_path)
+
+
+def test_a_file_without_games_is_skipped_among_others(tmp_path):
+    for name, text in (("a", ""), ("b", "1. 11-15 *"), ("c", "words"), ("d", "1. 9-13 *")):
+        (tmp_path / f"{name}.pdn").write_text(text)
+    paths = [tmp_path / f"{name}.pdn" for name in "abcd"]
+    tally = parse_files(paths, tmp_path / "rows.parquet")
+    assert (tally.games_read, tally.games_kept) == (2, 2)
+    assert [Path(error.path).name for error in tally.without_games] == ["a.pdn", "c.pdn"]
+    with pytest.raises(PdnError, match=r"a\.pdn: expected games of PDN .* found none in 0 bytes"):
+        parse_files(paths, tmp_path / "strict.parquet", strict=True)
+    with pytest.raises(PdnError, match=r"a\.pdn: expected games of PDN"):
+        parse_files([paths[0], paths[2]], tmp_path / "none.parquet")
+    assert not (tmp_path / "strict.parquet").exists()
+    assert not (tmp_path / "none.parquet").exists()
+
+
+REPEATED = """[Event "a"]
+1. 11-15 22-18 2. 15x22 25x18 1-0
+[Event "b"]
+1. 9-13 22-18 *
+[Event "a again"]
+[Black "another name"]
+1. 11x15 22-18 {a comment} 15x22 25x18 1/2-1/2
+[Event "from elsewhere"]
+[FEN "W:W21,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,10,11,12,13"]
+1. 22-18 *
+[Event "shorter"]
+1. 9-13 *
+[Event "a up to an error"]
+1. 11-15 22-18 2. 15x22 25x18 1-32
+[Event "no moves"]
+*
+[Event "no moves either"]
+*
+"""
+
+
+def test_duplicates_are_counted_by_position_and_moves_and_kept(tmp_path):
+    tally, table, refused = convert(REPEATED, tmp_path)
+    assert (tally.games_read, tally.games_kept, tally.games_truncated, tally.games_rejected) == (8, 7, 1, 0)
+    assert tally.duplicates == 2
+    assert sorted(set(table["game"].to_pylist())) == [0, 1, 2, 3, 4, 5]
+    assert [r["game"] for r in refused] == [5]
+    numbers = RowFile(tally.output).split_numbers(np.arange(8, dtype=np.int32))
+    assert numbers.tolist() == [0, 1, 0, 3, 4, 0, 6, 7]
+
+
+def test_dropped_duplicates_count_as_rejected(tmp_path):
+    tally, table, refused = convert(REPEATED, tmp_path, dedupe=True)
+    assert (tally.games_read, tally.games_kept, tally.games_truncated, tally.games_rejected) == (8, 6, 0, 2)
+    assert tally.duplicates == 2
+    assert dict(tally.reasons) == {"duplicate game": 2}
+    assert sorted(set(table["game"].to_pylist())) == [0, 1, 3, 4]
+    assert (tally.rows, tally.plies) == (table.num_rows, 8)
+    assert [(r["game"], r["line"], r["status"], r["reason"]) for r in refused] == [
+        (2, 5, "rejected", "has the first position and the moves of game 0"),
+        (5, 13, "rejected", "has the first position and the moves of game 0"),
+    ]
+    assert [h["game"] for h in pq.read_table(headers_path(tally.output)).to_pylist()] == [0, 1, 3, 4, 6, 7]
+    with pytest.raises(PdnError, match=r"game 5: ply 4: '1-32'"):
+        convert(REPEATED, tmp_path, dedupe=True, strict=True)
+
+
+def test_duplicates_are_found_across_files_and_alone_are_no_error(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.pdn").write_text("1. 11-15 *\n1. 9-13 *\n")
+    paths = [tmp_path / "a.pdn", tmp_path / "b.pdn"]
+    assert parse_files(paths, tmp_path / "rows.parquet").duplicates == 2
+    assert RowFile(tmp_path / "rows.parquet").split_numbers(np.arange(4, dtype=np.int32)).tolist() == [
+        0,
+        1,
+        0,
+        1,
+    ]
+    tally = parse_files(paths, tmp_path / "rows.parquet", strict=True, dedupe=True)
+    assert (tally.games_kept, tally.games_rejected, tally.duplicates) == (2, 2, 2)
+    assert parse_files(paths[:1], tmp_path / "rows.parquet").duplicates == 0
+    assert COPIES_KEY not in pq.ParquetFile(tmp_path / "rows.parquet").metadata.metadata
+
+
+def zipped(members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "pack", "source"),
+    [
+        ("odd.pdn.gz", gzip.compress, "odd.pdn.gz"),
+        ("odd.pdn.bz2", bz2.compress, "odd.pdn.bz2"),
+        ("odd.pdn", gzip.compress, "odd.pdn"),
+        ("odd.pdn.gz", bytes, "odd.pdn.gz"),
+        ("odd.zip", lambda data: zipped({"notes.txt": "1. 9-13 *", "x/odd.PDN": data}), "odd.zip/x/odd.PDN"),
+    ],
+)
+def test_compressed_files_are_read_like_plain_ones(tmp_path, name, pack, source):
+    plain, table, refused = convert(ODD, tmp_path)
+    path = tmp_path / name
+    path.write_bytes(pack(ODD.encode()))
+    tally = parse_files(path, tmp_path / "packed.parquet")
+    assert tally.reasons == plain.reasons
+    assert pq.read_table(tally.output).equals(table)
+    headers = pq.read_table(headers_path(tally.output)).to_pylist()
+    assert {h["source"] for h in headers} == {str(tmp_path / source)}
+    listed = [json.loads(line) for line in tally.refused.read_text().splitlines()]
+    assert listed == [r | {"file": str(tmp_path / source)} for r in refused]
+    assert [g.line for g in read_games(path)] == [g.line for g in read_games(io.BytesIO(ODD.encode()))]
+
+
+def test_every_pdn_file_of_an_archive_is_read(tmp_path):
+    path = tmp_path / "two.zip"
+    members = {"a.pdn": "1. 11-15 *", "__MACOSX/._a.pdn": "\0", "b.pdn": "", "c/d.pdn": "1. 9-13 *"}
+    path.write_bytes(zipped(members))
+    seen = []
+    tally = parse_files(path, tmp_path / "rows.parquet", progress=lambda *now: seen.append(now[:2]))
+    assert tally.games_read == 2
+    assert [error.path for error in tally.without_games] == [f"{path}/b.pdn"]
+    assert all(0 < done <= path.stat().st_size == total for done, total in seen)
+
+
+def encrypted(data):
+    """A zip archive whose first member is marked as encrypted."""
+    at = data.index(b"PK\x01\x02") + 8
+    return data[:6] + b"\x01" + data[7:at] + b"\x01" + data[at + 1 :]
+
+
+LONG = random.Random(0).randbytes(5000).hex().encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (gzip.compress(LONG)[:-100], "expected a whole gzip file, found one that is damaged, cut short"),
+        (gzip.compress(LONG)[:2000] + bytes(9) + gzip.compress(LONG)[2009:], "expected a whole gzip file"),
+        (bz2.compress(LONG)[:-100], "expected a whole bzip2 file"),
+        (bz2.compress(LONG)[:2000] + bytes(9) + bz2.compress(LONG)[2009:], "expected a whole bzip2 file"),
+        (zipped({"a.pdn": LONG})[:-30], "expected a whole zip archive"),
+        (zipped({"a.pdn": LONG})[:2000] + bytes(9) + zipped({"a.pdn": LONG})[2009:], "a whole zip archive"),
+        (zipped({"a.txt": "1. 9-13 *"}), r"expected \.pdn files in the zip archive, found a\.txt"),
+        (zipped({}), r"expected \.pdn files in the zip archive, found none"),
+        (encrypted(zipped({"a.pdn": LONG})), r"x/a\.pdn: expected a zip archive without a password"),
+        (gzip.compress("1. 11-15 *".encode("utf-16")), "x: expected UTF-8 or cp1252, found UTF-16"),
+    ],
+)
+def test_broken_archives_are_errors_of_one_line(tmp_path, data, reason):
+    (tmp_path / "x").write_bytes(data)
+    with pytest.raises(PdnError, match=reason) as caught:
+        parse_files(tmp_path / "x", tmp_path / "out" / "rows.parquet")
+    assert "\n" not in str(caught.value)
+    assert str(tmp_path / "x") in str(caught.value)
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_standard_input_is_read(tmp_path, monkeypatch):
+    def on_stdin(data):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
+
+    for data in (ODD.encode(), gzip.compress(ODD.encode()), bz2.compress(ODD.encode())):
+        on_stdin(data)
+        tally = parse_files("-", tmp_path / "rows.parquet")
+        assert tally.games_read == 10
+        assert {h["source"] for h in pq.read_table(headers_path(tally.output)).to_pylist()} == {
+            "standard input"
+        }
+    on_stdin(zipped({"a.pdn": "1. 9-13 *"}))
+    with pytest.raises(PdnError, match="standard input: expected PDN, gzip or bzip2, found a zip archive"):
+        parse_files("-", tmp_path / "rows.parquet")
+    on_stdin(b"")
+    with pytest.raises(PdnError, match=r"standard input: expected games of PDN .* found none in 0 bytes"):
+        parse_files("-", tmp_path / "rows.parquet")
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("foo.csv", r"foo\.csv: expected an output that ends in \.parquet, found the suffix \.csv"),
+        ("foo", r"foo: expected an output that ends in \.parquet, found no suffix"),
+        ("foo.headers.parquet", "expected a name for rows, found one for headers"),
+    ],
+)
+def test_an_output_of_another_suffix_is_refused(tmp_path, name, reason):
+    (tmp_path / "a.pdn").write_text("1. 11-15 *")
+    with pytest.raises(DatasetError, match=reason):
+        parse_files(tmp_path / "a.pdn", tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.pdn"]
+
+
+def test_a_missing_file_and_one_that_may_not_be_read_are_explained(tmp_path, monkeypatch):
+    with pytest.raises(FileNotFoundError) as caught:
+        parse_files(tmp_path / "a.pdn", tmp_path / "rows.parquet")
+    assert str(caught.value) == f"{tmp_path / 'a.pdn'}: no such file; check the path"
+    (tmp_path / "a.pdn").write_text("1. 11-15 *")
+
+    def locked(path, *args):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr("builtins.open", locked)
+    with pytest.raises(
+        ReadError, match=r"a\.pdn: cannot be read \(Permission denied\); check its permissions"
+    ):
+        parse_files(tmp_path / "a.pdn", tmp_path / "rows.parquet")
+
+
+def test_an_output_that_is_a_folder_or_inside_a_file_is_refused(tmp_path):
+    (tmp_path / "a.pdn").write_text("1. 11-15 *")
+    with pytest.raises(DatasetError, match="expected a file to write, found a folder: name a file in it"):
+        parse_files(tmp_path / "a.pdn", tmp_path)
+    with pytest.raises(DatasetError, match=r"expected a folder to write to, found the file .*a\.pdn"):
+        parse_files(tmp_path / "a.pdn", tmp_path / "a.pdn" / "deeper" / "rows.parquet")
+
+
+def test_a_full_disk_is_explained_and_what_stood_there_stays(tmp_path, monkeypatch):
+    convert("1. 11-15 *", tmp_path)
+    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28] No space left on it")
+
+    monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
+    with pytest.raises(
+        WriteError, match=r"games\.parquet: cannot be written \(No space left on device\); an"
+    ):
+        convert("1. 9-13 *", tmp_path)
+    assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
 def test_strict_stops_at_the_first_bad_game(tmp_path):

@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from ckai.datasets.convert import parse_files
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.reader import RowFile, iter_rows, newest_dataset, read_rows
 from ckai.datasets.rows import concatenate
@@ -268,3 +269,35 @@ def test_rows_are_checked_before_the_first_batch_is_asked_for(tmp_path, expert):
         iter_rows(expert, 0)
     with pytest.raises(DatasetError, match="expected rows of connect4, found rows of checkers"):
         read_rows(str(expert), game="connect4")
+
+
+@pytest.mark.parametrize("memory_mb", [64, 0])
+def test_copies_of_a_game_stand_on_one_side(tmp_path, memory_mb):
+    firsts = ["11-15", "11-16", "12-16", "9-13", "9-14", "10-14", "10-15"]
+    games = [f"1. {first} *\n" for first in firsts]
+    (tmp_path / "games.pdn").write_text("".join(games) * 20)
+    parse_files(tmp_path / "games.pdn", tmp_path / "games.parquet")
+    data = RowsDataModule([tmp_path / "games.parquet"], heldout=0.4, memory_mb=memory_mb)
+    assert data.in_memory == bool(memory_mb)
+    sides = {
+        split: {int(label) for batch in data.batches(split) for label in batch["label"]}
+        for split in ("train", "heldout")
+    }
+    assert not sides["train"] & sides["heldout"]
+    assert len(sides["train"] | sides["heldout"]) == 7
+    first_side = held_out(np.arange(7), 0, 0.4)
+    assert data.heldout_rows == 20 * first_side.sum() > 0
+    assert data.train_rows == sum(len(batch["label"]) for batch in data.epoch(0)) == 140 - data.heldout_rows
+
+
+def test_files_without_noted_copies_are_split_by_number_alone(tmp_path, expert):
+    numbers = np.arange(60, dtype=np.int32)
+    assert RowFile(expert).split_numbers(numbers) is numbers
+
+
+@pytest.mark.parametrize("text", [b"[[1", b"[1]", b'{"a": 1}', b'[["x", "y"]]', b"[[99999999999, 1]]"])
+def test_damaged_notes_on_copies_are_refused(tmp_path, expert, text):
+    table = pq.read_table(expert)
+    path = tmp_path / "bad.parquet"
+    pq.write_table(table.replace_schema_metadata(table.schema.metadata | {b"ckai.copies": text}), path)
+    refuse(path, r"expected pairs of games in its metadata ckai\.copies")

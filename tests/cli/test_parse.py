@@ -1,0 +1,130 @@
+"""`ckai parse` and `ckai stats` as commands: their text, JSON, warnings and errors."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from ckai.cli.parse import command
+from ckai.cli.stats import command as stats
+
+GAME = '[Event "one"]\n1. 11-15 *\n'
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def parse(*words):
+    result = CliRunner().invoke(command, [str(word) for word in words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def errors_of(*words, **options):
+    """Standard error of a command that fails, without a traceback."""
+    code = "import sys; from ckai.cli.main import main; sys.argv[0] = 'ckai'; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, timeout=240, **options
+    )
+    assert done.returncode == 1
+    assert done.stdout == ""
+    return done.stderr
+
+
+def test_one_is_singular(here):
+    (here / "a.pdn").write_text("word " + GAME)
+    lines = parse("a.pdn").stdout.splitlines()
+    assert lines[0] == "1 game read: 1 kept, 0 truncated, 0 rejected"
+    assert lines[1] == "  1 word outside of games skipped"
+    assert lines[2].startswith("1 ply, 1 row in data/a.parquet (")
+    assert len(lines) == 3
+    text = CliRunner().invoke(stats, ["data/a.parquet"], catch_exceptions=False).stdout
+    assert "up to 1 time each" in text
+    assert "headers of 1 game: 0 players, 1 event" in text
+
+
+def test_duplicates_are_in_the_summary_and_the_json(here):
+    (here / "a.pdn").write_text(GAME * 3 + "1. 9-13 *")
+    text = parse("a.pdn").stdout
+    assert "4 games read: 4 kept, 0 truncated, 0 rejected" in text
+    assert "  2 with the moves of an earlier game, kept (--dedupe drops them)" in text
+    counts = ("games_read", "games_kept", "games_truncated", "games_rejected", "duplicates", "rows")
+    kept = json.loads(parse("a.pdn", "--json").stdout)
+    assert [kept[name] for name in counts] == [4, 4, 0, 0, 2, 4]
+    dropped = json.loads(parse("a.pdn", "--json", "--dedupe").stdout)
+    assert [dropped[name] for name in counts] == [4, 2, 0, 2, 2, 2]
+    assert dropped["reasons"] == {"duplicate game": 2}
+    assert "dropped duplicates, with reasons: data/a.refused.jsonl" in parse("a.pdn", "--dedupe").stdout
+
+
+def test_an_empty_file_among_others_is_one_line_of_warning(here):
+    (here / "a.pdn").write_text(GAME)
+    (here / "b.pdn").touch()
+    result = parse("a.pdn", "b.pdn", "--json")
+    warnings = [line for line in result.stderr.splitlines() if line.startswith("ckai: warning: ")]
+    assert len(warnings) == 1
+    assert warnings[0].startswith("ckai: warning: b.pdn: expected games of PDN ")
+    assert warnings[0].endswith("; the file is skipped")
+    tally = json.loads(result.stdout)
+    assert (tally["games_kept"], tally["files_without_games"]) == (1, ["b.pdn"])
+
+
+@pytest.mark.parametrize(
+    ("name", "output"),
+    [
+        ("club.pdn.gz", "club"),
+        ("club.PDN.GZ", "club"),
+        ("club.gz", "club"),
+        ("club.v2.pdn", "club.v2"),
+        ("club.v2.gz", "club.v2"),
+        ("club", "club"),
+    ],
+)
+def test_the_output_is_named_after_the_first_file(here, name, output):
+    (here / name).write_bytes(gzip.compress(GAME.encode()))
+    parse(name)
+    assert (here / "data" / f"{output}.parquet").exists()
+
+
+def test_standard_input_is_read_from_a_pipe(here):
+    code = "import sys; from ckai.cli.main import main; sys.argv[0] = 'ckai'; main()"
+    for data in (GAME.encode(), gzip.compress(GAME.encode())):
+        done = subprocess.run(
+            [sys.executable, "-c", code, "parse", "-", "--json"], input=data, capture_output=True, timeout=240
+        )
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["output"] == "data/stdin.parquet"
+        headers = pq.read_table(here / "data" / "stdin.headers.parquet").to_pylist()
+        assert [h["source"] for h in headers] == ["standard input"]
+
+
+def test_errors_are_one_line_that_says_what_to_do(here):
+    (here / "a.pdn").write_text("1. 1-32 *")
+    (here / "b.pdn").write_text(GAME)
+    for words, message in (
+        (["nowhere.pdn"], "nowhere.pdn: no such file; check the path"),
+        (["."], ".: expected a PDN file, found a folder: name the files in it"),
+        (
+            ["b.pdn", "-o", "foo.csv"],
+            "foo.csv: expected an output that ends in .parquet, found the suffix .csv: "
+            "rows are written as Parquet",
+        ),
+    ):
+        assert errors_of("parse", *words) == f"ckai: error: {message}\n"
+    assert "ckai: error: a.pdn:1: game 0: ply 0: '1-32' is illegal here" in errors_of("parse", "a.pdn")
+
+
+def test_plots_that_cannot_be_written_are_explained(here):
+    (here / "a.pdn").write_text(GAME)
+    parse("a.pdn")
+    code = errors_of("stats", "data/a.parquet", "--json", "--plots", "a.pdn/plots")
+    assert code.startswith(
+        "ckai: error: a.pdn/plots/moves.png: cannot be written (Not a directory); an existing"
+    )
