@@ -22,7 +22,7 @@ ORDERS = {
         ("count", "play"),
     ),
     "pdn": (
-        ("errors", "lexer"),
+        ("errors", "lexer", "sources"),
         ("game", "segments"),
         ("kernels", "writer"),
         ("stream",),
