@@ -22,8 +22,8 @@ ORDERS = {
         ("count", "play"),
     ),
     "pdn": (
-        ("errors", "lexer", "sources"),
-        ("game", "segments"),
+        ("errors", "lexer"),
+        ("game", "segments", "sources"),
         ("kernels", "writer"),
         ("stream",),
         ("reader",),
