@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -34,7 +35,7 @@ class TrainingRun:
         key = "heldout_policy_loss_legal" if self.changed.get("mask_illegal") else "heldout_policy_loss"
         stage = self.history[-1].get("stage") if self.history else None
         rows = [row for row in self.history if row.get("stage") == stage]
-        measured = [row for row in rows if key in row]
+        measured = [row for row in rows if math.isfinite(row.get(key, math.nan))]
         if measured:
             return min(measured, key=lambda row: row[key])
         return rows[-1] if rows else {}
