@@ -49,15 +49,16 @@ def command(
     """
     import tempfile
 
+    from ckai.datasets.choices import DEFAULT_GAME_NAME
     from ckai.models.checkpoint import load_network, save_checkpoint
     from ckai.models.registry import build, parse_settings
     from ckai.rl.bench import rules as bench
     from ckai.rl.bench import search as bench_search
     from ckai.rl.evaluators.loading import load_evaluator
+    from ckai.rl.games.registry import get_game
     from ckai.rl.selfplay.config import SelfPlayConfig
 
     report_compiling()
-    wanted = parts or PARTS
     found: list[Any] = []
     screen = talk()
     with tempfile.TemporaryDirectory() as name:
@@ -65,20 +66,33 @@ def command(
         network = engine or folder / "new.ckpt"
         if engine is None:
             save_checkpoint(network, build(model, parse_settings(model, list(pairs))))
+        found_network = load_network(network, game=None)
+        encoding = found_network.encode
+        game = encoding.GAME
+        if game != DEFAULT_GAME_NAME and "search" in parts:
+            raise click.UsageError(
+                f"expected a network for {DEFAULT_GAME_NAME} to measure search, found {network} for {game}"
+            )
+        wanted = parts or [part for part in PARTS if part != "search" or game == DEFAULT_GAME_NAME]
         groups = SelfPlayConfig(in_flight=in_flight).group_count
         loaded = load_evaluator(
-            network, evaluator, batch=in_flight // groups, threads=groups, tell=lambda r: screen.print(str(r))
+            network,
+            evaluator,
+            batch=max(1, in_flight // groups),
+            threads=groups,
+            game=game,
+            tell=lambda r: screen.print(str(r)),
         )
         makers = {
             "rules": lambda: bench.bench_rules(rounds),
             "playouts": lambda: bench.bench_playouts(rounds, seconds),
             "parse": lambda: bench.bench_parse(rounds, folder),
-            "network": lambda: bench_search.bench_network([load_network(network)], rounds, seconds / 4),
+            "network": lambda: bench_search.bench_network([found_network], rounds, seconds / 4),
             "tree": lambda: bench_search.bench_tree(rounds, seconds),
             "selfplay": lambda: bench_search.bench_selfplay(
-                loaded, sims=sims, in_flight=in_flight, rounds=rounds, seconds=seconds
+                loaded, sims=sims, in_flight=in_flight, rounds=rounds, seconds=seconds, encoding=encoding
             ),
-            "games": lambda: bench_search.bench_games(loaded, sims=sims, games=games),
+            "games": lambda: bench_search.bench_games(loaded, sims=sims, games=games, spec=get_game(game)),
             "search": lambda: bench_search.bench_search(loaded, rounds, seconds / 4),
             "training": lambda: bench.bench_training(rounds, model),
         }

@@ -123,7 +123,8 @@ def command(
                 )
             except KeyboardInterrupt:
                 if (run_folder(output) / "last.ckpt").exists():
-                    bar.say("the same command continues from the state saved last")
+                    same = "the same command without --fresh" if fresh else "the same command"
+                    bar.say(f"{same} continues from the state saved last")
                 raise
     if as_json:
         found: dict[str, Any] = {

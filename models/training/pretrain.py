@@ -4,6 +4,7 @@ The run folder beside the output (`pretrained.ckpt` -> `pretrained.run/`) contai
 
     config.json   the settings and the data sets' fingerprints
     .lock         held while it trains: two trainings never write one output
+    replaces      a hash of the checkpoint that it is going to replace, until it has
     last.ckpt     the latest state, written at the end of each epoch and every minute
     metrics.csv   one line an epoch; also as curves.png and in tensorboard/
     filters.png   the first layer's filters, at the end
@@ -40,6 +41,8 @@ from ckai.models.training.trainer import State, TrainingError, TrainingProgress,
 
 LOCK = ".lock"
 """Name of the lock file in the run folder."""
+REPLACES = "replaces"
+"""Name of the file with a hash of the checkpoint that an unfinished training was told to replace."""
 
 
 @dataclass(frozen=True)
@@ -148,18 +151,19 @@ def _pretrain(
             say(f"{output} was trained with these settings before; use --fresh to train it again")
             return PretrainResult(output, run, config, done.metrics, done.info, "finished before")
     state = None
-    run_id, replaces = f"{time.time_ns():x}", _digest(output)
+    run_id = f"{time.time_ns():x}"
     if saved:
         network.load_state_dict(saved.network().state_dict())
-        state, run_id, replaces = saved.training, saved.info["run"], saved.info.get("replaces", replaces)
+        state, run_id = saved.training, saved.info["run"]
         assert state is not None
         say(f"resuming {run} at epoch {state['epoch'] + 1}, step {state['step']}")
     else:
         _clear(run)
+        if output.exists():
+            write_whole(run / REPLACES, _digest(output))
         write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
     info = _info(config, data, run_id)
-    saved_info = {**info, "replaces": replaces}
-    state = _train(network, data, config, state, run, saved_info, save_seconds, progress, say)
+    state = _train(network, data, config, state, run, info, save_seconds, progress, say)
     metrics = _final_metrics(network, data)
     plots.plot_filters(run / "filters.png", network)
     info |= {
@@ -170,6 +174,7 @@ def _pretrain(
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     save_checkpoint(output, network, metrics=metrics, info=info)
+    (run / REPLACES).unlink(missing_ok=True)
     return PretrainResult(output, run, config, metrics, info, "continued" if saved else "")
 
 
@@ -310,30 +315,28 @@ def _earlier(run: Path, settings: dict[str, Any]) -> Checkpoint | None:
 
 
 def _finished(saved: Checkpoint | None, run: Path, output: Path) -> Checkpoint | None:
-    """The output that is there, if it is the result of the saved training; None if that replaces it.
+    """The output that is there, if it is the result of the saved training; None if that is to replace it.
 
     Raises:
         TrainingError: the output is no result of this training, nor what it was allowed to replace.
     """
-    if saved is not None and saved.training is not None:
-        if saved.training["finished"]:
-            with suppress(CheckpointError):
-                done = load_checkpoint(output)
-                if done.info.get("run") == saved.info.get("run"):
-                    return done
-        elif "replaces" not in saved.info:  # by a version that had no such note
-            return None
-        if saved.info.get("replaces") == _digest(output):
-            return None
+    if saved is not None:
+        with suppress(CheckpointError):
+            done = load_checkpoint(output)
+            if done.info.get("run") == saved.info["run"]:
+                return done
+        with suppress(FileNotFoundError):
+            if (run / REPLACES).read_text(encoding="utf-8") == _digest(output):
+                return None
     raise TrainingError(
-        f"{output}: exists, and {run} does not hold its training; use -o OTHER to keep it, or --fresh to "
-        "replace it"
+        f"{output}: exists, and {run} does not hold its training; move it or use -o OTHER to keep it, or "
+        "--fresh to replace it"
     )
 
 
-def _digest(path: Path) -> str | None:
-    """A hash of a file's content; None if there is no file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else None
+def _digest(path: Path) -> str:
+    """A hash of a file's content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _clear(run: Path) -> None:

@@ -17,6 +17,8 @@ from ckai.models.layers.network import Network
 from ckai.rl.bench.rules import Measure, measured
 from ckai.rl.engine import Engine
 from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.registry import DEFAULT_GAME, get_game
+from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.workers import play_games
@@ -49,7 +51,9 @@ def bench_network(networks: Sequence[Network], rounds: int, seconds: float) -> I
             evaluator.close()
 
 
-def selfplay_rates(evaluator: Evaluator, config: SelfPlayConfig, seconds: float) -> dict[str, float]:
+def selfplay_rates(
+    evaluator: Evaluator, config: SelfPlayConfig, seconds: float, spec: GameSpec = DEFAULT_GAME
+) -> dict[str, float]:
     """What self-play does in a second, once all games are under way."""
     progress, stop = SelfPlayCounts(), threading.Event()
     ended: list[BaseException] = []
@@ -57,7 +61,14 @@ def selfplay_rates(evaluator: Evaluator, config: SelfPlayConfig, seconds: float)
     def work() -> None:
         try:
             play_games(
-                evaluator, config, range(10**6), seed=0, on_game=lambda _: None, progress=progress, stop=stop
+                evaluator,
+                config,
+                range(10**6),
+                seed=0,
+                on_game=lambda _: None,
+                spec=spec,
+                progress=progress,
+                stop=stop,
             )
         except BaseException as error:
             ended.append(error)
@@ -78,17 +89,28 @@ def selfplay_rates(evaluator: Evaluator, config: SelfPlayConfig, seconds: float)
 
 
 def bench_selfplay(
-    evaluator: Evaluator, *, sims: int, in_flight: int, rounds: int, seconds: float
+    evaluator: Evaluator,
+    *,
+    sims: int,
+    in_flight: int,
+    rounds: int,
+    seconds: float,
+    encoding: Encoding | None = None,
 ) -> Iterator[Measure]:
-    """Self-play beside the network's own speed, in turn, so that both meet the same machine."""
-    config = SelfPlayConfig(sims=sims, in_flight=in_flight)
+    """Self-play beside the network's own speed, in turn, so that both meet the same machine.
+
+    The game is that of the network's encoding; checkers if it is None.
+    """
+    encoding = encoding or PlanesEncoding()
+    spec = get_game(encoding.GAME)
+    config = _settings(spec, sims, in_flight)
     threads = config.group_count
     batch = -(-in_flight // threads)
-    selfplay_rates(evaluator, config, 0.5)
+    selfplay_rates(evaluator, config, 0.5, spec)
     tops, plays = [], []
     for _ in range(rounds):
-        tops.append(ceiling(evaluator, batch, threads, seconds))
-        plays.append(selfplay_rates(evaluator, config, seconds))
+        tops.append(ceiling(evaluator, batch, threads, seconds, encoding))
+        plays.append(selfplay_rates(evaluator, config, seconds, spec))
     yield measured(f"{evaluator.name}, batches of {batch}", "evaluations/s", tops)
     rates = [play["evaluations"] for play in plays]
     yield measured(
@@ -105,12 +127,19 @@ def resident() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def bench_games(evaluator: Evaluator, *, sims: int, games: int) -> Iterator[Measure]:
+def _settings(spec: GameSpec, sims: int, in_flight: int) -> SelfPlayConfig:
+    """The settings of self-play; no tables, which not every game has."""
+    return SelfPlayConfig(sims=sims, in_flight=in_flight, **({} if spec.supports_tables else {"tables": 0}))
+
+
+def bench_games(
+    evaluator: Evaluator, *, sims: int, games: int, spec: GameSpec = DEFAULT_GAME
+) -> Iterator[Measure]:
     """Whole games from the first to the last, with the slow end when few are left."""
     progress = SelfPlayCounts()
-    config = SelfPlayConfig(sims=sims, in_flight=min(games, 512))
+    config = _settings(spec, sims, min(games, 512))
     begun = time.perf_counter()
-    play_games(evaluator, config, range(games), seed=0, on_game=lambda _: None, progress=progress)
+    play_games(evaluator, config, range(games), seed=0, on_game=lambda _: None, spec=spec, progress=progress)
     spent = time.perf_counter() - begun
     yield measured(
         f"self-play, {games} whole games at {sims} visits", "games/minute", [60 * games / spent],
