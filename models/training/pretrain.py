@@ -37,12 +37,11 @@ from ckai.models.layers.network import Network
 from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.logs import RunLog
+from ckai.models.training.runs import REPLACES
 from ckai.models.training.trainer import State, TrainingError, TrainingProgress, train
 
 LOCK = ".lock"
 """Name of the lock file in the run folder."""
-REPLACES = "replaces"
-"""Name of the file with a hash of the checkpoint that an unfinished training was told to replace."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ from ckai.datasets.files import whole_file
 from ckai.models.checkpoint import current_names
 from ckai.models.training.config import PretrainConfig
 
+REPLACES = "replaces"
+"""Name of the file in a run folder with a hash of the checkpoint that an unfinished training replaces."""
+
 
 @dataclass(frozen=True)
 class TrainingRun:
@@ -96,7 +99,10 @@ def _read(folder: Path) -> TrainingRun | None:
         model=str(model),
         changed=_differences(config),
         epochs=len(history),
-        finished=folder.with_suffix(".ckpt").exists() and bool(last) and bool(epochs),
+        finished=folder.with_suffix(".ckpt").exists()
+        and not (folder / REPLACES).exists()  # the checkpoint is of the training before
+        and bool(last)
+        and bool(epochs),
         seconds=sum(ends.values()),
         history=history,
     )

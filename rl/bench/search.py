@@ -5,7 +5,7 @@ import resource
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 
@@ -129,7 +129,8 @@ def resident() -> float:
 
 def _settings(spec: GameSpec, sims: int, in_flight: int) -> SelfPlayConfig:
     """The settings of self-play; no tables, which not every game has."""
-    return SelfPlayConfig(sims=sims, in_flight=in_flight, **({} if spec.supports_tables else {"tables": 0}))
+    config = SelfPlayConfig(sims=sims, in_flight=in_flight)
+    return config if spec.supports_tables else replace(config, tables=0)
 
 
 def bench_games(

@@ -20,6 +20,7 @@ from ckai.models.registry import build
 from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
 from ckai.models.training.presets import PRESETS
 from ckai.models.training.pretrain import pretrain
+from ckai.models.training.runs import find_runs
 from ckai.models.training.trainer import TrainingError
 
 SMALL = {"channels": 4, "hidden": 16}
@@ -355,7 +356,9 @@ def test_a_killed_replacement_goes_on_without_being_asked_again(
         with pytest.raises(Killed):
             pretrain([data], output, config(2), fresh=True, save_seconds=0, progress=progress)
     assert output.read_bytes() == before
+    assert not any(run.finished for run in find_runs(tmp_path))
     assert pretrain([data], output, config(2)).continued == "continued"
+    assert [run.finished for run in find_runs(tmp_path)] == [True]
     assert load_checkpoint(output).info["epochs"] == 2
     output.write_bytes(before)  # once it is replaced, the permission is spent
     with pytest.raises(TrainingError, match="does not hold its training"):
