@@ -70,8 +70,8 @@ def command(
 
     loaded = load_checkpoint(checkpoint)
     network = loaded.network()
-    checkers = network.encode.GAME == DEFAULT_GAME_NAME
-    if tables and not checkers:
+    default_game = network.encode.GAME == DEFAULT_GAME_NAME
+    if tables and not default_game:
         raise click.UsageError(
             f"expected a network for {DEFAULT_GAME_NAME} with --tables, found {checkpoint} for "
             f"{network.encode.GAME}"
@@ -101,7 +101,7 @@ def command(
         result: dict[str, Any] = {
             **where,
             **evaluation.metrics,
-            "baselines": {**evaluation.baselines, **(ARTICLE if checkers else {})},
+            "baselines": {**evaluation.baselines, **(ARTICLE if default_game else {})},
             **evaluation.breakdown,
         }
         if truth is not None:
@@ -119,7 +119,7 @@ def command(
         ("most_frequent", "the same, with a random legal move in unseen positions"),
     ):
         click.echo(f"  {text:<68}{evaluation.baselines[name]:>7.1%}")
-    if checkers:
+    if default_game:
         article = ARTICLE["top1_of_its_own_training_positions"]
         click.echo(f"  {'cnn2x2 in its article, on the positions it was trained on':<68}{article:>7.1%}")
     click.echo(groups_table(evaluation.breakdown["by_ply"], "plies"))
