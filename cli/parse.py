@@ -89,8 +89,8 @@ def _summary(tally: "Tally", dedupe: bool, seconds: float) -> Iterator[str]:
         )
     if tally.stray_words:
         yield f"  {count_text(tally.stray_words, 'word')} outside of games skipped"
-    where = click.format_filename(tally.output)
-    yield f"{count_text(tally.plies, 'ply', 'plies')}, {count_text(tally.rows, 'row')} in {where} ({seconds:.1f} s)"
+    counts = f"{count_text(tally.plies, 'ply', 'plies')}, {count_text(tally.rows, 'row')}"
+    yield f"{counts} in {click.format_filename(tally.output)} ({seconds:.1f} s)"
     if tally.reasons:
         what = "incomplete games and dropped duplicates" if dedupe else "incomplete games"
         yield f"{what}, with reasons: {click.format_filename(tally.refused)}"

@@ -23,7 +23,7 @@ ORDERS = {
     ),
     "pdn": (
         ("errors", "lexer"),
-        ("game", "segments"),
+        ("game", "segments", "sources"),
         ("kernels", "writer"),
         ("stream",),
         ("reader",),
