@@ -67,11 +67,13 @@ def command(
     """
     import tempfile
 
+    from ckai.datasets.choices import DEFAULT_GAME_NAME
     from ckai.models.checkpoint import load_network, save_checkpoint
     from ckai.models.registry import build, parse_settings
     from ckai.rl.bench import rules as bench
     from ckai.rl.bench import search as bench_search
     from ckai.rl.evaluators.loading import load_evaluator
+    from ckai.rl.games.registry import get_game
     from ckai.rl.selfplay.config import SelfPlayConfig
 
     report_compilation()
@@ -79,32 +81,41 @@ def command(
     console = stderr_console()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        network = engine or folder / "new.ckpt"
+        checkpoint = engine or folder / "new.ckpt"
         if engine is None:
-            save_checkpoint(network, build(model, parse_settings(model, list(pairs))))
+            save_checkpoint(checkpoint, build(model, parse_settings(model, list(pairs))))
+        network = load_network(checkpoint, game=None)
+        encoding = network.encode
+        game = encoding.GAME
+        if game != DEFAULT_GAME_NAME and "search" in parts:
+            raise click.UsageError(
+                f"expected a network for {DEFAULT_GAME_NAME} to measure search, found {checkpoint} for {game}"
+            )
+        selected = parts or [part for part in PARTS if part != "search" or game == DEFAULT_GAME_NAME]
         groups = SelfPlayConfig(in_flight=in_flight).group_count
         loaded = load_evaluator(
-            network,
+            checkpoint,
             evaluator,
-            batch=in_flight // groups,
+            batch=max(1, in_flight // groups),
             threads=groups,
+            game=game,
             tell=lambda report: console.print(str(report)),
         )
         benchmarks = {
             "rules": lambda: bench.bench_rules(rounds),
             "playouts": lambda: bench.bench_playouts(rounds, seconds),
             "parse": lambda: bench.bench_parse(rounds, folder),
-            "network": lambda: bench_search.bench_network([load_network(network)], rounds, seconds / 4),
+            "network": lambda: bench_search.bench_network([network], rounds, seconds / 4),
             "tree": lambda: bench_search.bench_tree(rounds, seconds),
             "selfplay": lambda: bench_search.bench_selfplay(
-                loaded, sims=sims, in_flight=in_flight, rounds=rounds, seconds=seconds
+                loaded, sims=sims, in_flight=in_flight, rounds=rounds, seconds=seconds, encoding=encoding
             ),
-            "games": lambda: bench_search.bench_games(loaded, sims=sims, games=games),
+            "games": lambda: bench_search.bench_games(loaded, sims=sims, games=games, spec=get_game(game)),
             "search": lambda: bench_search.bench_search(loaded, rounds, seconds / 4),
             "training": lambda: bench.bench_training(rounds, model),
         }
         try:
-            for part in parts or PARTS:
+            for part in selected:
                 console.print(f"measuring {part} ...")
                 measures += list(benchmarks[part]())
         finally:

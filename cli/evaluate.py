@@ -63,12 +63,20 @@ def command(
     the training games.
     """
     from ckai.cli.shared.training import groups_table, metrics_table
+    from ckai.datasets.choices import DEFAULT_GAME_NAME
     from ckai.datasets.reader import newest_dataset
     from ckai.models.checkpoint import load_checkpoint
     from ckai.models.evaluation.evaluate import ARTICLE, evaluate_checkpoint, speeds
 
     loaded = load_checkpoint(checkpoint)
-    truth = _against_tables(loaded.network(), tables) if tables else None
+    network = loaded.network()
+    default_game = network.encode.GAME == DEFAULT_GAME_NAME
+    if tables and not default_game:
+        raise click.UsageError(
+            f"expected a network for {DEFAULT_GAME_NAME} with --tables, found {checkpoint} for "
+            f"{network.encode.GAME}"
+        )
+    truth = _against_tables(network, tables) if tables else None
     if truth is not None and not paths:
         click.echo(json.dumps({"checkpoint": str(checkpoint), **truth}) if as_json else tablebase_text(truth))
         return
@@ -76,7 +84,7 @@ def command(
     evaluation = evaluate_checkpoint(
         loaded, files, split=split, split_seed=split_seed, heldout=heldout, memory_mb=memory_mb
     )
-    speed = speeds(loaded.network())
+    speed = speeds(network)
     if plots is not None:
         _draw(plots, loaded, evaluation.breakdown)
     where = {
@@ -93,7 +101,7 @@ def command(
         result: dict[str, Any] = {
             **where,
             **evaluation.metrics,
-            "baselines": {**evaluation.baselines, **ARTICLE},
+            "baselines": {**evaluation.baselines, **(ARTICLE if default_game else {})},
             **evaluation.breakdown,
         }
         if truth is not None:
@@ -111,8 +119,9 @@ def command(
         ("most_frequent", "the same, with a random legal move in unseen positions"),
     ):
         click.echo(f"  {text:<68}{evaluation.baselines[name]:>7.1%}")
-    article = ARTICLE["top1_of_its_own_training_positions"]
-    click.echo(f"  {'cnn2x2 in its article, on the positions it was trained on':<68}{article:>7.1%}")
+    if default_game:
+        article = ARTICLE["top1_of_its_own_training_positions"]
+        click.echo(f"  {'cnn2x2 in its article, on the positions it was trained on':<68}{article:>7.1%}")
     click.echo(groups_table(evaluation.breakdown["by_ply"], "plies"))
     click.echo(groups_table(evaluation.breakdown["by_pieces"], "pieces"))
     if truth is not None:

@@ -27,17 +27,21 @@ def command(checkpoint: Path, to: str, output: Path | None, as_json: bool) -> No
 
     The file is kept only if its outputs match the network's. Its input is int8 [B, width], a position a row
     in the view of the side to move: 32 board values (1 own man, 3 own king, -1 and -3 the other's, 0 empty),
-    the index of the piece that must continue a capture (-1: none), and the halfmove clock.
+    the index of the piece that must continue a capture (-1: none), and the halfmove clock. In other games: a
+    value for each square (1 own stone, -1 the other's, 0 empty), -1 and 0.
     """
     from ckai.models.checkpoint import load_network
     from ckai.models.inference.export import SUFFIXES, export_network
 
     path = output or checkpoint.with_suffix(SUFFIXES[to])
-    exported = export_network(load_network(checkpoint), path, to)
+    network = load_network(checkpoint, game=None)
+    if path.exists() and path.samefile(checkpoint):
+        raise click.UsageError(f"expected another --output than the checkpoint itself, found {path}")
+    exported = export_network(network, path, to)
     if as_json:
         print_json({**asdict(exported), "path": str(exported.path), "format": to})
         return
-    click.echo(f"{path}: boards int8 [B, {exported.width}] -> logits [B, 128], values [B]")
+    click.echo(f"{path}: boards int8 [B, {exported.width}] -> logits [B, {exported.actions}], values [B]")
     click.echo(
         f"matches the network on {exported.positions} positions: probabilities within "
         f"{exported.policy_error:.1g}, values within {exported.value_error:.1g}"

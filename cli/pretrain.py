@@ -60,7 +60,9 @@ def _take_preset(ctx: click.Context, param: click.Parameter, name: str | None) -
     show_default=True,
     help="Memory for rows; a larger data set is streamed.",
 )
-@click.option("--fresh", is_flag=True, help="Discard an earlier training with this output.")
+@click.option(
+    "--fresh", is_flag=True, help="Discard an earlier training with this output, and replace its checkpoint."
+)
 @click.option(
     "--find-lr", is_flag=True, help="Plot a learning rate range test and suggest a rate, without training."
 )
@@ -85,14 +87,14 @@ def command(
     """Train a network on the moves and results of games.
 
     Writes a checkpoint and prints its metrics on held-out games. After an interruption, the same command
-    continues the training.
+    continues the training. A finished checkpoint is replaced only with --fresh.
     """
     import torch
 
     from ckai.cli.shared.training import TrainingBar, metrics_table
     from ckai.datasets.reader import newest_dataset
     from ckai.models.registry import parse_settings
-    from ckai.models.training.pretrain import pretrain, run_folder, trial_run
+    from ckai.models.training.pretrain import pretrain, pretrain_nothing_kept, run_folder, trial_run
 
     if threads:
         torch.set_num_threads(threads)
@@ -112,12 +114,14 @@ def command(
     if find_lr:
         _find_lr(files, output, config, memory_mb, as_json)
         return
+    keeps = not (fast_dev_run or config.train.overfit)
     with TrainingBar() as bar:
         bar.message(
-            f"{model} on {', '.join(map(str, files))} -> {'nothing (check only)' if fast_dev_run else output}"
+            f"{model} on {', '.join(map(str, files))} -> {output if keeps else 'nothing (check only)'}"
         )
-        if fast_dev_run:
-            result = trial_run(files, config, memory_mb=memory_mb, progress=bar.update, say=bar.message)
+        if not keeps:
+            run = trial_run if fast_dev_run else pretrain_nothing_kept
+            result = run(files, config, memory_mb=memory_mb, progress=bar.update, say=bar.message)
         else:
             try:
                 result = pretrain(
@@ -131,12 +135,13 @@ def command(
                 )
             except KeyboardInterrupt:
                 if (run_folder(output) / "last.ckpt").exists():
-                    bar.message("stopped; run the same command again to continue")
+                    same = "the same command without --fresh" if fresh else "the same command"
+                    bar.message(f"stopped; run {same} again to continue")
                 raise
     if as_json:
         summary: dict[str, Any] = {
-            "output": None if fast_dev_run else str(result.output),
-            "run": None if fast_dev_run else str(result.run),
+            "output": str(result.output) if keeps else None,
+            "run": str(result.run) if keeps else None,
             "continued": result.continued,
             "model": result.config.model,
             "data": [str(path) for path in files],
@@ -151,10 +156,8 @@ def command(
     if result.metrics:
         where = "on the batches it was trained on" if config.train.overfit else "on held-out games"
         click.echo(metrics_table(result.metrics, where))
-    click.echo(
-        f"{result.output}: {model} after {count_text(result.info['epochs'], 'epoch')}, "
-        f"{result.info['seconds']:.0f} s"
-    )
+    spent = f"{model} after {count_text(result.info['epochs'], 'epoch')}, {result.info['seconds']:.0f} s"
+    click.echo(f"{result.output}: {spent}" if keeps else f"{spent}; nothing kept")
 
 
 def _find_lr(files: list[Path], output: Path, config: PretrainConfig, memory_mb: int, as_json: bool) -> None:

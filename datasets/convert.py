@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ckai.datasets.files import WriteError
+from ckai.datasets.files import WriteError, temporary_path
 from ckai.datasets.schema import (
     COPIES_KEY,
     EXPERT_SCHEMA,
@@ -166,7 +166,7 @@ def _write_files(
     total = 0 if STDIN in map(str, sources) else sum(sizes)
     done = 0
     first_error: PdnError | None = None
-    temporary = refused_path.with_name(f".{refused_path.name}.{os.getpid()}.tmp")
+    temporary = temporary_path(refused_path)
     output.parent.mkdir(parents=True, exist_ok=True)
     try:
         with (

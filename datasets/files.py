@@ -1,10 +1,22 @@
-"""Atomic file writes: after a kill or on a full disk, a file is either complete or as it was before."""
+"""Atomic file writes: after a kill or on a full disk, a file is either complete or as it was before.
 
+Also locks that keep a second process off the same work, and the removal of what killed processes left.
+"""
+
+import glob
+import itertools
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
+
+_calls = itertools.count()
+
+
+class LockedError(RuntimeError):
+    """Another process works on the same files; says what to do."""
 
 
 class WriteError(OSError):
@@ -17,9 +29,58 @@ class WriteError(OSError):
         )
 
 
+def temporary_path(path: Path) -> Path:
+    """A hidden name beside `path`, `.name.PID.N.tmp`: no other process, thread or call is given the same."""
+    return path.with_name(f".{path.name}.{os.getpid()}.{next(_calls)}.tmp")
+
+
+def remove_temporaries(folder: Path, of: str | None = None) -> None:
+    """Remove the temporary files and folders that killed processes left; what cannot be removed stays.
+
+    Args:
+        folder: where to look. No other process may be writing there: see `locked`.
+        of: only those of the file of this name in the folder itself; None: all, in the folders below too.
+    """
+    found = folder.rglob(".*.tmp") if of is None else folder.glob(f".{glob.escape(of)}.*.tmp")
+    for path in list(found):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                path.unlink()
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file during a `with` block; a process that dies frees it, and the file stays.
+
+    Args:
+        path: the lock file. Its folder is made if missing.
+
+    Raises:
+        LockedError: another process, or another block of this one, holds it.
+        WriteError: it cannot be created.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("w")
+    except OSError as error:
+        raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
+    with file:
+        try:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:  # systems without it go unguarded
+            pass
+        except BlockingIOError:
+            raise LockedError(f"{path}: held by another process; wait for it or stop it") from None
+        yield
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Write bytes under a temporary name beside `path` (`.name.PID.tmp`), renamed to `path` at the end.
+    """Write bytes under a temporary name beside `path` (see `temporary_path`), renamed to `path` at the end.
 
     At the end of the `with` block the file is flushed to the disk and replaces `path`. After an error inside
     the block the temporary file is removed and `path` is as it was.
@@ -27,7 +88,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         WriteError: if it cannot be written.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = temporary_path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ckai.datasets.files import temporary_path
 from ckai.datasets.schema import EXPERT_SCHEMA
 
 ROW_GROUP = 65_536
@@ -87,7 +88,7 @@ class TableWriter:
     def __init__(self, path: Path, schema: pa.Schema = EXPERT_SCHEMA) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path, self.schema = path, schema
-        self.temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        self.temporary = temporary_path(path)
         self._writer: Any = pq.ParquetWriter(
             self.temporary, schema, compression="zstd", compression_level=1, use_dictionary=["game", "label"]
         )

@@ -183,12 +183,12 @@ def _with_current_names(training: dict[str, Any]) -> dict[str, Any]:
     return renamed
 
 
-def load_network(path: str | Path, game: str = DEFAULT_GAME_NAME) -> Network:
+def load_network(path: str | Path, game: str | None = DEFAULT_GAME_NAME) -> Network:
     """Load the network of a checkpoint, on the CPU and in evaluation mode.
 
     Args:
         path: the checkpoint.
-        game: the game it must be for.
+        game: the game it must be for; None: any.
 
     Raises:
         CheckpointError: see `load_checkpoint` and `Checkpoint.network`; or a network for another game.
@@ -199,7 +199,7 @@ def load_network(path: str | Path, game: str = DEFAULT_GAME_NAME) -> Network:
         ('resnet', 4)
     """
     network = load_checkpoint(path).network()
-    if game != network.encode.GAME:
+    if game not in (None, network.encode.GAME):
         raise CheckpointError(f"{path}: expected a network for {game}, found one for {network.encode.GAME}")
     return network
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, position_keys
-from ckai.game.squares import NUM_ACTIONS
 from ckai.models.checkpoint import Checkpoint
 from ckai.models.evaluation.metrics import is_in, measure
 from ckai.models.inference.choose import evaluations_per_second, sample_positions
@@ -22,6 +21,9 @@ from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.layers.network import Network
 
 DEFAULT_SEED, DEFAULT_HELDOUT = 0, 0.1
+
+_ACTIONS = 256
+"""Above every action: the column is uint8."""
 
 ARTICLE = {"top1_of_its_own_training_positions": 0.66}
 """Accuracy printed in the article that cnn2x2 is from; it had no held-out games."""
@@ -59,8 +61,8 @@ def evaluate_checkpoint(
     Unseen positions are those that the training side of `paths` does not contain.
 
     Args:
-        checkpoint: the network, and how its training data were split.
-        paths: row files.
+        checkpoint: the network, of any game, and how its training data were split.
+        paths: row files of the same game.
         split: "heldout", "train" or "all" games.
         split_seed, heldout: the split; None: as in the checkpoint's training.
         memory_mb: see `RowsDataModule`.
@@ -81,7 +83,14 @@ def evaluate_checkpoint(
     if split == "heldout" and not share:
         raise DatasetError("expected a held-out share above 0, found 0: the network was trained on all games")
     network = checkpoint.network()
-    data = RowsDataModule(paths, heldout=share, split_seed=seed, memory_mb=memory_mb, need_both_sides=False)
+    data = RowsDataModule(
+        paths,
+        heldout=share,
+        split_seed=seed,
+        memory_mb=memory_mb,
+        need_both_sides=False,
+        game=network.encode.GAME,
+    )
     if split == "heldout" and not data.heldout_rows:
         raise DatasetError(f"expected held-out games, found none with a share of {share}; try --split all")
     device = pick_device()
@@ -149,8 +158,8 @@ def _most_frequent(data: RowsDataModule) -> tuple[NDArray[np.uint64], NDArray[np
         return np.empty(0, np.uint64), np.empty(0, np.uint8)
     keys, inverse = np.unique(np.concatenate([k for k, _ in blocks]), return_inverse=True)
     cells, counts = np.unique(
-        inverse * NUM_ACTIONS + np.concatenate([action for _, action in blocks]), return_counts=True
+        inverse * _ACTIONS + np.concatenate([action for _, action in blocks]), return_counts=True
     )
-    order = np.lexsort((cells, -counts, cells // NUM_ACTIONS))
-    first = np.unique(cells[order] // NUM_ACTIONS, return_index=True)[1]
-    return keys, (cells[order][first] % NUM_ACTIONS).astype(np.uint8)
+    order = np.lexsort((cells, -counts, cells // _ACTIONS))
+    first = np.unique(cells[order] // _ACTIONS, return_index=True)[1]
+    return keys, (cells[order][first] % _ACTIONS).astype(np.uint8)

@@ -43,7 +43,7 @@ _TOPS = (1, 2, 3, 5)
 PLIES, LAST_PHASE = 10, 100
 """Plies of a phase of the game; the last phase begins at ply 100 and is open-ended."""
 PIECES = (4, 8, 12, 16, 20, 24)
-"""Most pieces on the board of each group."""
+"""Most pieces on the board of each group; fuller boards of other games are one more group."""
 BINS = 10
 """Bins of a calibration: equal parts of [0, 1] or [-1, 1]."""
 
@@ -52,7 +52,7 @@ Report = dict[str, Any]
 
 
 def unpack_legal(legal: Tensor) -> Tensor:
-    """`[B, 16]` uint8 little-endian bits to `[B, 128]` bool, on the device of the input."""
+    """`[B, bytes]` uint8 little-endian bits to `[B, 8 * bytes]` bool, on the device of the input."""
     bits = torch.arange(8, dtype=torch.uint8, device=legal.device)
     return ((legal.unsqueeze(2) >> bits) & 1).flatten(1).bool()
 
@@ -62,12 +62,13 @@ def rank_of(scores: Tensor, action: Tensor) -> Tensor:
 
     Args:
         scores: `[B, M]` floats.
-        action: `[B]` int64. On equal scores the lower action ranks first.
+        action: `[B]` int64. On equal scores the lower action ranks first; NaN ranks last.
     """
     own = scores.gather(1, action.unsqueeze(1))
     actions = torch.arange(scores.shape[1], device=scores.device)
-    before = (scores > own) | ((scores == own) & (actions < action.unsqueeze(1)))
-    return before.sum(1)
+    # So that a NaN, which compares as false with everything, is never a network that is right.
+    behind = (scores < own) | ((scores == own) & (actions >= action.unsqueeze(1)))
+    return (~behind).sum(1)
 
 
 class Metrics:
@@ -87,7 +88,7 @@ class Metrics:
         """Add a batch.
 
         Args:
-            logits: `[B, M]` logits, M at most 128.
+            logits: `[B, M]` logits, M at most 8 for each byte of `batch["legal"]`.
             value: `[B]` in [-1, 1], for the side to move.
             batch: see `ckai.datasets.data_module`, on the same device.
         """
@@ -145,6 +146,9 @@ class Metrics:
         phases = [(low, low + PLIES - 1) for low in range(0, LAST_PHASE, PLIES)]
         phases.append((LAST_PHASE, max(LAST_PHASE, int(c["ply"].max()))))
         pieces = [(low + 1, high) for low, high in zip((0, *PIECES), PIECES, strict=False)]
+        pieces[0] = (0 if c["pieces"].min() == 0 else 1, PIECES[0])  # other games begin with an empty board
+        if c["pieces"].max() > PIECES[-1]:
+            pieces.append((PIECES[-1] + 1, int(c["pieces"].max())))
         return {
             "by_ply": _groups(c, "ply", phases),
             "by_pieces": _groups(c, "pieces", pieces),
@@ -192,8 +196,10 @@ def summary(c: dict[str, Numbers]) -> Report:
 def auc(high: Numbers, low: Numbers) -> float:
     """Area under the ROC curve: the chance that a number of `high` is above one of `low`, ties counted half.
 
-    The Mann-Whitney statistic divided by the number of pairs.
+    The Mann-Whitney statistic divided by the number of pairs; NaN if any number is NaN.
     """
+    if np.isnan(high).any() or np.isnan(low).any():
+        return float("nan")
     low = np.sort(low)
     below = np.searchsorted(low, high, "left") + np.searchsorted(low, high, "right")
     return float(below.mean(dtype=np.float64) / 2 / len(low))

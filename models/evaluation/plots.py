@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from torch import nn
 
 from ckai.datasets.files import whole_file
-from ckai.models.inputs.encodings import COLUMNS, ROWS
 from ckai.models.layers.network import Network
 
 MOST_FILTERS = 32
@@ -21,7 +20,7 @@ def first_layers(network: Network) -> list[tuple[str, NDArray[np.float32]]]:
     """The weights of the first layer of each part of the network that is trained on its own.
 
     Returns:
-        (name, `[filters, PLANES, height, width]`) of each part; dense layers have the whole 8x4 board as
+        (name, `[filters, PLANES, height, width]`) of each part; dense layers have the whole board as
         their window.
     """
     stages = network.stages()
@@ -31,7 +30,7 @@ def first_layers(network: Network) -> list[tuple[str, NDArray[np.float32]]]:
         assert isinstance(layer, nn.Conv2d | nn.Linear)
         weight = layer.weight.detach().float().cpu().numpy()
         if isinstance(layer, nn.Linear):
-            weight = weight.reshape(len(weight), -1, ROWS, COLUMNS)
+            weight = weight.reshape(len(weight), -1, *network.encode.SHAPE)
         layers.append((name, weight))
     return layers
 

@@ -1,5 +1,6 @@
 """Choose the backend a network runs on: by name, automatically, or the fastest in a short trial."""
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -133,6 +134,7 @@ def choose_evaluator(
 
     Raises:
         CheckpointError: the checkpoint cannot be read.
+        BackendError: the network's own outputs are not finite.
         ValueError: `batch` or `threads` is below 1.
     """
     if batch < 1 or threads < 1:
@@ -142,7 +144,7 @@ def choose_evaluator(
     boards = sample_positions(256, network.encode)
     exact = TorchEvaluator(network)
     with one_torch_thread():
-        reference = evaluate_positions(exact, boards, network.encode)
+        reference = exact_outputs(exact, boards, network.encode)
     made: dict[str, Evaluator] = {}
     trials: dict[str, Trial] = {}
 
@@ -160,9 +162,13 @@ def choose_evaluator(
             text = (str(error).splitlines() or [""])[0]
             trials[backend] = Trial(backend, problem=f"{type(error).__name__} {text}".strip())
             return
-        dp, dv = (float(np.abs(a - b).max()) for a, b in zip(outputs, reference, strict=True))
+        dp, dv = largest_differences(outputs, reference)
         bound = tolerance if tolerance is not None else _bound(backend)
-        problem = "" if max(dp, dv) <= bound else f"differs by {max(dp, dv):.2g}, more than {bound:g}"
+        problem = ""
+        if not (math.isfinite(dp) and math.isfinite(dv)):
+            problem = "its outputs are not finite"
+        elif max(dp, dv) > bound:
+            problem = f"differs by {max(dp, dv):.2g}, more than {bound:g}"
         trials[backend] = Trial(backend, 0.0, dp, dv, problem)
 
     def finish(chosen: str, shown: list[Trial]) -> tuple[Evaluator, Report]:
@@ -298,6 +304,32 @@ def evaluate_positions(
     scores = np.where(encoding.legal_mask(boards), logits.astype(np.float64), -np.inf)
     weights = np.exp(scores - scores.max(1, keepdims=True))
     return weights / weights.sum(1, keepdims=True), values.astype(np.float64)
+
+
+def exact_outputs(
+    evaluator: Evaluator, boards: Boards, encoding: Encoding
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """`evaluate_positions` of the network that others are compared with.
+
+    Raises:
+        BackendError: an output is NaN or infinite: nothing can be compared with it.
+    """
+    policy, values = evaluate_positions(evaluator, boards, encoding)
+    if not (np.isfinite(policy).all() and np.isfinite(values).all()):
+        raise BackendError(
+            "expected a network with finite outputs, found NaN or infinity: its weights are of no use; take "
+            "an earlier checkpoint or train again"
+        )
+    return policy, values
+
+
+def largest_differences(
+    found: tuple[NDArray[np.float64], NDArray[np.float64]],
+    wanted: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> tuple[float, float]:
+    """The largest difference of a probability and of a value; NaN if any is NaN."""
+    policy, value = (float(np.abs(a - b).max()) for a, b in zip(found, wanted, strict=True))
+    return policy, value
 
 
 def _bound(backend: str) -> float:

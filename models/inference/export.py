@@ -1,10 +1,11 @@
 """Export networks to ONNX, OpenVINO or TorchScript, verified before the file is kept.
 
-All formats have one input, `boards` int8 `[B, width]`, and two outputs: `logits` float32 `[B, 128]`, one an
-action, and `values` float32 `[B]`, in [-1, 1] for the side to move. The first 34 bytes of a row are
-the position in mover's view: 32 board values (1 own man, 3 own king, -1 / -3 the other's, 0 empty), the
-jumper's index (-1: none) and the halfmove clock (capped at 127). Networks with an encoding that has extra
-bytes, such as `tactics`, expect them next: `ckai.models.inference.evaluator.append_extra` appends them.
+All formats have one input, `boards` int8 `[B, width]`, and two outputs: `logits` float32 `[B, actions]` and
+`values` float32 `[B]`, in [-1, 1] for the side to move. In checkers there are 128 actions, and the first 34
+bytes of a row are the position in mover's view: 32 board values (1 own man, 3 own king, -1 / -3 the other's,
+0 empty), the jumper's index (-1: none) and the halfmove clock (capped at 127). Other games have a value for
+each of their squares (1 own stone, -1 the other's, 0 empty), -1 and 0. Networks with an encoding that has
+extra bytes, such as `tactics`, expect them next: `ckai.models.inference.evaluator.append_extra` appends them.
 """
 
 import os
@@ -17,7 +18,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from ckai.models.inference.choose import EXACT, evaluate_positions, sample_positions
+from ckai.models.inference.choose import (
+    EXACT,
+    evaluate_positions,
+    exact_outputs,
+    largest_differences,
+    sample_positions,
+)
 from ckai.models.inference.evaluator import (
     Boards,
     Evaluator,
@@ -46,6 +53,8 @@ class Exported:
     path: Path
     width: int
     """Bytes of an input row."""
+    actions: int
+    """Logits of a position."""
     positions: int
     """Number of positions compared."""
     policy_error: float
@@ -62,7 +71,7 @@ def export_network(network: Network, path: Path, to: str) -> Exported:
         to: "onnx", "openvino" or "torchscript".
 
     Raises:
-        BackendError: an optional package is missing.
+        BackendError: an optional package is missing, or the network's own outputs are not finite.
         ExportError: the exported network differs by more than `ckai.models.inference.choose.EXACT`.
         ValueError: any other `to`.
     """
@@ -70,21 +79,25 @@ def export_network(network: Network, path: Path, to: str) -> Exported:
         raise ValueError(f"expected {', '.join(SUFFIXES)}, found {to!r}")
     write, read = {"onnx": _onnx, "openvino": _openvino, "torchscript": _torchscript}[to]
     boards = sample_positions(256, network.encode)
+    original = exact_outputs(TorchEvaluator(network), boards, network.encode)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".export-", dir=path.parent) as folder:
         written = Path(folder) / path.name
         write(network, written)
         exported = evaluate_positions(_File(read(written), network), boards, network.encode)
-        original = evaluate_positions(TorchEvaluator(network), boards, network.encode)
-        policy, value = (float(np.abs(a - b).max()) for a, b in zip(exported, original, strict=True))
-        if not max(policy, value) <= EXACT:
+        policy, value = largest_differences(exported, original)
+        # Each by itself: max(0.0, nan) is 0.0.
+        if not (policy <= EXACT and value <= EXACT):
             raise ExportError(
                 f"{path}: expected the answers of the network within {EXACT:g}, found a difference of "
-                f"{max(policy, value):.2g}; the file was not kept"
+                f"{np.max([policy, value]):.2g}; the file was not kept"
             )
         for file in sorted(Path(folder).iterdir()):  # OpenVINO's weights before their description
             os.replace(file, path.parent / file.name)
-    return Exported(path, network.encode.position_bytes + network.encode.EXTRA, len(boards), policy, value)
+    encode = network.encode
+    return Exported(
+        path, encode.position_bytes + encode.EXTRA, encode.NUM_ACTIONS, len(boards), policy, value
+    )
 
 
 class _File(Evaluator):

@@ -122,7 +122,8 @@ class TrainConfig:
     overfit: int = setting(
         default=0,
         ge=0,
-        help="Train and evaluate on this many batches only, to check that the network can learn; 0 uses all",
+        help="Train and evaluate on this many batches only, to check that the network can learn; the command "
+        "keeps nothing then; 0 uses all",
     )
     loss: LossConfig = setting(default_factory=LossConfig, help="Loss")
     optimizer: OptimizerConfig = setting(default_factory=OptimizerConfig, help="Optimizer")

@@ -101,6 +101,9 @@ class PolicyValueModule(pl.LightningModule):
         network: the network in training.
         averaged: the moving average of its weights, or None.
         sums: `[5]` float64 over the epoch: rows, policy and value loss times rows, correct rows, steps.
+        heldout: the metrics of the held-out rows.
+        heldout_sums: `[4]` float64 over the held-out rows: rows, policy loss times rows, rows with a known
+            result, value loss times those.
     """
 
     def __init__(self, network: Network, config: TrainConfig, *, epoch_steps: int) -> None:
@@ -125,6 +128,8 @@ class PolicyValueModule(pl.LightningModule):
         self.register_buffer("sums", torch.zeros(5, dtype=torch.float64), persistent=False)
         self.sums: Tensor
         self.heldout = Metrics()
+        self.register_buffer("heldout_sums", torch.zeros(4, dtype=torch.float64), persistent=False)
+        self.heldout_sums: Tensor
 
     @property
     def kept(self) -> Network:
@@ -140,16 +145,20 @@ class PolicyValueModule(pl.LightningModule):
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         """The loss of a batch."""
-        loss = self.config.loss
         logits, raw = self.forward_planes(planes_of(self.network, batch))
-        policy = policy_loss(logits, batch, mask_illegal=loss.mask_illegal, smoothing=loss.label_smoothing)
-        error = value_loss(raw, batch, loss.target)
+        policy, error = self._losses(logits, raw, batch)
         with torch.no_grad():
             rows = len(batch["label"])
             right = (logits.argmax(1) == batch["label"]).sum()
             one = torch.ones((), device=policy.device)
             self.sums += torch.stack([one * rows, policy * rows, error * rows, right.float(), one]).double()
-        return policy + loss.value_weight * error
+        return policy + self.config.loss.value_weight * error
+
+    def _losses(self, logits: Tensor, raw: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """The policy and the value loss of a batch, as trained."""
+        loss = self.config.loss
+        policy = policy_loss(logits, batch, mask_illegal=loss.mask_illegal, smoothing=loss.label_smoothing)
+        return policy, value_loss(raw, batch, loss.target)
 
     def validation_step(self, batch: dict[str, Tensor], batch_idx: int) -> None:
         """Add a held-out batch to `heldout`, evaluated by `kept` in full precision."""
@@ -157,10 +166,16 @@ class PolicyValueModule(pl.LightningModule):
         with torch.autocast(self.device.type, enabled=False):
             logits, raw = network.forward_planes(planes_of(network, batch))
         self.heldout.update(logits, value_of(raw), batch)
+        policy, error = self._losses(logits, raw, batch)
+        known = batch["z_known"].sum()
+        one = torch.ones((), device=policy.device)
+        rows = len(batch["label"])
+        self.heldout_sums += torch.stack([one * rows, policy * rows, known, error * known]).double()
 
     def on_validation_epoch_start(self) -> None:
         """Reset the held-out metrics."""
         self.heldout = Metrics()
+        self.heldout_sums.zero_()
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Clip gradients here: Lightning refuses to for fused optimizers, because of fp16 (not used here)."""
@@ -200,3 +215,18 @@ class PolicyValueModule(pl.LightningModule):
         rows, policy, error, right, _ = self.sums.tolist()
         n = max(rows, 1)
         return {"train_policy_loss": policy / n, "train_value_loss": error / n, "train_top1": right / n}
+
+    def heldout_report(self) -> dict[str, float]:
+        """The metrics on the held-out rows, and the losses that training minimises on them; synchronises.
+
+        Returns:
+            `heldout_NAME` for each metric (`ckai.models.evaluation.metrics`), which compare with the action
+            played and the result; `heldout_training_policy_loss` and `heldout_training_value_loss`, the
+            same quantities as `train_policy_loss` and `train_value_loss`: with the same targets and mask.
+        """
+        rows, policy, known, error = self.heldout_sums.tolist()
+        report = {f"heldout_{name}": value for name, value in self.heldout.report().items()}
+        report["heldout_training_policy_loss"] = policy / max(rows, 1)
+        if known:
+            report["heldout_training_value_loss"] = error / known
+        return report

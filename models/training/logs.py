@@ -6,6 +6,7 @@ so a resumed training neither loses nor repeats a line.
 
 import csv
 import io
+import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -53,6 +54,7 @@ class RunLog:
     def begin(self, histories: Sequence[Sequence[dict[str, float]]]) -> None:
         """Write the history of a resumed training."""
         rows = self.rows(histories)
+        shutil.rmtree(self.run / "tensorboard", ignore_errors=True)  # of the processes that were killed
         self.writer = tensorboard_writer(self.run / "tensorboard", rows)
         if self.writer is None:
             self.say("TensorBoard is not installed: no log for it; metrics.csv has the same numbers")
@@ -88,7 +90,8 @@ def describe_epoch(row: Mapping[str, float], epochs: int, *, legal: bool = False
     which = "_legal" if legal else ""
     text = f"epoch {int(row['epoch'])}/{epochs}: policy loss {row['train_policy_loss']:.3f}"
     if "heldout_policy_loss" in row:
-        text += f", held out {row['heldout_policy_loss' + which]:.3f}, "
+        held = row.get("heldout_training_policy_loss", row["heldout_policy_loss" + which])
+        text += f", held out {held:.3f}, "
         text += f"top-1 {row['heldout_top1' + which]:.1%}, top-5 {row['heldout_top5' + which]:.1%}"
         if "heldout_value_mse" in row:
             text += f", value error {row['heldout_value_mse']:.3f}"
@@ -121,6 +124,8 @@ def write_tensorboard(writer: Any, row: Row) -> None:
     """Write the metrics of one epoch."""
     for name, value in row.items():
         side, _, rest = name.partition("_")
+        if name in ("train_policy_loss", "train_value_loss"):
+            rest = f"training_{rest}"  # beside the same quantity on held-out rows
         tag = f"{rest}/{side}" if side in ("train", "heldout") else name
         if name != "epoch" and not isinstance(value, str):
             writer.add_scalar(tag, value, int(row["epoch"]))
@@ -128,13 +133,23 @@ def write_tensorboard(writer: Any, row: Row) -> None:
 
 
 def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
-    """Plot losses, accuracy and the value's squared error over the epochs, as a PNG."""
+    """Plot losses, accuracy and the value's squared error over the epochs, as a PNG.
+
+    Lines called training and held out are of the same quantity; the others say what they are of.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     panels = [
-        ("policy loss", {"train_policy_loss": "training", "heldout_policy_loss": "held out"}),
+        (
+            "policy loss",
+            {
+                "train_policy_loss": "training",
+                "heldout_training_policy_loss": "held out",
+                "heldout_policy_loss": "held out, of the action played",
+            },
+        ),
         (
             "accuracy",
             {
@@ -145,15 +160,21 @@ def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
             },
         ),
         (
-            "value, squared error",
+            "value loss",
             {
                 "train_value_loss": "training",
+                "heldout_training_value_loss": "held out",
+            },
+        ),
+        (
+            "value against the result, squared error",
+            {
                 "heldout_value_mse": "held out",
                 "heldout_value_mse_constant": "held out, best constant",
             },
         ),
     ]
-    figure = Figure(figsize=(13, 4), layout="constrained")
+    figure = Figure(figsize=(17, 4), layout="constrained")
     FigureCanvasAgg(figure)
     for axes, (name, lines) in zip(figure.subplots(1, len(panels)), panels, strict=True):
         for key, label in lines.items():

@@ -3,17 +3,23 @@
 The run folder beside the output (`pretrained.ckpt` -> `pretrained.run/`) contains
 
     config.json   the settings and the data sets' fingerprints
+    .lock         held while it trains: two trainings never write one output
+    replaces      a hash of the checkpoint that it is going to replace, until it has
     last.ckpt     the latest state, written at the end of each epoch and every minute
     metrics.csv   one line an epoch; also as curves.png and in tensorboard/
     filters.png   the first layer's filters, at the end
+
+A checkpoint and the folder beside it are replaced only if that is asked for (`fresh`).
 """
 
+import hashlib
 import json
 import platform
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +28,7 @@ from typing import Any
 import torch
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.datasets.files import write_whole
+from ckai.datasets.files import locked, remove_temporaries, write_whole
 from ckai.models.checkpoint import Checkpoint, CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.evaluation import plots
 from ckai.models.evaluation.metrics import measure
@@ -31,7 +37,11 @@ from ckai.models.layers.network import Network
 from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.logs import RunLog
+from ckai.models.training.runs import REPLACES
 from ckai.models.training.trainer import State, TrainingError, TrainingProgress, train
+
+LOCK = ".lock"
+"""Name of the lock file in the run folder."""
 
 
 @dataclass(frozen=True)
@@ -95,13 +105,14 @@ def pretrain(
 
     Keeps the weights of the epoch with the lowest held-out policy loss (over the legal actions, if
     `mask_illegal` is set). Called again after a kill, it resumes; called again after it finished, with the
-    same settings and data, it returns the earlier result.
+    same settings and data, it returns the earlier result. With other settings, or where the output is a
+    checkpoint from elsewhere, it replaces nothing unless `fresh` is set.
 
     Args:
         paths: row files.
         output: the checkpoint to write; the run folder is beside it.
         config: the settings; None: the defaults.
-        fresh: discard an earlier training with this output.
+        fresh: discard an earlier training with this output, and replace its checkpoint at the end.
         memory_mb: see `RowsDataModule`.
         save_seconds: between two saved states within an epoch.
         progress: called a few times a second.
@@ -110,7 +121,9 @@ def pretrain(
     Raises:
         DatasetError: data that cannot be used.
         ModelError: an unknown architecture or setting.
-        TrainingError: an unfinished training with other settings has this output, or the loss is not finite.
+        TrainingError: a training with other settings has this output, the output comes from elsewhere, or
+            the loss is not finite.
+        LockedError: another process trains with this output.
         CheckpointError: the saved state is damaged.
 
     Examples:
@@ -124,12 +137,29 @@ def pretrain(
     """
     output, config = Path(output), config or PretrainConfig()
     network, data = network_and_data(paths, config, memory_mb)
+    with locked(run_folder(output) / LOCK):
+        return _pretrain(network, data, output, config, fresh, save_seconds, progress, say)
+
+
+def _pretrain(
+    network: Network,
+    data: RowsDataModule,
+    output: Path,
+    config: PretrainConfig,
+    fresh: bool,
+    save_seconds: float,
+    progress: Callable[[TrainingProgress], None] | None,
+    say: Callable[[str], None],
+) -> PretrainResult:
+    """`pretrain` under its lock."""
     run = run_folder(output)
+    remove_temporaries(run)
+    remove_temporaries(output.parent, output.name)
     settings = _describe(config, network, data)
-    saved = None if fresh else _earlier(run, output, settings, say)
-    if saved and saved.training and saved.training["finished"] and output.exists():
-        done = load_checkpoint(output)
-        if done.info.get("run") == saved.info.get("run"):
+    saved = None if fresh else _earlier(run, settings)
+    if not fresh and output.exists():
+        done = _finished(saved, run, output)
+        if done is not None:
             say(f"{output} was trained with these settings before; use --fresh to train it again")
             return PretrainResult(output, run, config, done.metrics, done.info, "finished before")
     state = None
@@ -140,8 +170,9 @@ def pretrain(
         assert state is not None
         say(f"resuming {run} at epoch {state['epoch'] + 1}, step {state['step']}")
     else:
-        shutil.rmtree(run, ignore_errors=True)
-        run.mkdir(parents=True)
+        _clear(run)
+        if output.exists():
+            write_whole(run / REPLACES, _digest(output))
         write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
     info = _info(config, data, run_id)
     state = _train(network, data, config, state, run, info, save_seconds, progress, say)
@@ -155,6 +186,7 @@ def pretrain(
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     save_checkpoint(output, network, metrics=metrics, info=info)
+    (run / REPLACES).unlink(missing_ok=True)
     return PretrainResult(output, run, config, metrics, info, "continued" if saved else "")
 
 
@@ -204,6 +236,22 @@ def _seconds(history: Sequence[Mapping[str, float]]) -> float:
     return history[-1]["seconds"] if history else 0.0
 
 
+def pretrain_nothing_kept(
+    paths: Sequence[Path],
+    config: PretrainConfig,
+    *,
+    memory_mb: int = 1024,
+    progress: Callable[[TrainingProgress], None] | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> PretrainResult:
+    """`pretrain` in a temporary folder that is gone at the end, checkpoint and all; see there."""
+    with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
+        output = Path(folder) / "trial.ckpt"
+        result = pretrain(paths, output, config, memory_mb=memory_mb, progress=progress, say=say)
+        load_checkpoint(output).network()
+    return result
+
+
 def trial_run(
     paths: Sequence[Path],
     config: PretrainConfig,
@@ -212,13 +260,9 @@ def trial_run(
     progress: Callable[[TrainingProgress], None] | None = None,
     say: Callable[[str], None] = lambda text: None,
 ) -> PretrainResult:
-    """`pretrain` with one epoch of one batch in a temporary folder, to check that everything runs."""
+    """`pretrain_nothing_kept` with one epoch of one batch, to check that everything runs."""
     one = replace(config, train=replace(config.train, epochs=1, overfit=1, patience=0))
-    with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
-        output = Path(folder) / "trial.ckpt"
-        result = pretrain(paths, output, one, memory_mb=memory_mb, progress=progress, say=say)
-        load_checkpoint(output).network()
-    return result
+    return pretrain_nothing_kept(paths, one, memory_mb=memory_mb, progress=progress, say=say)
 
 
 def _final_metrics(network: Network, data: RowsDataModule) -> dict[str, Any]:
@@ -247,10 +291,8 @@ def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) ->
     return loaded
 
 
-def _earlier(
-    run: Path, output: Path, settings: dict[str, Any], say: Callable[[str], None]
-) -> Checkpoint | None:
-    """The saved state of an earlier training with these settings, if there is one."""
+def _earlier(run: Path, settings: dict[str, Any]) -> Checkpoint | None:
+    """The saved state of an earlier training with these settings, None if there is no earlier training."""
     try:
         before = json.loads((run / "config.json").read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
@@ -272,14 +314,50 @@ def _earlier(
     differences = _differences(before, settings)
     if not differences:
         return saved
-    named = "; ".join(differences)
-    if saved.training["finished"] and output.exists():
-        say(f"{run} holds a finished training with other settings ({named}); starting again")
-        return None
+    named = differences[0] + (f", and {len(differences) - 1} more" if len(differences) > 1 else "")
+    if saved.training["finished"]:
+        raise TrainingError(
+            f"{run}: holds a finished training with other settings ({named}); use -o OTHER to keep it, or "
+            "--fresh to replace it"
+        )
     raise TrainingError(
-        f"{run} holds an unfinished training with other settings ({named}); "
-        "repeat them to resume it, choose another --output, or use --fresh to start again"
+        f"{run}: holds an unfinished training with other settings ({named}); repeat its settings to resume "
+        "it, use -o OTHER to keep it, or --fresh to discard it"
     )
+
+
+def _finished(saved: Checkpoint | None, run: Path, output: Path) -> Checkpoint | None:
+    """The output that is there, if it is the result of the saved training; None if that is to replace it.
+
+    Raises:
+        TrainingError: the output is no result of this training, nor what it was allowed to replace.
+    """
+    if saved is not None:
+        with suppress(CheckpointError):
+            done = load_checkpoint(output)
+            if done.info.get("run") == saved.info["run"]:
+                return done
+        with suppress(FileNotFoundError):
+            if (run / REPLACES).read_text(encoding="utf-8") == _digest(output):
+                return None
+    raise TrainingError(
+        f"{output}: exists, and {run} does not hold its training; move it or use -o OTHER to keep it, or "
+        "--fresh to replace it"
+    )
+
+
+def _digest(path: Path) -> str:
+    """A hash of a file's content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _clear(run: Path) -> None:
+    """Empty the run folder but for its lock."""
+    for path in run.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        elif path.name != LOCK:
+            path.unlink()
 
 
 def _differences(before: Any, now: Any, name: str = "") -> list[str]:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any
 from ckai.datasets.files import whole_file
 from ckai.models.checkpoint import current_names
 from ckai.models.training.config import PretrainConfig
+
+REPLACES = "replaces"
+"""Name of the file in a run folder with a hash of the checkpoint that an unfinished training replaces."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class TrainingRun:
         key = "heldout_policy_loss_legal" if self.changed.get("mask_illegal") else "heldout_policy_loss"
         stage = self.history[-1].get("stage") if self.history else None
         rows = [row for row in self.history if row.get("stage") == stage]
-        measured = [row for row in rows if key in row]
+        measured = [row for row in rows if math.isfinite(row.get(key, math.nan))]
         if measured:
             return min(measured, key=lambda row: row[key])
         return rows[-1] if rows else {}
@@ -95,7 +99,10 @@ def _read(folder: Path) -> TrainingRun | None:
         model=str(model),
         changed=_differences(config),
         epochs=len(history),
-        finished=folder.with_suffix(".ckpt").exists() and bool(last) and bool(epochs),
+        finished=folder.with_suffix(".ckpt").exists()
+        and not (folder / REPLACES).exists()  # the checkpoint is of the training before
+        and bool(last)
+        and bool(epochs),
         seconds=sum(ends.values()),
         history=history,
     )

@@ -5,7 +5,7 @@ import resource
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from ckai.models.layers.network import Network
 from ckai.rl.bench.rules import Measure, measured
 from ckai.rl.engine.engine import Engine
 from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.registry import DEFAULT_GAME, get_game
+from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.workers import play_games
@@ -57,7 +59,9 @@ def bench_network(networks: Sequence[Network], rounds: int, seconds: float) -> I
             evaluator.close()
 
 
-def selfplay_rates(evaluator: Evaluator, config: SelfPlayConfig, seconds: float) -> dict[str, float]:
+def selfplay_rates(
+    evaluator: Evaluator, config: SelfPlayConfig, seconds: float, spec: GameSpec = DEFAULT_GAME
+) -> dict[str, float]:
     """Measure the counts of `SelfPlayCounts` per second, once all games have started."""
     progress, stop = SelfPlayCounts(), threading.Event()
     errors: list[BaseException] = []
@@ -65,7 +69,14 @@ def selfplay_rates(evaluator: Evaluator, config: SelfPlayConfig, seconds: float)
     def work() -> None:
         try:
             play_games(
-                evaluator, config, range(10**6), seed=0, on_game=lambda _: None, progress=progress, stop=stop
+                evaluator,
+                config,
+                range(10**6),
+                seed=0,
+                on_game=lambda _: None,
+                spec=spec,
+                progress=progress,
+                stop=stop,
             )
         except BaseException as error:
             errors.append(error)
@@ -86,17 +97,28 @@ def selfplay_rates(evaluator: Evaluator, config: SelfPlayConfig, seconds: float)
 
 
 def bench_selfplay(
-    evaluator: Evaluator, *, sims: int, in_flight: int, rounds: int, seconds: float
+    evaluator: Evaluator,
+    *,
+    sims: int,
+    in_flight: int,
+    rounds: int,
+    seconds: float,
+    encoding: Encoding | None = None,
 ) -> Iterator[Measure]:
-    """Measure self-play and the network alone, alternately."""
-    config = SelfPlayConfig(sims=sims, in_flight=in_flight)
+    """Measure self-play and the network alone, alternately.
+
+    The game is that of the network's encoding; default: checkers.
+    """
+    encoding = encoding or PlanesEncoding()
+    spec = get_game(encoding.GAME)
+    config = _settings(spec, sims, in_flight)
     threads = config.group_count
     batch = -(-in_flight // threads)
-    selfplay_rates(evaluator, config, 0.5)
+    selfplay_rates(evaluator, config, 0.5, spec)
     tops, plays = [], []
     for _ in range(rounds):
-        tops.append(ceiling(evaluator, batch, threads, seconds))
-        plays.append(selfplay_rates(evaluator, config, seconds))
+        tops.append(ceiling(evaluator, batch, threads, seconds, encoding))
+        plays.append(selfplay_rates(evaluator, config, seconds, spec))
     yield measured(f"{evaluator.name}, batches of {batch}", "evaluations/s", tops)
     rates = [play["evaluations"] for play in plays]
     yield measured(
@@ -113,12 +135,20 @@ def resident() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def bench_games(evaluator: Evaluator, *, sims: int, games: int) -> Iterator[Measure]:
+def _settings(spec: GameSpec, sims: int, in_flight: int) -> SelfPlayConfig:
+    """Return settings of self-play, without tables for games that have none."""
+    config = SelfPlayConfig(sims=sims, in_flight=in_flight)
+    return config if spec.supports_tables else replace(config, tables=0)
+
+
+def bench_games(
+    evaluator: Evaluator, *, sims: int, games: int, spec: GameSpec = DEFAULT_GAME
+) -> Iterator[Measure]:
     """Measure whole games, including the slow end when few games are left."""
     progress = SelfPlayCounts()
-    config = SelfPlayConfig(sims=sims, in_flight=min(games, 512))
+    config = _settings(spec, sims, min(games, 512))
     begun = time.perf_counter()
-    play_games(evaluator, config, range(games), seed=0, on_game=lambda _: None, progress=progress)
+    play_games(evaluator, config, range(games), seed=0, on_game=lambda _: None, spec=spec, progress=progress)
     spent = time.perf_counter() - begun
     yield measured(f"self-play, {games} whole games at {sims} visits", "games/minute", [60 * games / spent])
     yield measured("the same", "games/hour", [3600 * games / spent])

@@ -2,12 +2,11 @@
 
 import csv
 import io
-import os
 import shutil
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import whole_file, write_whole
+from ckai.datasets.files import temporary_path, whole_file, write_whole
 from ckai.rl.loop.report import elo_curve
 
 COLUMNS = {
@@ -25,6 +24,8 @@ COLUMNS = {
     "evaluations_per_second": ("selfplay", "evaluations_per_second"),
     "train_policy_loss": ("learn", "train_policy_loss"),
     "train_value_loss": ("learn", "train_value_loss"),
+    "heldout_training_policy_loss": ("learn", "heldout_training_policy_loss"),
+    "heldout_training_value_loss": ("learn", "heldout_training_value_loss"),
     "heldout_policy_loss": ("learn", "heldout_policy_loss_legal"),
     "heldout_value_mse": ("learn", "heldout_value_mse"),
     "value_calibration_error": ("learn", "heldout_value_calibration_error"),
@@ -38,7 +39,11 @@ COLUMNS = {
     "elo": ("elo",),
     "accepted": ("accepted",),
 }
-"""Column of the CSV -> keys in a generation's `done.json`; for elo see `elo_curve`."""
+"""Column of the CSV -> keys in a generation's `done.json`; for elo see `elo_curve`.
+
+`train_*` and `heldout_training_*` are the same losses, against the visits and the blend of z and q.
+`heldout_policy_loss` is against the action played, over the legal ones, and `heldout_value_mse` against z.
+"""
 
 
 def flatten(measured: dict[str, Any]) -> dict[str, Any]:
@@ -97,9 +102,11 @@ def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
     curve.axhline(0, color="grey", linewidth=0.8)
     curve.set(title="Elo above the first network", ylabel="Elo")
     line(losses, "train_policy_loss", "policy, training")
-    line(losses, "heldout_policy_loss", "policy, held out", linestyle="--")
+    line(losses, "heldout_training_policy_loss", "policy, held out", linestyle="--")
+    line(losses, "heldout_policy_loss", "policy against the action played, held out", linestyle=":")
     line(losses, "train_value_loss", "value, training")
-    line(losses, "heldout_value_mse", "value, held out", linestyle="--")
+    line(losses, "heldout_training_value_loss", "value, held out", linestyle="--")
+    line(losses, "heldout_value_mse", "value against the result, held out", linestyle=":")
     losses.set(title="Losses", ylabel="cross-entropy; squared error")
     bottom = [0.0] * len(rows)
     for column, label, colour in (
@@ -128,8 +135,7 @@ def _tensorboard(folder: Path, rows: list[dict[str, Any]]) -> None:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:  # an optional extra
         return
-    fresh = folder.with_name(f".{folder.name}.{os.getpid()}.tmp")
-    shutil.rmtree(fresh, ignore_errors=True)
+    fresh = temporary_path(folder)
     writer = SummaryWriter(str(fresh))  # type: ignore[no-untyped-call]
     for row in rows:
         for column, value in row.items():

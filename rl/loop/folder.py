@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from ckai.datasets.files import write_whole
+from ckai.datasets.files import LockedError, locked, write_whole
 from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.layers.network import Network
@@ -115,14 +115,10 @@ class RunFolder:
         Raises:
             RunError: another process holds it.
         """
-        with (self.folder / ".lock").open("w") as file:
+        with ExitStack() as stack:
             try:
-                import fcntl
-
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except ImportError:  # not on this system: no lock
-                pass
-            except OSError:
+                stack.enter_context(locked(self.folder / ".lock"))
+            except LockedError:
                 raise RunError(
                     f"{self.folder}: another process is working on this run; wait for it or stop it"
                 ) from None

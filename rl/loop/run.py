@@ -29,7 +29,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import write_whole
+from ckai.datasets.files import remove_temporaries, write_whole
 from ckai.datasets.schema import headers_path
 from ckai.datasets.tables import Tables
 from ckai.game import Position
@@ -73,9 +73,7 @@ class Run(RunFolder):
             RunError: the run is locked by another process, or its files are damaged.
         """
         with self.lock():
-            for leftover in self.folder.rglob(".*.tmp"):
-                with suppress(OSError):
-                    leftover.unlink()
+            remove_temporaries(self.folder)
             while self.generations < generations:
                 n = self.generations + 1
                 played = self._play(n, on_event, backend)

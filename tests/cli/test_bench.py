@@ -5,6 +5,8 @@ import json
 from click.testing import CliRunner
 
 from ckai.cli.bench import command
+from ckai.models.checkpoint import save_checkpoint
+from ckai.models.registry import build
 from ckai.rl.bench.rules import measured
 from ckai.rl.bench.search import ceiling, selfplay_rates
 from ckai.rl.evaluators.uniform import UniformEvaluator
@@ -45,3 +47,15 @@ def test_rates_of_self_play_are_counted():
 
 def test_the_ceiling_counts_every_thread():
     assert ceiling(UniformEvaluator(), 16, 2, 0.1) > 0
+
+
+def test_networks_of_other_games_are_measured(tmp_path):
+    path = tmp_path / "four.ckpt"
+    save_checkpoint(path, build("mlp", {"hidden": 8, "encoding": "connect4"}))
+    small = ["--rounds", "1", "--seconds", "0.2", "--in-flight", "8", "--sims", "8", "--games", "4", "--json"]
+    found = json.loads(run("selfplay", "games", "--engine", str(path), *small))["measures"]
+    assert {"evaluations/s", "simulations/s", "games/minute"} <= {measure["unit"] for measure in found}
+    assert all(measure["least"] > 0 for measure in found)
+    result = CliRunner().invoke(command, ["search", "--engine", str(path)])
+    assert result.exit_code == 2
+    assert "expected a network for checkers to measure search, found" in result.stderr

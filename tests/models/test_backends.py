@@ -210,6 +210,35 @@ def test_the_trial_drops_what_is_wrong_or_breaks_and_says_so(networks, monkeypat
     assert not any(trial.problem for trial in loose.trials)
 
 
+class NotANumber(TorchEvaluator):
+    """A backend whose values are NaN, and whose policy is right."""
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits, values = super().evaluate(boards, out_logits, out_values)
+        values[:] = np.nan
+        return logits, values
+
+
+@pytest.mark.parametrize("tolerance", [None, 0.5])
+def test_the_trial_drops_what_answers_nan(networks, monkeypatch, tolerance):
+    monkeypatch.setitem(choose._MAKERS, "onnx", lambda network, threads, like: NotANumber(network))
+    net = networks["cnn2x2"]
+    for prefer in (None, "onnx"):
+        evaluator, report = choose_evaluator(
+            net, batch=8, candidates=["onnx"], prefer=prefer, tolerance=tolerance
+        )
+        assert report.chosen == "torch"
+        assert not isinstance(evaluator, NotANumber)
+    assert "onnx dropped: its outputs are not finite" in str(report)
+
+
+def test_a_network_of_nan_is_refused(tmp_path):
+    net = build("cnn2x2", {"channels": 1, "hidden": 1})
+    torch.nn.init.constant_(net.value.bias, float("nan"))
+    with pytest.raises(BackendError, match="expected a network with finite outputs, found NaN or infinity"):
+        choose_evaluator(net, candidates=["torch"])
+
+
 def test_the_trial_takes_the_fastest_and_a_preferred_one_without_a_race(networks, monkeypatch):
     speeds = {"torch": 5.0, "torch-bf16": 9.0}
     speed = lambda evaluator, rows, threads: speeds[fakes[evaluator.name]]  # noqa: E731

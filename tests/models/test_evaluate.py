@@ -4,16 +4,21 @@ import json
 from collections import Counter, defaultdict
 
 import make_rows
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 
 from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.schema import selfplay_schema
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.evaluation.evaluate import frequent_moves
 from ckai.models.evaluation.plots import first_layers
 from ckai.models.inputs.registry import encoding_type
 from ckai.models.registry import build, names
+from ckai.rl.games.registry import get_game
 
 SMALLEST = {"channels": 1, "hidden": 1}
 
@@ -181,3 +186,59 @@ def test_the_first_layers_are_those_that_meet_the_board(encoding):
     for name in names():
         layers = first_layers(build(name, {"encoding": encoding}))
         assert [weights.shape for _, weights in layers] == shapes[name]
+
+
+def connect4_rows(path, games=20):
+    """Rows of random games of Connect-4, as self-play writes them."""
+    spec = get_game("connect4")
+    schema, rng, rows = selfplay_schema("connect4", 42), np.random.default_rng(1), []
+    for game in range(games):
+        position = spec.position()
+        for ply in range(42):
+            moves = position.legal_moves()
+            if not moves:
+                break
+            move = moves[rng.integers(len(moves))]
+            (action,) = move.actions
+            legal = sum(1 << a for m in moves for a in m.actions)
+            rows.append(
+                {
+                    "game": game, "ply": ply, "hop": 0, "black": position.black,
+                    "board": board_of(position), "jumper": -1, "quiet": 0,
+                    "legal": legal.to_bytes(16, "little"), "label": action, "z": int(rng.integers(-1, 2)),
+                    "q": 0.5, "visits": [{"label": action, "count": 3}], "generation": 1, "surprise": None,
+                }
+            )  # fmt: skip
+            position = position.push(move)
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    return path, rows
+
+
+def board_of(position):
+    own, opp = position.state
+    return [(own >> i & 1) - (opp >> i & 1) for i in range(42)]
+
+
+@pytest.mark.draws
+def test_networks_of_other_games_are_measured(tmp_path, ckai, evaluate):
+    data, rows = connect4_rows(tmp_path / "four.parquet")
+    network = build("mlp", {"hidden": 8, "encoding": "connect4"})
+    save_checkpoint(tmp_path / "four.ckpt", network)
+    found = evaluate(tmp_path / "four.ckpt", "--data", data, "--split", "all")
+    assert found["rows"] == len(rows)
+    assert sum(group["rows"] for group in found["by_pieces"]) == len(rows)
+    assert found["by_pieces"][0]["from"] == 0
+    assert set(found["baselines"]) == {"seen", "most_frequent_seen", "most_frequent"}
+    assert 0 < found["random_legal"] < 0.5
+    arguments = ["evaluate", tmp_path / "four.ckpt", "--data", data]
+    status, out, err = ckai(*arguments, "--plots", tmp_path / "plots")
+    assert status == 0, err
+    assert "in its article" not in out
+    assert (tmp_path / "plots" / "filters.png").read_bytes().startswith(b"\x89PNG")
+    status, _, err = ckai(*arguments, "--tables", 2)
+    assert status == 2
+    assert "expected a network for checkers with --tables" in err
+    checkers = make_rows.write(tmp_path / "c.parquet", make_rows.random_games(4))
+    status, _, err = ckai("evaluate", tmp_path / "four.ckpt", "--data", checkers)
+    assert (status, len(err.strip().splitlines())) == (1, 1)
+    assert "expected rows of connect4, found rows of checkers" in err

@@ -9,7 +9,7 @@ import torch
 
 from ckai.cli.main import main
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference.evaluator import append_extra
+from ckai.models.inference.evaluator import BackendError, TorchEvaluator, append_extra
 from ckai.models.inference.export import SUFFIXES, ExportError, export_network
 from ckai.models.registry import build
 
@@ -61,6 +61,50 @@ def test_an_export_that_differs_is_not_kept(tmp_path, monkeypatch):
     with pytest.raises(ExportError, match=r"expected the answers of the network within 0\.0001"):
         export_network(build("cnn2x2", {"channels": 1, "hidden": 1}), tmp_path / "net.pt", "torchscript")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nan_is_not_the_answer_of_the_network(tmp_path, monkeypatch):
+    from ckai.models.inference import export
+
+    network = build("cnn2x2", {"channels": 1, "hidden": 1}).eval()
+
+    def nan_values(boards):
+        logits, values = TorchEvaluator(network).evaluate(boards)
+        return logits, values * np.nan
+
+    wrong = (lambda network, path: path.write_bytes(b"x"), lambda path: nan_values)
+    monkeypatch.setattr(export, "_torchscript", wrong)
+    with pytest.raises(ExportError, match="found a difference of nan; the file was not kept"):
+        export_network(network, tmp_path / "net.pt", "torchscript")
+    torch.nn.init.constant_(network.value.bias, float("nan"))
+    with pytest.raises(BackendError, match="expected a network with finite outputs"):
+        export_network(network, tmp_path / "net.pt", "torchscript")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_networks_of_other_games_are_exported(tmp_path, ckai):
+    network = build("senet", {"channels": 4, "blocks": 1, "encoding": "connect4"}).eval()
+    save_checkpoint(tmp_path / "four.ckpt", network)
+    status, out, err = ckai("export", tmp_path / "four.ckpt", "--to", "torchscript")
+    assert status == 0, err
+    assert "boards int8 [B, 44] -> logits [B, 7], values [B]" in out
+    boards = network.encode.sample(5, np.random.default_rng(1))
+    module = torch.jit.load(str(tmp_path / "four.pt"))
+    with torch.inference_mode():
+        logits, values = module(torch.from_numpy(boards))
+    wanted = TorchEvaluator(network).evaluate(boards)
+    assert np.abs(logits.numpy() - wanted[0]).max() < 1e-4
+    assert np.abs(values.numpy() - wanted[1]).max() < 1e-4
+
+
+def test_the_checkpoint_is_not_written_over(tmp_path, ckai):
+    path = tmp_path / "net.ckpt"
+    save_checkpoint(path, build("cnn2x2", {"channels": 1, "hidden": 1}))
+    before = path.read_bytes()
+    status, _, err = ckai("export", path, "--to", "torchscript", "-o", path)
+    assert status == 2
+    assert "expected another --output than the checkpoint itself" in err
+    assert path.read_bytes() == before
 
 
 def test_unknown_formats_are_refused(tmp_path):

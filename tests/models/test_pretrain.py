@@ -13,12 +13,14 @@ import make_rows
 import pytest
 import torch
 
-from ckai.models.checkpoint import load_checkpoint
+from ckai.datasets.files import LockedError
+from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.networks import shipped
 from ckai.models.registry import build
 from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
 from ckai.models.training.presets import PRESETS
 from ckai.models.training.pretrain import pretrain
+from ckai.models.training.runs import find_runs
 from ckai.models.training.trainer import TrainingError
 
 SMALL = {"channels": 4, "hidden": 16}
@@ -282,15 +284,164 @@ def test_it_runs_again_only_when_something_is_new(tmp_path, data):
     again = pretrain([data], output, config(1))
     assert (first.continued, again.continued) == ("", "finished before")
     assert again.metrics == first.metrics
-    told = []
-    longer = pretrain([data], output, config(2), say=told.append)
+    longer = pretrain([data], output, config(2), fresh=True)
     assert longer.continued == ""
-    assert any("train.epochs: 1, now 2" in text for text in told)
     fresh = pretrain([data], output, config(2), fresh=True)
     assert fresh.continued == ""
     assert fresh.info["run"] != longer.info["run"]
     output.unlink()
     assert pretrain([data], output, config(2)).metrics == fresh.metrics
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_finished_training_is_replaced_only_when_asked(tmp_path, data, ckai):
+    output = tmp_path / "net.ckpt"
+    small = ["--data", data, "-o", output, "--set", "channels=4", "--set", "hidden=16"]
+    assert ckai("pretrain", *small, "--epochs", 1)[0] == 0
+    before = contents(tmp_path)
+    status, out, err = ckai("pretrain", *small, "--epochs", 2, "--lr", 0.01)
+    assert (status, out) == (1, "")
+    last = err.strip().splitlines()[-1]
+    assert "holds a finished training with other settings (train.epochs: 1, now 2, and 1 more)" in last
+    assert "use -o OTHER to keep it, or --fresh to replace it" in last
+    assert contents(tmp_path) == before
+    assert ckai("pretrain", *small, "--epochs", 1)[0] == 0
+    assert contents(tmp_path) == before
+    assert ckai("pretrain", *small, "--epochs", 2, "--fresh")[0] == 0
+    assert load_checkpoint(output).info["epochs"] == 2
+
+
+def test_a_checkpoint_from_elsewhere_is_replaced_only_when_asked(tmp_path, data):
+    output = tmp_path / "net.ckpt"
+    pretrain([data], tmp_path / "other.ckpt", config(1))
+    other = (tmp_path / "other.ckpt").read_bytes()
+    output.write_bytes(other)
+    with pytest.raises(
+        TrainingError,
+        match=r"net\.ckpt: exists, and .*net\.run does not hold its training; move it or use -o",
+    ):
+        pretrain([data], output, config(1))
+    assert output.read_bytes() == other
+    pretrain([data], output, config(1), fresh=True)
+    assert output.read_bytes() != other
+    output.write_bytes(other)  # beside the run folder of another training with the same settings
+    with pytest.raises(TrainingError, match="does not hold its training"):
+        pretrain([data], output, config(1))
+    assert output.read_bytes() == other
+
+
+@pytest.mark.parametrize("step", [4, None])
+def test_a_killed_replacement_goes_on_without_being_asked_again(
+    tmp_path, data, every_step, monkeypatch, step
+):
+    """Killed at a step, or after the last one before the checkpoint is written."""
+    from ckai.models.training import pretrain as module
+
+    output = tmp_path / "net.ckpt"
+    pretrain([data], output, config(1))
+    before = output.read_bytes()
+
+    def killing(path, *rest, **more):
+        if path == output:
+            raise Killed
+        save_checkpoint(path, *rest, **more)
+
+    with monkeypatch.context() as patch:
+        if step is None:
+            patch.setattr(module, "save_checkpoint", killing)
+        progress = killed_after(step) if step else None
+        with pytest.raises(Killed):
+            pretrain([data], output, config(2), fresh=True, save_seconds=0, progress=progress)
+    assert output.read_bytes() == before
+    assert not any(run.finished for run in find_runs(tmp_path))
+    assert pretrain([data], output, config(2)).continued == "continued"
+    assert [run.finished for run in find_runs(tmp_path)] == [True]
+    assert load_checkpoint(output).info["epochs"] == 2
+    output.write_bytes(before)  # once it is replaced, the permission is spent
+    with pytest.raises(TrainingError, match="does not hold its training"):
+        pretrain([data], output, config(2))
+
+
+def test_overfitting_keeps_nothing(tmp_path, data, ckai):
+    output = tmp_path / "net.ckpt"
+    small = ["--data", data, "-o", output, "--set", "channels=4", "--set", "hidden=16"]
+    assert ckai("pretrain", *small, "--epochs", 1)[0] == 0
+    before = contents(tmp_path)
+    status, out, err = ckai("pretrain", *small, "--epochs", 2, "--overfit", 1)
+    assert status == 0, err
+    assert "on the batches it was trained on" in out
+    assert "nothing kept" in out
+    assert contents(tmp_path) == before
+    status, out, _ = ckai("pretrain", *small, "--epochs", 2, "--overfit", 1, "--json")
+    found = json.loads(out)
+    assert (found["output"], found["run"], found["epochs"]) == (None, None, 2)
+    assert contents(tmp_path) == before
+
+
+def test_two_trainings_never_write_one_output(tmp_path, data, every_step):
+    output, tried = tmp_path / "net.ckpt", []
+
+    def second(where):
+        if not tried:
+            for fresh in (False, True):
+                with pytest.raises(
+                    LockedError, match=r"net\.run.\.lock: held by another process; wait for it"
+                ):
+                    pretrain([data], output, config(1), fresh=fresh)
+                tried.append(fresh)
+
+    assert pretrain([data], output, config(1), progress=second).info["epochs"] == 1
+    assert tried == [False, True]
+
+
+def test_what_killed_trainings_left_is_removed(tmp_path, data, every_step):
+    output = tmp_path / "net.ckpt"
+    with pytest.raises(Killed):
+        pretrain([data], output, config(1), save_seconds=0, progress=killed_after(4))
+    left = [tmp_path / ".net.ckpt.4711.tmp", output.with_suffix(".run") / ".last.ckpt.4711.0.tmp"]
+    events = output.with_suffix(".run") / "tensorboard" / "events.out.tfevents.1.host.4711.0"
+    for path in (*left, events):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(b"")
+    pretrain([data], output, config(1))
+    assert not any(path.exists() for path in (*left, events))
+
+
+@pytest.mark.parametrize("value", ["tanh", "wdl"])
+def test_curves_have_the_training_losses_of_held_out_games_beside_them(tmp_path, value):
+    """Trained and measured on the same rows without steps of any size, both are the same number."""
+    rows = make_rows.with_search(make_rows.random_games(6))
+    path = make_rows.write(tmp_path / "s.parquet", rows)
+    setup = PretrainConfig(
+        settings={**SMALL, "value": value},
+        train=TrainConfig(
+            epochs=1, batch_size=64, overfit=3, precision="32",
+            loss=LossConfig(mask_illegal=True, label_smoothing=0.1),
+            optimizer=OptimizerConfig(lr=1e-12, weight_decay=0),
+        ),
+    )  # fmt: skip
+    row = load_checkpoint(pretrain([path], tmp_path / "net.ckpt", setup).run / "last.ckpt").training[
+        "history"
+    ][0]
+    assert row["heldout_training_policy_loss"] == pytest.approx(row["train_policy_loss"], rel=1e-4)
+    assert row["heldout_training_value_loss"] == pytest.approx(row["train_value_loss"], rel=0.05)
+    assert row["heldout_policy_loss"] != pytest.approx(row["train_policy_loss"], rel=0.01)
+    assert row["heldout_value_mse"] != pytest.approx(row["train_value_loss"], rel=0.1)
+
+
+def test_a_held_out_loss_that_is_no_number_stops_the_training(tmp_path, data, monkeypatch):
+    from ckai.models.training.lightning_module import PolicyValueModule
+
+    real = PolicyValueModule.heldout_report
+    monkeypatch.setattr(
+        PolicyValueModule, "heldout_report", lambda self: real(self) | {"heldout_policy_loss": float("nan")}
+    )
+    with pytest.raises(TrainingError, match="the loss on held-out games is not finite in epoch 1"):
+        pretrain([data], tmp_path / "net.ckpt", config(2))
+    assert not (tmp_path / "net.ckpt").exists()
 
 
 def test_an_unfinished_training_is_not_mixed_with_other_settings(tmp_path, data, every_step):

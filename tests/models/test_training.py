@@ -46,6 +46,16 @@ def hand_batch(**changes):
     return batch | changes
 
 
+def test_a_network_of_nan_is_never_right():
+    scores = torch.full((2, 128), float("nan"))
+    assert rank_of(scores, torch.tensor([0, 127])).tolist() == [128, 128]
+    scores = torch.zeros(1, 4)
+    scores[0, 1] = float("nan")
+    assert rank_of(scores, torch.tensor([0])).tolist() == [1]
+    assert math.isnan(auc(np.array([float("nan"), 1.0]), np.array([0.0])))
+    assert math.isnan(auc(np.array([1.0]), np.array([float("nan"), 0.0])))
+
+
 # --- losses ----------------------------------------------------------------------------------------
 
 

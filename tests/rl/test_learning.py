@@ -13,11 +13,15 @@ from rich.console import Console
 from torch.optim.swa_utils import AveragedModel
 
 from ckai.cli.shared.run_screen import CURVE, elo_line, estimate, generation_text, generations_table
+from ckai.datasets.data_module import RowsDataModule
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
+from ckai.models.training.config import TargetConfig
+from ckai.models.training.lightning_module import planes_of, policy_loss, value_loss
 from ckai.models.training.trainer import take_average
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.dashboard import write_dashboard
 from ckai.rl.loop.gate import play_gate_match
 from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.report import elo_curve
@@ -77,6 +81,58 @@ def learned(folder, **settings):
 def test_every_training_setting_changes_the_weights(tmp_path, settings):
     default, other = learned(tmp_path / "default"), learned(tmp_path / "other", **settings)
     assert any(not torch.equal(default[name], other[name]) for name in default)
+
+
+@pytest.mark.parametrize("mask_illegal", [True, False])
+def test_held_out_rows_are_measured_as_those_in_training(tmp_path, mask_illegal):
+    """Against visits and blend, with the same mask: computed here once more, from all rows at once."""
+    torch.manual_seed(0)
+    save_checkpoint(tmp_path / "old.ckpt", build("cnn2x2", {"channels": 2, "hidden": 4}))
+    path = write(tmp_path / "rows.parquet", with_search(random_games(60)))
+    settings = LearnConfig(batch_size=32, mask_illegal=mask_illegal, q_weight=0.3, ema=0)
+    measured = learn(
+        tmp_path / "old.ckpt", [path], (1.0,), tmp_path / "new.ckpt", settings,
+        generation=9, games=100, seed=1, split_seed=1, game="checkers", run="r", on_event=lambda event: None,
+    )  # fmt: skip
+    data = RowsDataModule([path], heldout=0.05, split_seed=1)
+    (batch,) = data.batches("heldout", 10**6)
+    assert measured["heldout_rows"] == len(batch["label"]) > 30
+    assert not batch["z_known"].all()
+    network = load_checkpoint(tmp_path / "new.ckpt").network()
+    with torch.inference_mode():
+        logits, raw = network.forward_planes(planes_of(network, batch))
+        policy = policy_loss(logits, batch, mask_illegal=mask_illegal)
+        value = value_loss(raw, batch, TargetConfig(q_weight=settings.q_weight_of(9)))
+    assert measured["heldout_training_policy_loss"] == pytest.approx(float(policy), rel=1e-3)
+    assert measured["heldout_training_value_loss"] == pytest.approx(float(value), rel=1e-3)
+    assert measured["heldout_policy_loss_legal"] != pytest.approx(float(policy), rel=1e-3)
+    assert measured["heldout_value_mse"] != pytest.approx(float(value), rel=0.01)
+
+
+def test_curves_drawn_as_a_pair_are_of_one_quantity(tmp_path, monkeypatch):
+    from matplotlib.axes import Axes
+
+    drawn = {}
+    monkeypatch.setattr(Axes, "plot", lambda axes, x, y, label, **_: drawn.update({label: list(y)}))
+    learned = {
+        "train_policy_loss": 1.0, "heldout_training_policy_loss": 1.1, "heldout_policy_loss_legal": 1.2,
+        "train_value_loss": 0.1, "heldout_training_value_loss": 0.2, "heldout_value_mse": 0.3,
+    }  # fmt: skip
+    history = [{"generation": 1, "selfplay": {"games": 1}, "learn": learned, "match": {}, "accepted": True}]
+    write_dashboard(tmp_path, history)
+    losses = {label: y for label, (y,) in drawn.items() if label.startswith(("policy", "value"))}
+    assert losses == {
+        "policy, training": 1.0,
+        "policy, held out": 1.1,
+        "policy against the action played, held out": 1.2,
+        "value, training": 0.1,
+        "value, held out": 0.2,
+        "value against the result, held out": 0.3,
+    }
+    with (tmp_path / "metrics.csv").open() as file:
+        (row,) = csv.DictReader(file)
+    names = ("train_policy_loss", "heldout_training_policy_loss", "heldout_policy_loss", "heldout_value_mse")
+    assert [float(row[name]) for name in names] == [1.0, 1.1, 1.2, 0.3]
 
 
 def test_learning_twice_is_the_same(tmp_path):

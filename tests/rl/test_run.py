@@ -89,6 +89,16 @@ def test_a_run_continues_where_it_stopped(tmp_path, network):
     assert (tmp_path / "run/gen_0001/done.json").read_bytes() == before
 
 
+def test_what_killed_processes_left_is_removed(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, TINY)
+    left = [run.folder / ".tensorboard.4711.tmp" / "events", run.folder / ".metrics.csv.4711.3.tmp"]
+    for path in left:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("")
+    run.go(0, ignore_event)
+    assert not list(run.folder.rglob(".*.tmp"))
+
+
 def test_the_gate_keeps_the_old_network(tmp_path, network):
     config = RunConfig.from_dict(
         {**TINY.to_dict(), "gate": {"games": 2, "sims": 2, "rule": "score", "threshold": 1.0}}

@@ -1,0 +1,77 @@
+"""Files written whole: temporary names, locks, and what killed processes leave."""
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from ckai.datasets.files import (
+    LockedError,
+    locked,
+    remove_temporaries,
+    temporary_path,
+    whole_file,
+    write_whole,
+)
+
+
+def test_two_threads_may_write_one_path(tmp_path):
+    """Both are inside their block at once, and whoever ends last wins, whole."""
+    path, gate, errors = tmp_path / "x", threading.Barrier(2, timeout=10), []
+
+    def write(letter):
+        try:
+            with whole_file(path) as file:
+                gate.wait()
+                file.write(letter * 100_000)
+                gate.wait()
+        except BaseException as error:
+            errors.append(error)
+
+    writers = [threading.Thread(target=write, args=(letter,)) for letter in (b"a", b"b")]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    assert not errors
+    assert path.read_bytes() in (b"a" * 100_000, b"b" * 100_000)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_what_killed_processes_left_is_removed(tmp_path):
+    keep = [tmp_path / "net.ckpt", tmp_path / ".net.ckpt", tmp_path / "deep" / "x.tmp"]
+    left = [temporary_path(tmp_path / "net.ckpt"), tmp_path / ".net.ckpt.4711.tmp"]  # the latter of 0.1.0
+    other = [temporary_path(tmp_path / "other[1]"), tmp_path / "deep" / ".tensorboard.4711.tmp" / "events"]
+    for path in (*keep, *left, *other):
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text("")
+    remove_temporaries(tmp_path, "net.ckpt")
+    assert not any(path.exists() for path in left)
+    assert all(path.exists() for path in (*keep, *other))
+    remove_temporaries(tmp_path, "other[1]")
+    assert not other[0].exists()
+    remove_temporaries(tmp_path)
+    assert not other[1].parent.exists()
+    assert all(path.exists() for path in keep)
+
+
+def test_a_lock_keeps_others_off_and_dies_with_its_process(tmp_path):
+    path = tmp_path / "deep" / ".lock"
+    hold = "import sys; from pathlib import Path; from ckai.datasets.files import locked\n"
+    hold += "with locked(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
+    program = subprocess.Popen(
+        [sys.executable, "-c", hold, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with program:
+        assert program.stdout.readline() == b"held\n"
+        with (
+            pytest.raises(LockedError, match=r"\.lock: held by another process; wait for it or stop it"),
+            locked(path),
+        ):
+            pass
+        program.kill()
+    with locked(path), pytest.raises(LockedError), locked(path):
+        pass
+    with locked(path):
+        write_whole(tmp_path / "x", "y")
