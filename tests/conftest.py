@@ -42,6 +42,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
+def pytest_collection_modifyitems(items):
+    """Run tests that start programs of ckai last: by then the kernels that the programs need are compiled."""
+    items.sort(key=lambda item: item.get_closest_marker("programs") is not None)
+
+
 @pytest.fixture(autouse=True)
 def _one_torch_thread():
     """Whatever the test before asked for."""

@@ -145,6 +145,7 @@ def test_stopped_by_hand_is_130(monkeypatch, capsys):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+@pytest.mark.programs
 def test_ctrl_c_in_the_middle_of_work():
     with started([sys.executable, "-c", RUN, "perft", "--depth", "15"], text=True) as process:
         time.sleep(3)
