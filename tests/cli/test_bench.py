@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from click.testing import CliRunner
 
 from ckai.cli.bench import command
@@ -49,6 +50,7 @@ def test_the_ceiling_counts_every_thread():
     assert ceiling(UniformEvaluator(), 16, 2, 0.1) > 0
 
 
+@pytest.mark.slow
 def test_networks_of_other_games_are_measured(tmp_path):
     path = tmp_path / "four.ckpt"
     save_checkpoint(path, build("mlp", {"hidden": 8, "encoding": "connect4"}))
