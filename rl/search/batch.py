@@ -112,9 +112,10 @@ def expand_and_backup(trees, slots, logits, values):
         values: `[B]` float32 for the side to move at the leaf; clipped to [-1, 1].
 
     Returns:
-        -1, or the first slot whose logits or value are not finite numbers; it and the slots after it are then
-        still in flight.
+        Whether all logits of legal actions and all values are finite numbers; if not, the trees of this batch
+        must not be searched on.
     """
+    not_finite = 0.0  # becomes NaN: a branch in the loop would cost more than it saves
     for slot in range(slots):
         tree = get_tree(trees, np.int64(trees.slots[slot].tree))
         node = np.int64(trees.slots[slot].node)
@@ -128,13 +129,12 @@ def expand_and_backup(trees, slots, logits, values):
             tree.edges[e].prior = p
             total += p
         value = np.float64(values[slot])
-        if not (0.0 < total < np.inf) or value != value:
-            return slot
+        not_finite += (total - total) + (value - value)
         for e in range(first, first + count):
             tree.edges[e].prior /= total
         tree.nodes[node].status = OPEN
         backup(tree, node, min(1.0, max(-1.0, value)), 1)
-    return -1
+    return not_finite == 0.0
 
 
 @kernel

@@ -175,7 +175,7 @@ class Searcher:
         if batch.evaluation is not None:
             batch.evaluation.result()
             batch.evaluation = None
-        if expand_and_backup(batch.tree_batch, batch.slots, batch.logits, batch.values) >= 0:
+        if not expand_and_backup(batch.tree_batch, batch.slots, batch.logits, batch.values):
             raise non_finite_error(self.evaluator)
         self.evaluations += batch.slots
         batch.slots = 0

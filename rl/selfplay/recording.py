@@ -332,7 +332,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         is not finite.
     """
     prefetch_paths(trees, slots)
-    if expand_and_backup(trees, slots, logits, values) >= 0:
+    if not expand_and_backup(trees, slots, logits, values):
         return np.int64(-1), 0
     slot, finished = np.int64(0), 0
     for t in range(len(records.games)):

@@ -472,8 +472,6 @@ def test_an_answer_that_is_no_number_is_refused(bad, part):
         (logits if part == "logits" else values)[:] = bad
         return logits, values
 
-    if part == "values" and np.isinf(bad):
-        pytest.skip("clipped to 1 or -1")
     for at in (1, 3):
         engine = Engine(Failing(at, answer), batches=1)
         with pytest.raises(ValueError, match="expected finite logits and values, found NaN or infinity"):
