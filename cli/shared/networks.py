@@ -1,7 +1,8 @@
 """The networks that commands find and the names of their options."""
 
-from importlib.metadata import entry_points
 from pathlib import Path
+
+from ckai.datasets.choices import game_entry_points
 
 NETWORK_PATTERNS = ("pretrained.ckpt", "runs/*/best.ckpt")
 """Glob patterns of networks, relative to the current folder."""
@@ -9,7 +10,7 @@ NETWORK_PATTERNS = ("pretrained.ckpt", "runs/*/best.ckpt")
 NO_NETWORK = ("rollout", "uniform")
 """Players without a network: random playouts, and uniform priors with value 0."""
 
-GAMES = sorted(entry_points(group="ckai.games").names)
+GAMES = sorted(game_entry_points())
 """Choices of `--game`: the installed games."""
 
 EVALUATORS = ["auto", "fastest", "torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda", "cpu"]

@@ -6,9 +6,9 @@ first.
 """
 
 from collections.abc import Callable
-from importlib.metadata import entry_points
 from typing import TypeVar
 
+from ckai.datasets.choices import game_entry_points
 from ckai.models.inputs.encodings import (
     DeepTacticsEncoding,
     Encoding,
@@ -17,9 +17,6 @@ from ckai.models.inputs.encodings import (
     PlanesEncoding,
     TacticsEncoding,
 )
-
-GAMES_GROUP = "ckai.games"
-"""Group of entry points: name of the game -> its `GameSpec`."""
 
 _ENCODINGS: dict[str, type[Encoding]] = {
     "grid": GridEncoding,
@@ -61,5 +58,5 @@ def encoding_type(name: str) -> type[Encoding]:
 
 
 def _load_games() -> None:
-    for entry in entry_points(group=GAMES_GROUP):
+    for entry in game_entry_points().values():
         entry.load()

@@ -9,10 +9,8 @@ Any installed package may have such entry points; a program may also call `regis
 """
 
 from functools import cache
-from importlib.metadata import entry_points
 
-from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.models.inputs.registry import GAMES_GROUP
+from ckai.datasets.choices import DEFAULT_GAME_NAME, game_entry_points
 from ckai.rl.games.spec import GameSpec
 
 _GAMES: dict[str, GameSpec] = {}
@@ -26,12 +24,12 @@ def register_game(spec: GameSpec) -> GameSpec:
 
 def game_names() -> list[str]:
     """Return the names of all games, sorted; imports none of them."""
-    return sorted({*_GAMES, *entry_points(group=GAMES_GROUP).names})
+    return sorted({*_GAMES, *game_entry_points()})
 
 
 @cache
 def _load(name: str) -> GameSpec:
-    (entry,) = entry_points(group=GAMES_GROUP, name=name)
+    entry = game_entry_points()[name]
     spec = entry.load()
     if not isinstance(spec, GameSpec) or spec.name != name:
         raise ValueError(
