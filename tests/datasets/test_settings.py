@@ -47,7 +47,7 @@ class Car:
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         ({"power": 0}, "expected power in (0, 400], found 0"),
         ({"power": 401}, "expected power in (0, 400], found 401"),
@@ -67,18 +67,18 @@ class Car:
         ({"sound": 3}, "unknown setting sound; expected one of fuel, gears, power, turbo"),
     ],
 )
-def test_wrong_values_are_refused_in_one_line(given, told):
+def test_wrong_values_are_refused_in_one_line(given, message):
     with pytest.raises(SettingError) as made:
         Engine(**given)
     with pytest.raises(SettingError) as read:
         read_settings(Car, {"engine": given})
-    assert str(made.value) == told
+    assert str(made.value) == message
     [name] = given
-    assert str(read.value) == told.replace(name, f"engine.{name}", 1)
+    assert str(read.value) == message.replace(name, f"engine.{name}", 1)
 
 
 @pytest.mark.parametrize(
-    ("data", "told"),
+    ("data", "message"),
     [
         ({"wheels": 3}, "expected wheels >= 0 and even, found 3"),
         ({"wheels": -2}, "expected wheels >= 0 and even, found -2"),
@@ -97,10 +97,10 @@ def test_wrong_values_are_refused_in_one_line(given, told):
         ({"engine": {"power": 1, "strength": 2}}, "setting engine.power is given twice, once as strength"),
     ],
 )
-def test_wrong_data_is_refused_in_one_line(data, told):
-    with pytest.raises(ValueError, match=re.escape(told)) as caught:
+def test_wrong_data_is_refused_in_one_line(data, message):
+    with pytest.raises(ValueError, match=re.escape(message)) as caught:
         read_settings(Car, data)
-    assert str(caught.value) == told
+    assert str(caught.value) == message
 
 
 def test_what_is_written_is_read():
@@ -133,7 +133,7 @@ def test_settings_as_texts():
     texts = ["engine.power=.5", "engine.gears=7", "engine.turbo=true", "load=null", "name=12", "stops=[1, 2]"]
     car = change_settings(Car(load=0.5), parse_settings(Car, texts))
     assert car == Car(name="12", stops=(1, 2), engine=Engine(power=0.5, gears=7, turbo=True))
-    for text, told in {
+    for text, message in {
         "engine.gears=many": "expected an integer for engine.gears, found 'many'",
         "engine.gears=true": "expected an integer for engine.gears, found True",
         "engine.power=nan": "expected engine.power in (0, 400], found nan",
@@ -145,9 +145,9 @@ def test_settings_as_texts():
         "name.first=7": "expected a setting such as learn.batch_size=256, found 'name.first=7'",
         "wheels": "expected a setting such as learn.batch_size=256, found 'wheels'",
     }.items():
-        with pytest.raises(ValueError, match=re.escape(told)) as caught:
+        with pytest.raises(ValueError, match=re.escape(message)) as caught:
             parse_settings(Car, [text])
-        assert str(caught.value) == told
+        assert str(caught.value) == message
 
 
 def test_changes_are_checked_together():

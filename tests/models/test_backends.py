@@ -262,23 +262,23 @@ def test_evaluators_are_loaded_by_name(networks, tmp_path):
     assert load_evaluator(path, "cpu").name == load_evaluator(path, "torch").name
     with pytest.raises(ValueError, match=r"expected evaluator auto, fastest, torch, .*, found 'tpu'"):
         load_evaluator(path, "tpu")
-    told = []
-    evaluator = load_evaluator(path, "fastest", batch=16, threads=1, tell=told.append)
-    assert told[0].name == evaluator.name
-    assert len(told) == 1
+    reports = []
+    evaluator = load_evaluator(path, "fastest", batch=16, threads=1, tell=reports.append)
+    assert reports[0].name == evaluator.name
+    assert len(reports) == 1
     assert load_evaluator("uniform", "openvino").name == "uniform"
 
 
 def test_auto_is_a_gpu_if_there_is_one_and_means_the_same_everywhere(networks, tmp_path, monkeypatch):
-    path, told = tmp_path / "network.ckpt", []
+    path, reports = tmp_path / "network.ckpt", []
     save_checkpoint(path, networks["cnn2x2"])
     usual = "cuda" if torch.cuda.is_available() else "torch"
     name = load_evaluator(path, usual).name
-    assert load_evaluator(path, tell=told.append).name == load_evaluator(path, "auto").name == name
+    assert load_evaluator(path, tell=reports.append).name == load_evaluator(path, "auto").name == name
     assert make_evaluator(networks["cnn2x2"], "auto").name == name
-    with Engine.load(path, tell=told.append) as engine:
+    with Engine.load(path, tell=reports.append) as engine:
         assert engine.evaluator.name == name
-    assert not told  # no trial
+    assert not reports  # no trial
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setitem(choose._MAKERS, "cuda", lambda network, threads, like: Wrong(network))
     with Engine.load(path) as engine:

@@ -92,10 +92,10 @@ def test_rows_teach_best_moves_and_the_truth(tables, tmp_path):
         opp = sum(1 << s for s in range(32) if row["board"][s] < 0)
         kings = sum(1 << s for s in range(32) if abs(row["board"][s]) == 3)
         position = Position(own, opp, kings, True, -1, 0)
-        told = tables.probe(position)
-        assert told.value == WORTH[int(row["z"])]
+        probed = tables.probe(position)
+        assert probed.value == WORTH[int(row["z"])]
         assert int(row["label"]) in tables.best_actions(position)
-        assert told.plies is None or row["quiet"] + told.plies <= 80
+        assert probed.plies is None or row["quiet"] + probed.plies <= 80
     assert endgame_rows(tables, 50, seed=1).equals(endgame_rows(tables, 50, seed=1))
     assert not endgame_rows(tables, 50, seed=1).equals(endgame_rows(tables, 50, seed=2))
 

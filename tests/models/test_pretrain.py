@@ -54,7 +54,7 @@ def killed_after(step):
 
 @pytest.fixture
 def every_step(monkeypatch):
-    """TrainingProgress is told at each step."""
+    """The callback for TrainingProgress at each step."""
     from ckai.models.training import trainer as training
 
     clock = iter(range(10**9))
@@ -83,9 +83,9 @@ def uninterrupted(tmp_path_factory, data):
 
     def train(name, setup):
         if name not in done:
-            told = []
+            messages = []
             output = tmp_path_factory.mktemp("whole") / "whole.ckpt"
-            done[name] = pretrain([data], output, setup, save_seconds=0, say=told.append), told
+            done[name] = pretrain([data], output, setup, save_seconds=0, say=messages.append), messages
         return done[name]
 
     return train
@@ -105,10 +105,10 @@ def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, uni
     with pytest.raises(Killed):
         pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0, progress=killed_after(step))
     assert not (tmp_path / "cut.ckpt").exists()
-    told = []
-    cut = pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0, say=told.append)
+    messages = []
+    cut = pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0, say=messages.append)
     assert cut.continued == "continued"
-    assert any(f"step {step - 1}" in text for text in told)
+    assert any(f"step {step - 1}" in text for text in messages)
     assert cut.metrics == whole.metrics
     assert cut.info["steps"] == whole.info["steps"]
     states = [load_checkpoint(result.run / "last.ckpt") for result in (whole, cut)]
@@ -139,9 +139,9 @@ def test_a_network_of_stages_continues_in_the_stage_it_was_in(
     setup = PretrainConfig(
         model="branches", settings=settings, train=TrainConfig(epochs=1, batch_size=64, patience=0)
     )
-    whole, told = uninterrupted("branches", setup)
+    whole, messages = uninterrupted("branches", setup)
     stages = ["cnn2x2", "cnn3x3", "mlp", "joined"]
-    assert [line for line in told if line.startswith("stage")] == [
+    assert [line for line in messages if line.startswith("stage")] == [
         f"stage {i} of 4: {name}" for i, name in enumerate(stages, 1)
     ]
     steps = whole.info["steps"]

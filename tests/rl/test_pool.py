@@ -185,7 +185,7 @@ def test_a_run_meets_its_past_and_goes_on(tmp_path):
     assert "pool" not in first["selfplay"]
     assert list(second["selfplay"]["pool"]) == ["0"]
     assert set(third["selfplay"]["pool"]) == {"0", "1"}
-    met = sum(sum(told.values()) for told in third["selfplay"]["pool"].values())
+    met = sum(sum(counts.values()) for counts in third["selfplay"]["pool"].values())
     text = run.path(3, "games.pdn").read_text()
     assert met == text.count("ckai generation") > 0
     assert json.loads(run.path(3, "selfplay.json").read_text())["pool"] == third["selfplay"]["pool"]

@@ -52,7 +52,7 @@ def placements(rng, number, sizes=((1, 1), (2, 1), (1, 2))):
 
 
 def prove(tables, position, limit=80):
-    """What the search is told of a position that is not the root."""
+    """What the search gets from the tables for a position that is not the root."""
     game = Checkers(halfmove_limit=limit).with_tables(tables)
     searcher = Searcher(UniformEvaluator(), game=game)
     searcher.set_root(0, pack(Position.start()))
@@ -73,12 +73,12 @@ def test_the_shipped_tables_are_those_that_are_built(tables, tmp_path):
 def test_the_search_proves_what_the_tables_know(tables):
     engine = Engine(UniformEvaluator(), tables=tables)
     for position in placements(random.Random(1), 300):
-        told, found = tables.probe(position), engine.search(position, sims=50)
-        assert (found.proven, found.plies) == (told.value, told.plies)
+        probed, found = tables.probe(position), engine.search(position, sims=50)
+        assert (found.proven, found.plies) == (probed.value, probed.plies)
         assert found.move in tables.best_moves(position)
-        assert found.value == {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}[told.value]
-        if told.plies is not None:
-            assert len(found.pv) == min(told.plies, 40)
+        assert found.value == {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}[probed.value]
+        if probed.plies is not None:
+            assert len(found.pv) == min(probed.plies, 40)
 
 
 def test_a_capture_under_way_is_known(tables):
@@ -104,12 +104,12 @@ def test_a_win_that_the_count_would_take_is_not_taken_for_one(tables, quiet):
         position = replace(position, kings=position.own | position.opp, halfmove_clock=quiet)
         if not position.legal_moves():
             continue
-        told = tables.probe(position)
+        probed = tables.probe(position)
         proof, plies = prove(tables, position)
-        if told.value == DRAW:
+        if probed.value == DRAW:
             assert proof == PROVEN_DRAW
-        elif quiet + told.plies <= 80:
-            assert (PROOFS[proof], plies) == (told.value, told.plies)
+        elif quiet + probed.plies <= 80:
+            assert (PROOFS[proof], plies) == (probed.value, probed.plies)
         else:
             assert proof == NONE
             refused += 1
@@ -117,7 +117,7 @@ def test_a_win_that_the_count_would_take_is_not_taken_for_one(tables, quiet):
 
 
 def test_a_man_that_steps_in_time_begins_the_count_again(tables):
-    """What the search is told is sure is won by what is sure, against any defence, within the count."""
+    """What the search is probed is sure is won by what is sure, against any defence, within the count."""
     rng = random.Random(5)
     limit, checked = 12, 0
     for position in placements(rng, 3000):
