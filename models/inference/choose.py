@@ -17,18 +17,19 @@ from ckai.models.inference.devices import one_torch_thread, use_one_torch_thread
 from ckai.models.inference.evaluator import BackendError, Boards, Evaluator, TorchEvaluator
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
+from ckai.models.networks.swift import Swift
 
 AUTO = "auto"
-"""The GPU if there is one, otherwise torch in float32 on the CPU, without a trial."""
+"""Without a trial: integers if the network has them, else the GPU if there is one, else torch in float32."""
 FASTEST = "fastest"
 """The fastest correct backend in a trial of a second or two (`choose_evaluator`)."""
-BACKENDS = ("torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda")
+BACKENDS = ("torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda", "integers")
 NAMES = (AUTO, FASTEST, *BACKENDS, "cpu")
 """Choices of `--evaluator`; cpu is an alias of torch."""
 EXACT = 1e-4
 """Max difference of a float32 backend from torch in float32, in probabilities of legal actions and values."""
 ROUGH = 0.05
-"""Max difference of a bfloat16 backend; trained networks reach 0.02, with a mean of 0.001 to 0.008."""
+"""Max difference of a bfloat16 backend, or of integers; trained networks reach 0.02, with a mean of 0.001 to 0.008."""
 SECONDS = 0.1
 """Minimum duration of a measurement."""
 
@@ -96,6 +97,8 @@ def make_evaluator(
         BackendError: the backend is not available; says why.
         ValueError: the backend is unknown.
     """
+    if backend == AUTO and isinstance(network, Swift):
+        backend = "integers"
     makers = {
         AUTO: _MAKERS["cuda" if torch.cuda.is_available() else "torch"],
         **_MAKERS,
@@ -333,7 +336,7 @@ def largest_differences(
 
 
 def _bound(backend: str) -> float:
-    return ROUGH if backend in ("torch-bf16", "openvino-bf16", "cuda") else EXACT
+    return ROUGH if backend in ("torch-bf16", "openvino-bf16", "cuda", "integers") else EXACT
 
 
 def _torch(network: Network, threads: int, like: Evaluator | None) -> Evaluator:
@@ -365,6 +368,12 @@ def _cuda(network: Network, threads: int, like: Evaluator | None) -> Evaluator:
     return TorchEvaluator(network, device="cuda")
 
 
+def _integers(network: Network, threads: int, like: Evaluator | None) -> Evaluator:
+    from ckai.models.inference.integers import IntegerEvaluator
+
+    return IntegerEvaluator(network)
+
+
 _MAKERS: dict[str, Maker] = {
     "torch": _torch,
     "torch-bf16": _torch_bf16,
@@ -372,4 +381,5 @@ _MAKERS: dict[str, Maker] = {
     "openvino-bf16": partial(_openvino, bf16=True),
     "onnx": _onnx,
     "cuda": _cuda,
+    "integers": _integers,
 }

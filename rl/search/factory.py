@@ -4,7 +4,7 @@ from typing import Any
 
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator
-from ckai.rl.search.playout_search import ROLLOUT_CONSTANTS, RolloutSearcher
+from ckai.rl.search.inline_search import InlineSearcher, runs_inline
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
 
@@ -24,17 +24,15 @@ def make_searcher(
     """Return the searcher that suits an evaluator.
 
     Args:
-        evaluator: evaluates the leaves. For a `RolloutEvaluator` of one playout this is a `RolloutSearcher`,
-            which runs the playouts itself; `leaves`, `growth`, `batches` and `seed` then have no effect.
+        evaluator: evaluates the leaves. For some this is an `InlineSearcher`, see `runs_inline`; `leaves`,
+            `growth` and `batches` then have no effect. The seed of a `RolloutEvaluator` comes first.
         trees, nodes, leaves, growth, batches, constants, game, seed: see `Searcher`.
     """
-    if isinstance(evaluator, RolloutEvaluator) and evaluator.playouts == 1:
-        return RolloutSearcher(
-            trees=trees,
-            nodes=nodes,
-            constants=constants or ROLLOUT_CONSTANTS,
-            game=game,
-            seed=int(evaluator.seed),
+    if runs_inline(evaluator):
+        if isinstance(evaluator, RolloutEvaluator):
+            seed = int(evaluator.seed)
+        return InlineSearcher(
+            evaluator, trees=trees, nodes=nodes, constants=constants, game=game, seed=seed
         )
     return Searcher(
         evaluator,
