@@ -57,6 +57,13 @@ class InlineNetwork(NamedTuple):
     """[POSITION_BYTES] int8, working memory."""
 
 
+def inline_network(evaluator: IntegerEvaluator, game: Any) -> InlineNetwork:
+    """Return the network of an evaluator for the kernels of one thread."""
+    return InlineNetwork(
+        evaluator.weights, evaluator.working_memory(), np.zeros(game.POSITION_BYTES, np.int8)
+    )
+
+
 def evaluate_leaf(evaluation, game, tree, node):
     """Give the edges of a new node their priors and return its value, for the side to move there.
 
@@ -166,8 +173,7 @@ class InlineSearcher(Searcher):
         self.chunk = chunk or (EVALUATIONS_PER_STEP if network else PLAYOUTS_PER_STEP)
         self._evaluation: Playouts | InlineNetwork = Playouts(np.empty(0, np.uint8))
         if isinstance(evaluator, IntegerEvaluator):
-            board = np.zeros(self.game.POSITION_BYTES, np.int8)
-            self._evaluation = InlineNetwork(evaluator.weights, evaluator.working_memory(), board)
+            self._evaluation = inline_network(evaluator, self.game)
 
     def step(self, visits: NDArray[np.int32]) -> int:
         """Run at most `chunk` simulations in every tree.
