@@ -18,6 +18,7 @@ GROUPS = {
         "pretrain": "Train a network on the moves of games.",
         "evaluate": "Evaluate a network on held-out games.",
         "runs": "Compare training and self-play runs.",
+        "distill": "Label positions with a network, to train another one.",
         "export": "Export a network to ONNX, OpenVINO or TorchScript.",
         "selfplay": "Continue training by self-play.",
         "play": "Play against a network in the terminal.",
