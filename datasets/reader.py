@@ -101,6 +101,7 @@ class RowFile:
             surprise=_numbers(columns["surprise"].fill_null(0)) if "surprise" in columns else None,
         )
         self._check_actions(group, rows)
+        self._check_search(group, rows)
         return rows
 
     def games(self, group: int) -> NDArray[np.int32]:
@@ -144,6 +145,19 @@ class RowFile:
             if name not in ("z", *_LATER_COLUMNS) and column.null_count:
                 raise DatasetError(f"{self.path}: expected no null in {name}, found {column.null_count}")
         return columns
+
+    def _check_search(self, group: int, rows: Rows) -> None:
+        """Refuse values that would spoil every batch; a q of NaN is that of a row without a search."""
+        for name, column, bad in (
+            ("q", rows.q, None if rows.q is None else np.isinf(rows.q)),
+            ("surprise", rows.surprise, None if rows.surprise is None else ~np.isfinite(rows.surprise)),
+        ):
+            if column is not None and np.any(bad):
+                at = int(np.argmax(bad))
+                raise DatasetError(
+                    f"{self.path}: row {sum(self.group_rows[:group]) + at}: expected a finite {name}, found "
+                    f"{column[at]}"
+                )
 
     def _check_actions(self, group: int, rows: Rows) -> None:
         byte, bit = rows.label >> 3, rows.label & 7
