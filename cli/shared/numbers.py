@@ -7,7 +7,7 @@ import click
 
 
 class FiniteRange(click.FloatRange):
-    """A number in a range; unlike `click.FloatRange` it refuses infinity, and NaN, which no bound excludes."""
+    """A number in a range; refuses infinity, and NaN, which passes the bounds of `click.FloatRange`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """See click."""
