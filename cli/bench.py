@@ -132,10 +132,10 @@ def command(
     for measure in measures:
         if measure.unit != unit:
             unit = measure.unit
-            click.echo(f"{unit:50}{'median':>10}{'min':>10}{'max':>10}")
-        numbers = [f"{_short(value):>10}" for value in (measure.median, measure.least, measure.most)]
-        name = measure.name if len(measure.name) <= 48 else f"{measure.name[:45]}..."
-        click.echo(f"  {name:48}{''.join(numbers)}")
+            click.echo(f"{unit:53}{'median':>9}{'min':>9}{'max':>9}")
+        numbers = [f"{_short(value):>9}" for value in (measure.median, measure.least, measure.most)]
+        name = measure.name if len(measure.name) <= 50 else f"{measure.name[:47]}..."
+        click.echo(f"  {name:51}{''.join(numbers)}")
         if measure.against:
             click.echo(f"    {measure.against}")
 

@@ -15,7 +15,6 @@ A checkpoint and the folder beside it are replaced only if that is asked for (`f
 import hashlib
 import json
 import platform
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -28,7 +27,7 @@ from typing import Any
 import torch
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.datasets.files import locked, make_parent, remove_temporaries, write_whole
+from ckai.datasets.files import locked, remove_temporaries, write_whole
 from ckai.models.checkpoint import Checkpoint, CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.evaluation import plots
 from ckai.models.evaluation.metrics import measure
@@ -36,22 +35,10 @@ from ckai.models.inference.devices import pick_device
 from ckai.models.layers.network import Network
 from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig
+from ckai.models.training.folder import LOCK, check_output, clear, run_folder
 from ckai.models.training.logs import RunLog
 from ckai.models.training.runs import REPLACES
 from ckai.models.training.trainer import State, TrainingError, TrainingProgress, train
-
-LOCK = ".lock"
-"""Name of the lock file in the run folder."""
-_WRITTEN = (
-    "config.json",
-    REPLACES,
-    "last.ckpt",
-    "metrics.csv",
-    "curves.png",
-    "filters.png",
-    "tensorboard",
-)
-"""What a training writes into its run folder, and a new one removes from it."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +56,6 @@ class PretrainResult:
     """The checkpoint's `info`."""
     continued: str
     """"" for a new training, "continued", or "finished before"."""
-
-
-def run_folder(output: Path) -> Path:
-    """The run folder of a training with this output."""
-    return output.with_suffix(".run")
 
 
 def network_and_data(
@@ -146,7 +128,7 @@ def pretrain(
         'finished before'
     """
     output, config = Path(output), config or PretrainConfig()
-    _check_output(output)
+    check_output(output)
     network, data = network_and_data(paths, config, memory_mb)
     with locked(run_folder(output) / LOCK):
         return _pretrain(network, data, output, config, fresh, save_seconds, progress, say)
@@ -181,7 +163,7 @@ def _pretrain(
         assert state is not None
         say(f"resuming {run} at epoch {state['epoch'] + 1}, step {state['step']}")
     else:
-        _clear(run)
+        clear(run)
         if output.exists():
             write_whole(run / REPLACES, _digest(output))
         write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
@@ -357,37 +339,9 @@ def _finished(saved: Checkpoint | None, run: Path, output: Path) -> Checkpoint |
     )
 
 
-def _check_output(output: Path) -> None:
-    """Check the output before the training, not after it.
-
-    Raises:
-        TrainingError: it is the run folder's name, or a file that is no checkpoint.
-        WriteError: it cannot be written.
-    """
-    if output == run_folder(output):
-        raise TrainingError(f"{output}: expected another suffix than .run, which the run folder has")
-    make_parent(output)
-    if output.exists():
-        try:
-            load_checkpoint(output)
-        except CheckpointError as error:
-            raise TrainingError(
-                f"{error}; use -o OTHER, or remove it: only checkpoints are replaced"
-            ) from error
-
-
 def _digest(path: Path) -> str:
     """A hash of a file's content."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _clear(run: Path) -> None:
-    """Remove an earlier training from the run folder; other files stay."""
-    for path in (run / name for name in _WRITTEN):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
 
 
 def _differences(before: Any, now: Any, name: str = "") -> list[str]:
