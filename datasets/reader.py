@@ -148,12 +148,12 @@ class RowFile:
 
     def _check_search(self, group: int, rows: Rows) -> None:
         """Refuse values that would spoil every batch; a q of NaN is that of a row without a search."""
-        for name, column, bad in (
-            ("q", rows.q, None if rows.q is None else np.isinf(rows.q)),
-            ("surprise", rows.surprise, None if rows.surprise is None else ~np.isfinite(rows.surprise)),
-        ):
-            if column is not None and np.any(bad):
-                at = int(np.argmax(bad))
+        for name, column in (("q", rows.q), ("surprise", rows.surprise)):
+            if column is None:
+                continue
+            bad = np.flatnonzero(np.isinf(column) if name == "q" else ~np.isfinite(column))
+            if len(bad):
+                at = int(bad[0])
                 raise DatasetError(
                     f"{self.path}: row {sum(self.group_rows[:group]) + at}: expected a finite {name}, found "
                     f"{column[at]}"
