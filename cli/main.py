@@ -114,6 +114,8 @@ def _take_debug(arguments: list[str]) -> tuple[list[str], bool]:
 def _one_line(error: Exception) -> str:
     """Format an error as one line; an unexpected one with its type."""
     text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, OSError) and error.filename and type(error).__str__ is OSError.__str__:
+        text = f"{error.filename}: {error.strerror}; check the path and its permissions"
     expected = type(error).__module__.startswith("ckai.") or isinstance(error, (OSError, ValueError))
     if expected:
         return f"ckai: error: {text}"

@@ -30,7 +30,8 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, dedupe: 
 
     FILE may be compressed (.gz, .bz2, or .zip with .pdn files in it); - reads standard input. A game with an
     error keeps the legal moves before it. Incomplete games are listed, with line and reason, in
-    <name>.refused.jsonl next to the rows.
+    <name>.refused.jsonl next to the rows. An existing output is replaced only if it holds rows of the same
+    files.
     """
     from ckai.datasets.convert import parse_files
     from ckai.pdn.sources import source_stem

@@ -104,8 +104,10 @@ class RowsDataModule(pl.LightningDataModule):
             ValueError: an argument out of range.
         """
         super().__init__()
-        if batch_size < 1 or eval_batch_size < 1 or memory_mb < 0:
+        if batch_size < 1 or eval_batch_size < 1:
             raise ValueError(f"expected batch sizes >= 1, found {batch_size} and {eval_batch_size}")
+        if memory_mb < 0:
+            raise ValueError(f"expected memory_mb >= 0, found {memory_mb}")
         if not 0 <= heldout < 1:
             raise ValueError(f"expected heldout in [0, 1), found {heldout}")
         if positions not in POSITIONS:

@@ -7,10 +7,14 @@ import glob
 import itertools
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
+
+PNG = b"\x89PNG\r\n\x1a\n"
+"""The first bytes of a PNG."""
 
 _calls = itertools.count()
 
@@ -27,6 +31,46 @@ class WriteError(OSError):
             f"{self.filename}: cannot be written ({self.strerror}); an existing file is unchanged: free "
             "disk space or fix the permissions, and try again"
         )
+
+
+class ForeignFileError(ValueError):
+    """A file that ckai did not write, or not by this command, where it was to write one; says what to do."""
+
+
+def make_parent(path: Path) -> None:
+    """Make the folder of a file that is going to be written.
+
+    Raises:
+        WriteError: the folder cannot be made, or `path` is a folder, a device or a pipe.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mode = path.stat().st_mode if path.exists() else stat.S_IFREG
+    except OSError as error:
+        raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
+    if not stat.S_ISREG(mode):
+        # Renaming would replace a device by a file.
+        raise WriteError(None, "not a regular file", str(path))
+
+
+def save_figure(path: Path, figure: Any, dpi: int) -> None:
+    """Write a figure of matplotlib as a PNG, atomically.
+
+    Raises:
+        ForeignFileError: `path` does not end in .png, or is a file of another format.
+        WriteError: it cannot be written.
+    """
+    if path.suffix != ".png":
+        raise ForeignFileError(f"{path}: expected a name that ends in .png: plots are PNG files")
+    if path.is_file() and path.stat().st_size and not _begins(path, PNG):
+        raise ForeignFileError(f"{path}: expected a PNG to replace, found another file; choose another name")
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=dpi)
+
+
+def _begins(path: Path, first: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(first)) == first
 
 
 def temporary_path(path: Path) -> Path:
@@ -89,8 +133,8 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         WriteError: if it cannot be written.
     """
     temporary = temporary_path(path)
+    make_parent(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
             yield file
             file.flush()

@@ -32,7 +32,7 @@ ORDERS = {
     "datasets": (
         ("choices", "files", "lazy", "rows", "settings", "splitmix"),
         ("schema", "split"),
-        ("merge", "reader", "writer"),
+        ("merge", "outputs", "reader", "writer"),
         ("convert", "data_module", "statistics", "tables"),
         ("plots",),
     ),

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import whole_file
+from ckai.datasets.files import save_figure
 from ckai.models.checkpoint import current_names
 from ckai.models.training.config import PretrainConfig
 
@@ -77,8 +77,7 @@ def plot_runs(path: Path, runs: Sequence[TrainingRun]) -> None:
         axes.grid(alpha=0.3)
         if axes.lines:
             axes.legend(fontsize=8)
-    with whole_file(path) as file:
-        figure.savefig(file, format="png", dpi=110)
+    save_figure(path, figure, 110)
 
 
 def _read(folder: Path) -> TrainingRun | None:

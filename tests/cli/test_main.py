@@ -134,7 +134,9 @@ def test_an_error_nobody_expected_says_its_type(monkeypatch, capsys):
 
 def test_errors_of_the_system_and_of_values_are_plain(monkeypatch, capsys):
     assert failing(monkeypatch, FileNotFoundError(2, "No such file or directory", "a.pdn")) == 1
-    assert capsys.readouterr().err == "ckai: error: [Errno 2] No such file or directory: 'a.pdn'\n"
+    assert capsys.readouterr().err == (
+        "ckai: error: a.pdn: No such file or directory; check the path and its permissions\n"
+    )
     assert failing(monkeypatch, ValueError("two\nlines")) == 1
     assert capsys.readouterr().err == "ckai: error: two lines\n"
 

@@ -546,3 +546,27 @@ def test_kill_minus_nine_at_any_moment_loses_and_doubles_nothing(tmp_path, data)
         assert torch.equal(tensor, states[1].weights[name]), name
     assert kills >= 3
     assert [row["epoch"] for row in states[1].training["history"]] == list(range(1, 61))
+
+
+def test_only_a_checkpoint_is_replaced(tmp_path, data):
+    """With --fresh too, and it is said before the training."""
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine")
+    with pytest.raises(
+        TrainingError, match=r"notes\.txt: expected a ckai checkpoint.*only checkpoints are replaced"
+    ):
+        pretrain([data], notes, config(1), fresh=True)
+    assert notes.read_text() == "mine"
+    with pytest.raises(TrainingError, match=r"expected another suffix than \.run"):
+        pretrain([data], tmp_path / "net.run", config(1))
+
+
+def test_files_of_others_in_the_run_folder_stay(tmp_path, data):
+    """It may have been there before, or hold notes."""
+    mine = [tmp_path / "net.run" / "notes.txt", tmp_path / "net.run" / "photos" / "x.png"]
+    for path in mine:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+    for fresh in (False, True):
+        pretrain([data], tmp_path / "net.ckpt", config(1), fresh=fresh)
+        assert [path.read_text() for path in mine] == ["mine", "mine"]
