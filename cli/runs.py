@@ -58,6 +58,7 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
                         "settings": run.changed,
                         "epochs": run.epochs,
                         "finished": run.finished,
+                        "status": run.status,
                         "seconds": run.seconds,
                         "best": run.best,
                     }
@@ -89,6 +90,7 @@ def _print_table(folder: Path, runs: list[Any]) -> None:
     table.add_column("run")
     table.add_column("network")
     table.add_column("differs from the defaults", overflow="fold", max_width=60)
+    table.add_column("status", no_wrap=True)
     for name in ("epochs", "best", "top-1", "legal", "choice", "top-5 legal", "value error", "minutes"):
         table.add_column(name, justify="right")
     for run in runs:
@@ -98,7 +100,8 @@ def _print_table(folder: Path, runs: list[Any]) -> None:
             str(run.path.relative_to(folder).with_suffix("")),
             run.model,
             " ".join(f"{key}={value}" for key, value in run.changed.items()),
-            f"{run.epochs}" + ("" if run.finished else " ..."),
+            run.status,
+            str(run.epochs),
             f"{best['epoch']:.0f}" if best else "",
             *(f"{best[key]:.1%}" if key in best else "" for key in shares),
             f"{best['heldout_value_mse']:.3f}" if "heldout_value_mse" in best else "",
@@ -114,6 +117,7 @@ def _print_selfplay(folder: Path, runs: list[Any]) -> None:
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("self-play run")
     table.add_column("differs from the defaults", overflow="fold", max_width=60)
+    table.add_column("status", no_wrap=True)
     for name in ("generations", "accepted", "games", "drawn", "policy", "value", "Elo", "minutes"):
         table.add_column(name, justify="right")
     for run in runs:
@@ -121,7 +125,8 @@ def _print_selfplay(folder: Path, runs: list[Any]) -> None:
         table.add_row(
             str(run.path.relative_to(folder)),
             " ".join(f"{key}={value}" for key, value in run.changed.items()),
-            str(run.generations),
+            run.status,
+            str(run.generations) if run.status == "finished" else f"{run.generations}/{run.target}",
             str(run.accepted),
             f"{run.games:,}",
             f"{played['drawn'] / played['games']:.0%}" if played else "",

@@ -231,6 +231,8 @@ def continue_run(run: "Run", generations: int, evaluator: str, as_json: bool) ->
         evaluator: evaluator backend.
         as_json: print the result as JSON.
     """
+    from ckai.rl.loop.report import best_generation
+
     begun = time.monotonic()
     config = run.config
     with RunScreen(run, generations) as screen:
@@ -240,31 +242,33 @@ def continue_run(run: "Run", generations: int, evaluator: str, as_json: bool) ->
                 f"--generations {run.generations + 1} or more"
             )
         else:
+            before = f" (before: {run.target})" if run.target not in (0, generations) else ""
             screen.message(
-                f"{run.folder}: generation {run.generations + 1} of {generations}; "
+                f"{run.folder}: generation {run.generations + 1} of {generations}{before}; "
                 f"{count_text(config.games, 'game')} per generation, {config.selfplay.sims} visits per move, "
                 f"{config.selfplay.in_flight} games at once"
             )
             screen.message(estimate(config, run.ceiling, run.network.stat().st_size))
-        try:
-            run.go(generations, screen.on_event, backend=evaluator)
-        except KeyboardInterrupt:
-            screen.message(f"stopped; continue with: ckai selfplay --run {run.folder}")
-            raise
+        run.go(generations, screen.on_event, backend=evaluator)
     history = run.history()
     result = {
         "run": str(run.folder),
         "generations": run.generations,
         "network": str(run.folder / "best.ckpt"),
+        "best": best_generation(history),
+        "latest": str(run.folder / "latest.ckpt"),
         "accepted": sum(bool(h["accepted"]) for h in history),
         "seconds": round(time.monotonic() - begun, 3),
     }
+    matches = any(measured["match"]["games"] for measured in history)
+    why = "the best by the gate matches" if matches else "the newest"
     if as_json:
         click.echo(json.dumps({**result, "history": history}))
     else:
         click.echo(
-            f"{result['network']}: {result['accepted']} of "
-            f"{count_text(run.generations, 'new network')} accepted (metrics.csv and metrics.png next to it)"
+            f"{result['network']}: the network of generation {result['best']}, {why}; "
+            f"{result['accepted']} of {count_text(run.generations, 'new network')} accepted "
+            "(latest.ckpt, metrics.csv and metrics.png next to it)"
         )
 
 

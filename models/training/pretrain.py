@@ -12,7 +12,6 @@ The run folder beside the output (`pretrained.ckpt` -> `pretrained.run/`) contai
 A checkpoint and the folder beside it are replaced only if that is asked for (`fresh`).
 """
 
-import hashlib
 import json
 import platform
 import shutil
@@ -37,11 +36,8 @@ from ckai.models.layers.network import Network
 from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.logs import RunLog
-from ckai.models.training.runs import REPLACES
+from ckai.models.training.runs import LOCK, REPLACES, digest
 from ckai.models.training.trainer import State, TrainingError, TrainingProgress, train
-
-LOCK = ".lock"
-"""Name of the lock file in the run folder."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +168,7 @@ def _pretrain(
     else:
         _clear(run)
         if output.exists():
-            write_whole(run / REPLACES, _digest(output))
+            write_whole(run / REPLACES, digest(output))
         write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
     info = _info(config, data, run_id)
     state = _train(network, data, config, state, run, info, save_seconds, progress, say)
@@ -338,17 +334,12 @@ def _finished(saved: Checkpoint | None, run: Path, output: Path) -> Checkpoint |
             if done.info.get("run") == saved.info["run"]:
                 return done
         with suppress(FileNotFoundError):
-            if (run / REPLACES).read_text(encoding="utf-8") == _digest(output):
+            if (run / REPLACES).read_text(encoding="utf-8") == digest(output):
                 return None
     raise TrainingError(
         f"{output}: exists, and {run} does not hold its training; move it or use -o OTHER to keep it, or "
         "--fresh to replace it"
     )
-
-
-def _digest(path: Path) -> str:
-    """A hash of a file's content."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _clear(run: Path) -> None:

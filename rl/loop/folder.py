@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from ckai.datasets.files import LockedError, locked, write_whole
+from ckai.datasets.files import LockedError, is_locked, locked, write_whole
 from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.layers.network import Network
@@ -18,6 +18,12 @@ EVALUATOR = "evaluator.json"
 """Name of the file with the chosen evaluator backend and its speed."""
 EXPERTS = "experts.fen"
 """Name of the file of expert positions in the folder of generation 0, one FEN per line."""
+
+
+TARGET = "target.json"
+"""Name of the file with the number of generations that the run was last asked for."""
+LOCK = ".lock"
+"""Name of the lock file."""
 
 
 class RunError(RuntimeError):
@@ -117,10 +123,11 @@ class RunFolder:
         """
         with ExitStack() as stack:
             try:
-                stack.enter_context(locked(self.folder / ".lock"))
-            except LockedError:
+                stack.enter_context(locked(self.folder / LOCK))
+            except LockedError as error:
                 raise RunError(
-                    f"{self.folder}: another process is working on this run; wait for it or stop it"
+                    f"{self.folder}: expected no other process at work on this run, found {error.holder}; "
+                    "wait for it or stop it"
                 ) from None
             yield
 
@@ -144,6 +151,28 @@ class RunFolder:
         return n
 
     @property
+    def target(self) -> int:
+        """Number of generations that the run was last asked for.
+
+        Earlier versions have not recorded it: then one more than are finished if that has been begun.
+        """
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            return int(json.loads((self.folder / TARGET).read_text(encoding="utf-8"))["generations"])
+        begun = self.generations + 1
+        return begun if self.path(begun).exists() else self.generations
+
+    def set_target(self, generations: int) -> None:
+        """Record the number of generations that the run is asked for."""
+        write_whole(self.folder / TARGET, json.dumps({"generations": generations}) + "\n")
+
+    @property
+    def status(self) -> str:
+        """`running` if a process works on it, `finished` if it has all its generations, or `unfinished`."""
+        if is_locked(self.folder / LOCK):
+            return "running"
+        return "unfinished" if self.generations < self.target else "finished"
+
+    @property
     def network(self) -> Path:
         """Checkpoint of the last finished generation; at first the one of generation 0."""
         return self.path(self.generations, "network.ckpt")
@@ -154,6 +183,22 @@ class RunFolder:
         with suppress(OSError, ValueError, KeyError, TypeError):
             return float(json.loads((self.folder / EVALUATOR).read_text(encoding="utf-8"))["rate"])
         return 0.0
+
+    def expert_positions(self) -> list[Position]:
+        """Read the positions of expert games that games start from; empty if none do.
+
+        Raises:
+            RunError: the file is missing or damaged.
+        """
+        if not self.config.start.expert_share:
+            return []
+        path = self.path(0, EXPERTS)
+        try:
+            return [Position.from_fen(line) for line in path.read_text(encoding="utf-8").split()]
+        except (OSError, ValueError) as error:
+            raise RunError(
+                f"{path}: expected positions of expert games, found {error}; restore the file"
+            ) from error
 
     def history(self) -> list[dict[str, Any]]:
         """Read the measurements of each finished generation.
@@ -177,6 +222,13 @@ def read_measured(path: Path) -> dict[str, Any]:
             f"{path}: expected measurements as JSON, found a damaged file ({error}); delete it to continue"
         ) from error
     return measured
+
+
+def newest_folder(runs: Path = Path("runs")) -> Path | None:
+    """Return the last of the runs `runs/run-001`, `runs/run-002`, ..., or None if there is none."""
+    numbers = [path.name.removeprefix("run-") for path in runs.glob("run-*") if RunFolder.exists(path)]
+    newest = max((int(number) for number in numbers if number.isdecimal()), default=None)
+    return None if newest is None else runs / f"run-{newest:03d}"
 
 
 def fresh_folder(runs: Path = Path("runs")) -> Path:

@@ -65,6 +65,19 @@ def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:
     return curve
 
 
+def best_generation(history: Sequence[dict[str, Any]]) -> int:
+    """Return the generation with the highest Elo (`elo_curve`); of equals, and without matches, the newest.
+
+    Args:
+        history: measurements by generation, as in `done.json`.
+
+    Returns:
+        The generation; 0 for the first network.
+    """
+    curve = [0.0, *elo_curve(history)]
+    return max(range(len(curve)), key=lambda n: (curve[n], n))
+
+
 def first_scores(table: Any) -> dict[int, float]:
     """Return the result of each game, by its number: 1, 0 or -1 for the first mover, NaN if unknown."""
     game = table["game"].to_numpy()

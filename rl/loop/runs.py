@@ -18,7 +18,12 @@ class RunSummary:
     path: Path
     changed: dict[str, Any]
     """Settings that differ from the defaults, by their dotted names."""
+    status: str
+    """`running`, `finished` or `unfinished`, see `RunFolder.status`."""
     generations: int
+    """Finished generations."""
+    target: int
+    """Generations that the run was last asked for."""
     games: int
     """Self-play games of the finished generations."""
     accepted: int
@@ -51,7 +56,9 @@ def _summary(run: Run) -> RunSummary:
     return RunSummary(
         path=run.folder,
         changed={name: value for name, value in settings.items() if value != defaults[name]},
+        status=run.status,
         generations=len(history),
+        target=run.target,
         games=sum(measured["selfplay"]["games"] for measured in history),
         accepted=sum(bool(measured["accepted"]) for measured in history),
         elo=elo_curve(history)[-1] if matches else None,

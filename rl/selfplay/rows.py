@@ -1,6 +1,6 @@
 """Finished self-play games, and their conversion to rows of a data set."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,8 @@ from ckai.rl.selfplay.recording import UNDECIDED, Records
 
 RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1", UNDECIDED: "*"}
 """PDN results by Black's score; in English draughts "1-0" means that Black won."""
+PLAYER_NAME = "ckai"
+"""Name in PDN of a network that is of no run."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,9 @@ class FinishedGame:
     """[n] value target of each row, in the terms of `result`; None: `result` for all rows."""
     spec: GameSpec = DEFAULT_GAME
     """The game that was played."""
-    black: str = "ckai"
+    black: str = PLAYER_NAME
     """Name of the player of Black."""
-    white: str = "ckai"
+    white: str = PLAYER_NAME
     """Name of the player of White."""
 
     @property
@@ -222,25 +224,30 @@ def _visit_type() -> pa.StructType:
     return SELFPLAY_SCHEMA.field("visits").type.value_type
 
 
-def headers_of_rows(table: pa.Table, source: str) -> pa.Table:
+def headers_of_rows(
+    table: pa.Table, source: str, players: Mapping[int, tuple[str, str]] | None = None
+) -> pa.Table:
     """Return the table of headers, one row per game, of self-play rows.
 
     Args:
         table: rows sorted by (game, ply, hop).
         source: event and source of the games.
+        players: names of Black and White by number of the game.
     """
     game = table["game"].to_numpy()
     last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
     z = table["z"].fill_null(UNDECIDED).to_numpy()[last]
     black = table["black"].to_numpy()[last]
     n = len(last)
+    nobody = (PLAYER_NAME, PLAYER_NAME)
+    names = [(players or {}).get(number, nobody) for number in game[last].tolist()]
     results = [RESULTS[int(v) if b or v == UNDECIDED else -int(v)] for v, b in zip(z, black, strict=True)]
     columns: dict[str, Any] = {
         "game": game[last],
         "event": [source] * n,
         "date": [None] * n,
-        "black": ["ckai"] * n,
-        "white": ["ckai"] * n,
+        "black": [black for black, _ in names],
+        "white": [white for _, white in names],
         "result": results,
         "opening": [None] * n,
         "plies": table["ply"].to_numpy()[last].astype(np.int32) + 1,

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ckai.datasets.files import whole_file
-from ckai.rl.selfplay.pdn import ending_of, finished_pdn
+from ckai.rl.selfplay.pdn import ending_of, finished_pdn, tags_of
 from ckai.rl.selfplay.rows import Ending, FinishedGame, to_table
 from ckai.rl.selfplay.snapshots import GameSnapshot, save_snapshot
 
@@ -76,6 +76,12 @@ class ShardGame:
     """The game as PDN text."""
     ending: Ending
     """How it ended."""
+
+    @property
+    def players(self) -> tuple[str, str]:
+        """Names of Black and White."""
+        tags = tags_of(self.pdn)
+        return tags["Black"], tags["White"]
 
 
 def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], list[str]]:

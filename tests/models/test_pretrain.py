@@ -343,6 +343,7 @@ def test_a_killed_replacement_goes_on_without_being_asked_again(
     output = tmp_path / "net.ckpt"
     pretrain([data], output, config(1))
     before = output.read_bytes()
+    assert [run.status for run in find_runs(tmp_path)] == ["finished"]
 
     def killing(path, *rest, **more):
         if path == output:
@@ -357,8 +358,19 @@ def test_a_killed_replacement_goes_on_without_being_asked_again(
             pretrain([data], output, config(2), fresh=True, save_seconds=0, progress=progress)
     assert output.read_bytes() == before
     assert not any(run.finished for run in find_runs(tmp_path))
-    assert pretrain([data], output, config(2)).continued == "continued"
-    assert [run.finished for run in find_runs(tmp_path)] == [True]
+    assert [run.status for run in find_runs(tmp_path)] == ["unfinished"]
+
+    def show(text):
+        seen.append(find_runs(tmp_path)[0].status)
+
+    seen = []
+    assert pretrain([data], output, config(2), say=show).continued == "continued"
+    assert set(seen) == {"running"}
+    assert [run.status for run in find_runs(tmp_path)] == ["finished"]
+    # Killed between the checkpoint and its last step.
+    (tmp_path / "net.run" / "replaces").write_text("hash of the checkpoint before")
+    assert [run.status for run in find_runs(tmp_path)] == ["finished"]
+    (tmp_path / "net.run" / "replaces").unlink()
     assert load_checkpoint(output).info["epochs"] == 2
     output.write_bytes(before)  # once it is replaced, the permission is spent
     with pytest.raises(TrainingError, match="does not hold its training"):
@@ -388,7 +400,7 @@ def test_two_trainings_never_write_one_output(tmp_path, data, every_step):
         if not tried:
             for fresh in (False, True):
                 with pytest.raises(
-                    LockedError, match=r"net\.run.\.lock: held by another process; wait for it"
+                    LockedError, match=rf"net\.run.\.lock: held by process {os.getpid()}; wait for it"
                 ):
                     pretrain([data], output, config(1), fresh=fresh)
                 tried.append(fresh)

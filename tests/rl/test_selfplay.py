@@ -111,7 +111,9 @@ def test_rows_describe_the_games():
 def test_an_unfinished_game_has_no_result():
     table = to_table(play(4, max_plies=6), 1)
     assert table["z"].null_count == table.num_rows
-    headers = headers_of_rows(table, "test")
+    headers = headers_of_rows(table, "test", {table["game"][0].as_py(): ("one", "other")})
+    assert headers.to_pylist()[0]["black"] == "one"
+    assert {header["white"] for header in headers.to_pylist()} == {"other", "ckai"}
     assert headers["result"].to_pylist() == ["*"] * 4
     assert headers["plies"].to_pylist() == [6] * 4
 
@@ -263,6 +265,27 @@ def test_unfinished_games_continue_from_their_snapshots(tmp_path, batches):
         outcome = replayed.outcome()
         assert (outcome.result if outcome else "*") == game.result_text
     to_table(games, 1).validate(full=True)
+
+
+@pytest.mark.parametrize("batches", [10, 47, 130])
+def test_a_game_continued_under_a_playout_cap_is_the_same(tmp_path, batches):
+    """Under Gumbel every search begins with a new tree, so that nothing is lost with the tree."""
+    settings = {"root_rule": "gumbel", "full_search_prob": 0.5, "sims": 16, "fast_visits": 4, "resign": 0.4}
+    config = SelfPlayConfig(**settings, in_flight=8, groups=1, tables=0, max_plies=60)
+    stopping, games = StopAfter(batches), []
+    play_games(
+        stopping.evaluator(), config, range(8), seed=3, on_game=games.append, stop=stopping.event,
+        on_snapshot=stopping.snapshots.__setitem__,
+    )  # fmt: skip
+    left = [game for group in stopping.snapshots.values() for game in group]
+    assert len({game.full for game in left}) == 2
+    save_snapshot(tmp_path / "left.npz", left)
+    loaded, _ = load_snapshots([tmp_path / "left.npz"], 2)
+    assert {g.number: g.full for g in loaded.values()} == {g.number: g.full for g in left}
+    rest = [n for n in range(8) if n not in {g.number for g in games}]
+    play_games(Hashed(), config, rest, seed=3, on_game=games.append, unfinished=loaded)
+    whole = play(8, tables=0, max_plies=60, **settings)
+    assert as_plain(sorted(games, key=lambda game: game.number)) == as_plain(whole)
 
 
 def test_a_damaged_snapshot_is_reported(tmp_path):
