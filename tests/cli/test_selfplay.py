@@ -34,12 +34,19 @@ def started(monkeypatch):
     return calls
 
 
+MEASURED = {
+    "selfplay": {"games": 4, "rows": 200, "drawn": 1, "plies_mean": 50.0, "q_z_mse": 0.5},
+    "learn": {"rows": 200.0, "train_policy_loss": 1.0, "train_value_loss": 1.0},
+    "match": {"games": 0},
+}
+
+
 def finish(folder, generations):
     """Mark generations of a run as finished."""
     for n in range(1, generations + 1):
         done = RunFolder.open(Path(folder)).path(n, "done.json")
         done.parent.mkdir(exist_ok=True)
-        done.write_text(json.dumps({"generation": n, "accepted": True, "match": {"games": 0}}))
+        done.write_text(json.dumps({"generation": n, "accepted": True, **MEASURED}))
         done.with_name("network.ckpt").write_bytes((Path(folder) / "gen_0000/network.ckpt").read_bytes())
 
 
