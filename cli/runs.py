@@ -1,5 +1,6 @@
 """`ckai runs`: compare the training and self-play runs under a folder."""
 
+import math
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
     """Compare the training and self-play runs under FOLDER: settings and results.
 
     Training runs are shown at their best epoch on held-out games. The Elo of a self-play run is the sum over
-    the gate matches of accepted networks.
+    the gate matches of accepted networks; drawn, policy and value are those of its last generation.
     """
     from ckai.models.training.runs import find_runs, plot_runs
     from ckai.rl.loop.runs import find_selfplay
@@ -45,7 +46,12 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
     key = _SORTS[sort]
     if key is not None:
         sign = -1 if sort == "top1" else 1
-        runs.sort(key=lambda run: sign * {**run.best, "seconds": run.seconds}.get(key, sign * float("inf")))
+
+        def rank(run: Any) -> float:
+            value = sign * {**run.best, "seconds": run.seconds}.get(key, math.nan)
+            return math.inf if math.isnan(value) else value
+
+        runs.sort(key=rank)
     if plot is not None and runs:
         plot_runs(plot, runs)
     if as_json:

@@ -61,6 +61,8 @@ class RunFolder:
             CheckpointError: the checkpoint cannot be read.
         """
         # A run killed during creation has no settings yet and is created again.
+        if folder.exists() and not folder.is_dir():
+            raise RunError(f"{folder}: expected a new or empty folder, found a file; choose another")
         if folder.exists() and {path.name for path in folder.iterdir()} - {"gen_0000"}:
             raise RunError(
                 f"{folder}: expected a new or empty folder, found files that are not a run; choose another"
@@ -81,7 +83,12 @@ class RunFolder:
                 f"{folder}: expected a network for {config.game}, found one for {network.encode.GAME}"
             )
         first = folder / "gen_0000"
-        first.mkdir(parents=True, exist_ok=True)
+        try:
+            first.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(
+                f"{folder}: cannot be created ({error.strerror}); choose another or fix the permissions"
+            ) from error
         save_checkpoint(first / "network.ckpt", network, metrics=metrics, info=info)
         if experts:
             write_whole(first / EXPERTS, "".join(f"{position.fen}\n" for position in experts))
@@ -102,10 +109,12 @@ class RunFolder:
         path = folder / "config.json"
         try:
             return cls(folder, RunConfig.from_dict(json.loads(path.read_text(encoding="utf-8"))))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise RunError(
                 f"{folder}: expected a run with a config.json, found none; check the path"
             ) from None
+        except OSError as error:
+            raise RunError(f"{path}: cannot be read ({error.strerror}); check the permissions") from error
         except ValueError as error:
             raise RunError(f"{path}: {error}") from error
 
@@ -177,11 +186,15 @@ class RunFolder:
         """Checkpoint of the last finished generation; at first the one of generation 0."""
         return self.path(self.generations, "network.ckpt")
 
-    @property
-    def ceiling(self) -> float:
-        """Evaluations/s of the network alone, from the trial on this machine; 0 without a trial."""
+    def ceiling(self, backend: str) -> float:
+        """Return the evaluations/s of the network alone in the trial on this machine; 0 if not tried.
+
+        Args:
+            backend: evaluator backend, or `fastest` for the one that the trial chose.
+        """
         with suppress(OSError, ValueError, KeyError, TypeError):
-            return float(json.loads((self.folder / EVALUATOR).read_text(encoding="utf-8"))["rate"])
+            trial = json.loads((self.folder / EVALUATOR).read_text(encoding="utf-8"))
+            return float(trial["rate"]) if backend in ("fastest", trial["backend"]) else 0.0
         return 0.0
 
     def expert_positions(self) -> list[Position]:

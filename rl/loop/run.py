@@ -50,8 +50,8 @@ from ckai.rl.selfplay.pool import Pool, draw_opponents, player_name, trained_in
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import headers_of_rows
 from ckai.rl.selfplay.setup import search_constants
-from ckai.rl.selfplay.shards import ShardWriter, merge, read_shards, write_table
-from ckai.rl.selfplay.snapshots import load_snapshots
+from ckai.rl.selfplay.shards import ShardWriter, Spent, merge, read_shards, write_table
+from ckai.rl.selfplay.snapshots import GameSnapshot, load_snapshots
 from ckai.rl.selfplay.starts import Starts
 from ckai.rl.selfplay.workers import play_games
 
@@ -178,7 +178,7 @@ class Run(RunFolder):
             for line in damaged:
                 on_event(RunEvent(n, "selfplay", len(games), self.config.games, {"warning": line}))
             pool = self._pool(n, on_event, backend)
-            seconds = self._play_missing(n, numbers, pool, progress, on_event, backend, stop)
+            spent = self._play_missing(n, numbers, pool, progress, on_event, backend, stop)
             if stop is not None and stop.is_set():
                 return {}
             tables, games, damaged = read_shards(shards)
@@ -188,17 +188,19 @@ class Run(RunFolder):
                 )
             table = merge(tables)
             source = f"{self.folder.name} generation {n}"
-            players = {number: game.players for number, game in games.items()}
-            write_table(headers_of_rows(table, source, players), headers_path(rows_path))
+            tags = {number: game.tags for number, game in games.items()}
+            write_table(headers_of_rows(table, source, tags), headers_path(rows_path))
             write_whole(self.path(n, "games.pdn"), "".join(games[number].pdn for number in sorted(games)))
             write_table(table, rows_path)
-            evaluations = progress.evaluations
-            measured = describe(table, seconds, evaluations) | endings(
-                table, [game.ending for game in games.values()], self.config.selfplay
+            ends = {number: game.ending for number, game in games.items()}
+            measured = describe(table, list(ends.values()), spent.seconds, spent.evaluations) | endings(
+                table, list(ends.values()), self.config.selfplay
             )
             measured["network"] = self._player(n)
             if pool.generations:
-                measured["pool"] = pool.tally(first_scores(table))
+                measured["pool"] = pool.tally(
+                    first_scores(table, {number: end.result for number, end in ends.items()})
+                )
             write_whole(summary, json.dumps(measured) + "\n")
         shutil.rmtree(shards, ignore_errors=True)
         return read_measured(summary)
@@ -230,10 +232,12 @@ class Run(RunFolder):
         on_event: EventCallback,
         backend: str,
         stop: threading.Event | None,
-    ) -> float:
+    ) -> Spent:
+        """Play games of a generation; return the effort for it, with that before an interruption."""
         self.path(n).mkdir(exist_ok=True)
         player = self._load(n, self.path(self._finished_before(n), "network.ckpt"), on_event, backend)
         writer = ShardWriter(self.path(n, "shards"), n)
+        before = Spent.read(writer.folder)
         unfinished, damaged = load_snapshots(
             sorted(self.path(n, "shards").glob("*.npz")), self.spec.state_words
         )
@@ -257,6 +261,14 @@ class Run(RunFolder):
                     )
                 )
 
+        def spent() -> Spent:
+            seconds = before.seconds + time.monotonic() - begun
+            return Spent(seconds, before.evaluations + progress.evaluations)
+
+        def on_snapshot(group: int, unfinished: list[GameSnapshot]) -> None:
+            writer.snapshot(group, unfinished)
+            spent().write(writer.folder)
+
         reporter = threading.Thread(target=report, daemon=True)
         reporter.start()
         try:
@@ -270,7 +282,7 @@ class Run(RunFolder):
                 pool=pool,
                 starts=self._starts(n),
                 unfinished=unfinished,
-                on_snapshot=writer.snapshot,
+                on_snapshot=on_snapshot,
                 progress=progress,
                 stop=stop,
                 name=player_name(self._player(n)),
@@ -281,7 +293,7 @@ class Run(RunFolder):
             reporter.join()
             for evaluator in (player, *pool.evaluators):
                 evaluator.close()
-        return time.monotonic() - begun
+        return spent()
 
     # --- training -----------------------------------------------------------------------------------
 

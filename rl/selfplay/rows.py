@@ -224,31 +224,25 @@ def _visit_type() -> pa.StructType:
     return SELFPLAY_SCHEMA.field("visits").type.value_type
 
 
-def headers_of_rows(
-    table: pa.Table, source: str, players: Mapping[int, tuple[str, str]] | None = None
-) -> pa.Table:
+def headers_of_rows(table: pa.Table, source: str, tags: Mapping[int, Mapping[str, str]]) -> pa.Table:
     """Return the table of headers, one row per game, of self-play rows.
 
     Args:
         table: rows sorted by (game, ply, hop).
         source: event and source of the games.
-        players: names of Black and White by number of the game.
+        tags: tags of the PDN of each game, by its number.
     """
     game = table["game"].to_numpy()
     last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
-    z = table["z"].fill_null(UNDECIDED).to_numpy()[last]
-    black = table["black"].to_numpy()[last]
     n = len(last)
-    nobody = (PLAYER_NAME, PLAYER_NAME)
-    names = [(players or {}).get(number, nobody) for number in game[last].tolist()]
-    results = [RESULTS[int(v) if b or v == UNDECIDED else -int(v)] for v, b in zip(z, black, strict=True)]
+    of_games = [tags[number] for number in game[last].tolist()]
     columns: dict[str, Any] = {
         "game": game[last],
         "event": [source] * n,
         "date": [None] * n,
-        "black": [black for black, _ in names],
-        "white": [white for _, white in names],
-        "result": results,
+        "black": [each["Black"] for each in of_games],
+        "white": [each["White"] for each in of_games],
+        "result": [each["Result"] for each in of_games],
         "opening": [None] * n,
         "plies": table["ply"].to_numpy()[last].astype(np.int32) + 1,
         "line": np.zeros(n, np.int64),

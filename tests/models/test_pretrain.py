@@ -254,6 +254,15 @@ def test_runs_are_compared(tmp_path, data, ckai):
     losses = [run["best"]["heldout_policy_loss_legal"] for run in json.loads(out)["runs"]]
     assert losses == sorted(losses)
     assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
+    # A loss that is not a number is worse than any other.
+    metrics = tmp_path / "a.run" / "metrics.csv"
+    lines = list(csv.DictReader(metrics.read_text().splitlines()))
+    with metrics.open("w") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows({**line, "heldout_policy_loss_legal": "nan"} for line in lines)
+    ordered = json.loads(ckai("runs", tmp_path, "--sort", "loss", "--json")[1])["runs"]
+    assert [Path(run["run"]).stem for run in ordered] == ["b", "a"]
     status, out, _ = ckai("runs", tmp_path)
     assert status == 0
     assert "ema=0.9" in out

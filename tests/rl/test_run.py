@@ -23,6 +23,7 @@ from ckai.rl.loop.report import best_generation
 from ckai.rl.loop.run import Run
 from ckai.rl.loop.runs import find_selfplay
 from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.shards import Spent
 
 TINY = RunConfig(
     games=6,
@@ -176,7 +177,13 @@ def test_games_already_written_are_not_played_again(tmp_path, network, monkeypat
     monkeypatch.setattr(module, "play_games", stops_halfway)
     with pytest.raises(KeyboardInterrupt):
         run.go(1, ignore_event)
+    before = Spent.read(run.path(1, "shards"))
+    assert before.evaluations > 0
     run.go(1, ignore_event)
+    # The time of all games, not of those since the interruption.
+    measured = run.history()[0]["selfplay"]
+    assert measured["seconds"] > before.seconds > 0
+    assert measured["evaluations_per_second"] * measured["seconds"] > before.evaluations
     assert len(asked[0]) == 6
     assert asked[1] == asked[0][2:]
     check_whole(run, 1)
@@ -260,7 +267,8 @@ def test_the_status_of_a_run(tmp_path, network):
     assert (run.status, run.target) == ("finished", 2)
 
     def stop(event):
-        raise KeyboardInterrupt
+        if event.stage == "learn":
+            raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run.go(3, stop)  # raised and killed
@@ -298,6 +306,24 @@ def test_a_folder_that_is_not_a_run_is_left_alone(tmp_path, network):
         Run.create(tmp_path / "letters", network, TINY)
     with pytest.raises(RunError, match=r"config\.json"):
         Run.open(tmp_path / "letters")
+
+
+def test_folders_that_cannot_be_used_are_refused_in_plain_words(tmp_path, network, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match=r"file: expected a run with a config\.json, found none"):
+        Run.open(tmp_path / "file")
+    with pytest.raises(RunError, match="file: expected a new or empty folder, found a file; choose another"):
+        Run.create(tmp_path / "file", network, TINY)
+    with pytest.raises(RunError, match=r"cannot be created \(Not a directory\); choose another or"):
+        Run.create(tmp_path / "file" / "run", network, TINY)
+    Run.create(tmp_path / "run", network, TINY)
+
+    def denied(*arguments, **more):
+        raise PermissionError(13, "Permission denied", "config.json")
+
+    monkeypatch.setattr(Path, "read_text", denied)
+    with pytest.raises(RunError, match=r"config\.json: cannot be read \(Permission denied\); check the perm"):
+        Run.open(tmp_path / "run")
 
 
 def test_unknown_settings_are_named(tmp_path, network):
