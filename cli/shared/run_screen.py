@@ -56,11 +56,11 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
     if rate:
         gate_visits = config.gate.games * (config.gate.sims or play.sims)
         seconds = (config.games * visits + gate_visits) * spec.plies * EVALUATIONS / rate
-        time_of = f"about {time_text(seconds)} of games, "
+        time_of = f"about {time_text(max(1, seconds))} of games, "
     disk = (plies * PLY_BYTES + NETWORK_FILES * network_bytes) / 2**20
     return (
         f"each generation takes {time_of}{memory(play, spec) / 2**20:.0f} MiB of memory for search trees and "
-        f"{disk:.0f} MiB of disk"
+        f"{max(1, disk):.0f} MiB of disk"
     )
 
 
@@ -251,7 +251,9 @@ def continue_run(run: "Run", generations: int, evaluator: str, as_json: bool) ->
                 f"{count_text(config.games, 'game')} per generation, {config.selfplay.sims} visits per move, "
                 f"{config.selfplay.in_flight} games at once"
             )
-            screen.message(estimate(config, run.ceiling(evaluator), run.network.stat().st_size))
+            ceiling = run.ceiling(evaluator)
+            if ceiling or evaluator != "fastest":  # else it follows the trial
+                screen.message(estimate(config, ceiling, run.network.stat().st_size))
         run.go(generations, screen.on_event, backend=evaluator)
     history = run.history()
     result = {

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -218,7 +219,7 @@ def test_sprt_ends_the_gate_match_early(tmp_path):
     assert result["games"] < 400
 
 
-def test_a_run_with_many_options(tmp_path, ckai):
+def test_a_run_with_many_options(tmp_path, ckai, monkeypatch):
     network = tmp_path / "network.ckpt"
     save_checkpoint(network, build("cnn2x2", {"channels": 2, "hidden": 4}))
     config = RunConfig(
@@ -265,6 +266,11 @@ def test_a_run_with_many_options(tmp_path, ckai):
     assert status == 0
     assert "other" in out
     assert "positions=average" in out.replace("\n", "")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((80, 24)))
+    lines = ckai("runs", tmp_path)[1].splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split()[-5:] == ["drawn", "policy", "value", "Elo", "min"]
     assert len(json.loads(ckai("runs", tmp_path, "--json")[1])["selfplay"]) == 2
 
 
