@@ -100,7 +100,8 @@ class RowsDataModule(pl.LightningDataModule):
             game: the game the rows must be of.
 
         Raises:
-            DatasetError: a file that cannot be used, or a side without games.
+            DatasetError: a file that cannot be used, or a side without games; with `surprise`, a policy KL
+                that is negative or not finite (of a streamed file when it is read).
             ValueError: an argument out of range.
         """
         super().__init__()
@@ -285,7 +286,15 @@ class RowsDataModule(pl.LightningDataModule):
         if split == "all":
             return rows
         out = held_out(file.split_numbers(rows.game), self.split_seed, self.heldout)
-        return rows.take(np.flatnonzero(out if split == "heldout" else ~out))
+        side = rows.take(np.flatnonzero(out if split == "heldout" else ~out))
+        if self.surprise and split == "train" and side.surprise is not None:
+            wrong = side.surprise[~(np.isfinite(side.surprise) & (side.surprise >= 0))]
+            if len(wrong):
+                raise DatasetError(
+                    f"{file.path}: expected policy KL >= 0 in the column surprise, found {wrong[0]:g}; train "
+                    "with --policy-kl-share 0"
+                )
+        return side
 
     def _tensors(self, rows: Rows) -> Batch:
         return to_batch(rows, searched=self.files.selfplay or self.positions == "average")

@@ -8,10 +8,11 @@ import itertools
 import os
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 PNG = b"\x89PNG\r\n\x1a\n"
 """The first bytes of a PNG."""
@@ -20,7 +21,15 @@ _calls = itertools.count()
 
 
 class LockedError(RuntimeError):
-    """Another process works on the same files; says what to do."""
+    """Another process works on the same files; says what to do.
+
+    Attributes:
+        holder: that process, such as `process 4711`.
+    """
+
+    def __init__(self, path: Path, holder: str) -> None:
+        super().__init__(f"{path}: held by {holder}; wait for it or stop it")
+        self.holder = holder
 
 
 class WriteError(OSError):
@@ -98,6 +107,8 @@ def remove_temporaries(folder: Path, of: str | None = None) -> None:
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock file during a `with` block; a process that dies frees it, and the file stays.
 
+    The file has the number of the process that holds it, or held it last.
+
     Args:
         path: the lock file. Its folder is made if missing.
 
@@ -107,19 +118,43 @@ def locked(path: Path) -> Iterator[None]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("w")
+        file = path.open("a+")
     except OSError as error:
         raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
     with file:
-        try:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # systems without it go unguarded
-            pass
-        except BlockingIOError:
-            raise LockedError(f"{path}: held by another process; wait for it or stop it") from None
+        # `is_locked` in another process may have it for an instant.
+        if not any(_flock(file, wait) for wait in (0.0, 0.05, 0.1)):
+            file.seek(0)
+            pid = file.read().strip()
+            raise LockedError(path, f"process {pid}" if pid.isdecimal() else "another process")
+        with suppress(OSError):  # a full disk: the number is only for messages
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
         yield
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds the lock file `path`; False where that cannot be seen."""
+    try:
+        with path.open() as file:
+            return not _flock(file, shared=True)
+    except OSError:
+        return False
+
+
+def _flock(file: IO[str], wait: float = 0.0, *, shared: bool = False) -> bool:
+    """Lock a file after `wait` seconds unless another holds it; systems without such locks go unguarded."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    time.sleep(wait)
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager

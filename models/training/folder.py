@@ -8,8 +8,6 @@ from ckai.models.checkpoint import CheckpointError, load_checkpoint
 from ckai.models.training.runs import REPLACES
 from ckai.models.training.trainer import TrainingError
 
-LOCK = ".lock"
-"""Name of the lock file in the run folder."""
 _WRITTEN = (
     "config.json",
     REPLACES,

@@ -12,7 +12,6 @@ The run folder beside the output (`pretrained.ckpt` -> `pretrained.run/`) contai
 A checkpoint and the folder beside it are replaced only if that is asked for (`fresh`).
 """
 
-import hashlib
 import json
 import platform
 import tempfile
@@ -35,9 +34,9 @@ from ckai.models.inference.devices import pick_device
 from ckai.models.layers.network import Network
 from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig
-from ckai.models.training.folder import LOCK, check_output, clear, run_folder
+from ckai.models.training.folder import check_output, clear, run_folder
 from ckai.models.training.logs import RunLog
-from ckai.models.training.runs import REPLACES
+from ckai.models.training.runs import LOCK, REPLACES, digest
 from ckai.models.training.trainer import State, TrainingError, TrainingProgress, train
 
 
@@ -165,7 +164,7 @@ def _pretrain(
     else:
         clear(run)
         if output.exists():
-            write_whole(run / REPLACES, _digest(output))
+            write_whole(run / REPLACES, digest(output))
         write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
     info = _info(config, data, run_id)
     state = _train(network, data, config, state, run, info, save_seconds, progress, say)
@@ -331,17 +330,12 @@ def _finished(saved: Checkpoint | None, run: Path, output: Path) -> Checkpoint |
             if done.info.get("run") == saved.info["run"]:
                 return done
         with suppress(FileNotFoundError):
-            if (run / REPLACES).read_text(encoding="utf-8") == _digest(output):
+            if (run / REPLACES).read_text(encoding="utf-8") == digest(output):
                 return None
     raise TrainingError(
         f"{output}: exists, and {run} does not hold its training; move it or use -o OTHER to keep it, or "
         "--fresh to replace it"
     )
-
-
-def _digest(path: Path) -> str:
-    """A hash of a file's content."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _differences(before: Any, now: Any, name: str = "") -> list[str]:

@@ -1,6 +1,6 @@
 """Player specs: `WHO` or `WHO@LIMIT`, as `ckai match` takes them.
 
-best.ckpt@400     a network, 400 visits per move; a run folder stands for its best.ckpt
+best.ckpt@400     a network, 400 visits per move; a run folder stands for its best.ckpt, not latest.ckpt
 best.ckpt@0.5s    half a second per move
 best.ckpt@policy  the policy's best move, without search
 rollout@1000      vanilla MCTS, 1,000 random playouts per move

@@ -12,6 +12,7 @@ from ckai.datasets.files import (
     ForeignFileError,
     LockedError,
     WriteError,
+    is_locked,
     locked,
     remove_temporaries,
     save_figure,
@@ -71,12 +72,14 @@ def test_a_lock_keeps_others_off_and_dies_with_its_process(tmp_path):
     )
     with program:
         assert program.stdout.readline() == b"held\n"
-        with (
-            pytest.raises(LockedError, match=r"\.lock: held by another process; wait for it or stop it"),
-            locked(path),
-        ):
+        message = rf"\.lock: held by process {program.pid}; wait for it or stop it"
+        with pytest.raises(LockedError, match=message), locked(path):
             pass
+        assert is_locked(path)
         program.kill()
+    # The number of the dead process is still in the file, and means nothing.
+    assert not is_locked(path)
+    assert path.read_text() == str(program.pid)
     with locked(path), pytest.raises(LockedError), locked(path):
         pass
     with locked(path):
