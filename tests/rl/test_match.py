@@ -13,7 +13,7 @@ from ckai.game import Game, Position
 from ckai.pdn import read_games
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers.openings import VALUES, balanced_openings
-from ckai.rl.matches import hub
+from ckai.rl.matches import hub, players
 from ckai.rl.matches.alphabeta import AlphaBetaPlayer, move_values
 from ckai.rl.matches.hub import HubError, HubPlayer, find_move, hub_move, hub_position, read_line
 from ckai.rl.matches.match import MatchGame, MatchResult, play_match
@@ -119,6 +119,73 @@ def test_a_search_by_time_plays_one_board_at_a_time():
     assert player.timed
     result = play_match(player, RandomPlayer(), draw_openings(2, 0), max_plies=30)
     assert len(result.games) == 4
+
+
+class Ticking(UniformEvaluator):
+    """Prefers to go right; every call takes a second of its own clock."""
+
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits, values = super().evaluate(boards, out_logits, out_values)
+        logits[:, 1::4] = 5.0
+        self.now += 1.0
+        return logits, values
+
+
+def hop_times(side, clock):
+    """Play a whole move on board 0; the time of each hop."""
+    times, game = [], Game(JUMPS)
+    hops = []
+    while game.position.move_of(hops) is None:
+        begun = clock.now
+        hops += side.actions([0])
+        side.play(0, hops[-1])
+        times.append(clock.now - begun)
+    return times, game.position.move_of(hops)
+
+
+JUMPS = Position.from_fen("B:W6,7,15,16,29,31,32:B1,2,4")
+"""2x11x18 and 2x11x20 among others: a choice at both hops."""
+
+
+def test_a_limit_of_seconds_is_for_all_hops_of_a_move(monkeypatch):
+    clock = Ticking()
+    monkeypatch.setattr(players, "time", clock)
+    side = SearchPlayer(clock, 100, seconds=20.0).sit(1)
+    side.start(0, JUMPS, 0)
+    times, move = hop_times(side, clock)
+    assert len(times) == 2, move
+    assert times[0] == pytest.approx(20, abs=2)
+    assert times[1] <= 1
+    # The next move has the whole time again.
+    side.play(0, Game(JUMPS).position.push(move).legal_moves()[0].actions[0])
+    begun = clock.now
+    side.actions([0])
+    assert clock.now - begun == pytest.approx(20, abs=2)
+
+
+def test_a_hop_without_a_choice_leaves_its_time_to_the_next(monkeypatch):
+    clock = Ticking()
+    monkeypatch.setattr(players, "time", clock)
+    side = SearchPlayer(clock, 100, seconds=20.0).sit(1)
+    start = Position.from_fen("B:W7,15,16,29,31,32:B2,4")
+    side.start(0, start, 0)
+    (first,) = side.actions([0])
+    side.play(0, first)
+    begun = clock.now
+    side.actions([0])
+    assert clock.now - begun == pytest.approx(20, abs=3)
+
+
+def test_the_clock_of_a_move_starts_after_compiling(monkeypatch):
+    clock = Ticking()
+    monkeypatch.setattr(players, "time", clock)
+    SearchPlayer(clock, 100, seconds=20.0).sit(1)
+    assert 0 < clock.now < 5
 
 
 # --- Hub ----------------------------------------------------------------------------------------------
