@@ -75,9 +75,10 @@ def command(
     """
     from ckai.rl.matches.sprt import Sprt
 
-    test = Sprt(*sprt) if sprt else None
-    if test is not None and test.elo0 >= test.elo1:
-        raise click.BadParameter("expected ELO0 below ELO1", param_hint="--sprt")
+    try:
+        test = Sprt(*sprt) if sprt else None
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--sprt") from error
     arena = Arena([a, b], **arena_settings)
     players = [arena.load(text, min(games, in_flight)) for text in (a, b)]
     positions = arena.positions(games // 2)
@@ -87,7 +88,7 @@ def command(
         def on_game(game: Any) -> None:
             file.add(game)
             screen.add(game)
-            if test is not None and test.verdict(screen.result.leading_pairs) is not None:
+            if test is not None and test.test(screen.result.leading_scores).verdict is not None:
                 stop.set()
 
         result = arena.play(
@@ -154,7 +155,7 @@ class _LiveTable:
         if self._shown:
             line = f"{len(self.result.games)} of {self.games} games"
             if self.test is not None:
-                line += f", log-likelihood ratio {self.test.ratio(self.result.leading_pairs):+.2f}"
+                line += f", log-likelihood ratio {self.test.test(self.result.leading_scores).ratio:+.2f}"
             self._live.update(Group(result_table(self.result, *self.names), line))
 
 
@@ -184,22 +185,23 @@ class _PdnFile:
 
 
 def _print_result(result: "MatchResult", a: str, b: str, test: "Sprt | None", as_json: bool) -> None:
-    pairs, leading = result.pairs, result.leading_pairs
+    pairs = result.pairs
+    sprt = test and test.test(result.leading_scores)
     if as_json:
         summary = {"a": a, "b": b, **result.summary(), "elo": pairs.elo, "interval": list(pairs.interval)}
         summary |= {"pairs": pairs.pairs, "superiority": pairs.superiority}
-        if test is not None:
-            summary["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": test.ratio(leading)}
-            summary["sprt"]["better"] = test.verdict(leading)
+        if test and sprt:
+            summary["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": sprt.ratio}
+            summary["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
         print_json(summary)
         return
     from rich.console import Console
 
     Console(highlight=False, soft_wrap=True).print(result_table(result, a, b))
     click.echo(f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}")
-    if test is not None:
+    if test and sprt:
         verdict = {True: f"{a} is better", False: f"{a} is not better", None: "undecided"}
         click.echo(
-            f"SPRT {test.elo0:g} against {test.elo1:g} Elo: {verdict[test.verdict(leading)]} "
-            f"(log-likelihood ratio {test.ratio(leading):+.2f}, {count_text(leading.pairs, 'pair')})"
+            f"SPRT {test.elo0:g} against {test.elo1:g} Elo: {verdict[sprt.verdict]} "
+            f"(log-likelihood ratio {sprt.ratio:+.2f}, {count_text(sprt.pairs.pairs, 'pair')})"
         )

@@ -15,6 +15,8 @@ Z95 = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
 MOST_ELO = 1200.0
 """Bound of all Elo differences, such as that of a player that won all games."""
+PRIOR_SQUARES = 0.25
+"""Sum of squared deviations added to that of the scores, as of one pair with deviation 1/2."""
 
 
 def elo_of(score: float) -> float:
@@ -56,7 +58,7 @@ class PairStatistics:
         if n == 0:
             return cls(0, 0.5, 0.5)
         mean = float(np.mean(scores))
-        squares = float(np.sum((np.asarray(scores) - mean) ** 2)) + 0.25
+        squares = float(np.sum((np.asarray(scores) - mean) ** 2)) + PRIOR_SQUARES
         return cls(n, mean, math.sqrt(squares / (n + 1) / n))
 
     @property

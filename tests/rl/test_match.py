@@ -111,7 +111,7 @@ def test_leading_pairs_end_at_the_first_incomplete_one():
 
     result = MatchResult([game(0, True, 0), game(0, False, 0), game(2, True, 0), game(2, False, 0)])
     assert result.pairs.pairs == 2
-    assert result.leading_pairs.pairs == 1
+    assert result.leading_scores == [0.5]
 
 
 def test_a_search_by_time_plays_one_board_at_a_time():

@@ -48,11 +48,39 @@ def test_sprt_has_its_nominal_error_rates():
             while verdict is None:
                 # Two won or lost games with that expected score.
                 scores.append(float(np.mean(rng.random(2) < score_of(elo))))
-                verdict = test.verdict(PairStatistics.of(scores)) if len(scores) > 4 else None
+                verdict = test.test(scores).verdict
             wrong += verdict is not wanted
             pairs.append(len(scores))
         assert wrong / 300 < 0.09
         assert np.median(pairs) < 400
+
+
+def test_sprt_decides_once():
+    """What comes after the pair that decided changes neither the verdict nor its figures."""
+    test = Sprt(0.0, 100.0)
+    for won, lost in ((1.0, 0.0), (0.0, 1.0)):
+        scores = [0.5, won, won, 0.5] + [won] * 20
+        first = next(n for n in range(len(scores)) if test.test(scores[: n + 1]).verdict is not None) + 1
+        decided = test.test(scores[:first])
+        assert decided.verdict is (won == 1.0)
+        assert decided.pairs == PairStatistics.of(scores[:first])
+        assert test.test(scores[:first] + [lost] * 50) == decided
+        assert first < 15
+
+
+def test_the_ratio_of_sprt_is_that_of_its_formula():
+    rng = np.random.default_rng(3)
+    scores = rng.choice([0.25, 0.5, 0.75], 30).tolist()
+    found = Sprt(0.0, 10.0).test(scores)
+    s0, s1, pairs = score_of(0.0), score_of(10.0), PairStatistics.of(scores)
+    assert found.verdict is None
+    assert found.ratio == pytest.approx((s1 - s0) * (2 * pairs.score - s0 - s1) / (2 * pairs.error**2))
+
+
+@pytest.mark.parametrize("bounds", [(10, 5), (0, 0), (math.nan, 5), (0, math.nan), (0, math.inf)])
+def test_bounds_that_sprt_cannot_test(bounds):
+    with pytest.raises(ValueError, match="expected ELO0 below ELO1"):
+        Sprt(*bounds)
 
 
 def test_the_probability_of_being_better():
