@@ -220,21 +220,19 @@ def test_games_that_end_after_the_verdict_change_nothing(tmp_path, monkeypatch):
     def result_of(won):
         """A gate match whose first `won` pairs are won, and the rest lost; all games land."""
 
-        def land(a, b, openings, *, done, on_game, stop, **rest):
-            games = list(done)
+        def land(a, b, openings, *, on_game, **rest):
+            games = []
             for pair in range(len(openings)):
                 for a_black in (True, False):
-                    if (pair, a_black) not in {(g.pair, g.a_black) for g in done}:
-                        outcome = Outcome(
-                            "black" if a_black == (pair < won) else "white", Reason.RESIGNED, ""
-                        )
-                        games.append(MatchGame(pair, a_black, Game(openings[pair]), outcome))
-                        on_game(games[-1])
+                    winner = "black" if a_black == (pair < won) else "white"
+                    outcome = Outcome(winner, Reason.RESIGNED, "")
+                    games.append(MatchGame(pair, a_black, Game(openings[pair]), outcome))
+                    on_game(games[-1])
             return MatchResult(games)
 
         monkeypatch.setattr(gate_module, "play_match", land)
         return play_gate_match(
-            None, None, gate, tmp_path / "match.json", names=("new", "old"), generation=1, seed=0,
+            None, None, gate, tmp_path / str(won) / "match.json", names=("new", "old"), generation=1, seed=0,
             max_plies=60, on_event=lambda event: None,
         )  # fmt: skip
 
