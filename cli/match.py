@@ -8,6 +8,7 @@ import click
 
 from ckai.cli.shared.arena import EVEN, Arena, arena_options
 from ckai.cli.shared.output import count_text, json_option, print_json, stderr_console
+from ckai.rl.matches.forms import forms_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,7 +17,17 @@ if TYPE_CHECKING:
     from ckai.rl.matches.sprt import Sprt
 
 
-@click.command("match")
+_HELP = f"""Play A against B and estimate the Elo difference; each opening is played with both colours.
+
+\b
+A and B are each WHO or WHO@LIMIT:
+{forms_text()}
+
+Visits and playouts are for each hop of a capture of several, seconds for the whole move.
+"""
+
+
+@click.command("match", help=_HELP)
 @click.argument("a")
 @click.argument("b")
 @click.option("--games", type=EVEN, default=200, show_default=True, help="Number of games, an even number.")
@@ -59,20 +70,7 @@ def command(
     as_json: bool,
     **arena_settings: Any,
 ) -> None:
-    """Play A against B and estimate the Elo difference; each opening is played with both colours.
-
-    \b
-    A and B are each WHO or WHO@LIMIT:
-      best.ckpt@400     a network or run folder, 400 visits per move  [default: 100]
-      best.ckpt@0.5s    half a second per move
-      best.ckpt@policy  the policy's best move, without search
-      rollout@1000      vanilla MCTS, 1,000 random playouts per move
-      alphabeta@6       alpha-beta search of material, 6 plies deep
-      hub:COMMAND       another program, by the Hub protocol; @0.5s, or @8 plies
-      uniform@100       search with uniform priors, without a network
-      random            random legal moves
-      perfect           optimal moves, in games small enough to solve
-    """
+    """Play A against B, see `_HELP`."""
     from ckai.rl.matches.sprt import Sprt
 
     try:

@@ -1,5 +1,6 @@
 """`ckai tournament`: rate all players in a round robin."""
 
+import os
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,7 @@ def expand(players: tuple[str, ...], every: int, sims: int) -> list[str]:
 
     names = []
     for text in players:
-        networks = sorted(Path(text).glob("gen_*/network.ckpt")) if Path(text).is_dir() else []
+        networks = sorted(Path(text).glob("gen_*/network.ckpt")) if os.path.isdir(text) else []
         if networks:
             names += [f"{path}@{sims}" for path in thinned(networks, every)]
         else:

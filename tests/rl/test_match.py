@@ -1,6 +1,8 @@
 """Matches between all players, and `ckai match`."""
 
 import json
+import math
+import queue
 import random
 import subprocess
 import sys
@@ -9,17 +11,19 @@ from pathlib import Path
 import pytest
 from hub_program import written
 
+from ckai.cli.tournament import expand
 from ckai.game import Game, Position
 from ckai.pdn import read_games
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers.openings import VALUES, balanced_openings
 from ckai.rl.matches import hub, players
 from ckai.rl.matches.alphabeta import AlphaBetaPlayer, move_values
-from ckai.rl.matches.hub import HubError, HubPlayer, find_move, hub_move, hub_position, read_line
+from ckai.rl.matches.forms import PLAYER_FORMS
+from ckai.rl.matches.hub import HubError, HubPlayer, HubProgram, find_move, hub_move, hub_position, read_line
 from ckai.rl.matches.match import MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.players import RandomPlayer, SearchPlayer
-from ckai.rl.matches.specs import PlayerSpec, PlayerSpecError, load_player
+from ckai.rl.matches.specs import BUILT_IN, HUB, PlayerSpec, PlayerSpecError, game_of, load_player
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[1] / 'support' / 'hub_program.py'}"
 
@@ -247,9 +251,62 @@ def test_a_program_that_violates_the_protocol(how, message, monkeypatch):
     assert all(process.poll() is not None for process in started)
 
 
+class Thinking(HubProgram):
+    """A program that sends a line after each of these seconds, by a clock of its own, then its move."""
+
+    def __init__(self, waits):
+        self.command, self.now, self.waits = "program", 0.0, list(waits)
+        self._lines = self
+
+    def send(self, line):
+        pass
+
+    def monotonic(self):
+        return self.now
+
+    def get(self, timeout):
+        wait = self.waits.pop(0)
+        if wait > timeout:
+            raise queue.Empty
+        self.now += wait
+        return "info depth=1" if self.waits else "done move=11-15"
+
+
+@pytest.mark.parametrize(
+    ("limit", "waits", "given_up"),
+    [
+        ({"depth": 20}, [500, 500, 500], False),  # long, but never silent
+        ({"depth": 20}, [5, 700, 5], True),
+        ({"depth": 20, "silence_seconds": 800}, [5, 700, 5], False),
+        ({"depth": 20, "silence_seconds": math.inf}, [5, 70_000, 5], False),
+        ({"seconds": 1.0}, [20, 5, 5], False),
+        ({"seconds": 1.0}, [20, 5, 7], True),
+    ],
+)
+def test_when_a_program_is_given_up(limit, waits, given_up, monkeypatch):
+    program = Thinking(waits)
+    monkeypatch.setattr(hub, "time", program)
+    monkeypatch.setattr(hub, "HubProgram", lambda command: program)
+    side = HubPlayer("program", **limit).sit(1)
+    side.start(0, Position.start(), 0)
+    if given_up:
+        with pytest.raises(HubError, match="no answer in time"):
+            side.actions([0])
+    else:
+        side.actions([0])
+        assert not program.waits
+
+
+def test_a_silence_of_no_length_is_refused():
+    with pytest.raises(ValueError, match="silence_seconds above 0"):
+        HubPlayer("program", silence_seconds=math.nan)
+
+
 def test_a_program_that_does_not_exist():
     with pytest.raises(HubError, match="can be started"):
         HubPlayer("no-such-program").sit(1)
+    with pytest.raises(HubError, match="the command is empty"):
+        HubPlayer(" ").sit(1)
 
 
 # --- specs --------------------------------------------------------------------------------------------
@@ -275,11 +332,43 @@ def test_player_specs():
         ("rollout@policy", "visits or seconds"),
         ("rollout@0", "above 0"),
         ("uniform@0s", "above 0"),
+        ("uniform@99999999999999", "at most 1,000,000,000"),
+        ("uniform@" + "9" * 5000, "at most 1,000,000,000"),
+        ("uniform@" + "9" * 400 + "s", "at most 1,000,000,000"),
+        ("   ", "empty"),
+        ("hub:", "no command"),
+        ("hub:@0.5s", "no command"),
+        ("hub: @8", "no command"),
+        ("@", "no file @"),
+        ("@400", "no file @400"),
+        ("x@", "a limit is a number, seconds such as 0.5s, or policy, not ''"),
+        ("rollout@50ms", "not '50ms'"),
+        ("rollout@-5", "not '-5'"),
+        ("ladder:", "no file ladder:"),
+        ("x" * 5000, "no file x"),
+        ("tests", "no file tests"),
     ],
 )
 def test_texts_that_are_not_player_specs(name, message):
-    with pytest.raises(PlayerSpecError, match=message):
+    with pytest.raises(PlayerSpecError, match=message) as found:
         load_player(name)
+    assert "\n" not in str(found.value)
+
+
+def test_a_long_command_is_no_file():
+    command = "hub:program " + "--option=value " * 500
+    assert game_of([command]) is None
+    assert expand((command, "random"), 1, 100) == [command, "random"]
+    assert isinstance(load_player(command), HubPlayer)
+
+
+def test_the_help_has_every_form_of_a_player(ckai):
+    _, out, _ = ckai("match", "--help")
+    for form, meaning in PLAYER_FORMS.items():
+        assert any(line.startswith(f"    {form} ") and line.endswith(meaning) for line in out.splitlines())
+    for form in PLAYER_FORMS:
+        who = PlayerSpec.read(form).who
+        assert who in (*BUILT_IN, "best.ckpt") or who.startswith(HUB)
 
 
 def test_the_command(tmp_path, ckai):
