@@ -71,20 +71,24 @@ def command(
     **arena_settings: Any,
 ) -> None:
     """Play A against B, see `_HELP`."""
+    from ckai.cli.shared.games_file import GamesFile
+    from ckai.rl.matches.pdn import match_game_pdn
     from ckai.rl.matches.sprt import Sprt
 
     try:
         test = Sprt(*sprt) if sprt else None
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--sprt") from error
+    file = GamesFile(pdn) if pdn is not None else None
     arena = Arena([a, b], **arena_settings)
     players = [arena.load(text, min(games, in_flight)) for text in (a, b)]
     positions = arena.positions(games // 2)
     stop = threading.Event()
-    with _LiveTable(a, b, games, test) as screen, _PdnFile(pdn, a, b, arena.game) as file:
+    with _LiveTable(a, b, games, test) as screen:
 
         def on_game(game: Any) -> None:
-            file.add(game)
+            if file is not None:
+                file.add(match_game_pdn(game, a, b, arena.game))
             screen.add(game)
             if test is not None and test.test(screen.result.leading_scores).verdict is not None:
                 stop.set()
@@ -155,31 +159,6 @@ class _LiveTable:
             if self.test is not None:
                 line += f", log-likelihood ratio {self.test.test(self.result.leading_scores).ratio:+.2f}"
             self._live.update(Group(result_table(self.result, *self.names), line))
-
-
-class _PdnFile:
-    """The PDN file of a match; each game is written when it ends."""
-
-    def __init__(self, path: Path | None, a: str, b: str, spec: Any) -> None:
-        self.names, self.spec = (a, b), spec
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("a", encoding="utf-8") if path is not None else None
-
-    def __enter__(self) -> "_PdnFile":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def add(self, game: Any) -> None:
-        """Append a game."""
-        from ckai.rl.matches.pdn import match_game_pdn
-
-        if self._file is not None:
-            self._file.write(match_game_pdn(game, *self.names, self.spec))
-            self._file.flush()
 
 
 def _print_result(result: "MatchResult", a: str, b: str, test: "Sprt | None", as_json: bool) -> None:
