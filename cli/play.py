@@ -121,7 +121,7 @@ def command(
 
 
 def newest() -> str:
-    """Return the newest network of checkers; which one it is, and what was skipped, goes to standard error."""
+    """Return the newest network of checkers; print its name, and what was skipped, on standard error."""
     from ckai.cli.shared.networks import newest_network
 
     path, skipped = newest_network()

@@ -60,6 +60,4 @@ class GamesFile:
 
 
 def _unusable(path: Path, reason: str | None) -> GamesFileError:
-    return GamesFileError(
-        f"{path}: expected a file to write games to, found one that cannot be used ({reason})"
-    )
+    return GamesFileError(f"{path}: expected a file for games, found one that cannot be used ({reason})")
