@@ -25,6 +25,34 @@ def test_few_pairs_are_not_certain():
     assert low < 1000 <= high
 
 
+@pytest.mark.parametrize("pairs", [2, 4, 6, 10, 30])
+@pytest.mark.parametrize("elo", [0, 150, 300])
+@pytest.mark.parametrize("draws", [0.0, 0.6])
+def test_intervals_of_few_pairs_have_nominal_coverage(pairs, elo, draws):
+    rng, truth = np.random.default_rng(pairs), score_of(elo)
+    drawn = draws * 2 * (1 - truth)  # share of drawn games
+    values = [1.0, 0.5, 0.0]
+    games = rng.choice(values, p=[truth - drawn / 2, drawn, 1 - truth - drawn / 2], size=(1500, pairs, 2))
+    found = [PairStatistics.of(scores.tolist()).score_interval for scores in games.mean(axis=2)]
+    coverage = np.mean([low <= truth <= high for low, high in found])
+    assert 0.91 < coverage <= 1
+    if pairs >= 30:
+        assert 0.93 < coverage < 0.97
+
+
+def test_a_match_that_was_all_won_or_all_drawn():
+    for n in (2, 10, 100):
+        won, drawn = PairStatistics.of([1.0] * n), PairStatistics.of([0.5] * n)
+        assert won.interval[1] == MOST_ELO
+        # Of n pairs all won, a player that wins fewer than one in 40 ** (1 / n) is unlikely.
+        assert won.score_interval[0] == pytest.approx(0.025 ** (1 / (2 * n)), abs=0.1)
+        assert 0.95 < won.superiority <= 1
+        assert drawn.superiority == 0.5
+        assert -drawn.interval[0] == pytest.approx(drawn.interval[1])
+        assert 0 < drawn.interval[1] < 700 / n + 60
+    assert PairStatistics.of([]).superiority == 0.5
+
+
 def test_the_interval_has_its_nominal_coverage():
     rng = np.random.default_rng(0)
     draws = rng.choice([0.0, 0.25, 0.5, 0.75, 1.0], p=[0.05, 0.15, 0.4, 0.25, 0.15], size=(2000, 100))
@@ -41,16 +69,10 @@ def test_sprt_has_its_nominal_error_rates():
     rng = np.random.default_rng(1)
     test = Sprt(0.0, 60.0, 0.05, 0.05)
     for elo, wanted in ((0.0, False), (60.0, True)):
-        wrong, pairs = 0, []
-        for _ in range(300):
-            scores: list[float] = []
-            verdict = None
-            while verdict is None:
-                # Two won or lost games with that expected score.
-                scores.append(float(np.mean(rng.random(2) < score_of(elo))))
-                verdict = test.test(scores).verdict
-            wrong += verdict is not wanted
-            pairs.append(len(scores))
+        # Two won or lost games a pair, with that expected score; more pairs than any match needs.
+        matches = (rng.random((300, 4000, 2)) < score_of(elo)).mean(axis=2)
+        found = [test.test(scores.tolist()) for scores in matches]
+        wrong, pairs = sum(each.verdict is not wanted for each in found), [each.pairs.pairs for each in found]
         assert wrong / 300 < 0.09
         assert np.median(pairs) < 400
 

@@ -8,7 +8,7 @@ import pytest
 from ckai.pdn import read_games
 from ckai.rl.matches.elo import PairStatistics, score_of
 from ckai.rl.matches.ladder import ladder_rating
-from ckai.rl.matches.ratings import cross_table, ratings
+from ckai.rl.matches.ratings import cross_table, fit, ratings
 
 
 def results(elos, pairs, seed=0):
@@ -29,13 +29,65 @@ def test_ratings_find_the_strengths():
     assert {r.games for r in found} == {4 * 4000}
 
 
-def test_intervals_hold_the_truth():
-    elos = np.array([-100.0, 0.0, 100.0])
-    inside = 0
-    for seed in range(60):
-        found = ratings(3, results(elos, 60, seed), resamples=60)
-        inside += sum(r.low <= elo <= r.high for r, elo in zip(found, elos, strict=True))
-    assert 0.88 < inside / 180 <= 1
+@pytest.mark.parametrize(
+    ("elos", "pairs"),
+    [
+        ([-100, 0, 100], 2),  # 12 games
+        ([0, 0, 0], 2),
+        ([-100, 100], 6),
+        ([-150, -50, 50, 150], 1),
+        (np.linspace(-300, 300, 8), 1),
+        ([-200, 0, 200], 20),
+    ],
+    ids=str,
+)
+def test_intervals_hold_the_truth_as_often_as_they_say(elos, pairs):
+    elos = np.array(elos, float)
+    inside = []
+    for seed in range(150):
+        found = ratings(len(elos), results(elos, pairs, seed), resamples=300)
+        inside += [r.low <= elo <= r.high for r, elo in zip(found, elos, strict=True)]
+    assert 0.92 < np.mean(inside) < 0.99
+
+
+def test_a_tournament_of_twelve_games_is_not_certain():
+    """Every match the same score in both pairs: resampling alone would find no spread at all."""
+    found = ratings(3, {(0, 1): [0.75, 0.75], (0, 2): [0.75, 0.75], (1, 2): [0.5, 0.5]})
+    assert all(r.high - r.low > 100 and r.low < r.elo < r.high for r in found)
+    drawn = ratings(3, {(0, 1): [0.5] * 2, (0, 2): [0.5] * 2, (1, 2): [0.5] * 2})
+    assert all(r.elo == pytest.approx(0) and r.low < -50 and r.high > 50 for r in drawn)
+
+
+def test_with_many_games_the_interval_is_that_of_resampling():
+    pairs = results(np.array([-100.0, 0.0, 100.0]), 300, seed=4)
+    found = ratings(3, pairs)
+    rng = np.random.default_rng(0)
+    samples = [
+        fit(3, {match: rng.choice(scores, len(scores)) for match, scores in pairs.items()})
+        for _ in range(400)
+    ]
+    for r, error in zip(found, np.std(samples, axis=0), strict=True):
+        assert (r.high - r.low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.15)
+
+
+def test_ratings_are_the_maximum_of_the_likelihood():
+    """At the maximum every player has the points that its rating predicts, the drawn prior game included."""
+    pairs = results(np.array([-300.0, 0.0, 50.0, 250.0]), 7, seed=2)
+    elo = fit(4, pairs)
+    excess = np.zeros(4)
+    for (i, j), scores in pairs.items():
+        difference = 2 * sum(scores) - 2 * len(scores) * score_of(elo[i] - elo[j])
+        excess[i] += difference
+        excess[j] -= difference
+    # The prior is against a player of the average strength before the mean was set to 0.
+    average = _average(elo)
+    assert excess == pytest.approx([score_of(e - average) - 0.5 for e in elo], abs=1e-4)
+
+
+def _average(elo):
+    """Rating of the average player, against which all score a half together."""
+    shifts = np.linspace(-100, 100, 20_001)
+    return shifts[np.argmin([abs(sum(score_of(e - s) for e in elo) - len(elo) / 2) for s in shifts])]
 
 
 def test_a_player_that_won_all_games_has_a_rating():
