@@ -427,6 +427,8 @@ def test_an_answer_of_the_wrong_shape_is_refused(logits, values, message):
         with pytest.raises(ValueError, match="evaluator uniform: expected " + message):
             engine.search(START, sims=100)
         assert engine.search(START, sims=100).sims == 100
+    with pytest.raises(ValueError, match="evaluator uniform: expected " + message):
+        Engine(Failing(1, answer)).policy(START)
 
 
 def test_an_evaluator_may_answer_in_arrays_of_its_own():
@@ -477,3 +479,5 @@ def test_an_answer_that_is_no_number_is_refused(bad, part):
         with pytest.raises(ValueError, match="expected finite logits and values, found NaN or infinity"):
             engine.search(Position.start(), sims=200)
         assert engine.search(Position.start(), sims=200).sims >= 200
+    with pytest.raises(ValueError, match="expected finite logits and values, found NaN or infinity"):
+        Engine(Failing(1, answer)).policy(Position.start())
