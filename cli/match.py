@@ -113,7 +113,8 @@ def result_table(result: "MatchResult", a: str, b: str) -> "Table":
 
     table = Table(box=None, pad_edge=False)
     for title in ("", "won", "drawn", "lost", "score", "Elo, 95 %", "better"):
-        table.add_column(title, justify="left" if not title else "right", no_wrap=True)
+        # On a narrow screen a long name is folded, not the figures cut.
+        table.add_column(title, justify="right" if title else "left", no_wrap=bool(title), overflow="fold")
     pairs = result.pairs
     low, high = pairs.interval
     elo = f"{pairs.elo:+.0f} ({low:+.0f} to {high:+.0f})"
@@ -174,7 +175,7 @@ def _print_result(result: "MatchResult", a: str, b: str, test: "Sprt | None", as
         return
     from rich.console import Console
 
-    Console(highlight=False, soft_wrap=True).print(result_table(result, a, b))
+    Console(highlight=False).print(result_table(result, a, b))
     click.echo(f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}")
     if test and sprt:
         verdict = {True: f"{a} is better", False: f"{a} is not better", None: "undecided"}

@@ -124,10 +124,14 @@ def from_plain(
     """
     games = []
     for record in data:
+        if record["pair"] not in range(len(openings)):
+            raise IndexError(f"expected a pair of {len(openings)}, found {record['pair']}")
         game = spec.game(openings[record["pair"]])
         for move in record["moves"]:
             game.push(move)
         games.append(MatchGame(record["pair"], record["a_black"], game, game.outcome()))
+    if len({(game.pair, game.a_black) for game in games}) < len(games):
+        raise ValueError("expected every game once, found one twice")
     return games
 
 
