@@ -84,6 +84,9 @@ def test_a_limit_is_given_one_way(engine):
         engine.search(START, Limit(visits=10), sims=10)
     with pytest.raises(ValueError, match="multipv >= 1"):
         engine.search(START, multipv=0)
+    for number in (math.nan, 2.5):
+        with pytest.raises(ValueError, match="integer multipv >= 1"):
+            engine.search(START, multipv=number)
     with pytest.raises(ValueError, match="interval >= 0"):
         engine.analysis(START, interval=-1)
 

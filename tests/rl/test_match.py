@@ -1,5 +1,6 @@
 """Matches between all players, and `ckai match`."""
 
+import io
 import json
 import math
 import queue
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from hub_program import written
+from rich.console import Console
 
+from ckai.cli.match import result_table
 from ckai.cli.tournament import expand
 from ckai.game import Game, Position
 from ckai.pdn import read_games
@@ -20,7 +23,7 @@ from ckai.rl.matches import hub, players
 from ckai.rl.matches.alphabeta import AlphaBetaPlayer, move_values
 from ckai.rl.matches.forms import PLAYER_FORMS
 from ckai.rl.matches.hub import HubError, HubPlayer, HubProgram, find_move, hub_move, hub_position, read_line
-from ckai.rl.matches.match import MatchGame, MatchResult, play_match
+from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.players import RandomPlayer, SearchPlayer
 from ckai.rl.matches.specs import BUILT_IN, HUB, PlayerSpec, PlayerSpecError, game_of, load_player
@@ -369,6 +372,43 @@ def test_the_help_has_every_form_of_a_player(ckai):
     for form in PLAYER_FORMS:
         who = PlayerSpec.read(form).who
         assert who in (*BUILT_IN, "best.ckpt") or who.startswith(HUB)
+
+
+def test_the_table_fits_on_a_screen_and_keeps_its_figures():
+    long = "hub:/usr/games/a-program --with many --options of --all kinds --and more@0.5s"
+    games = [MatchGame(0, black, Game(Position.from_fen("W:W32:B1")), None) for black in (True, False)]
+    console = Console(width=80, file=io.StringIO())
+    console.print(result_table(MatchResult(games), long, "random"))
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    figures = [line for line in lines if "50.0%" in line]
+    assert len(figures) == 2
+    assert all(line.count("50.0%") == 2 and " to " in line for line in figures)
+
+
+def test_games_are_not_appended_to_a_network(tmp_path, ckai):
+    network = tmp_path / "net.ckpt"
+    network.write_bytes(b"PK\0\1weights")
+    status, _, err = ckai("match", "random", "random", "--games", 2, "--pdn", network)
+    assert (status, network.read_bytes()) == (1, b"PK\0\1weights")
+    assert "expected PDN text to append the game to" in err
+    open_end = tmp_path / "open.pdn"
+    open_end.write_text('[Event "mine"]\n\n1. 11-15 *')
+    assert ckai("match", "random", "random", "--games", 2, "--pdn", open_end)[0] == 0
+    assert [len(game.moves) > 1 for game in read_games(open_end)] == [False, True, True]
+    status, _, err = ckai("match", "random", "random", "--pdn", open_end / "x")
+    assert (status, "[Errno" in err) == (1, False)
+
+
+def test_damaged_games_of_an_interrupted_match():
+    openings = draw_openings(2, 0)
+    games = play_match(RandomPlayer(), RandomPlayer(), openings).games
+    data = to_plain(games)
+    assert to_plain(from_plain(data, openings)) == data
+    with pytest.raises(ValueError, match="every game once"):
+        from_plain([*data, data[0]], openings)
+    with pytest.raises(IndexError, match="a pair of 2, found -1"):
+        from_plain([{**data[0], "pair": -1}], openings)
 
 
 def test_the_command(tmp_path, ckai):

@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 
+from ckai.cli.shared.arena import Arena
+from ckai.cli.tournament import _print_tables
 from ckai.pdn import read_games
 from ckai.rl.matches.elo import PairStatistics, score_of
 from ckai.rl.matches.ladder import ladder_rating
@@ -133,11 +135,59 @@ def test_the_tournament_command(ckai, tmp_path):
     assert sum(player["points"] for player in result["players"]) == 3 * 4
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert len(list(read_games(tmp_path / "t.pdn"))) == 12
-    status, out, _ = ckai("tournament", *names, "--games", 2, "-o", plot)
+    before = plot.with_suffix(".pdn").read_bytes()
+    status, _, err = ckai("tournament", *names, "--games", 2, "-o", plot)
+    assert status == 2
+    assert "t.png exists; choose another name, or --fresh to replace it" in err
+    assert plot.with_suffix(".pdn").read_bytes() == before
+    status, out, _ = ckai("tournament", *names, "--games", 2, "-o", plot, "--fresh")
     assert status == 0
     assert "score of the row" in out
-    assert ckai("tournament", "random", "-o", plot)[0] == 2
-    assert ckai("tournament", "random", "nobody", "-o", plot)[0] == 1
+    other = tmp_path / "u.png"
+    assert ckai("tournament", "random", "-o", other)[0] == 2
+    assert ckai("tournament", "random", "nobody", "-o", other)[0] == 1
+    # Its plot would replace its games.
+    assert "ends in .png" in ckai("tournament", *names, "-o", tmp_path / "games.pdn")[2]
+
+
+def test_an_interrupted_tournament_keeps_its_games(ckai, tmp_path, monkeypatch):
+    played = []
+
+    def play(arena, a, b, positions, number):
+        if number:
+            raise KeyboardInterrupt
+        played.append(real(arena, a, b, positions, number))
+        return played[-1]
+
+    real = Arena.play
+    monkeypatch.setattr(Arena, "play", play)
+    plot = tmp_path / "t.png"
+    assert ckai("tournament", "random", "alphabeta@1", "alphabeta@2", "--games", 4, "-o", plot)[0] == 130
+    assert len(list(read_games(tmp_path / "t.pdn"))) == len(played[0].games) == 4
+
+
+@pytest.mark.parametrize("command", ["tournament", "ladder"])
+def test_a_second_result_has_a_name_of_its_own(ckai, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    words = [command, "random", "alphabeta@1", "--games", 2]
+    words += ["--last", 10] if command == "ladder" else []
+    for name in (f"{command}.png", f"{command}-2.png"):
+        status, out, _ = ckai(*words)
+        assert status == 0
+        assert name in out
+    assert {path.name for path in tmp_path.glob("*.png")} == {f"{command}.png", f"{command}-2.png"}
+
+
+def test_tables_of_many_players_fit_on_a_screen(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"runs/a-run-with-quite-a-long-name-for-a-run/gen_{n:04}/network.ckpt@100" for n in range(26)]
+    pairs = {(i, j): [1.0, 1.0] for i in range(26) for j in range(i + 1, 26)}
+    _print_tables(names, ratings(26, pairs, resamples=20), cross_table(26, pairs))
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "\u2026" not in out
+    rows = [line.split() for part in out.split("score of the row, %")[1:] for line in part.splitlines()[2:]]
+    assert sum(cell in ("0", "100") for row in rows for cell in row[1:]) == 26 * 25
 
 
 @pytest.mark.draws
@@ -149,8 +199,13 @@ def test_the_ladder_command(ckai, tmp_path):
     assert status == 0
     assert list(result["rungs"]) == ["10", "20", "40"]
     assert plot.read_bytes().startswith(b"\x89PNG")
+    assert "l.png exists" in ckai(*arguments)[2]
+    arguments = (*arguments, "--fresh")
     status, out, _ = ckai(*arguments)
     assert "as good as vanilla MCTS with" in out
-    status, out, _ = ckai("ladder", "random", "--games", 4, "-o", plot, "--json")
+    one = ckai("ladder", "random", "--games", 2, "--first", 1, "--last", 1, "-o", plot, "--fresh")
+    assert "random against 1 playout: " in one[2]
+    assert "with 1 playout per move" in one[1]
+    status, out, _ = ckai("ladder", "random", "--games", 4, "-o", plot, "--json", "--fresh")
     assert len(json.loads(out)["players"][0]["rungs"]) < 12  # stops after a lost rung
     assert ckai("ladder", "random", "--first", 50, "--last", 20)[0] == 2
