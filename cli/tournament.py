@@ -145,11 +145,12 @@ def _print_tables(names: list[str], rated: list[Any], table: Any) -> None:
         )
     console = Console(highlight=False)
     console.print(shown)
-    # A column is up to 4 wide, and the screen may not have room for all.
-    fit = max(1, (console.width - 4) // 4)
+    # A column is 5 wide with the space around it, and the screen may not have room for all.
+    fit = max(1, (console.width - 4) // 5)
     for first in range(0, len(order), fit):
         columns = order[first : first + fit]
-        cross = Table(box=None, pad_edge=False, title="score of the row, %", title_justify="left")
+        console.print("score of the row, %", style="italic")
+        cross = Table(box=None, pad_edge=False)
         cross.add_column("", justify="right")
         for place in range(first + 1, first + len(columns) + 1):
             cross.add_column(str(place), justify="right", no_wrap=True)

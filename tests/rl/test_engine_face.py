@@ -3,6 +3,7 @@
 import copy
 import doctest
 import importlib
+import math
 import pickle
 import pkgutil
 import threading

@@ -186,7 +186,7 @@ def test_tables_of_many_players_fit_on_a_screen(capsys, monkeypatch):
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert "\u2026" not in out
-    rows = [line.split() for part in out.split("score of the row, %")[1:] for line in part.splitlines()[2:]]
+    rows = [line.split() for part in out.split("score of the row, %")[1:] for line in part.splitlines()[1:]]
     assert sum(cell in ("0", "100") for row in rows for cell in row[1:]) == 26 * 25
 
 
