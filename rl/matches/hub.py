@@ -225,7 +225,8 @@ class _HubSide(MoveSide):
     def choose(self, game: Game, random: np.random.Generator) -> Move:
         # Send the moves since the last irreversible one, which the program needs for repetitions.
         begin = max(0, len(game.moves) - game.position.halfmove_clock)
-        level, seconds = f"level move-time={self.player.seconds:g}", self.player.seconds + SPARE_SECONDS
+        level = f"level move-time={self.player.seconds:g}"
+        seconds: float | None = self.player.seconds + SPARE_SECONDS
         if self.player.depth is not None:
             level, seconds = f"level depth={self.player.depth}", None
         return self.program.think(

@@ -90,7 +90,8 @@ def fit(players: int, pairs: PairScores) -> Floats:
     won, met = np.zeros((1, players)), np.zeros((1, players, players))
     for match, scores in pairs.items():
         _add_match(won, met, match, 2 * np.sum(scores), 2.0 * len(scores))
-    return _fit_many(won, met)[0]
+    elo: Floats = _fit_many(won, met)[0]
+    return elo
 
 
 def _add_match(won: Floats, met: Floats, match: tuple[int, int], points: Any, games: Any) -> None:
@@ -153,8 +154,9 @@ def _fit_many(won: Floats, met: Floats) -> Floats:
         strength += step
         if longest.max() < 1e-9:
             break
-    elo = (strength - strength.mean(axis=1, keepdims=True)) * 400 / np.log(10)
-    return np.clip(elo, -MOST_ELO, MOST_ELO)
+    centred = (strength - strength.mean(axis=1, keepdims=True)) * 400 / np.log(10)
+    elo: Floats = np.clip(centred, -MOST_ELO, MOST_ELO)
+    return elo
 
 
 def _logistic(x: Floats) -> Floats:
