@@ -22,12 +22,14 @@ from ckai.cli.shared.run_screen import (
     generations_table,
 )
 from ckai.datasets.data_module import RowsDataModule
+from ckai.game import Game, Outcome, Reason
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.models.training.config import TargetConfig
 from ckai.models.training.lightning_module import planes_of, policy_loss, value_loss
 from ckai.models.training.trainer import take_average
 from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.loop import gate as gate_module
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.dashboard import write_dashboard
 from ckai.rl.loop.events import RunEvent
@@ -36,6 +38,7 @@ from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.report import elo_curve
 from ckai.rl.loop.run import Run
 from ckai.rl.loop.runs import find_selfplay
+from ckai.rl.matches.match import MatchGame, MatchResult
 from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
 
@@ -217,6 +220,54 @@ def test_sprt_ends_the_gate_match_early(tmp_path):
     )  # fmt: skip
     assert result["accepted"]
     assert result["games"] < 400
+
+
+def test_games_that_end_after_the_verdict_change_nothing(tmp_path, monkeypatch):
+    """The match stops at the pair that decides; here the games that land after it are all lost."""
+    gate = GateConfig(games=60, rule="sprt", elo0=0, elo1=100)
+
+    def result_of(won):
+        """A gate match whose first `won` pairs are won, and the rest lost; all games land."""
+
+        def land(a, b, openings, *, on_game, **rest):
+            games = []
+            for pair in range(len(openings)):
+                for a_black in (True, False):
+                    winner = "black" if a_black == (pair < won) else "white"
+                    outcome = Outcome(winner, Reason.RESIGNED, "")
+                    games.append(MatchGame(pair, a_black, Game(openings[pair]), outcome))
+                    on_game(games[-1])
+            return MatchResult(games)
+
+        monkeypatch.setattr(gate_module, "play_match", land)
+        return play_gate_match(
+            None, None, gate, tmp_path / str(won) / "match.json", names=("new", "old"), generation=1, seed=0,
+            max_plies=60, on_event=lambda event: None,
+        )  # fmt: skip
+
+    all_won, few_won = result_of(30), result_of(8)
+    assert all_won["accepted"]
+    assert few_won["accepted"]
+    assert few_won["score"] < 0.5
+    assert few_won["sprt_ratio"] == all_won["sprt_ratio"]
+    assert few_won["sprt_pairs"] == all_won["sprt_pairs"] <= 8
+
+
+def test_a_gate_match_that_was_decided_is_not_played_on(tmp_path):
+    gate = GateConfig(games=400, rule="sprt", elo0=0, elo1=100)
+    good, bad = SearchPlayer(Slanted(1), 20), SearchPlayer(Slanted(-1), 20)
+
+    def result(a, b):
+        return play_gate_match(
+            a, b, gate, tmp_path / "match.json", names=("new", "old"), generation=1, seed=0, max_plies=60,
+            on_event=lambda event: None,
+        )  # fmt: skip
+
+    first = result(good, bad)
+    assert first["accepted"]
+    assert (tmp_path / "match.part.json").exists()
+    again = result(SearchPlayer(None, 20), SearchPlayer(None, 20))  # which cannot play
+    assert {**again, "seconds": 0} == {**first, "seconds": 0}
 
 
 def test_a_run_with_many_options(tmp_path, ckai, monkeypatch):
