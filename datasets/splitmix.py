@@ -15,7 +15,7 @@ _S30, _S27, _S31 = np.uint64(30), np.uint64(27), np.uint64(31)
 def mix(z):
     """The finisher: every bit of a uint64 reaches every bit of the result.
 
-    `mix.py_func` does the same to a NumPy array of uint64.
+    `mix.func.py_func` does the same to a NumPy array of uint64.
     """
     z = (z ^ (z >> _S30)) * MIX_1
     z = (z ^ (z >> _S27)) * MIX_2

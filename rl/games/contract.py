@@ -19,6 +19,7 @@ from numba.core.caching import NullCache
 from numba.core.dispatcher import Dispatcher
 from numba.extending import overload
 
+from ckai.game.inlining import InnerCompiler
 from ckai.game.jit import inner
 
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
@@ -186,7 +187,7 @@ def _register(function: Callable[..., Any], implementation: F, fits: Callable[[t
         body, cached = jitted.py_func, not isinstance(jitted._cache, NullCache)
         options = {**jitted.targetoptions, "cache": cached}  # uncached where there is no source file
 
-    @overload(function, jit_options={**options, "no_cfunc_wrapper": True}, strict=False)
+    @overload(function, jit_options={**options, "no_cfunc_wrapper": True, "pipeline_class": InnerCompiler}, strict=False)
     def select(game, *args):
         return body if fits(getattr(game, "instance_class", None)) else None
 

@@ -54,5 +54,5 @@ def test_a_missing_folder_is_an_empty_cache(tmp_path):
 
 
 def test_the_kernels_lock_their_cache():
-    assert kernels.perft._cache._cache_file.save.__func__ is kernel_cache._save_locked
+    assert kernels.resolve.func._cache._cache_file.save.__func__ is kernel_cache._save_locked
     assert IndexDataCacheFile.load is kernel_cache._load_locked
