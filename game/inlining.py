@@ -13,6 +13,7 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import LoweringPass, register_pass
 from numba.core.typed_passes import AnnotateTypes, IRLegalization
 
+
 class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
     """The code of a function and of what it calls, for linking into kernels; there is no machine code."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ckai.datasets.tables import Tables
 from ckai.game import Move, Position
+from ckai.game.jit import compile_for
 from ckai.rl.engine.policy import turn_of
 from ckai.rl.engine.result import Line, MoveMap, Policy, Proof, SearchResult, StopReason, Turn, Value
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
@@ -80,6 +81,10 @@ class TreeReader:
     def root_changed(self) -> None:
         """Discard what was computed for the last root."""
         self._measured, self._depth = 0, 0
+
+    def compile(self) -> None:
+        """Compile what reading calls: it must not count against a limit of time."""
+        compile_for(deepest_ply, self._searcher.tree_batch.nodes[0], 0, 0, self._plies)
 
     def depth(self) -> int:
         """Return the depth of the tree in plies, see `Limit.depth`; looks at new nodes only."""

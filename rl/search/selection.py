@@ -65,6 +65,11 @@ class SearchConstants(NamedTuple):
     gumbel_noise: float = 1.0
     """Factor on the Gumbel noise; 0 makes the search deterministic."""
 
+    def typed(self) -> "SearchConstants":
+        """Return the same with every field of its type: kernels are compiled again for `c_init=4`, an int."""
+        defaults = SearchConstants()
+        return SearchConstants(*(type(default)(x) for x, default in zip(self, defaults, strict=True)))
+
 
 @inner
 def exploration_factor(visits, constants):
