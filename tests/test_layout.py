@@ -13,13 +13,15 @@ ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli")
 """In the order of imports: a room may import those before it."""
 ORDERS = {
     "game": (
-        ("color", "errors", "kernel_cache", "moves", "notation", "outcome", "squares"),
-        ("jit", "svg"),
+        ("color", "errors", "inlining", "kernel_cache", "moves", "notation", "outcome", "squares"),
+        ("compiling", "svg"),
+        ("jit",),
         ("kernels",),
         ("material", "movegen", "placement"),
         ("fen",),
         ("position",),
         ("count", "play"),
+        ("warmup",),
     ),
     "pdn": (
         ("errors", "lexer"),
@@ -34,7 +36,7 @@ ORDERS = {
         ("schema", "split"),
         ("merge", "reader", "writer"),
         ("convert", "data_module", "statistics", "tables"),
-        ("plots",),
+        ("plots", "warmup"),
     ),
     "models": (
         ("inputs",),
@@ -53,7 +55,7 @@ ORDERS = {
         ("engine", "matches"),
         ("selfplay",),
         ("loop",),
-        ("bench",),
+        ("bench", "warmup"),
     ),
     "rl/games": (("*",), ("checkers", "connect4", "tictactoe")),
     "cli": (("shared",), ("terminal",), ("*",), ("main",)),

@@ -11,9 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from ckai.datasets.tables import Tables
-from ckai.datasets.tables.probe import compile_probes
 from ckai.game import Position
-from ckai.game.warmup import compile_rules
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.engine.analysis import Analysis, Publish
@@ -110,10 +108,6 @@ class Engine:
             seed=0 if seed is None else seed,
         )
         self._reader = TreeReader(self._searcher, tables, self._policy)
-        self._reader.compile()
-        compile_rules()
-        if tables is not None:
-            compile_probes(tables)
         self._root: Root | None = None
         """Root of the last search; None if its tree cannot be used again."""
         self._changed = threading.Condition()
