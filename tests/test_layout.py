@@ -84,6 +84,7 @@ OF_ONE_GAME = {
     "rl/matches/hub.py": "Hub is a protocol of draughts programs",
     "rl/selfplay/starts.py": "positions of expert games come from PDN, which only checkers has",
     "rl/loop/folder.py": "keeps those positions as FEN",
+    "rl/warmup.py": "compiles the rules, tablebases and PDN of checkers too",
     "rl/loop/run.py": "reads those positions from FEN",
     "datasets/tables": "the tablebases are of checkers",
     "datasets/choices.py": "names the default game",

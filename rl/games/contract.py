@@ -19,7 +19,6 @@ from numba.core.caching import NullCache
 from numba.core.dispatcher import Dispatcher
 from numba.extending import overload
 
-from ckai.game.inlining import InnerCompiler
 from ckai.game.jit import INNER, inner
 
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
@@ -185,7 +184,7 @@ def _register(function: Callable[..., Any], implementation: F, fits: Callable[[t
     if isinstance(implementation, Dispatcher):
         jitted: Any = implementation
         body, cached = jitted.py_func, not isinstance(jitted._cache, NullCache)
-        options = {**jitted.targetoptions, "cache": cached} | {"pipeline_class": InnerCompiler}
+        options = {**jitted.targetoptions, "cache": cached} | {"pipeline_class": INNER["pipeline_class"]}
 
     @overload(function, jit_options={**options, "no_cfunc_wrapper": True}, strict=False)
     def select(game, *args):

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import cache
 
-from ckai.game.warmup import compile_rules
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig
@@ -16,7 +15,6 @@ from ckai.rl.selfplay.workers import play_games
 @cache
 def compile_selfplay(spec: GameSpec) -> None:
     """Compile self-play of a game: all its root rules, against past networks, and its rows."""
-    compile_rules()
     position = spec.position()
     position.push(position.legal_moves()[0]).outcome()
     evaluator = UniformEvaluator(spec.num_actions)

@@ -12,6 +12,7 @@ COUNT = Path(__file__).parent.parent / "support" / "count_compiled.py"
 SAMPLE = Path(__file__).parent.parent.parent / "data" / "sample.pdn"
 EXEMPT = {"count_moves", "write_legal", "index_of", "place"}
 """Kernels that only tests and benchmarks call from Python; elsewhere they are compiled into others."""
+NEW = ("--init", "none", "--set", "hidden=16")
 SMALL = ("--generations", "1", "--games", "4", "--sims", "4", "--gate-games", "2", "--evaluator", "torch")
 
 
@@ -39,7 +40,7 @@ def fresh(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.programs
 def test_a_search_compiles_nothing(tmp_path):
-    """Neither a search by time nor any other call of an engine, whatever the numbers given to the constants."""
+    """Neither a search by time nor any other call of an engine; integers as constants neither."""
     code = (
         "from ckai.rl import Engine, Limit, SearchConstants\n"
         "for source, constants in (('uniform', SearchConstants(c_init=2)), ('rollout', None)):\n"
@@ -85,8 +86,8 @@ def test_after_warmup_no_command_compiles(tmp_path, fresh):
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/c", *SMALL, "--full-search-prob", "0.5"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/d", *SMALL, "--tables-mode", "label"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/e", *SMALL, "--cache-positions", "0"),
-        ("selfplay", "--init", "none", "--game", "connect4", "--run", "runs/f", *SMALL, "--set", "hidden=16"),
-        ("selfplay", "--init", "none", "--game", "tictactoe", "--run", "runs/g", *SMALL, "--set", "hidden=16"),
+        ("selfplay", *NEW, "--game", "connect4", "--run", "runs/f", *SMALL),
+        ("selfplay", *NEW, "--game", "tictactoe", "--run", "runs/g", *SMALL),
         ("play", "--side", "none", "--seconds", "0.02", "--max-plies", "6"),
         ("play", "--engine", "rollout", "--side", "none", "--sims", "20", "--max-plies", "6"),
         ("match", "pretrained.ckpt@0.01s", "rollout@20", "--games", "2"),
