@@ -23,7 +23,7 @@ result the index of an edge; loops over `i` count the edges of the root from 0, 
 actions.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,8 +67,8 @@ class SearchConstants(NamedTuple):
 
     def typed(self) -> "SearchConstants":
         """Return the same with every field of its type: kernels are compiled again for `c_init=4`, an int."""
-        defaults = SearchConstants()
-        return SearchConstants(*(type(default)(x) for x, default in zip(self, defaults, strict=True)))
+        values: Any = (type(default)(x) for x, default in zip(self, SearchConstants(), strict=True))
+        return SearchConstants(*values)
 
 
 @inner

@@ -1,7 +1,9 @@
 """Run a command of ckai, or Python code, and count the functions that Numba compiled meanwhile.
 
-python count_compiled.py parse games.pdn       prints `compiled: N name name ...` on standard error at the end
-python count_compiled.py -c "code"             the code may call `compiled()`, the names so far
+python count_compiled.py parse games.pdn
+python count_compiled.py -c "code"
+
+The last line on standard error is `compiled: N name name ...`. Code may call `compiled()`, the names so far.
 """
 
 import atexit
