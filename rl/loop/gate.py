@@ -54,6 +54,8 @@ def play_gate_match(
         `games`, `wins`, `draws`, `losses` and `score` (share of the points, [0, 1]) of the new network, `elo`
         with its 95 % `interval`, whether it is `accepted`, and `seconds`.
     """
+    for player in (new, old):
+        player.searcher(1).close()  # compiles before the clock runs
     begun = saved = time.monotonic()
     openings = draw_openings(gate.games // 2, seed, spec)
     part = path.with_name("match.part.json")
