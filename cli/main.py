@@ -28,6 +28,7 @@ GROUPS = {
         "ladder": "Find how many playouts vanilla MCTS needs to match a player.",
     },
     "Tools": {
+        "warmup": "Compile everything for this machine, once.",
         "perft": "Count the move paths from a position, to test the rules.",
         "tables": "Build and probe endgame tablebases.",
         "bench": "Measure the speed of each part on this machine.",

@@ -34,10 +34,12 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, dedupe: 
     files.
     """
     from ckai.datasets.convert import parse_files
+    from ckai.datasets.warmup import compile_reading
     from ckai.pdn.sources import source_stem
 
     report_compilation()
     output = output or Path("data") / f"{source_stem(files[0])}.parquet"
+    compile_reading()
     begun = time.perf_counter()
     with _Bar() as bar:
         tally = parse_files(files, output, strict=strict, dedupe=dedupe, progress=bar.update)

@@ -80,7 +80,7 @@ class Engine:
         game: Checkers | None = None,
         tables: Tables | None = None,
     ) -> None:
-        """Create an engine.
+        """Create an engine; compiles what searches need unless the cache has it, with a line that says so.
 
         Args:
             evaluator: evaluates positions; `close` leaves it open.

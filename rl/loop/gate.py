@@ -55,6 +55,8 @@ def play_gate_match(
         with its 95 % `interval`, whether it is `accepted`, and `seconds`; with the rule `sprt` also the
         `sprt_ratio` and the number of `sprt_pairs` that decided (see `Sprt.test`).
     """
+    for player in (new, old):
+        player.searcher(1).close()  # compiles before the clock runs
     begun = saved = time.monotonic()
     openings = draw_openings(gate.games // 2, seed, spec)
     part = path.with_name("match.part.json")

@@ -53,6 +53,7 @@ from ckai.rl.selfplay.setup import search_constants
 from ckai.rl.selfplay.shards import ShardWriter, Spent, merge, read_shards, write_table
 from ckai.rl.selfplay.snapshots import GameSnapshot, load_snapshots
 from ckai.rl.selfplay.starts import Starts
+from ckai.rl.selfplay.warmup import compile_selfplay
 from ckai.rl.selfplay.workers import play_games
 
 
@@ -243,6 +244,7 @@ class Run(RunFolder):
         )
         for line in damaged:
             on_event(RunEvent(n, "selfplay", progress.games, self.config.games, {"warning": line}))
+        compile_selfplay(self.spec)  # before the clock of the speeds
         begun, finished = time.monotonic(), threading.Event()
 
         def report() -> None:

@@ -6,7 +6,7 @@ HUB_SILENCE_SECONDS: float = 600
 """Time without a line after which a Hub program is given up, if it has no limit of seconds."""
 
 PLAYER_FORMS = {
-    "best.ckpt@400": f"a network, or best.ckpt of a run folder, 400 visits per move  [default: {DEFAULT_VISITS}]",
+    "best.ckpt@400": f"a network or a run's best, 400 visits per move  [default: {DEFAULT_VISITS}]",
     "best.ckpt@0.5s": "half a second per move",
     "best.ckpt@policy": "the policy's best move, without search",
     "rollout@1000": "vanilla MCTS, 1,000 random playouts per move",

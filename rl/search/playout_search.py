@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game.jit import inner, kernel
+from ckai.game.jit import compile_for, inner, kernel
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
@@ -92,8 +92,11 @@ class RolloutSearcher(Searcher):
             chunk: most simulations of one tree in a `step`; 512 take about 2 ms.
         """
         evaluator = RolloutEvaluator(seed=seed)
-        super().__init__(evaluator, trees=trees, nodes=nodes, constants=constants, game=game, seed=seed)
         self.chunk = chunk
+        super().__init__(evaluator, trees=trees, nodes=nodes, constants=constants, game=game, seed=seed)
+
+    def _compile_step(self, batch: Any, visits: NDArray[np.int32]) -> None:
+        compile_for(uct_search_all, self.game, self.tree_batch, visits, self.chunk, self.constants)
 
     def step(self, visits: NDArray[np.int32]) -> int:
         """Run at most `chunk` simulations in every tree.

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 
 import click
@@ -81,7 +82,7 @@ def test_every_command_explains_itself(name):
 def test_version():
     result = CliRunner().invoke(front.cli, ["--version"])
     assert result.exit_code == 0
-    assert result.output.startswith("ckai, version ")
+    assert result.output == f"ckai, version {metadata.version('ckai')}\n"
 
 
 def test_a_typo_names_the_nearest_command():
