@@ -54,6 +54,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install -q --upgrade pip
 	$(BIN)/python -m pip install -q -c constraints.txt torch
 	$(BIN)/python -m pip install -q -c constraints.txt -e .
+	$(CKAI) warmup
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

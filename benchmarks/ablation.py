@@ -20,6 +20,7 @@ from typing import Any
 import click
 import torch
 
+from ckai.datasets.files import write_whole
 from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
 from ckai.models.training.pretrain import pretrain
 
@@ -142,7 +143,7 @@ def main(rows: Path, output: Path, seeds: int, epochs: int, jobs: int) -> None:
             cells.append(f"{statistics.mean(values) * scale:.{digits}f}{spread}")
         print(f"| {variant.name} | {variant.against} | {' | '.join(cells)} | {len(results)} |")
         summary.append({"name": variant.name, "metrics": results})
-    (output / "ablation.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+    write_whole(output / "ablation.json", json.dumps(summary, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 from matplotlib.figure import Figure
 
-from ckai.datasets.files import whole_file, write_whole
+from ckai.datasets.files import save_figure, write_whole
 from ckai.rl.loop.report import seconds_of
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match
@@ -46,8 +46,7 @@ def draw(path: Path, runs: list[Run], places: list[tuple[int, int]], rated: list
     axes.set(xlabel="hours", ylabel="Elo, 95 %", title=title)
     axes.grid(alpha=0.3)
     axes.legend()
-    with whole_file(path) as file:
-        figure.savefig(file, format="png", dpi=130)
+    save_figure(path, figure, 130)
 
 
 @click.command()
@@ -64,7 +63,7 @@ def main(folders: tuple[Path, ...], every: int, games: int, sims: int, evaluator
     names = [f"{runs[n].path(g, 'network.ckpt')}@{sims}" for n, g in places]
     threads = os.cpu_count() or 1
     players = [load_player(name, backend=evaluator, boards=games, threads=threads) for name in names]
-    kept = output.with_suffix(".json")
+    kept = output.with_suffix(".matches.json")
     scores = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
     pairs = {}
     for i, j in combinations(range(len(players)), 2):

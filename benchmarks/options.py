@@ -19,7 +19,7 @@ from typing import Any
 import click
 from matplotlib.figure import Figure
 
-from ckai.datasets.files import whole_file
+from ckai.datasets.files import save_figure, write_whole
 from ckai.datasets.settings import change_settings
 from ckai.datasets.tables import Tables
 from ckai.rl.evaluators.loading import load_evaluator
@@ -144,8 +144,7 @@ def draw(path: Path, results: dict[str, list[dict[str, Any]]]) -> None:
     axes.set_ylabel("Elo above the initial network")
     axes.set_title("red: mean of the seeds")
     axes.grid(alpha=0.3, axis="y")
-    with whole_file(path) as file:
-        figure.savefig(file, format="png", dpi=130)
+    save_figure(path, figure, 130)
 
 
 @click.command()
@@ -194,7 +193,7 @@ def main(
             saved = folder / "gated.json"
             if not saved.exists():
                 result = match_against_start(network, init, match_games, sims, "torch", tables)
-                saved.write_text(json.dumps(result) + "\n", encoding="utf-8")
+                write_whole(saved, json.dumps(result) + "\n")
             result = json.loads(saved.read_text(encoding="utf-8"))
             results[name].append(result | {"evaluations": evaluations(folder)})
             print(f"{name}, seed {seed}: {results[name][-1]['elo']:+.0f} Elo", file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS
+from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import json_option, print_json, report_compilation, stderr_console
 
 PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "search", "training")
@@ -32,7 +33,11 @@ PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "
 )
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Number of repetitions.")
 @click.option(
-    "--seconds", default=2.0, show_default=True, type=float, help="Duration of each self-play measurement."
+    "--seconds",
+    default=2.0,
+    show_default=True,
+    type=FiniteRange(0, min_open=True),
+    help="Duration of each self-play measurement.",
 )
 @click.option(
     "--in-flight",
@@ -123,11 +128,16 @@ def command(
     if as_json:
         print_json({"measures": [measure.to_dict() for measure in measures]})
         return
-    click.echo(f"{'':56} {'median':>12}  {'min':>10} {'max':>10}  unit")
+    unit = None
     for measure in measures:
-        numbers = f"{_short(measure.median):>12}  {_short(measure.least):>10} {_short(measure.most):>10}"
-        against = f"  ({measure.against})" if measure.against else ""
-        click.echo(f"{measure.name[:56]:56} {numbers}  {measure.unit}{against}")
+        if measure.unit != unit:
+            unit = measure.unit
+            click.echo(f"{unit:53}{'median':>9}{'min':>9}{'max':>9}")
+        numbers = [f"{_short(value):>9}" for value in (measure.median, measure.least, measure.most)]
+        name = measure.name if len(measure.name) <= 50 else f"{measure.name[:47]}..."
+        click.echo(f"  {name:51}{''.join(numbers)}")
+        if measure.against:
+            click.echo(f"    {measure.against}")
 
 
 def _short(value: float) -> str:

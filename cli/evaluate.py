@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import click
 
+from ckai.cli.shared.output import json_option
 from ckai.cli.shared.tables import open_tables
 
 
@@ -30,7 +31,11 @@ from ckai.cli.shared.tables import open_tables
     "--split-seed", type=int, help="Seed that selects the held-out games.  [default: as in training]"
 )
 @click.option(
-    "--memory-mb", default=1024, show_default=True, help="Memory for rows; larger data sets are streamed."
+    "--memory-mb",
+    default=1024,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Memory for rows; larger data sets are streamed.",
 )
 @click.option(
     "--plots",
@@ -45,7 +50,7 @@ from ckai.cli.shared.tables import open_tables
     help="Also evaluate on N-piece endgame positions with exact values, building the tablebases if missing. "
     "Without --data, only on these.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def command(
     checkpoint: Path,
     paths: tuple[Path, ...],
@@ -143,19 +148,19 @@ def tablebase_text(truth: dict[str, Any]) -> str:
     columns = {
         "value_mse": "value error",
         "wrong_sign": "wrong sign",
-        "drawn_value": "value if drawn",
-        "keeps": "keeps result",
-        "keeps_decided": "where it matters",
+        "drawn_value": "drawn value",
+        "keeps": "top-1 keeps",
+        "keeps_decided": "if critical",
     }
     lines = [f"against endgame tablebases, {truth['positions']:,} positions of {truth['pieces']} pieces"]
-    lines.append(f"{'to move':>9}{'positions':>11}" + "".join(f"{title:>18}" for title in columns.values()))
+    lines.append(f"{'to move':>9}{'positions':>10}" + "".join(f"{title:>12}" for title in columns.values()))
     for name, row in {"all": truth, **truth["by_material"]}.items():
-        cells = [f"{row[key]:>18.3f}" if key in row else " " * 18 for key in ("value_mse",)]
+        cells = [f"{row[key]:>12.3f}" if key in row else " " * 12 for key in ("value_mse",)]
         for key in list(columns)[1:]:
             number = row.get(key)
             shown = "" if number is None else f"{number:.3f}" if key == "drawn_value" else f"{number:.1%}"
-            cells.append(f"{shown:>18}")
-        lines.append(f"{name:>9}{row['positions']:>11,}" + "".join(cells))
+            cells.append(f"{shown:>12}")
+        lines.append(f"{name:>9}{row['positions']:>10,}" + "".join(cells))
     return "\n".join(lines)
 
 

@@ -6,9 +6,11 @@ from typing import Any
 import click
 
 from ckai.cli.shared.arena import EVEN, Arena, arena_options
-from ckai.cli.shared.output import json_option, print_json, stderr_console
+from ckai.cli.shared.output import count_text, json_option, print_json, stderr_console
+from ckai.cli.shared.plot_file import plot_file, plot_options
 
 FIRST, LAST = 10, 20_480
+PLOT = "ladder.png"
 LEAST_SCORE = 0.05
 """Score below which the higher rungs are skipped."""
 
@@ -30,14 +32,7 @@ LEAST_SCORE = 0.05
 )
 @click.option("--all", "all_rungs", is_flag=True, help="Play all rungs, even after a rung is lost.")
 @arena_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("ladder.png"),
-    show_default=True,
-    help="Plot of the scores to write.",
-)
+@plot_options(PLOT, "Plot of the scores to write.")
 @json_option
 def command(
     players: tuple[str, ...],
@@ -45,7 +40,8 @@ def command(
     last: int,
     games: int,
     all_rungs: bool,
-    output: Path,
+    output: Path | None,
+    fresh: bool,
     as_json: bool,
     **arena_settings: Any,
 ) -> None:
@@ -62,6 +58,7 @@ def command(
         raise click.BadParameter(
             f"expected --first at most --last {last}, found {first}", param_hint="--first"
         )
+    plot = plot_file(output, fresh, PLOT)
     arena = Arena(players, **arena_settings)
     positions = arena.positions(games // 2)
     rungs = [first]
@@ -75,13 +72,12 @@ def command(
         for playouts in rungs:
             opponent = arena.load(f"rollout@{playouts}", games)
             scores[playouts] = arena.play(player, opponent, positions).pairs
-            console.print(f"{name} against {playouts:,} playouts: {scores[playouts].score:.1%}")
+            console.print(f"{name} against {count_text(playouts, 'playout')}: {scores[playouts].score:.1%}")
             if not all_rungs and scores[playouts].score < LEAST_SCORE:
                 break
         climbed[name] = scores
-    output.parent.mkdir(parents=True, exist_ok=True)
     levels = {name: ladder_rating(scores) for name, scores in climbed.items()}
-    plot_ladder(output, climbed, levels)
+    plot_ladder(plot, climbed, levels)
     if as_json:
         print_json(
             {
@@ -93,12 +89,14 @@ def command(
                     }
                     for name, scores in climbed.items()
                 ],
-                "plot": str(output),
+                "plot": str(plot),
             }
         )
         return
     for name, level in levels.items():
         beyond = " or more" if level > rungs[-1] else " or fewer" if level < rungs[0] else ""
         shown = min(max(level, rungs[0]), rungs[-1])
-        click.echo(f"{name}: as good as vanilla MCTS with {shown:,.0f} playouts per move{beyond}")
-    click.echo(str(output))
+        click.echo(
+            f"{name}: as good as vanilla MCTS with {count_text(round(shown), 'playout')} per move{beyond}"
+        )
+    click.echo(str(plot))

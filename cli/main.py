@@ -29,6 +29,7 @@ GROUPS = {
         "ladder": "Find how many playouts vanilla MCTS needs to match a player.",
     },
     "Tools": {
+        "warmup": "Compile everything for this machine, once.",
         "perft": "Count the move paths from a position, to test the rules.",
         "tables": "Build and probe endgame tablebases.",
         "bench": "Measure the speed of each part on this machine.",
@@ -115,6 +116,8 @@ def _take_debug(arguments: list[str]) -> tuple[list[str], bool]:
 def _one_line(error: Exception) -> str:
     """Format an error as one line; an unexpected one with its type."""
     text = " ".join(str(error).split()) or type(error).__name__
+    if isinstance(error, OSError) and error.filename and type(error).__str__ is OSError.__str__:
+        text = f"{error.filename}: {error.strerror}; check the path and its permissions"
     expected = type(error).__module__.startswith("ckai.") or isinstance(error, (OSError, ValueError))
     if expected:
         return f"ckai: error: {text}"

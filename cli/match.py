@@ -8,6 +8,7 @@ import click
 
 from ckai.cli.shared.arena import EVEN, Arena, arena_options
 from ckai.cli.shared.output import count_text, json_option, print_json, stderr_console
+from ckai.rl.matches.forms import forms_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,7 +17,17 @@ if TYPE_CHECKING:
     from ckai.rl.matches.sprt import Sprt
 
 
-@click.command("match")
+_HELP = f"""Play A against B and estimate the Elo difference; each opening is played with both colours.
+
+\b
+A and B are each WHO or WHO@LIMIT:
+{forms_text()}
+
+Visits and playouts are for each hop of a capture of several, seconds for the whole move.
+"""
+
+
+@click.command("match", help=_HELP)
 @click.argument("a")
 @click.argument("b")
 @click.option("--games", type=EVEN, default=200, show_default=True, help="Number of games, an even number.")
@@ -59,35 +70,27 @@ def command(
     as_json: bool,
     **arena_settings: Any,
 ) -> None:
-    """Play A against B and estimate the Elo difference; each opening is played with both colours.
-
-    \b
-    A and B are each WHO or WHO@LIMIT:
-      best.ckpt@400     a network or run folder, 400 visits per move  [default: 100]
-      best.ckpt@0.5s    half a second per move
-      best.ckpt@policy  the policy's best move, without search
-      rollout@1000      vanilla MCTS, 1,000 random playouts per move
-      alphabeta@6       alpha-beta search of material, 6 plies deep
-      hub:COMMAND       another program, by the Hub protocol; @0.5s, or @8 plies
-      uniform@100       search with uniform priors, without a network
-      random            random legal moves
-      perfect           optimal moves, in games small enough to solve
-    """
+    """Play A against B, see `_HELP`."""
+    from ckai.cli.shared.games_file import GamesFile
+    from ckai.rl.matches.pdn import match_game_pdn
     from ckai.rl.matches.sprt import Sprt
 
-    test = Sprt(*sprt) if sprt else None
-    if test is not None and test.elo0 >= test.elo1:
-        raise click.BadParameter("expected ELO0 below ELO1", param_hint="--sprt")
+    try:
+        test = Sprt(*sprt) if sprt else None
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--sprt") from error
+    file = GamesFile(pdn) if pdn is not None else None
     arena = Arena([a, b], **arena_settings)
     players = [arena.load(text, min(games, in_flight)) for text in (a, b)]
     positions = arena.positions(games // 2)
     stop = threading.Event()
-    with _LiveTable(a, b, games, test) as screen, _PdnFile(pdn, a, b, arena.game) as file:
+    with _LiveTable(a, b, games, test) as screen:
 
         def on_game(game: Any) -> None:
-            file.add(game)
+            if file is not None:
+                file.add(match_game_pdn(game, a, b, arena.game))
             screen.add(game)
-            if test is not None and test.verdict(screen.result.leading_pairs) is not None:
+            if test is not None and test.test(screen.result.leading_scores).verdict is not None:
                 stop.set()
 
         result = arena.play(
@@ -110,7 +113,8 @@ def result_table(result: "MatchResult", a: str, b: str) -> "Table":
 
     table = Table(box=None, pad_edge=False)
     for title in ("", "won", "drawn", "lost", "score", "Elo, 95 %", "better"):
-        table.add_column(title, justify="left" if not title else "right", no_wrap=True)
+        # On a narrow screen a long name is folded, not the figures cut.
+        table.add_column(title, justify="right" if title else "left", no_wrap=bool(title), overflow="fold")
     pairs = result.pairs
     low, high = pairs.interval
     elo = f"{pairs.elo:+.0f} ({low:+.0f} to {high:+.0f})"
@@ -154,52 +158,28 @@ class _LiveTable:
         if self._shown:
             line = f"{len(self.result.games)} of {self.games} games"
             if self.test is not None:
-                line += f", log-likelihood ratio {self.test.ratio(self.result.leading_pairs):+.2f}"
+                line += f", log-likelihood ratio {self.test.test(self.result.leading_scores).ratio:+.2f}"
             self._live.update(Group(result_table(self.result, *self.names), line))
 
 
-class _PdnFile:
-    """The PDN file of a match; each game is written when it ends."""
-
-    def __init__(self, path: Path | None, a: str, b: str, spec: Any) -> None:
-        self.names, self.spec = (a, b), spec
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("a", encoding="utf-8") if path is not None else None
-
-    def __enter__(self) -> "_PdnFile":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def add(self, game: Any) -> None:
-        """Append a game."""
-        from ckai.rl.matches.pdn import match_game_pdn
-
-        if self._file is not None:
-            self._file.write(match_game_pdn(game, *self.names, self.spec))
-            self._file.flush()
-
-
 def _print_result(result: "MatchResult", a: str, b: str, test: "Sprt | None", as_json: bool) -> None:
-    pairs, leading = result.pairs, result.leading_pairs
+    pairs = result.pairs
+    sprt = test and test.test(result.leading_scores)
     if as_json:
         summary = {"a": a, "b": b, **result.summary(), "elo": pairs.elo, "interval": list(pairs.interval)}
         summary |= {"pairs": pairs.pairs, "superiority": pairs.superiority}
-        if test is not None:
-            summary["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": test.ratio(leading)}
-            summary["sprt"]["better"] = test.verdict(leading)
+        if test and sprt:
+            summary["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": sprt.ratio}
+            summary["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
         print_json(summary)
         return
     from rich.console import Console
 
-    Console(highlight=False, soft_wrap=True).print(result_table(result, a, b))
+    Console(highlight=False).print(result_table(result, a, b))
     click.echo(f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}")
-    if test is not None:
+    if test and sprt:
         verdict = {True: f"{a} is better", False: f"{a} is not better", None: "undecided"}
         click.echo(
-            f"SPRT {test.elo0:g} against {test.elo1:g} Elo: {verdict[test.verdict(leading)]} "
-            f"(log-likelihood ratio {test.ratio(leading):+.2f}, {count_text(leading.pairs, 'pair')})"
+            f"SPRT {test.elo0:g} against {test.elo1:g} Elo: {verdict[sprt.verdict]} "
+            f"(log-likelihood ratio {sprt.ratio:+.2f}, {count_text(sprt.pairs.pairs, 'pair')})"
         )

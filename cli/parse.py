@@ -30,13 +30,16 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, dedupe: 
 
     FILE may be compressed (.gz, .bz2, or .zip with .pdn files in it); - reads standard input. A game with an
     error keeps the legal moves before it. Incomplete games are listed, with line and reason, in
-    <name>.refused.jsonl next to the rows.
+    <name>.refused.jsonl next to the rows. An existing output is replaced only if it holds rows of the same
+    files.
     """
     from ckai.datasets.convert import parse_files
+    from ckai.datasets.warmup import compile_reading
     from ckai.pdn.sources import source_stem
 
     report_compilation()
     output = output or Path("data") / f"{source_stem(files[0])}.parquet"
+    compile_reading()
     begun = time.perf_counter()
     with _Bar() as bar:
         tally = parse_files(files, output, strict=strict, dedupe=dedupe, progress=bar.update)

@@ -11,7 +11,7 @@ from ckai.cli.shared.output import json_option, print_json, report_compilation
 @click.command("perft")
 @click.option("--fen", help="Position to count from.  [default: the initial position]")
 @click.option(
-    "--depth", type=click.IntRange(0), required=True, help="Depth in plies; a multi-jump is one ply."
+    "--depth", type=click.IntRange(0, 50), required=True, help="Depth in plies; a multi-jump is one ply."
 )
 @click.option("--divide", "divided", is_flag=True, help="Also print the count below each first move.")
 @click.option("--jumper", type=click.IntRange(1, 32), help="Square of a piece that must continue a capture.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, NO_NETWORK
+from ckai.cli.shared.options import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import open_tables, tables_option
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 )
 @click.option("--fen", help="Position to start from.  [default: the initial position]")
 @click.option("--sims", type=click.IntRange(1), help="Visits per move.  [default: 400]")
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Seconds per move.")
+@click.option("--seconds", type=FiniteRange(0, min_open=True), help="Seconds per move.")
 @click.option(
     "--vary",
     type=click.IntRange(0),
@@ -75,7 +76,7 @@ def command(
     Type a move such as 11-15, 26x1 or 11 15, `moves` to list the legal moves, or `help` to list the commands.
     The game is saved after every move. Values range from -1 (loss) to +1 (win) for the side named.
     """
-    from ckai.cli.shared.networks import network_file, newest_network
+    from ckai.cli.shared.networks import network_file
     from ckai.cli.terminal.game import TerminalGame, make_console
     from ckai.cli.terminal.opponent import Opponent
     from ckai.cli.terminal.record import Record
@@ -87,12 +88,10 @@ def command(
     if max_plies is not None and humans:
         raise click.UsageError("--max-plies needs --side none")
     game = Game(None if fen is None else Position.from_fen(fen))
-    if source is None and humans != SIDES["both"]:
-        source = str(newest_network())
-    elif source is not None and source not in NO_NETWORK:
+    if source is not None and source not in NO_NETWORK:
         source = str(network_file(Path(source)))
-
-    endgames = open_tables(tables) if humans != SIDES["both"] else None
+    elif source is None and humans != SIDES["both"]:
+        source = newest()
 
     def on_report(report: object) -> None:
         click.echo(str(report), err=True)
@@ -100,9 +99,9 @@ def command(
     def load() -> "Engine":
         from ckai.rl.engine import Engine
 
-        return Engine.load(
-            source or newest_network(), evaluator=evaluator, tables=endgames, tell=on_report, seed=seed
-        )
+        network, endgames = source or newest(), open_tables(tables)
+        with console.status("loading the network ..."):
+            return Engine.load(network, evaluator=evaluator, tables=endgames, tell=on_report, seed=seed)
 
     opponent = Opponent(load, network_name(source), sims=sims, seconds=seconds, vary=vary, seed=seed)
     for stream in (sys.stdin, sys.stdout):  # undecodable input must not end the game
@@ -117,9 +116,19 @@ def command(
         sys.stdin or io.StringIO(),
     )
     if humans != SIDES["both"]:
-        with console.status("loading the network ..."):
-            opponent.load()
+        opponent.load()
     terminal.play()
+
+
+def newest() -> str:
+    """Return the newest network of checkers; print its name, and what was skipped, on standard error."""
+    from ckai.cli.shared.networks import newest_network
+
+    path, skipped = newest_network()
+    click.echo(f"the newest network here is {path}", err=True)
+    for text in skipped:
+        click.echo(f"skipped {text}", err=True)
+    return str(path)
 
 
 def network_name(source: str | None) -> str:

@@ -94,7 +94,8 @@ def command(
     from ckai.cli.shared.training import TrainingBar, metrics_table
     from ckai.datasets.reader import newest_dataset
     from ckai.models.registry import parse_settings
-    from ckai.models.training.pretrain import pretrain, pretrain_nothing_kept, run_folder, trial_run
+    from ckai.models.training.folder import run_folder
+    from ckai.models.training.pretrain import pretrain, pretrain_nothing_kept, trial_run
 
     if threads:
         torch.set_num_threads(threads)

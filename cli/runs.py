@@ -1,5 +1,9 @@
 """`ckai runs`: compare the training and self-play runs under a folder."""
 
+import math
+import shutil
+import sys
+import textwrap
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -35,8 +39,10 @@ _SORTS = {
 def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
     """Compare the training and self-play runs under FOLDER: settings and results.
 
-    Training runs are shown at their best epoch on held-out games. The Elo of a self-play run is the sum over
-    the gate matches of accepted networks.
+    Training runs are shown at their best epoch on held-out games: top-1 accuracy, the same among legal moves
+    and where there is a choice, top-5 accuracy among legal moves, and the squared error of the value. Below
+    each run are the settings that differ from the defaults. The Elo of a self-play run is the sum over
+    the gate matches of accepted networks; drawn, policy and value are those of its last generation.
     """
     from ckai.models.training.runs import find_runs, plot_runs
     from ckai.rl.loop.runs import find_selfplay
@@ -45,7 +51,12 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
     key = _SORTS[sort]
     if key is not None:
         sign = -1 if sort == "top1" else 1
-        runs.sort(key=lambda run: sign * {**run.best, "seconds": run.seconds}.get(key, sign * float("inf")))
+
+        def rank(run: Any) -> float:
+            value = sign * {**run.best, "seconds": run.seconds}.get(key, math.nan)
+            return math.inf if math.isnan(value) else value
+
+        runs.sort(key=rank)
     if plot is not None and runs:
         plot_runs(plot, runs)
     if as_json:
@@ -58,6 +69,7 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
                         "settings": run.changed,
                         "epochs": run.epochs,
                         "finished": run.finished,
+                        "status": run.status,
                         "seconds": run.seconds,
                         "best": run.best,
                     }
@@ -82,52 +94,80 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
 
 
 def _print_table(folder: Path, runs: list[Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("run")
-    table.add_column("network")
-    table.add_column("differs from the defaults", overflow="fold", max_width=60)
-    for name in ("epochs", "best", "top-1", "legal", "choice", "top-5 legal", "value error", "minutes"):
-        table.add_column(name, justify="right")
+    shares = ("heldout_top1", "heldout_top1_legal", "heldout_top1_unforced", "heldout_top5_legal")
+    rows = []
     for run in runs:
         best = run.best
-        shares = ("heldout_top1", "heldout_top1_legal", "heldout_top1_unforced", "heldout_top5_legal")
-        table.add_row(
-            str(run.path.relative_to(folder).with_suffix("")),
-            run.model,
-            " ".join(f"{key}={value}" for key, value in run.changed.items()),
-            f"{run.epochs}" + ("" if run.finished else " ..."),
-            f"{best['epoch']:.0f}" if best else "",
-            *(f"{best[key]:.1%}" if key in best else "" for key in shares),
-            f"{best['heldout_value_mse']:.3f}" if "heldout_value_mse" in best else "",
-            f"{run.seconds / 60:.1f}",
+        rows.append(
+            [
+                str(run.path.relative_to(folder).with_suffix("")),
+                run.model,
+                run.status,
+                str(run.epochs),
+                f"{best['epoch']:.0f}" if best else "",
+                *(f"{best[key]:.1%}" if key in best else "" for key in shares),
+                f"{best['heldout_value_mse']:.3f}" if "heldout_value_mse" in best else "",
+                f"{run.seconds / 60:.1f}",
+            ]
         )
-    Console(width=None if Console().is_terminal else 200).print(table)
+    titles = [
+        "run",
+        "network",
+        "status",
+        "epochs",
+        "best",
+        "top-1",
+        "legal",
+        "choice",
+        "top-5",
+        "value",
+        "min",
+    ]
+    _print_rows(titles, rows, [run.changed for run in runs], left=3)
 
 
 def _print_selfplay(folder: Path, runs: list[Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("self-play run")
-    table.add_column("differs from the defaults", overflow="fold", max_width=60)
-    for name in ("generations", "accepted", "games", "drawn", "policy", "value", "Elo", "minutes"):
-        table.add_column(name, justify="right")
+    rows = []
     for run in runs:
         played, learned = run.last.get("selfplay", {}), run.last.get("learn", {})
-        table.add_row(
-            str(run.path.relative_to(folder)),
-            " ".join(f"{key}={value}" for key, value in run.changed.items()),
-            str(run.generations),
-            str(run.accepted),
-            f"{run.games:,}",
-            f"{played['drawn'] / played['games']:.0%}" if played else "",
-            f"{learned['train_policy_loss']:.3f}" if learned else "",
-            f"{learned['train_value_loss']:.3f}" if learned else "",
-            "" if run.elo is None else f"{run.elo:+.0f}",
-            f"{run.seconds / 60:.1f}",
+        rows.append(
+            [
+                str(run.path.relative_to(folder)),
+                run.status,
+                str(run.generations) if run.status == "finished" else f"{run.generations}/{run.target}",
+                str(run.accepted),
+                f"{run.games:,}",
+                f"{played['drawn'] / played['games']:.0%}" if played else "",
+                f"{learned['train_policy_loss']:.3f}" if learned else "",
+                f"{learned['train_value_loss']:.3f}" if learned else "",
+                "" if run.elo is None else f"{run.elo:+.0f}",
+                f"{run.seconds / 60:.1f}",
+            ]
         )
-    Console(width=None if Console().is_terminal else 200).print(table)
+    titles = ["self-play run", "status", "gen", "accepted", "games", "drawn", "policy", "value", "Elo", "min"]
+    _print_rows(titles, rows, [run.changed for run in runs], left=2)
+
+
+def _print_rows(titles: list[str], rows: list[list[str]], changed: list[dict[str, Any]], left: int) -> None:
+    """Print a table, below each row the settings that differ from the defaults.
+
+    Args:
+        titles: of the columns.
+        rows: texts of each row.
+        changed: settings of each row.
+        left: columns that are aligned to the left, from the first; the others are to the right.
+    """
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+
+    def line(texts: list[str]) -> str:
+        cells = zip(texts, widths, strict=True)
+        parts = [text.ljust(w) if n < left else text.rjust(w) for n, (text, w) in enumerate(cells)]
+        return " ".join(parts).rstrip()
+
+    screen = shutil.get_terminal_size().columns if sys.stdout.isatty() else 200
+    click.echo(line(titles))
+    for row, settings in zip(rows, changed, strict=True):
+        click.echo(line(row))
+        text = " ".join(f"{key}={value}" for key, value in settings.items())
+        for part in textwrap.wrap(text, max(40, screen - 1), initial_indent="    ", subsequent_indent="    "):
+            click.echo(part)

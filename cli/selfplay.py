@@ -6,21 +6,30 @@ from typing import Any
 
 import click
 
+from ckai.cli.shared.existing_run import (
+    DEFAULT_EVALUATOR,
+    DEFAULT_INIT,
+    NO_INIT,
+    Wanted,
+    continue_command,
+)
 from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, GAMES
-from ckai.cli.shared.output import json_option, report_compilation
+from ckai.cli.shared.output import count_text, json_option, report_compilation
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.cli.shared.tables import ensure_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.settings import change_settings, parse_settings
 from ckai.rl.loop.config import RunConfig
 
+GENERATIONS = 10
+"""Default of `--generations` for a new run."""
+
 
 @click.command("selfplay", cls=SettingsCommand)
 @click.option(
     "--init",
     type=click.Path(path_type=Path),
-    help="Checkpoint to start a new run from, or `none` for random weights; ignored when a run is continued."
-    "  [default: pretrained.ckpt]",
+    help="Checkpoint to start a new run from, or `none` for random weights.  [default: pretrained.ckpt]",
 )
 @click.option(
     "--game",
@@ -39,14 +48,15 @@ from ckai.rl.loop.config import RunConfig
     "--run",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Run folder; an existing run is continued.  [default: a new folder, runs/run-001, -002, ...]",
+    help="Run folder; an existing run is continued.  [default: the newest of runs/run-001, -002, ... if it "
+    "is unfinished and has the network and settings given here, else a new one]",
 )
+@click.option("--fresh", is_flag=True, help="Begin a new run beside an unfinished one.")
 @click.option(
     "--generations",
     type=click.IntRange(0),
-    default=10,
-    show_default=True,
-    help="Total number of generations, including finished ones.",
+    help="Total number of generations, including finished ones.  [default: that of an unfinished run, else "
+    f"{GENERATIONS}]",
 )
 @settings_options(RunConfig, {"overlap": "on with a GPU"})
 @click.option(
@@ -64,7 +74,7 @@ from ckai.rl.loop.config import RunConfig
 )
 @click.option(
     "--evaluator",
-    default="fastest",
+    default=DEFAULT_EVALUATOR,
     show_default=True,
     type=click.Choice(EVALUATORS),
     help=EVALUATOR_HELP,
@@ -76,7 +86,8 @@ def command(
     init: Path | None,
     game: str | None,
     folder: Path | None,
-    generations: int,
+    fresh: bool,
+    generations: int | None,
     evaluator: str,
     model: str | None,
     pairs: tuple[str, ...],
@@ -88,7 +99,7 @@ def command(
 
     Each generation plays games with the newest network, trains on the games of the last generations, and
     plays a gate match against the previous network. The value target is (1 - w) z + w q, with the game's
-    result z and the search's value q. You can interrupt it at any time and continue with --run.
+    result z and the search's value q. After an interruption, the same command continues the run.
     """
     given = given_settings(ctx) | parse_settings(RunConfig, others)
 
@@ -96,17 +107,20 @@ def command(
 
     from ckai.cli.shared.run_screen import continue_run
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.rl.loop.folder import RunError, fresh_folder
+    from ckai.rl.loop.folder import RunError
     from ckai.rl.loop.run import Run
 
-    folder = folder or fresh_folder()
+    if fresh and folder:
+        raise click.UsageError("expected --fresh or --run, found both; omit one of them")
+    wanted = Wanted(init, game, model, pairs, experts, given)
+    folder = folder or default_folder(wanted, fresh)
     if Run.exists(folder):
         run = Run.open(folder)
-        wanted = change_settings(run.config, given | ({"game": game} if game else {}))
-        if wanted != run.config:
-            what = _first_difference(run.config.to_dict(), wanted.to_dict())
+        what = wanted.difference(run)
+        if what:
             raise RunError(
-                f"{folder}: expected the settings of the run, found another one ({what}); omit that option"
+                f"{folder}: expected the settings of the run, found others ({what}); omit that option, or "
+                "give another --run"
             )
     else:
         source = first_network(init, game, model, pairs, given.get("seed", RunConfig().seed))
@@ -117,9 +131,49 @@ def command(
             where = source if isinstance(source, Path) else "the new network"
             raise RunError(f"{where}: expected a network for {game}, found one for {config.game}")
         run = Run.create(folder, source, config, expert_positions(experts, config))
-    ensure_tables(run.config.selfplay.tables)
-    report_compilation()
-    continue_run(run, generations, evaluator, as_json)
+        run.set_target(GENERATIONS if generations is None else generations)
+    if generations is None:
+        generations = run.target if run.generations < run.target else GENERATIONS
+    try:
+        ensure_tables(run.config.selfplay.tables)
+        report_compilation()
+        continue_run(run, generations, evaluator, as_json)
+    except KeyboardInterrupt:
+        click.echo(f"stopped; continue with: {continue_command(run, generations, evaluator)}", err=True)
+        raise
+
+
+def default_folder(wanted: Wanted, fresh: bool) -> Path:
+    """Return the folder of the newest run if that is the one wanted and unfinished, else of a new run.
+
+    Args:
+        wanted: what the command says of the run.
+        fresh: whether to begin a new run in any case.
+    """
+    from ckai.rl.loop.folder import RunError, fresh_folder, newest_folder
+    from ckai.rl.loop.run import Run
+
+    folder, newest = fresh_folder(), newest_folder()
+    if newest is None:
+        return folder
+    try:
+        run = Run.open(newest)
+    except RunError:  # from another version
+        return folder
+    if run.generations >= run.target:
+        return folder
+    has = f"{run.generations} of {count_text(run.target, 'generation')}"
+    what = "" if fresh else wanted.without_run().difference(run)
+    if not fresh and not what:
+        click.echo(f"continuing {newest}, which has {has}; --fresh begins a new run", err=True)
+        return newest
+    reason = f" ({what})" if what else ""
+    click.echo(
+        f"beginning {folder}; {newest} has {has}{reason}; continue that with: "
+        f"{continue_command(run, run.target)}",
+        err=True,
+    )
+    return folder
 
 
 def first_network(
@@ -144,7 +198,7 @@ def first_network(
     from ckai.rl.games.registry import get_game
     from ckai.rl.loop.folder import RunError
 
-    if init == Path("none"):
+    if init == NO_INIT:
         torch.manual_seed(seed)
         name = model or "cnn2x2"
         encoding = get_game(game).encoding if game else None
@@ -152,7 +206,7 @@ def first_network(
         return build(name, settings | parse_network_settings(name, list(pairs)))
     if model or pairs:
         raise RunError("expected --init none with --model or --set, as a checkpoint has its own architecture")
-    source = init or Path("pretrained.ckpt")
+    source = init or DEFAULT_INIT
     if not source.exists():
         hint = "" if init else "; run `ckai pretrain`, or give --init CHECKPOINT or --init none"
         raise RunError(f"{source}: expected a checkpoint, found no such file{hint}")
@@ -175,14 +229,3 @@ def expert_positions(path: Path | None, config: RunConfig) -> list[Any]:
     if bool(config.start.expert_share) != (path is not None):
         raise RunError("expected --experts ROWS and --expert-share together, found one of them")
     return draw_expert_positions(path, seed=config.seed) if path is not None else []
-
-
-def _first_difference(old: dict[str, Any], new: dict[str, Any]) -> str:
-    for name, value in old.items():
-        if isinstance(value, dict):
-            difference = _first_difference(value, new[name])
-            if difference:
-                return difference
-        elif value != new[name]:
-            return f"{name} = {value}, not {new[name]}"
-    return ""

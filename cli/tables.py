@@ -96,11 +96,14 @@ def rows(pieces: int, positions: int, seed: int, output: Path, as_json: bool) ->
     """Sample endgame positions as training rows, with a best move and the exact result.
 
     Train on them together with games: `ckai pretrain --data games.parquet --data endgames.parquet
-    --data-weight 1 --data-weight 0.5`. One position in ten is reserved for `ckai evaluate --tables`.
+    --data-weight 1 --data-weight 0.5`. One position in ten is reserved for `ckai evaluate --tables`. An
+    existing output is replaced only if it holds such rows.
     """
+    from ckai.datasets.outputs import check_output
     from ckai.datasets.tables.rows import endgame_rows
     from ckai.datasets.writer import TableWriter
 
+    check_output(output, None)
     tables = open_tables(str(pieces))
     assert tables is not None
     table = endgame_rows(tables, positions, seed=seed)

@@ -1,5 +1,6 @@
 """`ckai tournament`: rate all players in a round robin."""
 
+import os
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,9 @@ import click
 
 from ckai.cli.shared.arena import EVEN, Arena, arena_options
 from ckai.cli.shared.output import json_option, print_json, progress_bar
+from ckai.cli.shared.plot_file import plot_file, plot_options
+
+PLOT = "tournament.png"
 
 
 @click.command("tournament")
@@ -31,21 +35,15 @@ from ckai.cli.shared.output import json_option, print_json, progress_bar
     "--games", type=EVEN, default=40, show_default=True, help="Number of games in each match, an even number."
 )
 @arena_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
-    default=Path("tournament.png"),
-    show_default=True,
-    help="Plot of the ratings and scores to write; the games go to a PDN file of the same name.",
-)
+@plot_options(PLOT, "Plot of the ratings and scores to write; the games go to a PDN file of the same name.")
 @json_option
 def command(
     players: tuple[str, ...],
     every: int,
     sims: int,
     games: int,
-    output: Path,
+    output: Path | None,
+    fresh: bool,
     as_json: bool,
     **arena_settings: Any,
 ) -> None:
@@ -62,6 +60,7 @@ def command(
     names = expand(players, every, sims)
     if len(names) < 2:
         raise click.UsageError(f"expected at least two players, found {', '.join(names) or 'none'}")
+    plot = plot_file(output, fresh, PLOT, [".pdn"])
     arena = Arena(names, **arena_settings)
     loaded = [arena.load(name, games) for name in names]
     positions = arena.positions(games // 2)
@@ -74,10 +73,10 @@ def command(
             result = arena.play(loaded[i], loaded[j], positions, number)
             pairs[i, j] = result.pair_scores
             texts.append(match_pdn(result, names[i], names[j], arena.game))
+            # After every match, so that an interrupted tournament keeps its games.
+            write_whole(plot.with_suffix(".pdn"), "".join(texts))
     rated, table = ratings(len(names), pairs), cross_table(len(names), pairs)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(output.with_suffix(".pdn"), "".join(texts))
-    plot_tournament(output, names, rated, table)
+    plot_tournament(plot, names, rated, table)
     if as_json:
         print_json(
             {
@@ -92,12 +91,12 @@ def command(
                     for name, r in zip(names, rated, strict=True)
                 ],
                 "scores": [[None if s != s else round(s, 4) for s in row] for row in table.tolist()],
-                "plot": str(output),
+                "plot": str(plot),
             }
         )
         return
     _print_tables(names, rated, table)
-    click.echo(f"{output} and {output.with_suffix('.pdn')}")
+    click.echo(f"{plot} and {plot.with_suffix('.pdn')}")
 
 
 def expand(players: tuple[str, ...], every: int, sims: int) -> list[str]:
@@ -115,7 +114,7 @@ def expand(players: tuple[str, ...], every: int, sims: int) -> list[str]:
 
     names = []
     for text in players:
-        networks = sorted(Path(text).glob("gen_*/network.ckpt")) if Path(text).is_dir() else []
+        networks = sorted(Path(text).glob("gen_*/network.ckpt")) if os.path.isdir(text) else []
         if networks:
             names += [f"{path}@{sims}" for path in thinned(networks, every)]
         else:
@@ -131,7 +130,8 @@ def _print_tables(names: list[str], rated: list[Any], table: Any) -> None:
 
     shown = Table(box=None, pad_edge=False)
     for title in ("", "player", "Elo", "95 %", "points", "games"):
-        shown.add_column(title, justify="left" if title == "player" else "right", no_wrap=True)
+        name = title == "player"  # on a narrow screen a long name is folded, not the figures cut
+        shown.add_column(title, justify="left" if name else "right", no_wrap=not name, overflow="fold")
     order = sorted(range(len(names)), key=lambda n: -rated[n].elo)
     for place, n in enumerate(order, 1):
         r = rated[n]
@@ -143,13 +143,18 @@ def _print_tables(names: list[str], rated: list[Any], table: Any) -> None:
             f"{r.points:g}",
             str(r.games),
         )
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False)
     console.print(shown)
-    cross = Table(box=None, pad_edge=False, title="score of the row, %", title_justify="left")
-    cross.add_column("", justify="right")
-    for place in range(1, len(order) + 1):
-        cross.add_column(str(place), justify="right")
-    for place, n in enumerate(order, 1):
-        cells = ["" if table[n, m] != table[n, m] else f"{100 * table[n, m]:.0f}" for m in order]
-        cross.add_row(str(place), *cells)
-    console.print(cross)
+    # A column is 5 wide with the space around it, and the screen may not have room for all.
+    fit = max(1, (console.width - 4) // 5)
+    for first in range(0, len(order), fit):
+        columns = order[first : first + fit]
+        console.print("score of the row, %", style="italic")
+        cross = Table(box=None, pad_edge=False)
+        cross.add_column("", justify="right")
+        for place in range(first + 1, first + len(columns) + 1):
+            cross.add_column(str(place), justify="right", no_wrap=True)
+        for place, n in enumerate(order, 1):
+            cells = ["" if table[n, m] != table[n, m] else f"{100 * table[n, m]:.0f}" for m in columns]
+            cross.add_row(str(place), *cells)
+        console.print(cross)

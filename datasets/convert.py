@@ -15,13 +15,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ckai.datasets.files import WriteError, temporary_path
+from ckai.datasets.outputs import check_no_folder, check_output
 from ckai.datasets.schema import (
     COPIES_KEY,
     EXPERT_SCHEMA,
     HEADERS_SCHEMA,
-    DatasetError,
     headers_path,
-    is_headers_path,
 )
 from ckai.datasets.writer import TableWriter, from_numpy, from_strings, row_arrays
 from ckai.pdn import PdnError
@@ -106,7 +105,8 @@ def parse_files(
     Raises:
         PdnError: no games in any file (strict: in one), no usable game (the list says why), a game with an
             error (strict), a damaged archive, or an output that would overwrite one of `paths`.
-        DatasetError: an output that is a folder, or with another suffix than `.parquet`.
+        DatasetError: an output that is a folder, with another suffix than `.parquet`, or that exists and
+            holds anything but rows of `paths`.
         ReadError: a file that cannot be read, an OSError.
         WriteError: output that cannot be written, an OSError.
 
@@ -117,6 +117,7 @@ def parse_files(
     """
     sources = [paths] if isinstance(paths, str | Path) else list(paths)
     output = Path(output)
+    check_no_folder(output)
     refused_path = output.with_name(f"{output.stem}.refused.jsonl")
     sizes = [source_size(path) for path in sources]
     for path in sources:
@@ -126,7 +127,7 @@ def parse_files(
                     "expected another file to write to, found the one to read: choose another output",
                     source_name(path),
                 )
-    _check_output(output)
+    check_output(output, [source_name(path) for path in sources])
     tally = Tally(output, refused_path)
     try:
         _write_files(sources, sizes, tally, strict, dedupe, progress)
@@ -137,21 +138,6 @@ def parse_files(
         reason = os.strerror(error.errno) if error.errno else str(error).splitlines()[0]
         raise WriteError(error.errno, reason, str(error.filename or output)) from error
     return tally
-
-
-def _check_output(output: Path) -> None:
-    if output.is_dir():
-        raise DatasetError(f"{output}: expected a file to write, found a folder: name a file in it")
-    above = next(parent for parent in output.absolute().parents if parent.exists())
-    if not above.is_dir():
-        raise DatasetError(f"{output}: expected a folder to write to, found the file {above}")
-    if output.suffix != ".parquet":
-        suffix = f"the suffix {output.suffix}" if output.suffix else "no suffix"
-        raise DatasetError(
-            f"{output}: expected an output that ends in .parquet, found {suffix}: rows are written as Parquet"
-        )
-    if is_headers_path(output):
-        raise DatasetError(f"{output}: expected a name for rows, found one for headers: leave out .headers")
 
 
 def _write_files(
@@ -196,7 +182,7 @@ def _write_files(
                 raise tally.without_games[0]
             refused.flush()
             os.fsync(refused.fileno())
-            unusable = tally.games_kept + tally.games_truncated == 0
+            unusable = not tally.rows
             if not unusable:
                 if converter.copies:
                     rows.add_metadata({COPIES_KEY: json.dumps(converter.copies).encode()})
@@ -206,8 +192,7 @@ def _write_files(
                 output.unlink(missing_ok=True)
             temporary.replace(refused_path)
             if unusable:
-                assert first_error is not None
-                raise _nothing_usable(first_error, tally)
+                raise _nothing_usable(first_error, tally, source_name(sources[0]))
             headers.commit()
             rows.commit()
     finally:
@@ -224,8 +209,10 @@ def _no_games(name: str, length: int) -> PdnError:
     )
 
 
-def _nothing_usable(first: PdnError, tally: Tally) -> PdnError:
-    """The error of files whose games are all rejected, with the place and reason of the first."""
+def _nothing_usable(first: PdnError | None, tally: Tally, name: str) -> PdnError:
+    """The error of files without any row, with the place and reason of the first game with an error."""
+    if first is None:
+        return PdnError("expected games with moves, found none with any", name)
     if tally.games_read == 1:
         rest = f"the only game cannot be used; see {source_name(tally.refused)}"
     else:

@@ -101,12 +101,15 @@ class RowsDataModule(pl.LightningDataModule):
             game: the game the rows must be of.
 
         Raises:
-            DatasetError: a file that cannot be used, or a side without games.
+            DatasetError: a file that cannot be used, or a side without games; with `surprise`, a policy KL
+                that is negative or not finite (of a streamed file when it is read).
             ValueError: an argument out of range.
         """
         super().__init__()
-        if batch_size < 1 or eval_batch_size < 1 or memory_mb < 0:
+        if batch_size < 1 or eval_batch_size < 1:
             raise ValueError(f"expected batch sizes >= 1, found {batch_size} and {eval_batch_size}")
+        if memory_mb < 0:
+            raise ValueError(f"expected memory_mb >= 0, found {memory_mb}")
         if not 0 <= heldout < 1:
             raise ValueError(f"expected heldout in [0, 1), found {heldout}")
         if positions not in POSITIONS:
@@ -284,7 +287,15 @@ class RowsDataModule(pl.LightningDataModule):
         if split == "all":
             return rows
         out = held_out(file.split_numbers(rows.game), self.split_seed, self.heldout)
-        return rows.take(np.flatnonzero(out if split == "heldout" else ~out))
+        side = rows.take(np.flatnonzero(out if split == "heldout" else ~out))
+        if self.surprise and split == "train" and side.surprise is not None:
+            wrong = side.surprise[~(np.isfinite(side.surprise) & (side.surprise >= 0))]
+            if len(wrong):
+                raise DatasetError(
+                    f"{file.path}: expected policy KL >= 0 in the column surprise, found {wrong[0]:g}; train "
+                    "with --policy-kl-share 0"
+                )
+        return side
 
     def _tensors(self, rows: Rows) -> Batch:
         return to_batch(rows, searched=self.files.selfplay or self.positions == "average")

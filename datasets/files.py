@@ -7,16 +7,29 @@ import glob
 import itertools
 import os
 import shutil
+import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
+
+PNG = b"\x89PNG\r\n\x1a\n"
+"""The first bytes of a PNG."""
 
 _calls = itertools.count()
 
 
 class LockedError(RuntimeError):
-    """Another process works on the same files; says what to do."""
+    """Another process works on the same files; says what to do.
+
+    Attributes:
+        holder: that process, such as `process 4711`.
+    """
+
+    def __init__(self, path: Path, holder: str) -> None:
+        super().__init__(f"{path}: held by {holder}; wait for it or stop it")
+        self.holder = holder
 
 
 class WriteError(OSError):
@@ -27,6 +40,46 @@ class WriteError(OSError):
             f"{self.filename}: cannot be written ({self.strerror}); an existing file is unchanged: free "
             "disk space or fix the permissions, and try again"
         )
+
+
+class ForeignFileError(ValueError):
+    """A file that ckai did not write, or not by this command, where it was to write one; says what to do."""
+
+
+def make_parent(path: Path) -> None:
+    """Make the folder of a file that is going to be written.
+
+    Raises:
+        WriteError: the folder cannot be made, or `path` is a folder, a device or a pipe.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mode = path.stat().st_mode if path.exists() else stat.S_IFREG
+    except OSError as error:
+        raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
+    if not stat.S_ISREG(mode):
+        # Renaming would replace a device by a file.
+        raise WriteError(None, "not a regular file", str(path))
+
+
+def save_figure(path: Path, figure: Any, dpi: int) -> None:
+    """Write a figure of matplotlib as a PNG, atomically.
+
+    Raises:
+        ForeignFileError: `path` does not end in .png, or is a file of another format.
+        WriteError: it cannot be written.
+    """
+    if path.suffix != ".png":
+        raise ForeignFileError(f"{path}: expected a name that ends in .png: plots are PNG files")
+    if path.is_file() and path.stat().st_size and not _begins(path, PNG):
+        raise ForeignFileError(f"{path}: expected a PNG to replace, found another file; choose another name")
+    with whole_file(path) as file:
+        figure.savefig(file, format="png", dpi=dpi)
+
+
+def _begins(path: Path, first: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(first)) == first
 
 
 def temporary_path(path: Path) -> Path:
@@ -54,6 +107,8 @@ def remove_temporaries(folder: Path, of: str | None = None) -> None:
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock file during a `with` block; a process that dies frees it, and the file stays.
 
+    The file has the number of the process that holds it, or held it last.
+
     Args:
         path: the lock file. Its folder is made if missing.
 
@@ -63,19 +118,43 @@ def locked(path: Path) -> Iterator[None]:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("w")
+        file = path.open("a+")
     except OSError as error:
         raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
     with file:
-        try:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # systems without it go unguarded
-            pass
-        except BlockingIOError:
-            raise LockedError(f"{path}: held by another process; wait for it or stop it") from None
+        # `is_locked` in another process may have it for an instant.
+        if not any(_flock(file, wait) for wait in (0.0, 0.05, 0.1)):
+            file.seek(0)
+            pid = file.read().strip()
+            raise LockedError(path, f"process {pid}" if pid.isdecimal() else "another process")
+        with suppress(OSError):  # a full disk: the number is only for messages
+            file.truncate(0)
+            file.write(str(os.getpid()))
+            file.flush()
         yield
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process holds the lock file `path`; False where that cannot be seen."""
+    try:
+        with path.open() as file:
+            return not _flock(file, shared=True)
+    except OSError:
+        return False
+
+
+def _flock(file: IO[str], wait: float = 0.0, *, shared: bool = False) -> bool:
+    """Lock a file after `wait` seconds unless another holds it; systems without such locks go unguarded."""
+    try:
+        import fcntl
+    except ImportError:
+        return True
+    time.sleep(wait)
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 @contextmanager
@@ -89,8 +168,8 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         WriteError: if it cannot be written.
     """
     temporary = temporary_path(path)
+    make_parent(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with temporary.open("wb") as file:
             yield file
             file.flush()

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
-from ckai.datasets.files import whole_file
+from ckai.datasets.files import save_figure
 from ckai.datasets.statistics import Statistics
 from ckai.game.squares import SQUARES, file_of
 
@@ -121,6 +121,5 @@ def _scale(top: float) -> Any:
 
 
 def _save(figure: Figure, path: Path) -> Path:
-    with whole_file(path) as file:
-        figure.savefig(file, dpi=130, format="png")
+    save_figure(path, figure, 130)
     return path

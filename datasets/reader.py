@@ -101,6 +101,7 @@ class RowFile:
             surprise=_numbers(columns["surprise"].fill_null(0)) if "surprise" in columns else None,
         )
         self._check_actions(group, rows)
+        self._check_search(group, rows)
         return rows
 
     def games(self, group: int) -> NDArray[np.int32]:
@@ -144,6 +145,19 @@ class RowFile:
             if name not in ("z", *_LATER_COLUMNS) and column.null_count:
                 raise DatasetError(f"{self.path}: expected no null in {name}, found {column.null_count}")
         return columns
+
+    def _check_search(self, group: int, rows: Rows) -> None:
+        """Refuse values that would spoil every batch; a q of NaN is that of a row without a search."""
+        for name, column in (("q", rows.q), ("surprise", rows.surprise)):
+            if column is None:
+                continue
+            bad = np.flatnonzero(np.isinf(column) if name == "q" else ~np.isfinite(column))
+            if len(bad):
+                at = int(bad[0])
+                raise DatasetError(
+                    f"{self.path}: row {sum(self.group_rows[:group]) + at}: expected a finite {name}, found "
+                    f"{column[at]}"
+                )
 
     def _check_actions(self, group: int, rows: Rows) -> None:
         byte, bit = rows.label >> 3, rows.label & 7

@@ -17,7 +17,7 @@ from ckai.datasets.splitmix import GOLDEN, mix
 Split: TypeAlias = Literal["train", "heldout", "all"]
 Hashes: TypeAlias = NDArray[np.uint64]
 
-_mix: Callable[[Hashes], Hashes] = mix.py_func
+_mix: Callable[[Hashes], Hashes] = mix
 
 
 def held_out(game: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:

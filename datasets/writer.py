@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ckai.datasets.files import temporary_path
+from ckai.datasets.files import WriteError, make_parent, temporary_path
 from ckai.datasets.schema import EXPERT_SCHEMA
 
 ROW_GROUP = 65_536
@@ -86,12 +86,21 @@ class TableWriter:
     """
 
     def __init__(self, path: Path, schema: pa.Schema = EXPERT_SCHEMA) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_parent(path)
         self.path, self.schema = path, schema
         self.temporary = temporary_path(path)
-        self._writer: Any = pq.ParquetWriter(
-            self.temporary, schema, compression="zstd", compression_level=1, use_dictionary=["game", "label"]
-        )
+        try:
+            self._writer: Any = pq.ParquetWriter(
+                self.temporary,
+                schema,
+                compression="zstd",
+                compression_level=1,
+                use_dictionary=["game", "label"],
+            )
+        except OSError as error:
+            # pyarrow writes more than the reason of the system into `strerror`.
+            reason = os.strerror(error.errno) if error.errno else str(error).splitlines()[0]
+            raise WriteError(error.errno, reason, str(path)) from error
         self._pending: list[pa.Table] = []
         self._rows = 0
 

@@ -1,23 +1,30 @@
 """The decorators of kernels: what Numba compiles of a function, beside the function.
 
-Half of what compiling takes is the code around a function: a wrapper for callers in Python, one for callers
-in C, and versions for arguments that are constants (`-1`, `False`). Most functions here have callers among
-kernels only and need none of these.
+Most of what compiling takes is not the function: a wrapper for callers in Python, one for callers in C,
+versions for arguments that are constants (`-1`, `False`), and the same code optimized again in every function
+that calls it. Functions that kernels call are compiled into them and nowhere else, see `ckai.game.inlining`;
+only what Python calls gets a wrapper.
 """
 
+from functools import partial
+from types import FunctionType
 from typing import Any
 
-from numba import njit
-from numba.extending import register_jitable
+from numba import njit, typeof
+from numba.extending import overload, register_jitable
 
-from ckai.game import kernel_cache
+from ckai.game import compiling, kernel_cache
+from ckai.game.inlining import InnerCompiler
 
-kernel_cache.install()
+kernel_cache.install(compiling.report_unsaved)
+compiling.install()
 
-kernel: Any = njit(cache=True, nogil=True, no_cfunc_wrapper=True)
-"""For functions that Python calls: other threads run meanwhile."""
-quick_kernel: Any = njit(cache=True, no_cfunc_wrapper=True)
-"""For functions that Python calls and that take a microsecond, less than releasing the interpreter costs."""
+CACHED = kernel_cache.folder() is not None
+"""Whether compiled code is kept; Numba refuses to define cached functions where it cannot be."""
+INNER: dict[str, Any] = {"cache": CACHED, "no_cfunc_wrapper": True, "pipeline_class": InnerCompiler}
+"""Options of a function that is compiled into its callers."""
+KERNELS: list[Any] = []
+"""Numba's dispatchers of all functions that Python calls."""
 
 
 def inner(function: Any) -> Any:
@@ -25,4 +32,42 @@ def inner(function: Any) -> Any:
 
     A call with constants compiles the version for int64 and bool, not one for each constant.
     """
-    return register_jitable(cache=True, no_cfunc_wrapper=True)(function)
+    return register_jitable(**INNER)(function)
+
+
+def recursive_kernel(function: Any) -> Any:
+    """For functions that Python calls and that call themselves; other threads run meanwhile."""
+    return _dispatcher(function, nogil=True)
+
+
+def quick_kernel(function: Any) -> Any:
+    """For functions that Python calls and that take a microsecond: releasing the interpreter costs more."""
+    return _for_both(function, nogil=False)
+
+
+def kernel(function: Any) -> Any:
+    """For functions that Python calls: other threads run meanwhile. Kernels may call them like `inner`."""
+    return _for_both(function, nogil=True)
+
+
+def compile_for(function: Any, *arguments: Any) -> None:
+    """Compile a kernel for the types of arguments, or load it from the cache, without calling it."""
+    function.func.compile(tuple(typeof(argument) for argument in arguments))
+
+
+def _dispatcher(function: Any, *, nogil: bool) -> Any:
+    KERNELS.append(njit(cache=CACHED, nogil=nogil, no_cfunc_wrapper=True)(function))
+    return KERNELS[-1]
+
+
+def _for_both(function: Any, *, nogil: bool) -> Any:
+    """Return what Python calls; inside kernels it stands for the function as `inner` has it.
+
+    A `partial` costs a call from Python nearly nothing. Its attribute `func` is Numba's dispatcher.
+    """
+    call: Any = partial(_dispatcher(function, nogil=nogil))
+    call.__doc__, call.__name__ = function.__doc__, function.__name__
+    body = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
+    body.__qualname__ = f"{function.__qualname__}_inner"  # the name in Numba's cache
+    overload(call, jit_options=INNER, strict=False)(lambda *args: body)
+    return call

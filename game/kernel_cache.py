@@ -4,15 +4,19 @@ Numba keeps an index for each function, from argument types to files of machine 
 reading it and writing it back, with no lock. Two processes that compile one function for different types at
 the same time may give both versions the same file name; a later process then runs machine code made for
 other types. Here each read and each write of an entry holds a lock on the folder.
+
+Numba refuses to define a cached function where no folder can be written, and to run one that it cannot save.
+Here such functions run uncached.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
 
 LOCK = ".ckai.lock"
 """Name of the lock file in a cache folder."""
@@ -41,17 +45,38 @@ def _locked(folder: str | os.PathLike[str], *, shared: bool) -> Iterator[None]:
         yield
 
 
-def _save_locked(self: Any, key: Any, data: Any) -> None:
-    with _locked(self._cache_path, shared=False):
-        _save(self, key, data)
+@cache
+def folder() -> Path | None:
+    """Return the folder of the cached code of this package's functions; None if none can be written.
+
+    Numba takes the first that it can write to: `NUMBA_CACHE_DIR`, `__pycache__` beside the source, the user's
+    cache folder. The functions of `ckai.pdn` and the others have folders beside this one.
+    """
+    try:
+        return Path(CompileResultCacheImpl(_locked).locator.get_cache_path())
+    except RuntimeError:
+        return None
+
+
+def install(on_failure: Callable[[OSError], None]) -> None:
+    """Lock the cache of every compiled function of this process.
+
+    Args:
+        on_failure: called with the error when a function cannot be saved, as on a full disk; the function
+            runs all the same.
+    """
+
+    def save(self: Any, key: Any, data: Any) -> None:
+        try:
+            with _locked(self._cache_path, shared=False):
+                _save(self, key, data)
+        except OSError as error:
+            on_failure(error)
+
+    IndexDataCacheFile.save = save
+    IndexDataCacheFile.load = _load_locked
 
 
 def _load_locked(self: Any, key: Any) -> Any:
     with _locked(self._cache_path, shared=True):
         return _load(self, key)
-
-
-def install() -> None:
-    """Lock the cache of every compiled function of this process."""
-    IndexDataCacheFile.save = _save_locked
-    IndexDataCacheFile.load = _load_locked

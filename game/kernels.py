@@ -19,7 +19,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from ckai.game.jit import inner, quick_kernel
+from ckai.game.jit import inner, quick_kernel, recursive_kernel
 from ckai.game.squares import NUM_ACTIONS, neighbour
 
 FULL = 0xFFFFFFFF
@@ -229,7 +229,7 @@ def apply_hop(own, opp, kings, halfmove_clock, action):
 # --- whole moves -----------------------------------------------------------------------------------
 
 
-@quick_kernel
+@recursive_kernel
 def jump_paths(bit, king, opp, empty):
     """Number of ways to continue a capture from `bit`; 0 where it ends.
 
@@ -277,7 +277,7 @@ def count_moves(own, opp, kings):
     return n
 
 
-@quick_kernel
+@recursive_kernel
 def perft(own, opp, kings, jumper, depth):
     """Number of paths of `depth` whole moves (depth >= 1), draws by rule ignored."""
     if depth == 1:

@@ -52,7 +52,7 @@ def board_svg(
         ValueError: for a square outside 1..32, an unknown piece or a size below 1.
     """
     arrows = list(arrows)
-    if size < 1:
+    if not size >= 1:
         raise ValueError(f"expected a size >= 1, found {size}")
     for square in [*pieces, *last_move, *highlight, *(end for arrow in arrows for end in arrow)]:
         if not 1 <= square <= SQUARES:

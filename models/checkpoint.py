@@ -74,7 +74,7 @@ class Checkpoint:
 
         Raises:
             CheckpointError: unknown architecture or settings, another version of the encoding, or weights of
-                another shape.
+                another shape or that are not finite.
         """
         where = self.path or "checkpoint"
         try:
@@ -214,6 +214,7 @@ def _read(path: Path) -> Any:
             f"{path}: expected a ckai checkpoint, found a file that is not one or is cut short"
         )
     try:
+        _check_sums(path)
         return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         reason = (
@@ -231,11 +232,20 @@ def _read(path: Path) -> Any:
         IndexError,
         AttributeError,
         TypeError,
+        zipfile.BadZipFile,
     ) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise CheckpointError(
             f"{path}: expected a ckai checkpoint, found a file that cannot be read ({reason})"
         ) from error
+
+
+def _check_sums(path: Path) -> None:
+    """Compare the checksums of a file's parts, which PyTorch writes but does not read."""
+    with zipfile.ZipFile(path) as archive:
+        damaged = archive.testzip()
+    if damaged is not None:
+        raise zipfile.BadZipFile(f"damaged data in {damaged}")
 
 
 def _check_weights(where: Any, network: Network, weights: Mapping[str, Any]) -> None:
@@ -255,4 +265,9 @@ def _check_weights(where: Any, network: Network, weights: Mapping[str, Any]) -> 
             want, have = list(expected[name].shape), list(tensor.shape)
             raise CheckpointError(
                 f"{where}: expected {name} of shape {want} for {network.architecture}, found {have}"
+            )
+        if not torch.isfinite(tensor).all():
+            raise CheckpointError(
+                f"{where}: expected finite weights, found NaN or infinity in {name}: they are of no use; "
+                "take an earlier checkpoint or train again"
             )

@@ -8,6 +8,7 @@ of their own.
 import dataclasses
 import difflib
 import importlib
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -95,4 +96,9 @@ def _parse(text: str, like: Any) -> Any:
         if text.lower() not in ("true", "false"):
             raise ValueError(text)
         return text.lower() == "true"
-    return type(like)(text) if isinstance(like, int | float) else text
+    if not isinstance(like, int | float):
+        return text
+    number = type(like)(text)
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return number

@@ -61,7 +61,7 @@ def _figures(request, monkeypatch):
         from matplotlib.figure import Figure
 
         def savefig(figure, file, **options):
-            file.write(b"a figure that was not drawn")
+            file.write(b"\x89PNG\r\n\x1a\na figure that was not drawn")
 
         monkeypatch.setattr(Figure, "savefig", savefig)
 

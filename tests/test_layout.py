@@ -13,13 +13,15 @@ ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli")
 """In the order of imports: a room may import those before it."""
 ORDERS = {
     "game": (
-        ("color", "errors", "kernel_cache", "moves", "notation", "outcome", "squares"),
-        ("jit", "svg"),
+        ("color", "errors", "inlining", "kernel_cache", "moves", "notation", "outcome", "squares"),
+        ("compiling", "svg"),
+        ("jit",),
         ("kernels",),
         ("material", "movegen", "placement"),
         ("fen",),
         ("position",),
         ("count", "play"),
+        ("warmup",),
     ),
     "pdn": (
         ("errors", "lexer"),
@@ -32,9 +34,9 @@ ORDERS = {
     "datasets": (
         ("choices", "files", "lazy", "rows", "settings", "splitmix"),
         ("schema", "split"),
-        ("merge", "reader", "writer"),
+        ("merge", "outputs", "reader", "writer"),
         ("convert", "data_module", "statistics", "tables"),
-        ("plots",),
+        ("plots", "warmup"),
     ),
     "models": (
         ("inputs",),
@@ -53,7 +55,7 @@ ORDERS = {
         ("engine", "matches"),
         ("selfplay",),
         ("loop",),
-        ("bench",),
+        ("bench", "warmup"),
     ),
     "rl/games": (("*",), ("checkers", "connect4", "tictactoe")),
     "cli": (("shared",), ("terminal",), ("*",), ("main",)),
@@ -82,6 +84,7 @@ OF_ONE_GAME = {
     "rl/matches/hub.py": "Hub is a protocol of draughts programs",
     "rl/selfplay/starts.py": "positions of expert games come from PDN, which only checkers has",
     "rl/loop/folder.py": "keeps those positions as FEN",
+    "rl/warmup.py": "compiles the rules, tablebases and PDN of checkers too",
     "rl/loop/run.py": "reads those positions from FEN",
     "datasets/tables": "the tablebases are of checkers",
     "datasets/choices.py": "names the default game",

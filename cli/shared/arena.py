@@ -7,8 +7,10 @@ from typing import Any
 import click
 
 from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, GAMES
+from ckai.cli.shared.options import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import open_tables, tables_option
+from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
 
 
 class _Even(click.IntRange):
@@ -47,13 +49,21 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         help="Seed of the openings and players.",
     ),
     click.option(
+        "--hub-timeout",
+        type=FiniteRange(0, min_open=True),
+        default=HUB_SILENCE_SECONDS,
+        show_default=True,
+        metavar="SECONDS",
+        help="Silence after which a Hub program that searches to a depth is given up.",
+    ),
+    click.option(
         "--evaluator", default="torch", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
     ),
 ]
 
 
 def arena_options(command: Any) -> Any:
-    """Add `--game`, `--openings`, `--tables`, `--seed` and `--evaluator`, the arguments of `Arena`."""
+    """Add the options that are the arguments of `Arena`."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -63,7 +73,14 @@ class Arena:
     """Loads players of one game and plays matches between them."""
 
     def __init__(
-        self, names: Sequence[str], game: str | None, openings: str, tables: str, seed: int, evaluator: str
+        self,
+        names: Sequence[str],
+        game: str | None,
+        openings: str,
+        tables: str,
+        seed: int,
+        hub_timeout: float,
+        evaluator: str,
     ) -> None:
         """Choose the game and open the tablebases.
 
@@ -73,6 +90,7 @@ class Arena:
             openings: value of `--openings`.
             tables: value of `--tables`.
             seed: seed of the openings and players.
+            hub_timeout: see `load_player`.
             evaluator: backend of the networks.
 
         Raises:
@@ -86,6 +104,7 @@ class Arena:
         self.game = get_game(game or game_of(names) or DEFAULT_GAME.name)
         self.tables = open_tables(tables) if self.game.supports_tables else None
         self.openings, self.seed, self.evaluator = openings, seed, evaluator
+        self.hub_timeout = hub_timeout
         self.threads = os.cpu_count() or 1
 
     def load(self, name: str, boards: int) -> Any:
@@ -107,6 +126,7 @@ class Arena:
             game=self.game,
             boards=boards,
             threads=self.threads,
+            hub_timeout=self.hub_timeout,
         )
 
     def positions(self, count: int) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ckai.datasets.choices import game_entry_points
+from ckai.datasets.choices import DEFAULT_GAME_NAME, game_entry_points
 
 NETWORK_PATTERNS = ("pretrained.ckpt", "runs/*/best.ckpt")
 """Glob patterns of networks, relative to the current folder."""
@@ -25,23 +25,38 @@ class NoNetworkError(ValueError):
     """No network was found; the message says where and how to make one."""
 
 
-def newest_network(folder: Path = Path()) -> Path:
-    """Return the newest of `pretrained.ckpt` and the best networks of runs.
+def newest_network(folder: Path = Path(), game: str = DEFAULT_GAME_NAME) -> tuple[Path, list[str]]:
+    """Find the newest of `pretrained.ckpt` and the best networks of runs that plays a game.
 
     Args:
         folder: folder to search.
+        game: name of the game.
+
+    Returns:
+        The checkpoint; and for each newer file that was skipped, its name and the reason.
 
     Raises:
         NoNetworkError: there is none.
     """
+    from ckai.models.checkpoint import CheckpointError, load_checkpoint
+
     paths = [path for place in NETWORK_PATTERNS for path in folder.glob(place) if path.is_file()]
-    if not paths:
-        where = "here" if folder == Path() else f"in {folder}/"
-        raise NoNetworkError(
-            f"expected {' or '.join(NETWORK_PATTERNS)} {where}, found no network; run `ckai pretrain`, or "
-            "give --engine CHECKPOINT or --engine rollout"
-        )
-    return max(paths, key=lambda path: (path.stat().st_mtime_ns, str(path)))
+    skipped = []
+    for path in sorted(paths, key=lambda path: (path.stat().st_mtime_ns, str(path)), reverse=True):
+        try:
+            other = load_checkpoint(path).network().encode.GAME
+        except CheckpointError:
+            skipped.append(f"{path} (not a checkpoint that can be read)")
+            continue
+        if other == game:
+            return path, skipped
+        skipped.append(f"{path} (plays {other})")
+    where = "here" if folder == Path() else f"in {folder}/"
+    found = f"only {', '.join(skipped)}" if skipped else "no network"
+    raise NoNetworkError(
+        f"expected {' or '.join(NETWORK_PATTERNS)} {where} that plays {game}, found {found}; run "
+        "`ckai pretrain`, or give --engine CHECKPOINT or --engine rollout"
+    )
 
 
 def network_file(source: Path) -> Path:

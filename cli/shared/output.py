@@ -45,20 +45,9 @@ def count_text(number: int, singular: str, plural: str | None = None) -> str:
 
 def report_compilation() -> None:
     """Print a message on standard error, once, if Numba compiles kernels, which may take half a minute."""
-    from numba.core import event
+    from ckai.game import compiling
 
-    class CompileListener(event.Listener):  # type: ignore[misc]
-        reported = False
-
-        def on_start(self, event: Any) -> None:
-            if not self.reported:
-                self.reported = True
-                click.echo("compiling for this machine (only the first time) ...", err=True)
-
-        def on_end(self, event: Any) -> None:
-            pass
-
-    event.register("numba:compile", CompileListener())
+    compiling.report_with(lambda text: click.echo(text, err=True))
 
 
 def stderr_console() -> "Console":

@@ -54,12 +54,13 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
     plies = (config.games + config.gate.games) * spec.plies
     time_of = ""
     if rate:
-        seconds = plies * visits * EVALUATIONS / rate
-        time_of = f"about {time_text(seconds)} of games, "
+        gate_visits = config.gate.games * (config.gate.sims or play.sims)
+        seconds = (config.games * visits + gate_visits) * spec.plies * EVALUATIONS / rate
+        time_of = f"about {time_text(max(1, seconds))} of games, "
     disk = (plies * PLY_BYTES + NETWORK_FILES * network_bytes) / 2**20
     return (
         f"each generation takes {time_of}{memory(play, spec) / 2**20:.0f} MiB of memory for search trees and "
-        f"{disk:.0f} MiB of disk"
+        f"{max(1, disk):.0f} MiB of disk"
     )
 
 
@@ -69,10 +70,11 @@ class RunScreen:
     Args:
         run: the run.
         generations: total number of generations to reach.
+        evaluator: evaluator backend, as for `Run.go`.
     """
 
-    def __init__(self, run: "Run", generations: int) -> None:
-        self.run, self.generations = run, generations
+    def __init__(self, run: "Run", generations: int, evaluator: str) -> None:
+        self.run, self.generations, self.evaluator = run, generations, evaluator
         self.console = Console(stderr=True, highlight=False, soft_wrap=True)
         self.history = run.history()
         self._bars = Progress(
@@ -86,7 +88,7 @@ class RunScreen:
         self._tasks: dict[str, tuple[int, Any]] = {}
         """Generation and bar of each active stage."""
         self._lock = threading.Lock()
-        self._ceiling = run.ceiling
+        self._ceiling = run.ceiling(evaluator)
         self._begun, self._done_before = time.monotonic(), len(self.history)
         self._live = Live(
             console=self.console, get_renderable=self._render, transient=True, refresh_per_second=4
@@ -112,7 +114,7 @@ class RunScreen:
     def _handle(self, event: "RunEvent") -> None:
         if "evaluator" in event.info:
             self.message(event.info["evaluator"])
-            self._ceiling = self.run.ceiling
+            self._ceiling = self.run.ceiling(self.evaluator)
             self.message(estimate(self.run.config, self._ceiling, self.run.network.stat().st_size))
         elif "warning" in event.info:
             self.message(f"warning: {event.info['warning']}")
@@ -126,6 +128,7 @@ class RunScreen:
     def _update(self, event: "RunEvent") -> None:
         generation, task = self._tasks.get(event.stage, (0, None))
         if generation != event.generation:
+            self._remove_bar(generation)
             self._remove_bar(event.generation)
             text = f"gen {event.generation} {STAGES[event.stage]:8}"
             task = self._bars.add_task(text, total=event.total, note="")
@@ -231,40 +234,46 @@ def continue_run(run: "Run", generations: int, evaluator: str, as_json: bool) ->
         evaluator: evaluator backend.
         as_json: print the result as JSON.
     """
+    from ckai.rl.loop.report import best_generation
+
     begun = time.monotonic()
     config = run.config
-    with RunScreen(run, generations) as screen:
+    with RunScreen(run, generations, evaluator) as screen:
         if run.generations >= generations:
             screen.message(
                 f"{run.folder}: already has {count_text(run.generations, 'generation')}; continue with "
                 f"--generations {run.generations + 1} or more"
             )
         else:
+            before = f" (before: {run.target})" if run.target not in (0, generations) else ""
             screen.message(
-                f"{run.folder}: generation {run.generations + 1} of {generations}; "
+                f"{run.folder}: generation {run.generations + 1} of {generations}{before}; "
                 f"{count_text(config.games, 'game')} per generation, {config.selfplay.sims} visits per move, "
                 f"{config.selfplay.in_flight} games at once"
             )
-            screen.message(estimate(config, run.ceiling, run.network.stat().st_size))
-        try:
-            run.go(generations, screen.on_event, backend=evaluator)
-        except KeyboardInterrupt:
-            screen.message(f"stopped; continue with: ckai selfplay --run {run.folder}")
-            raise
+            ceiling = run.ceiling(evaluator)
+            if ceiling or evaluator != "fastest":  # else it follows the trial
+                screen.message(estimate(config, ceiling, run.network.stat().st_size))
+        run.go(generations, screen.on_event, backend=evaluator)
     history = run.history()
     result = {
         "run": str(run.folder),
         "generations": run.generations,
         "network": str(run.folder / "best.ckpt"),
+        "best": best_generation(history),
+        "latest": str(run.folder / "latest.ckpt"),
         "accepted": sum(bool(h["accepted"]) for h in history),
         "seconds": round(time.monotonic() - begun, 3),
     }
+    matches = any(measured["match"]["games"] for measured in history)
+    why = "the best by the gate matches" if matches else "the newest"
     if as_json:
         click.echo(json.dumps({**result, "history": history}))
     else:
         click.echo(
-            f"{result['network']}: {result['accepted']} of "
-            f"{count_text(run.generations, 'new network')} accepted (metrics.csv and metrics.png next to it)"
+            f"{result['network']}: the network of generation {result['best']}, {why}; "
+            f"{result['accepted']} of {count_text(run.generations, 'new network')} accepted "
+            "(latest.ckpt, metrics.csv and metrics.png next to it)"
         )
 
 
@@ -284,7 +293,7 @@ def generation_text(measured: dict[str, Any]) -> str:
 
 def _endings(played: dict[str, Any]) -> str:
     """Format how games ended other than by rule, and results that are from tablebases."""
-    text = ""
+    text = f", stopped {played['unknown']}" if played.get("unknown") else ""
     if played.get("adjudicated"):
         text += f"; {played['adjudicated'] / played['games']:.0%} adjudicated by tablebase"
     if played.get("labelled"):

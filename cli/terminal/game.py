@@ -16,6 +16,7 @@ from ckai.cli.terminal.board import Look, detect_look, draw_board, join_columns
 from ckai.cli.terminal.opponent import Opponent, Reply
 from ckai.cli.terminal.record import Record
 from ckai.cli.terminal.session import COMMANDS, Command, CommandError, Session, read_command
+from ckai.datasets.files import WriteError
 from ckai.game import MoveError, Outcome
 from ckai.pdn import from_game, write_game
 
@@ -51,7 +52,7 @@ class TerminalGame:
         self.flipped = session.humans == {"black"}
         self._reply: Reply | None = None
         self._saved = False
-        self._copies: dict[str, Record] = {}
+        self._copies: dict[Path, Record] = {}
 
     # --- the game -----------------------------------------------------------------------------------
 
@@ -80,8 +81,27 @@ class TerminalGame:
 
     def engine_move(self) -> None:
         """Let the engine play for the side to move."""
+        self._play_reply(self._search())
+
+    def _search(self, *, vary: bool = True) -> Reply:
+        """Search the current position.
+
+        Raises:
+            ValueError, OSError, RuntimeError: the engine cannot be loaded, or its network fails.
+        """
+        self.opponent.load()  # it shows what it does, so not below the status
         with self.console.status("thinking ..."):
-            reply = self.opponent.reply(self.session.game)
+            return self.opponent.reply(self.session.game, vary=vary)
+
+    def _asked_search(self, *, vary: bool = False) -> Reply | None:
+        """Search because of a command; print why the engine cannot, and return None: the game goes on."""
+        try:
+            return self._search(vary=vary)
+        except (ValueError, OSError, RuntimeError) as error:
+            self.print(str(error))
+            return None
+
+    def _play_reply(self, reply: Reply) -> None:
         self._reply = reply
         self.session.play(reply.move)
         self.save()
@@ -115,7 +135,7 @@ class TerminalGame:
             "help": self._help,
             "moves": self._moves,
             "hint": self._hint,
-            "go": self.engine_move,
+            "go": self._go,
             "undo": self._undo,
             "draw": self._draw,
             "resign": self._resign,
@@ -157,14 +177,16 @@ class TerminalGame:
         self.print(", ".join(map(str, self.session.position.legal_moves())))
 
     def _hint(self) -> None:
-        try:
-            with self.console.status("thinking ..."):
-                reply = self.opponent.reply(self.session.game, vary=False)
-        except ValueError as error:  # no network
-            self.print(str(error))
+        reply = self._asked_search()
+        if reply is None:
             return
         for line in self._reply_lines(reply, "would play"):
             self.console.print(line)
+
+    def _go(self) -> None:
+        reply = self._asked_search(vary=True)
+        if reply is not None:
+            self._play_reply(reply)
 
     def _undo(self) -> None:
         undone = self.session.undo()
@@ -183,8 +205,9 @@ class TerminalGame:
     def _draw(self) -> None:
         """Offer a draw; the engine accepts unless it thinks it is better."""
         if len(self.session.humans) == 1:
-            with self.console.status("thinking ..."):
-                reply = self.opponent.reply(self.session.game, vary=False)
+            reply = self._asked_search()
+            if reply is None:
+                return
             if reply.result.value < 0:  # for the side to move, which is not the engine's
                 self.print("the engine declines the draw")
                 return
@@ -216,19 +239,21 @@ class TerminalGame:
             self._saved = True
         except OSError as error:
             self._saved = False
-            self.print(f"the game could not be saved: {error}")
+            self.print(f"the game could not be saved: {_reason(error)}")
 
     def _save_as(self, name: str) -> None:
         own = self.record.path
-        if name and not (own and Path(name).resolve() == own.resolve()):
-            try:
+        try:
+            path = Path(name).expanduser()
+            if name and not (own and path.resolve() == own.resolve()):
                 # Kept, so that saving there again replaces the game instead of appending it twice.
-                copy = self._copies.get(name) or Record(Path(name))
+                copy = self._copies.get(path.resolve()) or Record(path)
                 copy.write(self.pdn())
-                self._copies[name] = copy
-                self.print(f"saved in {name}", wrap=False)
-            except OSError as error:
-                self.print(f"the game could not be saved: {error}")
+                self._copies[path.resolve()] = copy
+                self.print(f"saved in {path}", wrap=False)
+                return
+        except (OSError, ValueError, RuntimeError) as error:  # a null byte, ~ of nobody
+            self.print(f"the game could not be saved: {_reason(error)}")
             return
         self.save()
         if self._saved:
@@ -287,7 +312,7 @@ class TerminalGame:
         for candidate, prior, searched in reply.top_moves():
             style = "bold" if candidate == reply.move else ""
             lines.append(Text(f"{_cut(str(candidate), 13):<14}{prior:>8.1%}{searched:>11}", style=style))
-        expected = reply.result.pv[1:4]
+        expected = reply.line.pv[1:4]
         if expected:
             text = "PV: " + " ".join(map(str, expected))
             lines.append(Text(_cut(text, PANEL_COLUMNS), style="dim"))
@@ -311,6 +336,13 @@ class TerminalGame:
         if self._saved:
             self.print(f"saved in {self.record.path}", wrap=False)
         return outcome
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file could not be written, without the number of the error."""
+    if isinstance(error, OSError) and not isinstance(error, WriteError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
 
 
 def _cut(text: str, width: int) -> str:

@@ -9,7 +9,7 @@ from ckai.cli.shared.output import count_text
 from ckai.game import Game, Move, Position
 
 if TYPE_CHECKING:
-    from ckai.rl.engine import Engine, SearchResult
+    from ckai.rl.engine import Engine, Line, SearchResult
 
 SIMS = 400
 """Visits per move without a limit."""
@@ -24,30 +24,51 @@ class Reply:
     move: Move
     """The move it plays; not always the best one if openings are varied."""
     result: "SearchResult"
+    """The search, with a line for every move that may be played."""
+
+    @property
+    def line(self) -> "Line":
+        """The line of the move it plays."""
+        return next(line for line in self.result.lines if line.move == self.move)
+
+    @property
+    def varied(self) -> bool:
+        """Whether it plays another move than the best."""
+        return self.move != self.result.move
 
     @property
     def evaluation(self) -> str:
-        """The value for the side to move, `value +0.12 for White`, or the proven result."""
-        result = self.result
-        name, other = ("Black", "White") if result.value.turn == "black" else ("White", "Black")
-        if result.proven == "draw":
+        """The value of the move for the side that plays it, `value +0.12 for White`, or its proven result."""
+        line, value = self.line, self.result.value
+        name, other = ("Black", "White") if value.turn == "black" else ("White", "Black")
+        if line.proven == "draw":
             return "a proven draw"
-        if result.proven:
-            winner = name if result.proven == "win" else other
-            plies = result.plies or 0
-            return f"{winner} wins in {count_text(plies, 'ply', 'plies')}"
-        return f"value {result.value:+.2f} for {name}"
+        if line.proven:
+            winner = name if line.proven == "win" else other
+            return f"{winner} wins in {count_text(line.plies or 0, 'ply', 'plies')}"
+        return f"value {value if line.value is None else line.value:+.2f} for {name}"
 
     @property
     def effort(self) -> str:
-        """The visits and time of the search."""
-        if self.result.proven and self.result.sims == 1:
+        """The visits and time of the search; if the move was varied, its visits and the best move too."""
+        result = self.result
+        if result.proven and result.sims == 1:
             return "proven, no search needed"
-        return f"{count_text(self.result.sims, 'visit')}, {self.result.seconds:.1f} s"
+        if self.varied:
+            return (
+                f"{self.line.visits:,} of {count_text(result.sims, 'visit')}, {result.seconds:.1f} s; "
+                f"most: {result.move}"
+            )
+        return f"{count_text(result.sims, 'visit')}, {result.seconds:.1f} s"
 
     def top_moves(self, number: int = 5) -> list[tuple[Move, float, str]]:
-        """Return the best and the most visited moves, as (move, prior, visits or proven result)."""
+        """Return the best and the most visited moves, as (move, prior, visits or proven result).
+
+        The move it plays is always one of them.
+        """
         moves = list(self.result.visits)[:number]
+        if self.move not in moves:
+            moves[-1] = self.move
         return [(move, self.result.priors[move], self._visits_or_proof(move)) for move in moves]
 
     def _visits_or_proof(self, move: Move) -> str:
@@ -110,13 +131,19 @@ class Opponent:
         """
         self.load()
         assert self._engine is not None
+        vary = vary and len(game.moves) < self._vary
         result = self._engine.search(
-            game.position, sims=self._sims, seconds=self._seconds, history=game.history
+            game.position,
+            sims=self._sims,
+            seconds=self._seconds,
+            history=game.history,
+            multipv=len(game.position.legal_moves()) if vary else 1,
         )
         move = result.move
-        if vary and len(game.moves) < self._vary and result.proven is None:
+        if vary and result.proven is None:
             least = NEARLY * max(result.visits.values())
-            likely = {m: n for m, n in result.visits.items() if n >= least and n > 0}
+            lost = {m for m, (proof, _) in result.proofs.items() if proof == "loss"}
+            likely = {m: n for m, n in result.visits.items() if n >= least and n > 0 and m not in lost}
             if move in likely:
                 move = self._random.choices(list(likely), list(likely.values()))[0]
         return Reply(move, result)

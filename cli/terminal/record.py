@@ -3,6 +3,7 @@
 from contextlib import suppress
 from pathlib import Path
 
+from ckai.cli.shared.games_file import check_games_file
 from ckai.datasets.files import write_whole
 
 GAMES = Path("games")
@@ -12,7 +13,8 @@ GAMES = Path("games")
 class Record:
     """A PDN file that a growing game is written to.
 
-    The game is appended to what an existing file holds. Without a path, the first write creates a new file,
+    The game is appended to what an existing file holds, also to what another process has added since the
+    last write. Without a path, the first write creates a new file,
     `games/game-001.pdn` and so on.
     """
 
@@ -28,17 +30,10 @@ class Record:
         """
         self.path = path
         self._folder = folder
-        self._before = b""
+        self._written = b""
+        """The game as this record has written it last; empty before the first write."""
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if path.exists():
-                if not path.is_file():
-                    raise OSError(f"{path}: expected a file for the game, found a folder or a device")
-                self._before = path.read_bytes().rstrip()
-                if b"\0" in self._before:
-                    raise OSError(f"{path}: expected PDN text to append the game to, found a binary file")
-                if self._before:
-                    self._before += b"\n\n"
+            check_games_file(path)
 
     def write(self, text: str) -> Path:
         """Write the game to its file.
@@ -54,7 +49,14 @@ class Record:
         """
         if self.path is None:
             self.path = _fresh(self._folder)
-        write_whole(self.path.resolve(), self._before + text.encode())  # follows a symbolic link
+        path, game = self.path.resolve(), text.encode()  # follows a symbolic link
+        held = path.read_bytes() if path.exists() else b""
+        if self._written and self._written in held:
+            before, _, after = held.rpartition(self._written)
+        else:
+            before, after = held.rstrip() + b"\n\n" if held.strip() else b"", b""
+        write_whole(path, before + game + after)
+        self._written = game
         return self.path
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.datasets.files import write_whole
+from ckai.datasets.files import WriteError, locked, write_whole
 from ckai.datasets.tables.file import TableError, read_tables, write_tables
 from ckai.datasets.tables.layout import Class, Layout, levels, make_layout
 from ckai.datasets.tables.solve import DRAWN, LONGEST, UNKNOWN, solve_pair
@@ -68,6 +68,8 @@ def build_tables(
     Raises:
         ValueError: `pieces` out of range.
         TableError: a distance above 250 plies, which a byte cannot hold.
+        LockedError: another process builds these tables.
+        WriteError: the folder or a file cannot be written.
 
     Examples:
         >>> from pathlib import Path
@@ -75,10 +77,18 @@ def build_tables(
         {'2': [716, 402, 2370]}
     """
     layout = make_layout(pieces)
-    threads = threads or os.cpu_count() or 1
+    with locked(path.with_name(f".{path.name}.lock")):
+        return _build(layout, path, threads or os.cpu_count() or 1, progress)
+
+
+def _build(layout: Layout, path: Path, threads: int, progress: Callable[[int, int], None]) -> dict[str, Any]:
+    """`build_tables` under its lock."""
     values = np.full(layout.positions, UNKNOWN, np.uint8)
     kept = path.with_suffix(".building")
-    kept.mkdir(parents=True, exist_ok=True)
+    try:
+        kept.mkdir(exist_ok=True)
+    except OSError as error:
+        raise WriteError(error.errno, error.strerror or str(error), str(kept)) from error
     solved = 0
 
     def solve(of: Class) -> int:
@@ -98,7 +108,7 @@ def build_tables(
         return size
 
     with ThreadPoolExecutor(threads) as pool:
-        for level in levels(pieces):
+        for level in levels(layout.pieces):
             # Largest first, so that no core idles long at the end of a level.
             running = [pool.submit(solve, of) for of in sorted(level, key=lambda of: -_size(layout, of))]
             try:

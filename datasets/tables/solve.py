@@ -11,7 +11,7 @@ Lake, Schaeffer and Lu, "Solving Large Retrograde Analysis Problems Using a Netw
 import numpy as np
 
 from ckai.datasets.tables.index import STARTS, class_key, class_size, index_of, place
-from ckai.game.jit import inner, kernel, quick_kernel
+from ckai.game.jit import inner, kernel
 from ckai.game.kernels import (
     LAST_ROW,
     apply_hop,
@@ -63,7 +63,7 @@ def _better(value, than):
     return than != DRAWN and not than & 1 and value > than
 
 
-@quick_kernel
+@inner
 def _before(value):
     """The value of moving to a position that is worth `value` to the other side."""
     return value if value == DRAWN else value + 1

@@ -217,7 +217,10 @@ def _groups(c: dict[str, Numbers], name: str, ranges: list[tuple[int, int]]) -> 
 
 
 def _calibration(predicted: Numbers, observed: Numbers, low: float) -> list[tuple[float, float, int]]:
-    """Mean prediction, mean observation and rows of each non-empty bin of [low, 1]."""
+    """Mean prediction, mean observation and rows of each non-empty bin of [low, 1]; one bin of NaN if any
+    prediction is NaN."""
+    if np.isnan(predicted).any():
+        return [(float("nan"), float("nan"), len(predicted))]
     part = np.clip(((predicted - low) / (1 - low) * BINS).astype(np.int64), 0, BINS - 1)
     rows = np.bincount(part, minlength=BINS)
     total = np.bincount(part, predicted, BINS), np.bincount(part, observed, BINS)

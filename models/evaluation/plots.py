@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import nn
 
-from ckai.datasets.files import whole_file
+from ckai.datasets.files import save_figure
 from ckai.models.layers.network import Network
 
 MOST_FILTERS = 32
@@ -139,5 +139,4 @@ def _sheet(weights: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def _save(figure: Any, path: Path) -> None:
-    with whole_file(path) as file:
-        figure.savefig(file, format="png", dpi=110)
+    save_figure(path, figure, 110)

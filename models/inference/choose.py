@@ -170,7 +170,7 @@ def choose_evaluator(
         problem = ""
         if not (math.isfinite(dp) and math.isfinite(dv)):
             problem = "its outputs are not finite"
-        elif max(dp, dv) > bound:
+        elif not max(dp, dv) <= bound:  # also where the bound is NaN
             problem = f"differs by {max(dp, dv):.2g}, more than {bound:g}"
         trials[backend] = Trial(backend, 0.0, dp, dv, problem)
 

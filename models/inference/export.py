@@ -8,6 +8,7 @@ each of their squares (1 own stone, -1 the other's, 0 empty), -1 and 0. Networks
 extra bytes, such as `tactics`, expect them next: `ckai.models.inference.evaluator.append_extra` appends them.
 """
 
+import errno
 import os
 import tempfile
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ckai.datasets.files import ForeignFileError, WriteError, make_parent
 from ckai.models.inference.choose import (
     EXACT,
     evaluate_positions,
@@ -38,6 +40,9 @@ from ckai.models.layers.network import Network
 
 SUFFIXES = {"onnx": ".onnx", "openvino": ".xml", "torchscript": ".pt"}
 """Formats and their file extensions; OpenVINO's weights are in a `.bin` beside the `.xml`."""
+
+_MARKS = {"onnx": b"boards", "openvino": b"boards", "torchscript": b"__torch__/ckai/"}
+"""Bytes that every export contains: the input's name, or a part of the names in the archive."""
 
 _Run = Callable[[Boards], tuple[Any, Any]]
 
@@ -72,16 +77,22 @@ def export_network(network: Network, path: Path, to: str) -> Exported:
 
     Raises:
         BackendError: an optional package is missing, or the network's own outputs are not finite.
+        ForeignFileError: `path` has another suffix than `SUFFIXES`, or holds something else than an export.
+        WriteError: the file cannot be written.
         ExportError: the exported network differs by more than `ckai.models.inference.choose.EXACT`.
         ValueError: any other `to`.
     """
     if to not in SUFFIXES:
         raise ValueError(f"expected {', '.join(SUFFIXES)}, found {to!r}")
+    _check_replaced(path, to)
     write, read = {"onnx": _onnx, "openvino": _openvino, "torchscript": _torchscript}[to]
     boards = sample_positions(256, network.encode)
     original = exact_outputs(TorchEvaluator(network), boards, network.encode)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".export-", dir=path.parent) as folder:
+    try:
+        folder_of = tempfile.TemporaryDirectory(prefix=".export-", dir=path.parent)
+    except OSError as error:
+        raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
+    with folder_of as folder:
         written = Path(folder) / path.name
         write(network, written)
         exported = evaluate_positions(_File(read(written), network), boards, network.encode)
@@ -98,6 +109,25 @@ def export_network(network: Network, path: Path, to: str) -> Exported:
     return Exported(
         path, encode.position_bytes + encode.EXTRA, encode.NUM_ACTIONS, len(boards), policy, value
     )
+
+
+def _check_replaced(path: Path, to: str) -> None:
+    """Check the name of an output, and that it replaces nothing but an earlier export."""
+    if path.suffix != SUFFIXES[to]:
+        raise ForeignFileError(f"{path}: expected a name that ends in {SUFFIXES[to]} for {to}")
+    make_parent(path)
+    if len(path.name) > 255:
+        raise WriteError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), str(path))
+    weights = path.with_suffix(".bin")
+    if path.exists() and path.stat().st_size:
+        if _MARKS[to] not in path.read_bytes():
+            raise ForeignFileError(
+                f"{path}: would be replaced, but is no exported network: choose another output, or remove it"
+            )
+    elif to == "openvino" and weights.exists():
+        raise ForeignFileError(
+            f"{weights}: would be replaced by the weights of {path.name}: choose another output, or remove it"
+        )
 
 
 class _File(Evaluator):

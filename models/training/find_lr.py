@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.datasets.files import whole_file
+from ckai.datasets.files import save_figure
 from ckai.models.inference.devices import pick_device
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
@@ -94,8 +94,7 @@ def plot_search(path: Path, result: LrSearch) -> None:
     axes.set_ylabel("loss, smoothed")
     axes.grid(alpha=0.3)
     axes.legend()
-    with whole_file(path) as file:
-        figure.savefig(file, format="png", dpi=110)
+    save_figure(path, figure, 110)
 
 
 def _steepest(rates: list[float], losses: list[float]) -> float:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import whole_file, write_whole
+from ckai.datasets.files import save_figure, write_whole
 from ckai.models.layers.network import Network
 from ckai.models.training.config import PretrainConfig
 
@@ -198,8 +198,7 @@ def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
         if axes.lines:
             axes.legend()
     figure.suptitle(title)
-    with whole_file(path) as file:
-        figure.savefig(file, format="png", dpi=110)
+    save_figure(path, figure, 110)
 
 
 def _stages(history: Sequence[Row]) -> list[tuple[float, str]]:

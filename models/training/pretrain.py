@@ -12,10 +12,8 @@ The run folder beside the output (`pretrained.ckpt` -> `pretrained.run/`) contai
 A checkpoint and the folder beside it are replaced only if that is asked for (`fresh`).
 """
 
-import hashlib
 import json
 import platform
-import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -36,12 +34,10 @@ from ckai.models.inference.devices import pick_device
 from ckai.models.layers.network import Network
 from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig
+from ckai.models.training.folder import check_output, clear, run_folder
 from ckai.models.training.logs import RunLog
-from ckai.models.training.runs import REPLACES
+from ckai.models.training.runs import LOCK, REPLACES, digest
 from ckai.models.training.trainer import State, TrainingError, TrainingProgress, train
-
-LOCK = ".lock"
-"""Name of the lock file in the run folder."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +55,6 @@ class PretrainResult:
     """The checkpoint's `info`."""
     continued: str
     """"" for a new training, "continued", or "finished before"."""
-
-
-def run_folder(output: Path) -> Path:
-    """The run folder of a training with this output."""
-    return output.with_suffix(".run")
 
 
 def network_and_data(
@@ -136,6 +127,7 @@ def pretrain(
         'finished before'
     """
     output, config = Path(output), config or PretrainConfig()
+    check_output(output)
     network, data = network_and_data(paths, config, memory_mb)
     with locked(run_folder(output) / LOCK):
         return _pretrain(network, data, output, config, fresh, save_seconds, progress, say)
@@ -170,9 +162,9 @@ def _pretrain(
         assert state is not None
         say(f"resuming {run} at epoch {state['epoch'] + 1}, step {state['step']}")
     else:
-        _clear(run)
+        clear(run)
         if output.exists():
-            write_whole(run / REPLACES, _digest(output))
+            write_whole(run / REPLACES, digest(output))
         write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
     info = _info(config, data, run_id)
     state = _train(network, data, config, state, run, info, save_seconds, progress, say)
@@ -338,26 +330,12 @@ def _finished(saved: Checkpoint | None, run: Path, output: Path) -> Checkpoint |
             if done.info.get("run") == saved.info["run"]:
                 return done
         with suppress(FileNotFoundError):
-            if (run / REPLACES).read_text(encoding="utf-8") == _digest(output):
+            if (run / REPLACES).read_text(encoding="utf-8") == digest(output):
                 return None
     raise TrainingError(
         f"{output}: exists, and {run} does not hold its training; move it or use -o OTHER to keep it, or "
         "--fresh to replace it"
     )
-
-
-def _digest(path: Path) -> str:
-    """A hash of a file's content."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _clear(run: Path) -> None:
-    """Empty the run folder but for its lock."""
-    for path in run.iterdir():
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        elif path.name != LOCK:
-            path.unlink()
 
 
 def _differences(before: Any, now: Any, name: str = "") -> list[str]:

@@ -1,6 +1,7 @@
 """Compare the training runs under a folder: their settings and their results."""
 
 import csv
+import hashlib
 import json
 import math
 from collections.abc import Sequence
@@ -8,12 +9,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import whole_file
+from ckai.datasets.files import is_locked, save_figure
 from ckai.models.checkpoint import current_names
 from ckai.models.training.config import PretrainConfig
 
 REPLACES = "replaces"
 """Name of the file in a run folder with a hash of the checkpoint that an unfinished training replaces."""
+
+
+LOCK = ".lock"
+"""Name of the lock file in a run folder."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,16 @@ class TrainingRun:
     epochs: int
     """Epochs done, over all stages."""
     finished: bool
+    """Whether its checkpoint is the result of this training."""
+    running: bool
+    """Whether a process is training it now."""
     seconds: float
     history: list[dict[str, float]]
+
+    @property
+    def status(self) -> str:
+        """`running`, `finished` or `unfinished`."""
+        return "running" if self.running else "finished" if self.finished else "unfinished"
 
     @property
     def best(self) -> dict[str, float]:
@@ -77,18 +90,14 @@ def plot_runs(path: Path, runs: Sequence[TrainingRun]) -> None:
         axes.grid(alpha=0.3)
         if axes.lines:
             axes.legend(fontsize=8)
-    with whole_file(path) as file:
-        figure.savefig(file, format="png", dpi=110)
+    save_figure(path, figure, 110)
 
 
 def _read(folder: Path) -> TrainingRun | None:
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         model = config["model"]
-        with (folder / "metrics.csv").open(encoding="utf-8", newline="") as file:
-            history = [current_names(_numbers(row)) for row in csv.DictReader(file)]
-    except FileNotFoundError:
-        return None
+        history = _history(folder / "metrics.csv")
     except (OSError, ValueError, KeyError, TypeError):
         return None
     epochs = int(config.get("train", {}).get("epochs", 0))
@@ -99,13 +108,36 @@ def _read(folder: Path) -> TrainingRun | None:
         model=str(model),
         changed=_differences(config),
         epochs=len(history),
-        finished=folder.with_suffix(".ckpt").exists()
-        and not (folder / REPLACES).exists()  # the checkpoint is of the training before
-        and bool(last)
-        and bool(epochs),
+        finished=bool(last) and bool(epochs) and _has_result(folder),
+        running=is_locked(folder / LOCK),
         seconds=sum(ends.values()),
         history=history,
     )
+
+
+def _history(path: Path) -> list[dict[str, Any]]:
+    """The epochs so far; none during the first."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            return [current_names(_numbers(row)) for row in csv.DictReader(file)]
+    except FileNotFoundError:
+        return []
+
+
+def digest(path: Path) -> str:
+    """A hash of a file's content."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _has_result(folder: Path) -> bool:
+    """Whether the checkpoint is there and not the one that this training is to replace."""
+    output = folder.with_suffix(".ckpt")
+    if not output.exists():
+        return False
+    try:
+        return (folder / REPLACES).read_text(encoding="utf-8") != digest(output)
+    except FileNotFoundError:
+        return True
 
 
 def _numbers(row: dict[str, str]) -> dict[str, Any]:

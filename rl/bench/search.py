@@ -21,6 +21,7 @@ from ckai.rl.games.registry import DEFAULT_GAME, get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.progress import SelfPlayCounts
+from ckai.rl.selfplay.warmup import compile_selfplay
 from ckai.rl.selfplay.workers import play_games
 
 BATCHES = (1, 16, 64, 256, 1024)
@@ -63,6 +64,7 @@ def selfplay_rates(
     evaluator: Evaluator, config: SelfPlayConfig, seconds: float, spec: GameSpec = DEFAULT_GAME
 ) -> dict[str, float]:
     """Measure the counts of `SelfPlayCounts` per second, once all games have started."""
+    compile_selfplay(spec)
     progress, stop = SelfPlayCounts(), threading.Event()
     errors: list[BaseException] = []
 
@@ -147,6 +149,7 @@ def bench_games(
     """Measure whole games, including the slow end when few games are left."""
     progress = SelfPlayCounts()
     config = _settings(spec, sims, min(games, 512))
+    compile_selfplay(spec)
     begun = time.perf_counter()
     play_games(evaluator, config, range(games), seed=0, on_game=lambda _: None, spec=spec, progress=progress)
     spent = time.perf_counter() - begun

@@ -80,7 +80,7 @@ class Engine:
         game: Checkers | None = None,
         tables: Tables | None = None,
     ) -> None:
-        """Create an engine.
+        """Create an engine; compiles what searches need unless the cache has it, with a line that says so.
 
         Args:
             evaluator: evaluates positions; `close` leaves it open.
@@ -331,8 +331,8 @@ class Engine:
         self, position: Position | str, limit: Limit, history: Sequence[Position | str], multipv: int
     ) -> _Task:
         """Check the arguments of a search and mark the engine as searching; `_run` must follow."""
-        if multipv < 1:
-            raise ValueError(f"expected multipv >= 1, found {multipv!r}")
+        if not hasattr(multipv, "__index__") or multipv < 1:
+            raise ValueError(f"expected an integer multipv >= 1, found {multipv!r}")
         with self._changed:
             self._check_idle()
             self._task = _Task(Root.read(position, history), limit, multipv)

@@ -28,7 +28,8 @@ class Limit:
     visits: int | None = None
     """Visits at the root, 1 or more; those kept from an earlier search count."""
     seconds: float | None = None
-    """Wall time of this call, above 0. The root is always evaluated, and batches in flight are completed."""
+    """Wall time of this call, above 0, for a whole move: all hops of a capture together. The root is always
+    evaluated, and batches in flight are completed."""
     depth: int | None = None
     """Plies from the root to the deepest position in the tree (selective depth), 1 or more. A capture of
     several hops is 1 ply; the subtree kept from an earlier search counts."""

@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from ckai.datasets.tables import Tables
+from ckai.datasets.tables.probe import compile_probes
 from ckai.game import Move, Position
+from ckai.game.jit import compile_for
+from ckai.game.warmup import compile_rules
 from ckai.rl.engine.policy import turn_of
 from ckai.rl.engine.result import Line, MoveMap, Policy, Proof, SearchResult, StopReason, Turn, Value
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
@@ -64,6 +67,11 @@ class TreeReader:
         self._searcher, self._tables, self._policy = searcher, tables, policy
         self._plies = np.zeros(searcher.tree_batch.nodes.shape[1], np.int16)
         self._measured, self._depth = 0, 0
+        # What reading calls must not be compiled within a limit of time.
+        compile_rules()
+        compile_for(deepest_ply, searcher.tree_batch.nodes[0], 0, 0, self._plies)
+        if tables is not None:
+            compile_probes(tables)
 
     # --- figures ------------------------------------------------------------------------------------
 

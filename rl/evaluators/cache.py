@@ -17,6 +17,7 @@ from ckai.models.inference.evaluator import (
     check_boards,
     output_arrays,
 )
+from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.registry import DEFAULT_GAME
 
 WAYS = 4
@@ -142,7 +143,12 @@ class CachedEvaluator:
     def evaluate(
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
-        """See `ckai.models.inference.evaluator.Evaluator.evaluate`."""
+        """See `ckai.models.inference.evaluator.Evaluator.evaluate`.
+
+        Raises:
+            ValueError: also if the inner evaluator answers with another shape or a number that is not finite;
+                nothing of that answer is cached.
+        """
         check_boards(boards, self.bytes, self.actions, out_logits, out_values)
         n = len(boards)
         logits, values = output_arrays(n, self.actions, out_logits, out_values)
@@ -156,7 +162,11 @@ class CachedEvaluator:
         self.hits += n - num_missing
         if num_missing:
             missing = missing[:num_missing]
-            new_logits, new_values = self.inner.evaluate(np.ascontiguousarray(boards[missing]))
+            new_logits, new_values = output_arrays(num_missing, self.actions, None, None)
+            evaluate_into(self.inner, np.ascontiguousarray(boards[missing]), new_logits, new_values)
+            # A logit of minus infinity is one way to mask an illegal action; NaN is below nothing.
+            if not (np.isfinite(new_values).all() and (new_logits < np.inf).all()):
+                raise non_finite_error(self.inner)
             store(
                 words, *table, self._turns, self._logits, self._values, new_logits, new_values, missing,
                 logits, values,

@@ -46,11 +46,14 @@ def load_evaluator(
     if str(source) == ROLLOUT:
         return RolloutEvaluator(game=get_game(game).rules)
     from ckai.models.checkpoint import load_network
-    from ckai.models.inference.choose import FASTEST, choose_evaluator, make_evaluator
+    from ckai.models.inference.choose import FASTEST, choose_evaluator, make_evaluator, sample_positions
 
     network = load_network(source, game)
     if backend != FASTEST:
-        return make_evaluator(network, backend, threads)
+        evaluator = make_evaluator(network, backend, threads)
+        # The first call compiles what encodes positions, and sets the backend up: not within a limit of time.
+        evaluator.evaluate(sample_positions(1, network.encode))
+        return evaluator
     evaluator, report = choose_evaluator(network, batch=batch, threads=threads, prefer=prefer)
     if tell is not None:
         tell(report)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ckai.game.jit import inner, quick_kernel
+from ckai.game.jit import inner
 from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games import contract
@@ -27,7 +27,7 @@ class Connect4(NamedTuple):
     """No settings."""
 
 
-@quick_kernel
+@inner
 def four(stones):
     """Whether a set of stones holds four in a row."""
     for shift in (1, 6, 7, 8):

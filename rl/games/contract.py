@@ -19,7 +19,7 @@ from numba.core.caching import NullCache
 from numba.core.dispatcher import Dispatcher
 from numba.extending import overload
 
-from ckai.game.jit import inner
+from ckai.game.jit import INNER, inner
 
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 """Proven results of a state, for the side to move; NONE: not proven."""
@@ -185,11 +185,11 @@ def implements_default(function: Callable[..., Any]) -> Callable[[F], F]:
 
 def _register(function: Callable[..., Any], implementation: F, fits: Callable[[type | None], bool]) -> F:
     """Compile the body itself into the kernels that call `function`: calling the jitted one costs a layer."""
-    body, options = implementation, {"cache": True}
+    body, options = implementation, dict(INNER)
     if isinstance(implementation, Dispatcher):
         jitted: Any = implementation
         body, cached = jitted.py_func, not isinstance(jitted._cache, NullCache)
-        options = {**jitted.targetoptions, "cache": cached}  # uncached where there is no source file
+        options = {**jitted.targetoptions, "cache": cached} | {"pipeline_class": INNER["pipeline_class"]}
 
     @overload(function, jit_options={**options, "no_cfunc_wrapper": True}, strict=False)
     def select(game, *args):

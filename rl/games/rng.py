@@ -6,7 +6,7 @@ The generator is SplitMix64 (Steele, Lea, Flood 2014); gamma variates after Mars
 import numpy as np
 
 from ckai.datasets.splitmix import GOLDEN, mix
-from ckai.game.jit import inner, quick_kernel
+from ckai.game.jit import inner
 
 _S11, _S32 = np.uint64(11), np.uint64(32)
 
@@ -18,7 +18,7 @@ def below(stream, n):
     return stream, np.int64(mix(stream) >> _S32) * n >> 32
 
 
-@quick_kernel
+@inner
 def uniform(info):
     """Return a random float64 in [0, 1) and advance the stream, `info[0].rng` (uint64)."""
     state = info[0].rng + GOLDEN

@@ -3,6 +3,7 @@
 Imports neither numpy nor Numba, so that help shows them quickly.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Literal
@@ -120,8 +121,8 @@ class GateConfig:
     elo1: float = setting(default=30.0, option=None, help="Elo difference that sprt accepts")
 
     def __post_init__(self) -> None:
-        if self.elo0 >= self.elo1:
-            raise ValueError(f"expected gate elo0 below elo1, found {self.elo0} and {self.elo1}")
+        if not -math.inf < self.elo0 < self.elo1 < math.inf:
+            raise ValueError(f"expected gate elo0 below elo1, both finite, found {self.elo0} and {self.elo1}")
 
 
 MOST_GAMES = 1_000_000

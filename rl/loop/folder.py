@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
-from ckai.datasets.files import LockedError, locked, write_whole
+from ckai.datasets.files import LockedError, is_locked, locked, write_whole
 from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.layers.network import Network
@@ -18,6 +18,12 @@ EVALUATOR = "evaluator.json"
 """Name of the file with the chosen evaluator backend and its speed."""
 EXPERTS = "experts.fen"
 """Name of the file of expert positions in the folder of generation 0, one FEN per line."""
+
+
+TARGET = "target.json"
+"""Name of the file with the number of generations that the run was last asked for."""
+LOCK = ".lock"
+"""Name of the lock file."""
 
 
 class RunError(RuntimeError):
@@ -55,6 +61,8 @@ class RunFolder:
             CheckpointError: the checkpoint cannot be read.
         """
         # A run killed during creation has no settings yet and is created again.
+        if folder.exists() and not folder.is_dir():
+            raise RunError(f"{folder}: expected a new or empty folder, found a file; choose another")
         if folder.exists() and {path.name for path in folder.iterdir()} - {"gen_0000"}:
             raise RunError(
                 f"{folder}: expected a new or empty folder, found files that are not a run; choose another"
@@ -75,7 +83,12 @@ class RunFolder:
                 f"{folder}: expected a network for {config.game}, found one for {network.encode.GAME}"
             )
         first = folder / "gen_0000"
-        first.mkdir(parents=True, exist_ok=True)
+        try:
+            first.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(
+                f"{folder}: cannot be created ({error.strerror}); choose another or fix the permissions"
+            ) from error
         save_checkpoint(first / "network.ckpt", network, metrics=metrics, info=info)
         if experts:
             write_whole(first / EXPERTS, "".join(f"{position.fen}\n" for position in experts))
@@ -96,10 +109,12 @@ class RunFolder:
         path = folder / "config.json"
         try:
             return cls(folder, RunConfig.from_dict(json.loads(path.read_text(encoding="utf-8"))))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise RunError(
                 f"{folder}: expected a run with a config.json, found none; check the path"
             ) from None
+        except OSError as error:
+            raise RunError(f"{path}: cannot be read ({error.strerror}); check the permissions") from error
         except ValueError as error:
             raise RunError(f"{path}: {error}") from error
 
@@ -117,10 +132,11 @@ class RunFolder:
         """
         with ExitStack() as stack:
             try:
-                stack.enter_context(locked(self.folder / ".lock"))
-            except LockedError:
+                stack.enter_context(locked(self.folder / LOCK))
+            except LockedError as error:
                 raise RunError(
-                    f"{self.folder}: another process is working on this run; wait for it or stop it"
+                    f"{self.folder}: expected no other process at work on this run, found {error.holder}; "
+                    "wait for it or stop it"
                 ) from None
             yield
 
@@ -144,16 +160,58 @@ class RunFolder:
         return n
 
     @property
+    def target(self) -> int:
+        """Number of generations that the run was last asked for.
+
+        Earlier versions have not recorded it: then one more than are finished if that has been begun.
+        """
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            return int(json.loads((self.folder / TARGET).read_text(encoding="utf-8"))["generations"])
+        begun = self.generations + 1
+        return begun if self.path(begun).exists() else self.generations
+
+    def set_target(self, generations: int) -> None:
+        """Record the number of generations that the run is asked for."""
+        write_whole(self.folder / TARGET, json.dumps({"generations": generations}) + "\n")
+
+    @property
+    def status(self) -> str:
+        """`running` if a process works on it, `finished` if it has all its generations, or `unfinished`."""
+        if is_locked(self.folder / LOCK):
+            return "running"
+        return "unfinished" if self.generations < self.target else "finished"
+
+    @property
     def network(self) -> Path:
         """Checkpoint of the last finished generation; at first the one of generation 0."""
         return self.path(self.generations, "network.ckpt")
 
-    @property
-    def ceiling(self) -> float:
-        """Evaluations/s of the network alone, from the trial on this machine; 0 without a trial."""
+    def ceiling(self, backend: str) -> float:
+        """Return the evaluations/s of the network alone in the trial on this machine; 0 if not tried.
+
+        Args:
+            backend: evaluator backend, or `fastest` for the one that the trial chose.
+        """
         with suppress(OSError, ValueError, KeyError, TypeError):
-            return float(json.loads((self.folder / EVALUATOR).read_text(encoding="utf-8"))["rate"])
+            trial = json.loads((self.folder / EVALUATOR).read_text(encoding="utf-8"))
+            return float(trial["rate"]) if backend in ("fastest", trial["backend"]) else 0.0
         return 0.0
+
+    def expert_positions(self) -> list[Position]:
+        """Read the positions of expert games that games start from; empty if none do.
+
+        Raises:
+            RunError: the file is missing or damaged.
+        """
+        if not self.config.start.expert_share:
+            return []
+        path = self.path(0, EXPERTS)
+        try:
+            return [Position.from_fen(line) for line in path.read_text(encoding="utf-8").split()]
+        except (OSError, ValueError) as error:
+            raise RunError(
+                f"{path}: expected positions of expert games, found {error}; restore the file"
+            ) from error
 
     def history(self) -> list[dict[str, Any]]:
         """Read the measurements of each finished generation.
@@ -177,6 +235,13 @@ def read_measured(path: Path) -> dict[str, Any]:
             f"{path}: expected measurements as JSON, found a damaged file ({error}); delete it to continue"
         ) from error
     return measured
+
+
+def newest_folder(runs: Path = Path("runs")) -> Path | None:
+    """Return the last of the runs `runs/run-001`, `runs/run-002`, ..., or None if there is none."""
+    numbers = [path.name.removeprefix("run-") for path in runs.glob("run-*") if RunFolder.exists(path)]
+    newest = max((int(number) for number in numbers if number.isdecimal()), default=None)
+    return None if newest is None else runs / f"run-{newest:03d}"
 
 
 def fresh_folder(runs: Path = Path("runs")) -> Path:

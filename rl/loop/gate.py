@@ -52,21 +52,30 @@ def play_gate_match(
 
     Returns:
         `games`, `wins`, `draws`, `losses` and `score` (share of the points, [0, 1]) of the new network, `elo`
-        with its 95 % `interval`, whether it is `accepted`, and `seconds`.
+        with its 95 % `interval`, whether it is `accepted`, and `seconds`; with the rule `sprt` also the
+        `sprt_ratio` and the number of `sprt_pairs` that decided (see `Sprt.test`).
     """
+    for player in (new, old):
+        player.searcher(1).close()  # compiles before the clock runs
     begun = saved = time.monotonic()
     openings = draw_openings(gate.games // 2, seed, spec)
     part = path.with_name("match.part.json")
     games = _played_before(part, openings, spec, generation, on_event)
-    test, stop = Sprt(gate.elo0, gate.elo1), threading.Event()
+    test = Sprt(gate.elo0, gate.elo1) if gate.rule == "sprt" else None
+    stop = threading.Event()
+
+    def check_decided() -> None:
+        if test is not None and test.test(MatchResult(games).leading_scores).verdict is not None:
+            stop.set()
+
+    check_decided()  # an interrupted match may have been decided
 
     def on_game(game: MatchGame) -> None:
         nonlocal saved
         games.append(game)
         on_event(RunEvent(generation, "gate", len(games), gate.games))
-        if gate.rule == "sprt" and test.verdict(MatchResult(games).leading_pairs) is not None:
-            stop.set()
-        if time.monotonic() - saved > SAVE_SECONDS:
+        check_decided()
+        if stop.is_set() or time.monotonic() - saved > SAVE_SECONDS:
             write_whole(part, json.dumps(to_plain(games)))
             saved = time.monotonic()
 
@@ -82,18 +91,21 @@ def play_gate_match(
         stop=stop,
     )
     pairs = result.pairs
-    accepted = True
-    if gate.rule == "score":
-        accepted = result.score >= gate.threshold
-    elif gate.rule == "sprt":
+    accepted, sprt = True, {}
+    if test is not None:
+        decided = test.test(result.leading_scores)
         # An undecided match counts as one between equals.
-        accepted = test.verdict(result.leading_pairs) is True
+        accepted = decided.verdict is True
+        sprt = {"sprt_ratio": round(decided.ratio, 3), "sprt_pairs": decided.pairs.pairs}
+    elif gate.rule == "score":
+        accepted = result.score >= gate.threshold
     write_whole(path.with_name("match.pdn"), match_pdn(result, *names, spec))
     return {
         **result.summary(),
         "elo": round(pairs.elo, 1),
         "interval": [round(bound, 1) for bound in pairs.interval],
         "accepted": accepted,
+        **sprt,
         "seconds": round(time.monotonic() - begun, 3),
     }
 

@@ -1,6 +1,7 @@
 """Statistics of the games of a generation."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,13 +9,17 @@ import numpy as np
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.rows import Ending
 
+SCORES = {"1-0": 1.0, "1/2-1/2": 0.0, "0-1": -1.0}
+"""Black's score by PDN result; none for `*`."""
 
-def describe(table: Any, seconds: float, evaluations: int) -> dict[str, Any]:
+
+def describe(table: Any, ends: Sequence[Ending], seconds: float, evaluations: int) -> dict[str, Any]:
     """Summarise the games of a generation.
 
     Args:
         table: rows of the games, ordered by game, ply and hop.
-        seconds: time spent since the run was last started.
+        ends: how each game ended.
+        seconds: time spent on them.
         evaluations: network evaluations in that time.
 
     Returns:
@@ -23,22 +28,18 @@ def describe(table: Any, seconds: float, evaluations: int) -> dict[str, Any]:
     """
     game, ply = table["game"].to_numpy(), table["ply"].to_numpy()
     last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
-    z, black = (
-        table["z"].to_pandas().to_numpy(dtype=float)[last],
-        table["black"].to_numpy(zero_copy_only=False)[last],
-    )
-    for_black = np.where(black, z, -z)
-    q, all_z = table["q"].to_numpy(), table["z"].to_pandas().to_numpy(dtype=float)
-    has_result = ~np.isnan(all_z)
+    scores = [SCORES.get(end.result) for end in ends]
+    q, z = table["q"].to_numpy(), table["z"].to_pandas().to_numpy(dtype=float)
+    has_result = ~np.isnan(z)
     return {
         "games": len(last),
         "rows": table.num_rows,
         "plies_mean": float(np.mean(ply[last] + 1)),
-        "black_won": int(np.sum(for_black == 1)),
-        "drawn": int(np.sum(for_black == 0)),
-        "white_won": int(np.sum(for_black == -1)),
-        "unknown": int(np.sum(np.isnan(for_black))),
-        "q_z_mse": float(np.mean((q[has_result] - all_z[has_result]) ** 2)) if has_result.any() else None,
+        "black_won": scores.count(1.0),
+        "drawn": scores.count(0.0),
+        "white_won": scores.count(-1.0),
+        "unknown": scores.count(None),
+        "q_z_mse": float(np.mean((q[has_result] - z[has_result]) ** 2)) if has_result.any() else None,
         "seconds": round(seconds, 3),
         "evaluations_per_second": round(evaluations / max(seconds, 1e-9), 1),
     }
@@ -65,12 +66,33 @@ def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:
     return curve
 
 
-def first_scores(table: Any) -> dict[int, float]:
-    """Return the result of each game, by its number: 1, 0 or -1 for the first mover, NaN if unknown."""
+def best_generation(history: Sequence[dict[str, Any]]) -> int:
+    """Return the generation with the highest Elo (`elo_curve`); of equals, and without matches, the newest.
+
+    Args:
+        history: measurements by generation, as in `done.json`.
+
+    Returns:
+        The generation; 0 for the first network.
+    """
+    curve = [0.0, *elo_curve(history)]
+    return max(range(len(curve)), key=lambda n: (curve[n], n))
+
+
+def first_scores(table: Any, results: Mapping[int, str]) -> dict[int, float]:
+    """Return the result of each game, by its number: 1, 0 or -1 for the first mover, NaN if unknown.
+
+    Args:
+        table: rows of the games, ordered by game, ply and hop.
+        results: PDN result of each game, by its number.
+    """
     game = table["game"].to_numpy()
     first = np.flatnonzero(np.append(True, game[1:] != game[:-1]))
-    z = table["z"].to_pandas().to_numpy(dtype=float)[first]
-    return dict(zip(game[first].tolist(), z.tolist(), strict=True))
+    black = table["black"].to_numpy(zero_copy_only=False)[first]
+    return {
+        number: SCORES.get(results[number], math.nan) * (1 if black_first else -1)
+        for number, black_first in zip(game[first].tolist(), black.tolist(), strict=True)
+    }
 
 
 def endings(table: Any, ends: Sequence[Ending], config: SelfPlayConfig) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """A self-play run: generations of self-play, training and a gate match, in a folder that survives a kill.
 
-    config.json              the settings
+    config.json              the settings; target.json has the number of generations asked for
     gen_0000/network.ckpt    the first network; experts.fen has positions to start games from
     gen_0001/shards/         finished games and snapshots of unfinished ones, until all games are finished
     gen_0001/rows.parquet    rows of the generation's games; also games.pdn and rows.headers.parquet
@@ -9,7 +9,8 @@
     gen_0001/match.json      result of the gate match against the old network; games in match.pdn
     gen_0001/network.ckpt    the network that plays the next generation
     gen_0001/done.json       all measurements; marks the generation as finished
-    best.ckpt                the network of the last finished generation
+    latest.ckpt              the network of the last finished generation, with which self-play continues
+    best.ckpt                the network with the highest Elo in metrics.csv; without matches the latest
     metrics.csv              the measurements of every done.json as a table;
                              also as metrics.png and in tensorboard/
 
@@ -32,27 +33,27 @@ from typing import Any
 from ckai.datasets.files import remove_temporaries, write_whole
 from ckai.datasets.schema import headers_path
 from ckai.datasets.tables import Tables
-from ckai.game import Position
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.loop.config import MOST_GAMES
 from ckai.rl.loop.dashboard import write_dashboard
 from ckai.rl.loop.events import EventCallback, RunEvent
-from ckai.rl.loop.folder import EVALUATOR, EXPERTS, RunError, RunFolder, fresh_folder, read_measured
+from ckai.rl.loop.folder import EVALUATOR, RunError, RunFolder, fresh_folder, read_measured
 from ckai.rl.loop.gate import play_gate_match
 from ckai.rl.loop.learning import learn, window_of
-from ckai.rl.loop.report import describe, endings, first_scores
+from ckai.rl.loop.report import best_generation, describe, endings, first_scores
 from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.search.selection import PUCT
 from ckai.rl.search.threads import running
-from ckai.rl.selfplay.pool import Pool, draw_opponents
+from ckai.rl.selfplay.pool import Pool, draw_opponents, player_name, trained_in
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import headers_of_rows
 from ckai.rl.selfplay.setup import search_constants
-from ckai.rl.selfplay.shards import ShardWriter, merge, read_shards, write_table
-from ckai.rl.selfplay.snapshots import load_snapshots
+from ckai.rl.selfplay.shards import ShardWriter, Spent, merge, read_shards, write_table
+from ckai.rl.selfplay.snapshots import GameSnapshot, load_snapshots
 from ckai.rl.selfplay.starts import Starts
+from ckai.rl.selfplay.warmup import compile_selfplay
 from ckai.rl.selfplay.workers import play_games
 
 
@@ -74,6 +75,8 @@ class Run(RunFolder):
         """
         with self.lock():
             remove_temporaries(self.folder)
+            if generations > self.generations:
+                self.set_target(generations)
             while self.generations < generations:
                 n = self.generations + 1
                 played = self._play(n, on_event, backend)
@@ -145,16 +148,23 @@ class Run(RunFolder):
         )
 
     def _publish(self) -> None:
-        """Update the files made from the finished generations: best.ckpt and the metrics."""
-        _copy(self.network, self.folder / "best.ckpt")
-        if self.generations:
-            write_dashboard(self.folder, self.history())
+        """Update the files made from the finished generations: latest.ckpt, best.ckpt and the metrics."""
+        history = self.history()
+        _copy(self.network, self.folder / "latest.ckpt")
+        _copy(self.path(best_generation(history), "network.ckpt"), self.folder / "best.ckpt")
+        if history:
+            write_dashboard(self.folder, history)
 
     # --- self-play ----------------------------------------------------------------------------------
 
+    @property
+    def _lag(self) -> int:
+        """A generation n is played by the network of generation n - lag."""
+        return 2 if self.config.overlap else 1
+
     def _finished_before(self, n: int) -> int:
         """Return the last generation that is finished when generation `n` is played."""
-        return max(0, n - 2 if self.config.overlap else n - 1)
+        return max(0, n - self._lag)
 
     def _play(
         self, n: int, on_event: EventCallback, backend: str, stop: threading.Event | None = None
@@ -169,7 +179,7 @@ class Run(RunFolder):
             for line in damaged:
                 on_event(RunEvent(n, "selfplay", len(games), self.config.games, {"warning": line}))
             pool = self._pool(n, on_event, backend)
-            seconds = self._play_missing(n, numbers, pool, progress, on_event, backend, stop)
+            spent = self._play_missing(n, numbers, pool, progress, on_event, backend, stop)
             if stop is not None and stop.is_set():
                 return {}
             tables, games, damaged = read_shards(shards)
@@ -178,38 +188,39 @@ class Run(RunFolder):
                     f"{shards}: expected {self.config.games} games, found {len(games)}; run the command again"
                 )
             table = merge(tables)
-            write_table(headers_of_rows(table, f"{self.folder.name} generation {n}"), headers_path(rows_path))
+            source = f"{self.folder.name} generation {n}"
+            tags = {number: game.tags for number, game in games.items()}
+            write_table(headers_of_rows(table, source, tags), headers_path(rows_path))
             write_whole(self.path(n, "games.pdn"), "".join(games[number].pdn for number in sorted(games)))
             write_table(table, rows_path)
-            evaluations = progress.evaluations
-            measured = describe(table, seconds, evaluations) | endings(
-                table, [game.ending for game in games.values()], self.config.selfplay
+            ends = {number: game.ending for number, game in games.items()}
+            measured = describe(table, list(ends.values()), spent.seconds, spent.evaluations) | endings(
+                table, list(ends.values()), self.config.selfplay
             )
+            measured["network"] = self._player(n)
             if pool.generations:
-                measured["pool"] = pool.tally(first_scores(table))
+                measured["pool"] = pool.tally(
+                    first_scores(table, {number: end.result for number, end in ends.items()})
+                )
             write_whole(summary, json.dumps(measured) + "\n")
         shutil.rmtree(shards, ignore_errors=True)
         return read_measured(summary)
+
+    def _player(self, n: int) -> int:
+        """Return the generation that trained the network which plays generation `n`; 0: the first one."""
+        return trained_in(self.history(), self._finished_before(n))
 
     def _numbers(self, n: int) -> range:
         return range(n * MOST_GAMES, n * MOST_GAMES + self.config.games)
 
     def _starts(self, n: int) -> Starts:
-        experts: list[Position] = []
-        path = self.path(0, EXPERTS)
-        if self.config.start.expert_share:
-            try:
-                experts = [Position.from_fen(line) for line in path.read_text(encoding="utf-8").split()]
-            except (OSError, ValueError) as error:
-                raise RunError(
-                    f"{path}: expected positions of expert games, found {error}; restore the file"
-                ) from error
-        return Starts(self.config.start, seed_stream(self.config.seed, n, 3), experts, self.spec)
+        seed = seed_stream(self.config.seed, n, 3)
+        return Starts(self.config.start, seed, self.expert_positions(), self.spec)
 
     def _pool(self, n: int, on_event: EventCallback, backend: str) -> Pool:
         """Load the past networks that generation `n` plays against."""
         config, seed = self.config.pool, seed_stream(self.config.seed, n, 4)
-        opponents = draw_opponents(config, self.history()[: self._finished_before(n)], seed)
+        opponents = draw_opponents(config, self.history()[: self._finished_before(n)], seed, self._lag)
         evaluators = [self._load(n, self.path(g, "network.ckpt"), on_event, backend) for g in opponents]
         return Pool(config, seed, opponents, evaluators)
 
@@ -222,15 +233,18 @@ class Run(RunFolder):
         on_event: EventCallback,
         backend: str,
         stop: threading.Event | None,
-    ) -> float:
+    ) -> Spent:
+        """Play games of a generation; return the effort for it, with that before an interruption."""
         self.path(n).mkdir(exist_ok=True)
         player = self._load(n, self.path(self._finished_before(n), "network.ckpt"), on_event, backend)
         writer = ShardWriter(self.path(n, "shards"), n)
+        before = Spent.read(writer.folder)
         unfinished, damaged = load_snapshots(
             sorted(self.path(n, "shards").glob("*.npz")), self.spec.state_words
         )
         for line in damaged:
             on_event(RunEvent(n, "selfplay", progress.games, self.config.games, {"warning": line}))
+        compile_selfplay(self.spec)  # before the clock of the speeds
         begun, finished = time.monotonic(), threading.Event()
 
         def report() -> None:
@@ -249,6 +263,14 @@ class Run(RunFolder):
                     )
                 )
 
+        def spent() -> Spent:
+            seconds = before.seconds + time.monotonic() - begun
+            return Spent(seconds, before.evaluations + progress.evaluations)
+
+        def on_snapshot(group: int, unfinished: list[GameSnapshot]) -> None:
+            writer.snapshot(group, unfinished)
+            spent().write(writer.folder)
+
         reporter = threading.Thread(target=report, daemon=True)
         reporter.start()
         try:
@@ -262,9 +284,10 @@ class Run(RunFolder):
                 pool=pool,
                 starts=self._starts(n),
                 unfinished=unfinished,
-                on_snapshot=writer.snapshot,
+                on_snapshot=on_snapshot,
                 progress=progress,
                 stop=stop,
+                name=player_name(self._player(n)),
             )
         finally:
             writer.flush()
@@ -272,7 +295,7 @@ class Run(RunFolder):
             reporter.join()
             for evaluator in (player, *pool.evaluators):
                 evaluator.close()
-        return time.monotonic() - begun
+        return spent()
 
     # --- training -----------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.models.training.runs import flat_settings
 from ckai.rl.loop.config import RunConfig
 from ckai.rl.loop.folder import RunError
@@ -17,8 +18,13 @@ class RunSummary:
 
     path: Path
     changed: dict[str, Any]
-    """Settings that differ from the defaults, by their dotted names."""
+    """Settings that differ from the defaults of the game, by their dotted names; a game but checkers too."""
+    status: str
+    """`running`, `finished` or `unfinished`, see `RunFolder.status`."""
     generations: int
+    """Finished generations."""
+    target: int
+    """Generations that the run was last asked for."""
     games: int
     """Self-play games of the finished generations."""
     accepted: int
@@ -47,11 +53,15 @@ def find_selfplay(folder: Path) -> list[RunSummary]:
 def _summary(run: Run) -> RunSummary:
     history = run.history()
     matches = [measured["match"] for measured in history if measured["match"]["games"]]
-    settings, defaults = (flat_settings(asdict(config)) for config in (run.config, RunConfig()))
+    usual = RunConfig.defaults_for(run.config.game)
+    settings, defaults = (flat_settings(asdict(config)) for config in (run.config, usual))
+    defaults["game"] = DEFAULT_GAME_NAME
     return RunSummary(
         path=run.folder,
         changed={name: value for name, value in settings.items() if value != defaults[name]},
+        status=run.status,
         generations=len(history),
+        target=run.target,
         games=sum(measured["selfplay"]["games"] for measured in history),
         accepted=sum(bool(measured["accepted"]) for measured in history),
         elo=elo_curve(history)[-1] if matches else None,

@@ -3,6 +3,9 @@
 Every opening is played twice, with both colours, so the two games of a pair are not independent: the sample
 unit is the pair, whose score is 0, 1/4, 1/2, 3/4 or 1. An Elo difference d means an expected score of
 1 / (1 + 10^(-d / 400)) (Elo 1978).
+
+Intervals are those of Wilson (1927) for a proportion, with the number of trials that has the observed
+variance: few pairs, and players that won or drew everything, have intervals of their nominal coverage.
 """
 
 import math
@@ -15,6 +18,8 @@ Z95 = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
 MOST_ELO = 1200.0
 """Bound of all Elo differences, such as that of a player that won all games."""
+PRIOR_SQUARES = 0.25
+"""Sum of squared deviations added to that of the scores, as of one pair with deviation 1/2."""
 
 
 def elo_of(score: float) -> float:
@@ -56,7 +61,7 @@ class PairStatistics:
         if n == 0:
             return cls(0, 0.5, 0.5)
         mean = float(np.mean(scores))
-        squares = float(np.sum((np.asarray(scores) - mean) ** 2)) + 0.25
+        squares = float(np.sum((np.asarray(scores) - mean) ** 2)) + PRIOR_SQUARES
         return cls(n, mean, math.sqrt(squares / (n + 1) / n))
 
     @property
@@ -65,15 +70,37 @@ class PairStatistics:
         return elo_of(self.score)
 
     @property
+    def trials(self) -> float:
+        """Number of won or lost games whose score would vary as much as that of the pairs.
+
+        A prior pair, half won and half lost, keeps it finite.
+        """
+        if not self.pairs:
+            return 0.0
+        expected = (self.pairs * self.score + 0.5) / (self.pairs + 1)
+        return expected * (1 - expected) / self.error**2
+
+    @property
+    def score_interval(self) -> tuple[float, float]:
+        """95 % interval of the score, within [0, 1] (Wilson 1927)."""
+        n = self.trials
+        if not n:
+            return 0.0, 1.0
+        centre = self.score + Z95**2 / (2 * n)
+        margin = Z95 * math.sqrt(self.score * (1 - self.score) / n + Z95**2 / (4 * n * n))
+        low, high = ((centre + side * margin) / (1 + Z95**2 / n) for side in (-1, 1))
+        return min(max(0.0, low), self.score), max(min(1.0, high), self.score)
+
+    @property
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the Elo difference, by the normal approximation of the score."""
-        margin = Z95 * self.error
-        return elo_of(self.score - margin), elo_of(self.score + margin)
+        """95 % interval of the Elo difference, see `score_interval`."""
+        low, high = self.score_interval
+        return elo_of(low), elo_of(high)
 
     @property
     def superiority(self) -> float:
-        """Probability that A is better than B, by the normal approximation of the score."""
-        return 0.5 * (1 + math.erf((self.score - 0.5) / max(self.error, 1e-9) / math.sqrt(2)))
+        """Probability that A is better than B: of a score above 1/2, by the normal approximation there."""
+        return 0.5 * (1 + math.erf((self.score - 0.5) * 2 * math.sqrt(self.trials / 2)))
 
     def __str__(self) -> str:
         low, high = self.interval

@@ -1,6 +1,9 @@
 """Other programs as players, by Hub, the protocol of draughts engines (version 2, Fabien Letouzey 2017).
 
-A process plays one game at a time, by time or depth. Unknown messages are ignored, as the protocol asks.
+A process plays one game at a time, by time or depth. Unknown messages are ignored, as the protocol asks. A
+program that has a limit of seconds is given up `SPARE_SECONDS` after it. One that searches to a depth may
+take as long as it likes, but is given up when it has sent no line, such as `info`, for
+`HubPlayer.silence_seconds`.
 """
 
 import queue
@@ -15,12 +18,13 @@ import numpy as np
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.game import Game, Move, Position
+from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
 from ckai.rl.matches.players import MoveSide, Side
 
 START_SECONDS = 30.0
 """Time limit for a program to get ready."""
 SPARE_SECONDS = 30.0
-"""Time beyond the limit of a move after which a program is stopped."""
+"""Time beyond a limit of seconds after which a program is given up."""
 VARIANTS = ("english", "checkers", "american")
 """Names of English draughts among the values of a program's parameter `variant`."""
 
@@ -85,8 +89,11 @@ class HubProgram:
         self.command = command
         self.id: dict[str, str] = {}
         try:
+            words = shlex.split(command)
+            if not words:
+                raise ValueError("the command is empty")
             self._process: subprocess.Popen[str] = subprocess.Popen(
-                shlex.split(command),
+                words,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -142,14 +149,17 @@ class HubProgram:
         except OSError as error:
             raise HubError(f"{self.command}: expected a running program, found that it has ended") from error
 
-    def think(self, position: Position, moves: list[Move], level: str, seconds: float) -> Move:
+    def think(
+        self, position: Position, moves: list[Move], level: str, *, seconds: float | None, silence: float
+    ) -> Move:
         """Search the position after `moves` and return the program's move.
 
         Args:
             position: position before the moves.
             moves: moves to the position to search.
             level: the limit, such as `level depth=8`.
-            seconds: time after which to raise an error.
+            seconds: time after which to raise an error; None: no such limit.
+            silence: if `seconds` is None, time without a line after which to raise an error.
 
         Raises:
             HubError: the program ends, takes too long or plays an illegal move.
@@ -163,9 +173,10 @@ class HubProgram:
         self.send(line)
         self.send(level)
         self.send("go think")
-        until = time.monotonic() + seconds
+        until = None if seconds is None else time.monotonic() + seconds
         while True:
-            command, arguments = self._next(until, "done move=...")
+            given_up = time.monotonic() + silence if until is None else until
+            command, arguments = self._next(given_up, "done move=...")
             if command == "done":
                 chosen = find_move(arguments.get("move", ""), current)
                 if chosen is None:
@@ -180,7 +191,8 @@ class HubProgram:
 
     def _next(self, until: float, wanted: str) -> tuple[str, dict[str, str]]:
         try:
-            line = self._lines.get(timeout=max(0.0, until - time.monotonic()))
+            seconds = min(max(0.0, until - time.monotonic()), threading.TIMEOUT_MAX)
+            line = self._lines.get(timeout=seconds)
         except queue.Empty:
             raise HubError(f"{self.command}: expected {wanted!r}, found no answer in time") from None
         if line is None:
@@ -214,10 +226,15 @@ class _HubSide(MoveSide):
         # Send the moves since the last irreversible one, which the program needs for repetitions.
         begin = max(0, len(game.moves) - game.position.halfmove_clock)
         level = f"level move-time={self.player.seconds:g}"
+        seconds: float | None = self.player.seconds + SPARE_SECONDS
         if self.player.depth is not None:
-            level = f"level depth={self.player.depth}"
+            level, seconds = f"level depth={self.player.depth}", None
         return self.program.think(
-            game.positions[begin], game.moves[begin:], level, self.player.seconds + SPARE_SECONDS
+            game.positions[begin],
+            game.moves[begin:],
+            level,
+            seconds=seconds,
+            silence=self.player.silence_seconds,
         )
 
     def close(self) -> None:
@@ -232,13 +249,22 @@ class HubPlayer:
         command: command line, as for a shell.
         seconds: time per move.
         depth: depth in plies; if given, it replaces `seconds`.
+        silence_seconds: with a depth, time without a line after which the program is given up.
+
+    Raises:
+        ValueError: `silence_seconds` is not above 0.
     """
 
     command: str
     seconds: float = 0.1
     depth: int | None = None
+    silence_seconds: float = HUB_SILENCE_SECONDS
     timed = True
     GAME: ClassVar[str] = DEFAULT_GAME_NAME
+
+    def __post_init__(self) -> None:
+        if not self.silence_seconds > 0:
+            raise ValueError(f"expected silence_seconds above 0, found {self.silence_seconds!r}")
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""

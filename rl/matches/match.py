@@ -77,13 +77,13 @@ class MatchResult:
         return list(self._pair_scores().values())
 
     @property
-    def leading_pairs(self) -> PairStatistics:
-        """Score and Elo difference from the pairs before the first incomplete one.
+    def leading_scores(self) -> list[float]:
+        """A's score in each pair before the first incomplete one, [0, 1].
 
         Won games tend to end before drawn ones, so of concurrent games the first to end are a biased sample.
         """
         scores = self._pair_scores()
-        return PairStatistics.of([scores[n] for n in takewhile(scores.__contains__, count())])
+        return [scores[n] for n in takewhile(scores.__contains__, count())]
 
     def _pair_scores(self) -> dict[int, float]:
         scores_of: dict[int, list[float]] = {}
@@ -124,10 +124,14 @@ def from_plain(
     """
     games = []
     for record in data:
+        if record["pair"] not in range(len(openings)):
+            raise IndexError(f"expected a pair of {len(openings)}, found {record['pair']}")
         game = spec.game(openings[record["pair"]])
         for move in record["moves"]:
             game.push(move)
         games.append(MatchGame(record["pair"], record["a_black"], game, game.outcome()))
+    if len({(game.pair, game.a_black) for game in games}) < len(games):
+        raise ValueError("expected every game once, found one twice")
     return games
 
 
@@ -158,7 +162,7 @@ def play_match(
         seed: seed of the players' random choices; each game has a stream of its own.
         done: finished games of this match, not played again.
         on_game: called with every finished game, one call at a time.
-        stop: set it to end early; unfinished games are dropped.
+        stop: set it to end early; unfinished games are dropped. Set before, no game is played.
 
     Returns:
         All games, including `done`, ordered by opening, A with Black first.
@@ -172,7 +176,7 @@ def play_match(
     stop = stop or threading.Event()
     played = {(game.pair, game.a_black) for game in done}
     seats = [(pair, a_black) for pair in range(len(openings)) for a_black in (True, False)]
-    seats = [seat for seat in seats if seat not in played]
+    seats = [seat for seat in seats if seat not in played and not stop.is_set()]
     # Both games of a pair go to the same thread, so that A is to move in half of its games.
     parts = [[seat for seat in seats if seat[0] % threads == i] for i in range(threads)]
     boards = 1 if a.timed or b.timed else max(1, in_flight // threads)

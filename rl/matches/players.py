@@ -53,13 +53,13 @@ class SearchPlayer:
 
     evaluator: Evaluator
     sims: int
-    """Visits per move."""
+    """Visits per hop: each hop of a capture of several is searched with as many."""
     constants: SearchConstants | None = None
     """Constants of the search; None: the defaults for the evaluator."""
     tables: Tables | None = None
     """Tablebases to probe."""
     seconds: float | None = None
-    """Time per move; replaces `sims`."""
+    """Time per move, all hops of a capture together; replaces `sims`. Batches in flight are completed."""
     spec: GameSpec = DEFAULT_GAME
     """The game."""
 
@@ -87,7 +87,12 @@ class SearchPlayer:
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""
-        return _SearchSide(self, self.searcher(boards), boards)
+        side = _SearchSide(self, self.searcher(boards), boards)
+        if self.timed:
+            # Compile the kernels and run the network once, outside the time of any move.
+            side.start(0, self.spec.position(), 0)
+            side.searcher.run(np.array([2] + [0] * (boards - 1), np.int32))
+        return side
 
 
 TIMED_NODES, TIMED_LEAVES, GROWTH = 300_000, 64, 32
@@ -98,31 +103,49 @@ class _SearchSide:
     def __init__(self, player: SearchPlayer, searcher: Searcher, boards: int) -> None:
         self.player, self.searcher = player, searcher
         self.visits = np.zeros(boards, np.int32)
+        self.until: list[float | None] = [None] * boards
+        """By time: when the time of the move in progress ends; None before its first hop."""
 
     def start(self, board: int, position: Any, stream: int) -> None:
+        self.until[board] = None
         self.searcher.tree_batch.info[board]["rng"] = np.uint64(stream)
         self.searcher.set_root(board, self.player.spec.state(position))
 
     def actions(self, boards: Sequence[int]) -> list[int]:
-        self.visits[:] = 0
-        for board in boards:
-            forced = int(self.searcher.root(board)["num_edges"]) == 1
-            self.visits[board] = 1 if forced else self.player.sims
         if self.player.seconds is None:
+            self.visits[:] = 0
+            for board in boards:
+                self.visits[board] = 1 if self._forced(board) else self.player.sims
             self.searcher.run(self.visits)
         else:
-            until = time.perf_counter() + self.player.seconds
-            self.visits[self.visits > 1] = np.iinfo(np.int32).max
-            while self.searcher.step(self.visits) and time.perf_counter() < until:
-                pass
-            self.searcher.flush()
+            for board in boards:
+                self._search_by_time(board, self.player.seconds)
         return [self.searcher.best(board) for board in boards]
 
     def play(self, board: int, action: int) -> None:
         self.searcher.play(board, action)
+        if self.searcher.root(board)["sign"] < 0:  # the turn has passed: the move is complete
+            self.until[board] = None
 
     def close(self) -> None:
         pass
+
+    def _forced(self, board: int) -> bool:
+        return int(self.searcher.root(board)["num_edges"]) == 1
+
+    def _search_by_time(self, board: int, seconds: float) -> None:
+        """Search for one hop in what is left of the time of the move."""
+        until = self.until[board]
+        if until is None:
+            until = self.until[board] = time.perf_counter() + seconds
+        self.visits[:] = 0
+        self.visits[board] = 1
+        self.searcher.run(self.visits)  # the root is evaluated under any limit
+        if not self._forced(board):
+            self.visits[board] = np.iinfo(np.int32).max
+            while time.perf_counter() < until and self.searcher.step(self.visits):
+                pass
+            self.searcher.flush()
 
 
 class MoveSide(ABC):

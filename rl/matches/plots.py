@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ckai.datasets.files import whole_file
-from ckai.rl.matches.elo import Z95, PairStatistics
+from ckai.rl.matches.elo import PairStatistics
 from ckai.rl.matches.ratings import Floats, Rating
 
 
@@ -29,7 +29,8 @@ def plot_tournament(path: Path, names: Sequence[str], rated: Sequence[Rating], t
     figure, (left, right) = _figure(2, (6 + 0.3 * len(names), 4 + 0.12 * len(names)))
     x = np.arange(len(names))
     elo = np.array([r.elo for r in rated])
-    left.errorbar(x, elo, [r.high - r.elo for r in rated], fmt="o-", capsize=3)
+    errors = [[r.elo - r.low for r in rated], [r.high - r.elo for r in rated]]
+    left.errorbar(x, elo, errors, fmt="o-", capsize=3)
     left.set_xticks(x, [short(name) for name in names], rotation=90, fontsize=7)
     left.set_ylabel("Elo (mean 0)")
     left.set_title("ratings, 95 % intervals")
@@ -59,7 +60,7 @@ def plot_ladder(
     """
     figure, (axes,) = _figure(1, (7, 4.5))
     for name, scores in climbed.items():
-        errors = [Z95 * pairs.error for pairs in scores.values()]
+        errors = np.array([np.abs(np.array(p.score_interval) - p.score) for p in scores.values()]).T
         label = f"{short(name)}: {levels[name]:,.0f}"
         axes.errorbar(
             list(scores), [pairs.score for pairs in scores.values()], errors, fmt="o-", capsize=3, label=label

@@ -1,9 +1,14 @@
 """Ratings of the players of a round robin.
 
 Ratings are maximum likelihood estimates of the model of Bradley and Terry (1952), with a draw as half a win
-and half a loss, by the MM algorithm of Hunter (2004). One drawn game against an average player is added for
-each player, so that ratings stay finite. Standard errors are from bootstrapping the pairs of games (Efron
-1979).
+and half a loss, by Newton's method. One drawn game against an average player is added for each player, so
+that ratings stay finite.
+
+Intervals are from the weighted likelihood bootstrap (Newton, Raftery 1994): every pair of games has a random
+weight, exponentially distributed, and the ratings are fitted again. Where all pairs of a match are alike, as
+is likely if they are few, that alone would say that their score is certain. So each player has one more pair
+in the weights, half won and half lost, dealt to its matches. The coverage is near 95 % from two pairs on
+(tests/rl/test_tournament.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.rl.matches.elo import MOST_ELO, Z95, PairStatistics
+from ckai.rl.matches.elo import MOST_ELO, PairStatistics
 
 T = TypeVar("T")
 Floats = NDArray[np.float64]
@@ -40,27 +45,21 @@ class Rating:
     games: int
 
 
-def ratings(players: int, pairs: PairScores, *, resamples: int = 200, seed: int = 0) -> list[Rating]:
+def ratings(players: int, pairs: PairScores, *, resamples: int = 1000, seed: int = 0) -> list[Rating]:
     """Rate all players.
 
     Args:
         players: number of players.
         pairs: scores of the pairs of games.
-        resamples: bootstrap samples for the intervals.
-        seed: seed of the bootstrap.
+        resamples: number of bootstrap weights for the intervals.
+        seed: seed of these weights.
 
     Returns:
         A rating for each player, in order.
     """
     estimate = fit(players, pairs)
-    rng = np.random.default_rng(seed)
-    samples = []
-    for _ in range(resamples):
-        drawn = {
-            key: rng.choice(scores, len(scores)).tolist() for key, scores in pairs.items() if len(scores)
-        }
-        samples.append(fit(players, drawn))
-    error = np.std(samples, axis=0) if samples else np.zeros(players)
+    samples = _fit_many(*_weighted(players, pairs, resamples, np.random.default_rng(seed)))
+    low, high = np.percentile(samples, [2.5, 97.5], axis=0)
     points, games = np.zeros(players), np.zeros(players, np.int64)
     for (i, j), scores in pairs.items():
         points[i] += 2 * float(np.sum(scores))
@@ -69,8 +68,8 @@ def ratings(players: int, pairs: PairScores, *, resamples: int = 200, seed: int 
     return [
         Rating(
             float(estimate[n]),
-            float(estimate[n] - Z95 * error[n]),
-            float(estimate[n] + Z95 * error[n]),
+            float(min(low[n], estimate[n])),
+            float(max(high[n], estimate[n])),
             float(points[n]),
             int(games[n]),
         )
@@ -88,23 +87,81 @@ def fit(players: int, pairs: PairScores) -> Floats:
     Returns:
         `[players]` Elo ratings with mean 0, clipped to [-MOST_ELO, MOST_ELO].
     """
-    won, met = np.full(players, 0.5), np.zeros((players, players))
-    for (i, j), scores in pairs.items():
-        total = float(np.sum(scores))
-        won[i] += 2 * total
-        won[j] += 2 * (len(scores) - total)
-        met[i, j] += 2 * len(scores)
-        met[j, i] += 2 * len(scores)
-    strength = np.ones(players)
-    for _ in range(10_000):
-        met_average = 1.0 / (strength + 1.0)
-        new = won / ((met / (strength[:, None] + strength[None, :])).sum(1) + met_average)
-        new /= np.exp(np.log(new).mean())
-        if np.abs(np.log(new / strength)).max() < 1e-9:
-            break
-        strength = new
-    elo: Floats = np.clip(400 * np.log10(strength), -MOST_ELO, MOST_ELO)
+    won, met = np.zeros((1, players)), np.zeros((1, players, players))
+    for match, scores in pairs.items():
+        _add_match(won, met, match, 2 * np.sum(scores), 2.0 * len(scores))
+    elo: Floats = _fit_many(won, met)[0]
     return elo
+
+
+def _add_match(won: Floats, met: Floats, match: tuple[int, int], points: Any, games: Any) -> None:
+    """Add the points of player i, and the games, of a match of i and j to the sums of all samples."""
+    i, j = match
+    won[:, i] += points
+    won[:, j] += games - points
+    met[:, i, j] += games
+    met[:, j, i] += games
+
+
+def _weighted(
+    players: int, pairs: PairScores, samples: int, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Draw weights of the pairs, see the module.
+
+    Returns:
+        `[samples, players]` weighted points, `[samples, players, players]` weighted games of two players.
+    """
+    won, met = np.zeros((samples, players)), np.zeros((samples, players, players))
+    played = {match: np.asarray(scores, np.float64) for match, scores in pairs.items() if len(scores)}
+    matches = np.bincount([player for match in played for player in match], minlength=players)
+    for (i, j), scores in played.items():
+        weights = rng.exponential(size=(samples, len(scores)))
+        # Half a pair lost and half a pair won, shared among the matches of a player.
+        prior = rng.gamma(0.5 / float(np.mean(matches[[i, j]])), size=(samples, 2))
+        _add_match(
+            won,
+            met,
+            (i, j),
+            2 * (weights @ scores + prior[:, 1]),
+            2 * (weights.sum(axis=1) + prior.sum(axis=1)),
+        )
+    return won, met
+
+
+def _fit_many(won: Floats, met: Floats) -> Floats:
+    """Fit the ratings of several samples.
+
+    Args:
+        won: `[S, players]` points of each player.
+        met: `[S, players, players]` games of two players.
+
+    Returns:
+        `[S, players]`, see `fit`.
+    """
+    own = np.arange(won.shape[1])
+    strength = np.zeros(won.shape)  # its logarithm, of base e
+    for _ in range(100):
+        expected = _logistic(strength[:, :, None] - strength[:, None, :])
+        average = _logistic(strength)
+        gradient = won + 0.5 - (met * expected).sum(axis=2) - average
+        weights = met * expected * (1 - expected)
+        information = -weights
+        information[:, own, own] += weights.sum(axis=2) + average * (1 - average)
+        step = np.linalg.solve(information, gradient[:, :, None])[:, :, 0]
+        # Far from the maximum a whole step would overshoot.
+        longest = np.abs(step).max(axis=1, keepdims=True)
+        step *= np.minimum(1.0, 1.0 / np.maximum(longest, 1e-12))
+        strength += step
+        if longest.max() < 1e-9:
+            break
+    centred = (strength - strength.mean(axis=1, keepdims=True)) * 400 / np.log(10)
+    elo: Floats = np.clip(centred, -MOST_ELO, MOST_ELO)
+    return elo
+
+
+def _logistic(x: Floats) -> Floats:
+    result: Floats = 1 / (1 + np.exp(-x))
+    return result
 
 
 def thinned(items: Sequence[T], every: int) -> list[T]:

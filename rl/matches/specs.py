@@ -1,16 +1,6 @@
-"""Player specs: `WHO` or `WHO@LIMIT`, as `ckai match` takes them.
+"""Player specs: `WHO` or `WHO@LIMIT`, as `ckai match` takes them; `ckai.rl.matches.forms` lists all forms."""
 
-best.ckpt@400     a network, 400 visits per move; a run folder stands for its best.ckpt
-best.ckpt@0.5s    half a second per move
-best.ckpt@policy  the policy's best move, without search
-rollout@1000      vanilla MCTS, 1,000 random playouts per move
-alphabeta@6       alpha-beta search of material, 6 plies deep
-hub:COMMAND       another program, by the Hub protocol; @0.5s, or @8 plies
-uniform@100       search with uniform priors, without a network
-random            random legal moves
-perfect           optimal moves, in games small enough to solve
-"""
-
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,11 +15,17 @@ from ckai.rl.evaluators.uniform import UNIFORM
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.alphabeta import AlphaBetaPlayer
+from ckai.rl.matches.forms import DEFAULT_DEPTH, DEFAULT_SECONDS, DEFAULT_VISITS, HUB_SILENCE_SECONDS
 from ckai.rl.matches.hub import HubPlayer
 from ckai.rl.matches.players import POLICY_SIMS, PerfectPlayer, Player, RandomPlayer, SearchPlayer
 
-SIMS, DEPTH, HUB_SECONDS = 100, 6, 0.1
-"""Default limits."""
+MOST = 1_000_000_000
+"""Largest number after the @."""
+
+HUB = "hub:"
+"""Start of the spec of another program; its command line follows."""
+BUILT_IN = (ROLLOUT, UNIFORM, "alphabeta", "random", "perfect")
+"""Players that are not files."""
 
 _LIMIT = re.compile(r"(?P<who>.+)@(?:(?P<number>\d+)|(?P<seconds>\d*\.?\d+)s|(?P<policy>policy))")
 
@@ -54,20 +50,24 @@ class PlayerSpec:
         """Parse a player spec.
 
         Args:
-            text: `WHO` or `WHO@LIMIT`, see the module.
+            text: `WHO` or `WHO@LIMIT`, see `ckai.rl.matches.forms`.
 
         Raises:
-            PlayerSpecError: an empty text, or a limit of 0.
+            PlayerSpecError: an empty text or command, or a limit of 0 or too large.
         """
         if not text.strip():
             raise PlayerSpecError("expected a player, found an empty name")
         parts = _LIMIT.fullmatch(text)
+        who = text if parts is None else parts["who"]
+        if who.startswith(HUB) and not who.removeprefix(HUB).strip():
+            raise PlayerSpecError(f"{text}: expected hub:COMMAND, found no command")
         if parts is None:
             return cls(text, text)
         number, seconds = parts["number"], parts["seconds"]
-        if (number and int(number) < 1) or (seconds and not float(seconds) > 0):
+        if (number and not 1 <= float(number) <= MOST) or (seconds and not 0 < float(seconds) <= MOST):
             raise PlayerSpecError(
-                f"{text}: expected a limit above 0 after the @, found {text.rpartition('@')[2]}"
+                f"{text}: expected a limit above 0 and at most {MOST:,} after the @, "
+                f"found {text.rpartition('@')[2]}"
             )
         return cls(
             text,
@@ -86,16 +86,18 @@ def load_player(
     game: GameSpec = DEFAULT_GAME,
     boards: int = 1,
     threads: int = 1,
+    hub_timeout: float = HUB_SILENCE_SECONDS,
 ) -> Player:
     """Load the player of a spec.
 
     Args:
-        text: the spec, see the module.
+        text: the spec, see `ckai.rl.matches.forms`.
         backend: evaluator backend, see `load_evaluator`.
         tables: tablebases for the searches.
         game: the game.
         boards: most positions per network call.
         threads: threads that call the network.
+        hub_timeout: seconds of silence after which a Hub program without a limit of time is given up.
 
     Raises:
         PlayerSpecError: an unknown player, a limit it does not support, or a game it cannot play.
@@ -113,23 +115,27 @@ def load_player(
     if spec.who == "alphabeta":
         _require_limit(spec, "a depth, such as alphabeta@6", seconds=False, policy=False)
         _require_game(AlphaBetaPlayer.GAME, game, text)
-        return AlphaBetaPlayer(spec.number or DEPTH)
-    if spec.who.startswith("hub:"):
+        return AlphaBetaPlayer(spec.number or DEFAULT_DEPTH)
+    if spec.who.startswith(HUB):
         _require_limit(spec, "seconds or a depth", policy=False)
         _require_game(HubPlayer.GAME, game, text)
-        return HubPlayer(spec.who[4:], spec.seconds or HUB_SECONDS, spec.number)
+        return HubPlayer(
+            spec.who.removeprefix(HUB), spec.seconds or DEFAULT_SECONDS, spec.number, hub_timeout
+        )
     source: Any = spec.who
     if spec.who in (ROLLOUT, UNIFORM):
         _require_limit(spec, "visits or seconds", policy=False)
     else:
-        source = _checkpoint(spec.who)
-        if not source.is_file():
+        source = _checkpoint(spec)
+        if source is None:
+            who, at, limit = spec.text.rpartition("@")
+            hint = f"; a limit is a number, seconds such as 0.5s, or policy, not {limit!r}" if at else ""
             raise PlayerSpecError(
-                f"{text}: expected a checkpoint, a run folder, rollout, uniform, alphabeta, random or "
-                f"hub:COMMAND, found no file {source}"
+                f"{text}: expected a checkpoint, a run folder, rollout, uniform, alphabeta, random, perfect "
+                f"or hub:COMMAND, found no file {spec.who}{hint if who and spec.who == spec.text else ''}"
             )
     evaluator = load_evaluator(source, backend, batch=boards, threads=threads, game=game.name)
-    sims = POLICY_SIMS if spec.policy else spec.number or SIMS
+    sims = POLICY_SIMS if spec.policy else spec.number or DEFAULT_VISITS
     # The bare policy must not use tablebases.
     return SearchPlayer(
         evaluator, sims, tables=None if spec.policy else tables, seconds=spec.seconds, spec=game
@@ -144,16 +150,19 @@ def game_of(texts: Sequence[str]) -> str | None:
         CheckpointError: a file is not a checkpoint.
     """
     for text in texts:
-        path = _checkpoint(PlayerSpec.read(text).who)
-        if path.is_file():
+        path = _checkpoint(PlayerSpec.read(text))
+        if path is not None:
             return load_checkpoint(path).network().encode.GAME
     return None
 
 
-def _checkpoint(who: str) -> Path:
-    """Return the checkpoint of a spec; a run folder stands for its best network."""
-    path = Path(who)
-    return path / "best.ckpt" if path.is_dir() else path
+def _checkpoint(spec: PlayerSpec) -> Path | None:
+    """Return the checkpoint of a spec, None if there is none; a run folder stands for its best network."""
+    if spec.who in BUILT_IN or spec.who.startswith(HUB):
+        return None
+    # Unlike `Path.is_dir`, these never raise, such as for a name that is too long.
+    path = Path(spec.who, "best.ckpt") if os.path.isdir(spec.who) else Path(spec.who)
+    return path if os.path.isfile(path) else None
 
 
 def _require_game(name: str, game: GameSpec, text: str) -> None:

@@ -1,9 +1,28 @@
 """The sequential probability ratio test (SPRT) of two players."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ckai.rl.matches.elo import PairStatistics, score_of
+import numpy as np
+from numpy.typing import NDArray
+
+from ckai.rl.matches.elo import PRIOR_SQUARES, PairStatistics, score_of
+
+
+@dataclass(frozen=True)
+class SprtResult:
+    """What a test has found so far, or decided.
+
+    Attributes:
+        verdict: True if elo1 was accepted, False if elo0 was, None if undecided.
+        ratio: log-likelihood ratio of elo1 to elo0.
+        pairs: the pairs that the ratio is of: those up to the one that decided, or all.
+    """
+
+    verdict: bool | None
+    ratio: float
+    pairs: PairStatistics
 
 
 @dataclass(frozen=True)
@@ -12,6 +31,9 @@ class Sprt:
 
     The log-likelihood ratio assumes normally distributed scores with the observed variance (Van den Bergh, "A
     practical introduction to the GSPRT", after Wald 1945).
+
+    Raises:
+        ValueError: elo0 is not below elo1, or one of them is not a finite number.
     """
 
     elo0: float = 0.0
@@ -21,18 +43,32 @@ class Sprt:
     beta: float = 0.05
     """Probability of accepting elo0 when elo1 is true."""
 
-    def ratio(self, pairs: PairStatistics) -> float:
-        """Return the log-likelihood ratio of elo1 to elo0."""
-        if not pairs.pairs:
-            return 0.0
-        s0, s1 = score_of(self.elo0), score_of(self.elo1)
-        return (s1 - s0) * (2 * pairs.score - s0 - s1) / (2 * pairs.error**2)
+    def __post_init__(self) -> None:
+        if not -math.inf < self.elo0 < self.elo1 < math.inf:
+            raise ValueError(f"expected ELO0 below ELO1, both finite, found {self.elo0:g} and {self.elo1:g}")
 
-    def verdict(self, pairs: PairStatistics) -> bool | None:
-        """Return True if elo1 is accepted, False if elo0 is, None if undecided."""
-        ratio = self.ratio(pairs)
-        if ratio >= math.log((1 - self.beta) / self.alpha):
-            return True
-        if ratio <= math.log(self.beta / (1 - self.alpha)):
-            return False
-        return None
+    def test(self, scores: Sequence[float]) -> SprtResult:
+        """Decide after the first pair at which the ratio leaves its bounds.
+
+        Later pairs change nothing, so games that end after the decision do not, nor does a restart.
+
+        Args:
+            scores: A's score in each pair, [0, 1], in the order of the openings without a gap, see
+                `MatchResult.leading_scores`.
+        """
+        if not scores:
+            return SprtResult(None, 0.0, PairStatistics.of([]))
+        ratios = self._ratios(np.asarray(scores, np.float64))
+        accept, reject = math.log((1 - self.beta) / self.alpha), math.log(self.beta / (1 - self.alpha))
+        outside = np.flatnonzero((ratios >= accept) | (ratios <= reject))
+        end = int(outside[0]) if len(outside) else len(ratios) - 1
+        verdict = bool(ratios[end] > 0) if len(outside) else None
+        return SprtResult(verdict, float(ratios[end]), PairStatistics.of(scores[: end + 1]))
+
+    def _ratios(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log-likelihood ratio after each pair, with the errors of `PairStatistics`."""
+        n = np.arange(1, len(scores) + 1)
+        mean = np.cumsum(scores) / n
+        squares = np.maximum(np.cumsum(scores**2) - n * mean**2, 0) + PRIOR_SQUARES
+        s0, s1 = score_of(self.elo0), score_of(self.elo1)
+        return (s1 - s0) * (2 * mean - s0 - s1) / (2 * squares / (n + 1) / n)

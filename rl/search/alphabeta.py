@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckai.datasets.splitmix import mix
-from ckai.game.jit import inner, kernel
+from ckai.game.jit import inner, kernel, recursive_kernel
 from ckai.models.inference.integers import IntegerEvaluator, forward, logit
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, NONE, WIN, State
@@ -193,7 +193,7 @@ def known_score(game, memory, state, key, count, at, plies):
     return True, score if proof == WIN else -score
 
 
-@kernel
+@recursive_kernel
 def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, at, root, plies):
     """Return the score of a state for the side to move: exact between `alpha` and `beta`, else a bound.
 

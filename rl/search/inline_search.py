@@ -15,13 +15,14 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from ckai.game.jit import inner, kernel
+from ckai.game.jit import INNER, compile_for, inner, kernel
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import Hidden, IntegerEvaluator, IntegerWeights, forward, logit
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
 from ckai.rl.games.playouts import playout
+from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.mcts import (
     BACKED_UP,
@@ -37,8 +38,8 @@ from ckai.rl.search.selection import SearchConstants, prepare_root
 
 ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0)
 """Constants that suit equal priors over about 8 actions."""
-PLAYOUTS_PER_STEP, EVALUATIONS_PER_STEP = 4096, 512
-"""Most simulations of one tree in a `step`, of playouts and of a network: they take 20 ms and 3 ms."""
+PLAYOUTS_PER_STEP, EVALUATIONS_PER_STEP = 512, 256
+"""Most simulations of one tree in a `step`, of playouts and of a network: they take about 2 ms."""
 
 
 class Playouts(NamedTuple):
@@ -96,7 +97,7 @@ def _network_leaf(evaluation, game, tree, node):
     return value
 
 
-@overload(evaluate_leaf, jit_options={"cache": True, "no_cfunc_wrapper": True}, strict=False)
+@overload(evaluate_leaf, jit_options=INNER, strict=False)
 def _select(evaluation, game, tree, node):
     return _playout_leaf if evaluation.instance_class is Playouts else _network_leaf
 
@@ -166,14 +167,20 @@ class InlineSearcher(Searcher):
             seed: seed of the playouts, and of the noise at the roots if there is any.
             chunk: most simulations of one tree in a `step`; None: a few milliseconds' worth.
         """
-        network = isinstance(evaluator, IntegerEvaluator)
-        if constants is None and not network:
-            constants = ROLLOUT_CONSTANTS
-        super().__init__(evaluator, trees=trees, nodes=nodes, constants=constants, game=game, seed=seed)
-        self.chunk = chunk or (EVALUATIONS_PER_STEP if network else PLAYOUTS_PER_STEP)
-        self._evaluation: Playouts | InlineNetwork = Playouts(np.empty(0, np.uint8))
+        rules: Any = DEFAULT_GAME.rules if game is None else game
+        self._evaluation: Playouts | InlineNetwork
         if isinstance(evaluator, IntegerEvaluator):
-            self._evaluation = inline_network(evaluator, self.game)
+            self._evaluation = inline_network(evaluator, rules)
+            self.chunk = chunk or EVALUATIONS_PER_STEP
+        else:
+            self._evaluation = Playouts(np.empty(0, np.uint8))
+            self.chunk = chunk or PLAYOUTS_PER_STEP
+            constants = constants or ROLLOUT_CONSTANTS
+        super().__init__(evaluator, trees=trees, nodes=nodes, constants=constants, game=rules, seed=seed)
+
+    def _compile_step(self, batch: Any, visits: NDArray[np.int32]) -> None:
+        constants, evaluation = self.constants, self._evaluation
+        compile_for(search_trees, self.game, self.tree_batch, visits, self.chunk, constants, evaluation)
 
     def step(self, visits: NDArray[np.int32]) -> int:
         """Run at most `chunk` simulations in every tree.

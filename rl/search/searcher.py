@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ckai.game.jit import compile_for
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
@@ -78,7 +79,7 @@ class Searcher:
         self.evaluator = evaluator
         rules: Any = DEFAULT_GAME.rules if game is None else game
         self.game = rules
-        self.constants = constants or SearchConstants()
+        self.constants = (constants or SearchConstants()).typed()
         self.leaves = leaves
         self.growth = growth
         self.tree_batch: TreeBatch = allocate_trees(rules, trees, nodes, leaves * batches)
@@ -89,6 +90,21 @@ class Searcher:
         )
         self._threads = ThreadPoolExecutor(batches, initializer=use_one_torch_thread) if batches > 1 else None
         self.evaluations = 0
+        self._compile()
+
+    def _compile(self) -> None:
+        """Compile what a search calls: it must not count against a limit of time."""
+        batch, words = self._batches[0], int(self.game.STATE_WORDS)
+        trees, visits = self.tree_batch, np.zeros(1, np.int32)
+        state, keys = (np.int64(0),) * words, np.zeros((0, words), np.int64)
+        compile_for(set_root_state, self.game, trees, 0, state, keys)
+        compile_for(play_root_action, self.game, trees, 0, 0)
+        compile_for(best_action, trees, 0)
+        self._compile_step(batch, visits)
+
+    def _compile_step(self, batch: _Batch, visits: NDArray[np.int32]) -> None:
+        compile_for(select_all_leaves, self.game, batch.tree_batch, self.constants, visits, 1, 0)
+        compile_for(expand_and_backup, batch.tree_batch, 0, batch.logits, batch.values)
 
     @property
     def in_flight(self) -> int:

@@ -23,7 +23,7 @@ result the index of an edge; loops over `i` count the edges of the root from 0, 
 actions.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,11 @@ class SearchConstants(NamedTuple):
     """c_scale of sigma."""
     gumbel_noise: float = 1.0
     """Factor on the Gumbel noise; 0 makes the search deterministic."""
+
+    def typed(self) -> "SearchConstants":
+        """Return the same with every field of its type: kernels are compiled again for `c_init=4`, an int."""
+        values: Any = (type(default)(x) for x, default in zip(self, SearchConstants(), strict=True))
+        return SearchConstants(*values)
 
 
 @inner

@@ -18,7 +18,7 @@ from ckai.rl.search.arrays import allocate_trees
 from ckai.rl.search.batch import play_root_action
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, advance, make_records, start_game
-from ckai.rl.selfplay.rows import FinishedGame, copy_game, with_table_results
+from ckai.rl.selfplay.rows import PLAYER_NAME, FinishedGame, copy_game, with_table_results
 from ckai.rl.selfplay.setup import play_rules, search_constants, search_rules
 from ckai.rl.selfplay.snapshots import GameSnapshot
 
@@ -41,6 +41,7 @@ class Group:
         seed: int,
         starts: Callable[[int], Any],
         unfinished: Mapping[int, GameSnapshot],
+        name: str = PLAYER_NAME,
     ) -> None:
         """Allocate the trees and start the first games.
 
@@ -54,7 +55,9 @@ class Group:
             seed: of the run.
             starts: first position of a game by its number.
             unfinished: snapshots of games to continue, by number.
+            name: name of the network in PDN.
         """
+        self.name = name
         self.pool = pool if pool is not None and pool.generations else None
         self.spec, self.seed, self.starts, self.unfinished = spec, seed, starts, unfinished
         self.evaluator: Evaluator = evaluator
@@ -121,7 +124,9 @@ class Group:
         here["ply"] = int(last["ply"]) + passed
         here["hop"] = 0 if passed else int(last["hop"]) + 1
         here["resigner"] = self._would_have_resigned(snapshot.rows)
-        self.tree_batch.info[t]["rng"] = snapshot.rng
+        self.tree_batch.info[t]["rng"] = here["rng"] = snapshot.rng
+        if snapshot.full is not None:
+            here["full"] = snapshot.full
 
     def _would_have_resigned(self, rows: NDArray[Any]) -> int:
         """Return the field `resigner` of `recording.GAME` for a game with these rows."""
@@ -136,14 +141,15 @@ class Group:
         snapshots = []
         in_progress = (self.records.games["status"] == PLAYING) & (self.records.games["rows"] > 0)
         for t in np.flatnonzero(in_progress).tolist():
-            game = copy_game(self.records, t, self.spec)
+            game, here = copy_game(self.records, t, self.spec), self.records.games[t]
             snapshots.append(
-                GameSnapshot(game.number, game.rows, game.counts, int(self.tree_batch.info[t]["rng"]))
+                GameSnapshot(game.number, game.rows, game.counts, int(here["rng"]), bool(here["full"]))
             )
         return snapshots
 
     def with_player_names(self, game: FinishedGame) -> FinishedGame:
-        """Return the game with the name of the past network that played one side, if one did."""
+        """Return the game with the names of the networks that played it."""
+        game = replace(game, black=self.name, white=self.name)
         opponent = self.pool.opponent(game.number) if self.pool else None
         if self.pool is None or opponent is None or not len(game.rows):
             return game

@@ -23,9 +23,14 @@ def finished_pdn(game: FinishedGame, generation: int) -> str:
     return game.spec.to_pdn(game.replay(), headers, game.result_text)
 
 
+def tags_of(pdn: str) -> dict[str, str]:
+    """Return the tags of a game of self-play in PDN."""
+    return dict(re.findall(r'^\[(\w+) "(.*)"\]$', pdn, re.MULTILINE))
+
+
 def ending_of(pdn: str) -> Ending:
     """Return how a game ended from the tags of its PDN, for shards of an earlier version without `Ending`."""
-    tags = dict(re.findall(r'^\[(\w+) "(.*)"\]$', pdn, re.MULTILINE))
+    tags = tags_of(pdn)
     words = tags.get("Termination", "").split("; ")
     resigner = next((word.split()[0] for word in words if word.endswith(WOULD_RESIGN)), None)
     return Ending(tags.get("Result", "*"), ADJUDICATED in words, RESIGNED in words, resigner)

@@ -55,7 +55,7 @@ class Pool:
 
     def name(self, opponent: Opponent) -> str:
         """Return the player name of an opponent in PDN."""
-        return f"ckai generation {self.generations[opponent.index]}"
+        return player_name(self.generations[opponent.index])
 
     def tally(self, first_scores: Mapping[int, float]) -> dict[str, dict[str, int]]:
         """Count the results of the newest network against each past network.
@@ -77,17 +77,37 @@ class Pool:
         return counts
 
 
-def draw_opponents(config: PoolConfig, history: Sequence[dict[str, Any]], seed: int) -> list[int]:
+def player_name(generation: int) -> str:
+    """Return the player name in PDN of the network that was trained in a generation; 0: the first one."""
+    return f"ckai generation {generation}"
+
+
+def trained_in(history: Sequence[dict[str, Any]], generation: int) -> int:
+    """Return the generation in which the network of `generation` was trained: the last accepted up to it.
+
+    Args:
+        history: measurements of the finished generations, from the first.
+        generation: one of them, or 0 for the first network.
+    """
+    accepted = (measured["generation"] for measured in history[:generation] if measured["accepted"])
+    return max(accepted, default=0)
+
+
+def draw_opponents(
+    config: PoolConfig, history: Sequence[dict[str, Any]], seed: int, lag: int = 1
+) -> list[int]:
     """Draw the past networks that the next generation plays against.
 
     Prioritized fictitious self-play (Vinyals et al. 2019): a network with an expected score p against the
     newest is drawn with a weight of p (1 - p), which is highest for equals. p is from ratings fitted to the
-    gate matches and the earlier games of the pool.
+    gate matches and the earlier games of the pool. A newest network without games has the rating of the
+    newest that has some.
 
     Args:
         config: the share of games, and the number of networks to draw.
         history: measurements of the finished generations, oldest first.
         seed: of the generation.
+        lag: a generation n is played by the network of generation n - lag.
 
     Returns:
         Their generations, ascending; empty if there is no past network or the share is 0.
@@ -96,27 +116,29 @@ def draw_opponents(config: PoolConfig, history: Sequence[dict[str, Any]], seed: 
     past = networks[:-1]
     if not config.share or not past:
         return []
-    elo = fit(len(networks), _results(networks, history))
-    p = 1 / (1 + 10 ** ((elo[:-1] - elo[-1]) / 400))
+    results = _results(networks, history, lag)
+    elo = fit(len(networks), results)
+    newest = max((i for pair, scores in results.items() if scores for i in pair), default=len(past))
+    p = 1 / (1 + 10 ** ((elo[:-1] - elo[newest]) / 400))
     weight = p * (1 - p)
     rng = np.random.default_rng(seed_stream(seed))
     count = min(config.opponents, len(past))
     return sorted(past[i] for i in rng.choice(len(past), count, replace=False, p=weight / weight.sum()))
 
 
-def _results(networks: Sequence[int], history: Sequence[dict[str, Any]]) -> PairScores:
+def _results(networks: Sequence[int], history: Sequence[dict[str, Any]], lag: int) -> PairScores:
     """Return the scores of each pair of networks, one for every two games, as `fit` takes them."""
     scores: dict[tuple[int, int], list[float]] = {}
-    newest_generation = 0
     for measured in history:
-        newest = networks.index(newest_generation)
+        generation = measured["generation"]
+        player = networks.index(trained_in(history, max(0, generation - lag)))
         for other, counts in measured["selfplay"].get("pool", {}).items():
             games = sum(counts.values())
             score = (counts["won"] + counts["drawn"] / 2) / max(1, games)
-            scores.setdefault((networks.index(int(other)), newest), []).extend([1 - score] * (games // 2))
+            scores.setdefault((networks.index(int(other)), player), []).extend([1 - score] * (games // 2))
         if measured["accepted"]:
             match = measured["match"]
             match_scores = [1 - match["score"]] * (match["games"] // 2) if match["games"] else []
-            scores.setdefault((newest, newest + 1), []).extend(match_scores)
-            newest_generation = measured["generation"]
+            new = networks.index(generation)
+            scores.setdefault((new - 1, new), []).extend(match_scores)
     return scores

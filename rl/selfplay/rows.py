@@ -1,6 +1,6 @@
 """Finished self-play games, and their conversion to rows of a data set."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,8 @@ from ckai.rl.selfplay.recording import UNDECIDED, Records
 
 RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1", UNDECIDED: "*"}
 """PDN results by Black's score; in English draughts "1-0" means that Black won."""
+PLAYER_NAME = "ckai"
+"""Name in PDN of a network that is of no run."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,9 @@ class FinishedGame:
     """[n] value target of each row, in the terms of `result`; None: `result` for all rows."""
     spec: GameSpec = DEFAULT_GAME
     """The game that was played."""
-    black: str = "ckai"
+    black: str = PLAYER_NAME
     """Name of the player of Black."""
-    white: str = "ckai"
+    white: str = PLAYER_NAME
     """Name of the player of White."""
 
     @property
@@ -222,26 +224,25 @@ def _visit_type() -> pa.StructType:
     return SELFPLAY_SCHEMA.field("visits").type.value_type
 
 
-def headers_of_rows(table: pa.Table, source: str) -> pa.Table:
+def headers_of_rows(table: pa.Table, source: str, tags: Mapping[int, Mapping[str, str]]) -> pa.Table:
     """Return the table of headers, one row per game, of self-play rows.
 
     Args:
         table: rows sorted by (game, ply, hop).
         source: event and source of the games.
+        tags: tags of the PDN of each game, by its number.
     """
     game = table["game"].to_numpy()
     last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
-    z = table["z"].fill_null(UNDECIDED).to_numpy()[last]
-    black = table["black"].to_numpy()[last]
     n = len(last)
-    results = [RESULTS[int(v) if b or v == UNDECIDED else -int(v)] for v, b in zip(z, black, strict=True)]
+    of_games = [tags[number] for number in game[last].tolist()]
     columns: dict[str, Any] = {
         "game": game[last],
         "event": [source] * n,
         "date": [None] * n,
-        "black": ["ckai"] * n,
-        "white": ["ckai"] * n,
-        "result": results,
+        "black": [each["Black"] for each in of_games],
+        "white": [each["White"] for each in of_games],
+        "result": [each["Result"] for each in of_games],
         "opening": [None] * n,
         "plies": table["ply"].to_numpy()[last].astype(np.int32) + 1,
         "line": np.zeros(n, np.int64),

@@ -7,18 +7,19 @@ game and its PDN are in the same file (the PDN in the metadata), so that they ca
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ckai.datasets.files import whole_file
-from ckai.rl.selfplay.pdn import ending_of, finished_pdn
+from ckai.datasets.files import whole_file, write_whole
+from ckai.rl.selfplay.pdn import ending_of, finished_pdn, tags_of
 from ckai.rl.selfplay.rows import Ending, FinishedGame, to_table
 from ckai.rl.selfplay.snapshots import GameSnapshot, save_snapshot
 
-_GAMES_KEY = b"ckai.games"
+_GAMES_KEY, _SPENT = b"ckai.games", "spent.json"
 
 
 def write_table(table: pa.Table, path: Path) -> None:
@@ -69,6 +70,28 @@ class ShardWriter:
 
 
 @dataclass(frozen=True)
+class Spent:
+    """The effort for the games of a folder of shards, finished or not."""
+
+    seconds: float = 0.0
+    """Time."""
+    evaluations: int = 0
+    """Network evaluations in that time."""
+
+    @classmethod
+    def read(cls, folder: Path) -> "Spent":
+        """Read what `write` wrote; nothing spent if there is no such file, as in earlier versions."""
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            data = json.loads((folder / _SPENT).read_text(encoding="utf-8"))
+            return cls(float(data["seconds"]), int(data["evaluations"]))
+        return cls()
+
+    def write(self, folder: Path) -> None:
+        """Write it beside the shards."""
+        write_whole(folder / _SPENT, json.dumps(asdict(self)) + "\n")
+
+
+@dataclass(frozen=True)
 class ShardGame:
     """What a shard has of a game besides its rows."""
 
@@ -76,6 +99,11 @@ class ShardGame:
     """The game as PDN text."""
     ending: Ending
     """How it ended."""
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """Tags of the PDN."""
+        return tags_of(self.pdn)
 
 
 def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], list[str]]:

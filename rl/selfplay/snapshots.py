@@ -15,7 +15,7 @@ from ckai.rl.selfplay.recording import COUNT, row_dtype
 
 @dataclass(frozen=True)
 class GameSnapshot:
-    """An unfinished game: its rows so far and its random stream. The search tree is not kept."""
+    """An unfinished game, at the beginning of its current search. The search tree is not kept."""
 
     number: int
     """Number of the game."""
@@ -25,6 +25,8 @@ class GameSnapshot:
     """[v] `recording.COUNT`."""
     rng: int
     """State of its random stream, 64 bits."""
+    full: bool | None = None
+    """Whether the current search is a full one; None in files of earlier versions, which do not say."""
 
 
 def save_snapshot(path: Path, games: Sequence[GameSnapshot]) -> None:
@@ -35,6 +37,7 @@ def save_snapshot(path: Path, games: Sequence[GameSnapshot]) -> None:
             file,
             number=np.array([game.number for game in games], np.int64),
             rng=np.array([game.rng for game in games], np.uint64),
+            full=np.array([-1 if game.full is None else game.full for game in games], np.int8),
             row_count=np.array([len(game.rows) for game in games], np.int64),
             visit_count=np.array([len(game.counts) for game in games], np.int64),
             rows=np.concatenate(rows) if rows else np.zeros(0, row_dtype(1)),
@@ -76,9 +79,11 @@ def _split(data: dict[str, NDArray[Any]], state_words: int) -> list[GameSnapshot
         return []
     rows = np.split(_as(data["rows"], row_dtype(state_words)), np.cumsum(data["row_count"])[:-1])
     counts = np.split(_as(data["counts"], COUNT), np.cumsum(data["visit_count"])[:-1])
+    numbers = data["number"]
+    full = data.get("full", np.full(len(numbers), -1))
     return [
-        GameSnapshot(int(number), r, c, int(rng))
-        for number, rng, r, c in zip(data["number"], data["rng"], rows, counts, strict=True)
+        GameSnapshot(int(number), r, c, int(rng), None if f < 0 else bool(f))
+        for number, rng, r, c, f in zip(numbers, data["rng"], rows, counts, full, strict=True)
     ]
 
 

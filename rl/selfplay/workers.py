@@ -21,7 +21,7 @@ from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.group import Group
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.progress import SelfPlayCounts
-from ckai.rl.selfplay.rows import FinishedGame
+from ckai.rl.selfplay.rows import PLAYER_NAME, FinishedGame
 from ckai.rl.selfplay.snapshots import GameSnapshot
 
 
@@ -40,6 +40,7 @@ def play_games(
     snapshot_seconds: float = 10.0,
     progress: SelfPlayCounts | None = None,
     stop: threading.Event | None = None,
+    name: str = PLAYER_NAME,
 ) -> SelfPlayCounts:
     """Play games of self-play and pass each to a callback as it ends.
 
@@ -58,6 +59,7 @@ def play_games(
         snapshot_seconds: seconds between two snapshots of a group.
         progress: counts that are increased during the call.
         stop: event to set for an early end; the games in progress stay unfinished.
+        name: name of the network in PDN.
 
     Returns:
         `progress`, or new counts if that is None.
@@ -95,6 +97,7 @@ def play_games(
                 seed,
                 starts or _first_position(spec),
                 unfinished or {},
+                name,
             )
             next_snapshot = time.monotonic() + snapshot_seconds
             while not stop.is_set() and group.step(finish, progress):

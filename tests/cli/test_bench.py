@@ -61,3 +61,22 @@ def test_networks_of_other_games_are_measured(tmp_path):
     result = CliRunner().invoke(command, ["search", "--engine", str(path)])
     assert result.exit_code == 2
     assert "expected a network for checkers to measure search, found" in result.stderr
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "0", "-1"])
+def test_a_duration_is_finite_and_above_0(seconds):
+    """NaN is below no bound: every measurement was 0, or the program never ended."""
+    result = CliRunner().invoke(command, ["rules", "--seconds", seconds])
+    assert (result.exit_code, "Invalid value for '--seconds'" in result.stderr) == (2, True)
+
+
+def test_the_table_has_80_columns(monkeypatch):
+    long = "cnn2x2, a backend with a name that nobody would choose, cpu, batches of 1024"
+    rates = [12_345_678.0, 1.5, 999_999.0]
+    monkeypatch.setattr(
+        "ckai.rl.bench.rules.bench_rules",
+        lambda rounds: [measured(long, "evaluations/s", rates), measured("x", "ratio", rates, "ideal: 1")],
+    )
+    lines = run("rules").splitlines()
+    assert max(map(len, lines)) == 80
+    assert [line.split()[0] for line in lines] == ["evaluations/s", "cnn2x2,", "ratio", "x", "ideal:"]

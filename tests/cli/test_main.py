@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import metadata
 from pathlib import Path
 
 import click
@@ -81,7 +82,7 @@ def test_every_command_explains_itself(name):
 def test_version():
     result = CliRunner().invoke(front.cli, ["--version"])
     assert result.exit_code == 0
-    assert result.output.startswith("ckai, version ")
+    assert result.output == f"ckai, version {metadata.version('ckai')}\n"
 
 
 def test_a_typo_names_the_nearest_command():
@@ -134,7 +135,9 @@ def test_an_error_nobody_expected_says_its_type(monkeypatch, capsys):
 
 def test_errors_of_the_system_and_of_values_are_plain(monkeypatch, capsys):
     assert failing(monkeypatch, FileNotFoundError(2, "No such file or directory", "a.pdn")) == 1
-    assert capsys.readouterr().err == "ckai: error: [Errno 2] No such file or directory: 'a.pdn'\n"
+    assert capsys.readouterr().err == (
+        "ckai: error: a.pdn: No such file or directory; check the path and its permissions\n"
+    )
     assert failing(monkeypatch, ValueError("two\nlines")) == 1
     assert capsys.readouterr().err == "ckai: error: two lines\n"
 

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+import zipfile
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,6 +12,8 @@ from click.testing import CliRunner
 
 from ckai.cli.parse import command
 from ckai.cli.stats import command as stats
+from ckai.datasets.schema import SELFPLAY_SCHEMA
+from ckai.datasets.writer import TableWriter
 
 GAME = '[Event "one"]\n1. 11-15 *\n'
 
@@ -129,3 +132,46 @@ def test_plots_that_cannot_be_written_are_explained(here):
     assert code.startswith(
         "ckai: error: a.pdn/plots/moves.png: cannot be written (Not a directory); an existing"
     )
+
+
+def test_only_the_rows_of_the_same_files_are_replaced(here):
+    """Two files of one name have one default output; what other commands wrote is not parse's either."""
+    for folder in ("one", "two"):
+        (here / folder).mkdir()
+        (here / folder / "games.pdn").write_text(GAME)
+    (here / "b.pdn").write_text("1. 9-13 *")
+    parse("one/games.pdn")
+    assert errors_of("parse", "two/games.pdn", cwd=here) == (
+        "ckai: error: data/games.parquet: would be replaced, but holds rows of one/games.pdn: choose another "
+        "output, or remove it first\n"
+    )
+    parse(here / "one" / "games.pdn", "b.pdn", "-o", "data/games.parquet")  # these games and more
+    assert "holds rows of b.pdn too" in errors_of("parse", "one/games.pdn", cwd=here)
+    for name, text in (("mine.parquet", "mine"), ("empty.parquet", "")):
+        (here / name).write_text(text)
+    assert "mine.parquet: would be replaced, but holds no rows of ckai" in errors_of(
+        "parse", "b.pdn", "-o", "mine.parquet", cwd=here
+    )
+    assert (here / "mine.parquet").read_text() == "mine"
+    assert parse("b.pdn", "-o", "empty.parquet").exit_code == 0
+
+
+def test_rows_of_an_archive_are_replaced_by_those_of_the_archive(here):
+    with zipfile.ZipFile(here / "a.zip", "w") as archive:
+        archive.writestr("x.pdn", GAME)
+    parse("a.zip")
+    assert parse("a.zip").exit_code == 0
+
+
+def test_rows_of_self_play_are_not_replaced(here):
+    with TableWriter(here / "own.parquet", SELFPLAY_SCHEMA) as writer:
+        writer.commit()
+    (here / "a.pdn").write_text(GAME)
+    assert "holds rows of self-play" in errors_of("parse", "a.pdn", "-o", "own.parquet", cwd=here)
+
+
+def test_games_without_moves_are_no_data_set(here):
+    (here / "a.pdn").write_text('[Event "a"]\n*\n')
+    assert "a.pdn: expected games with moves, found none with any" in errors_of("parse", "a.pdn", cwd=here)
+    assert not (here / "data" / "a.parquet").exists()
+    assert "expected a file to write, found a folder" in errors_of("parse", "a.pdn", "-o", "", cwd=here)

@@ -20,8 +20,10 @@ from ckai.cli.shared.networks import NoNetworkError, network_file, newest_networ
 from ckai.cli.terminal.game import TerminalGame
 from ckai.cli.terminal.opponent import Opponent
 from ckai.cli.terminal.record import Record
-from ckai.cli.terminal.session import SIDES, Session
+from ckai.cli.terminal.session import COMMANDS, SIDES, Session
 from ckai.game import Game, Position
+from ckai.models.checkpoint import save_checkpoint
+from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value
@@ -36,18 +38,26 @@ class FirstMove:
         self.value = value
         self.asked = []
 
-    def search(self, position, *, sims=None, seconds=None, history=()):
+    def search(self, position, *, sims=None, seconds=None, history=(), multipv=1):
         self.asked.append((position, sims, seconds, list(history)))
         moves = position.legal_moves()
         value = Value(self.value, "black" if position.black else "white")
         return SearchResult(
-            lines=[Line(pv=moves[:1], value=value, visits=60, prior=1 / len(moves))],
+            lines=[
+                Line(pv=pv_of(position, move), value=value, visits=60 // (i + 1), prior=1 / len(moves))
+                for i, move in enumerate(moves[:multipv])
+            ],
             value=value,
             visits=MoveMap({move: 60 // (i + 1) for i, move in enumerate(moves)}),
             priors=MoveMap({move: 1 / len(moves) for move in moves}),
             sims=100,
             seconds=0.1,
         )
+
+
+def pv_of(position, move):
+    """A move and the first legal reply."""
+    return [move, *position.push(move).legal_moves()[:1]]
 
 
 def table(lines, tmp_path, *, side="black", fen=None, engine=None, width=80, vary=0, **screen):
@@ -181,6 +191,55 @@ def test_openings_vary_with_the_seed_and_are_the_same_with_it(tmp_path):
     assert first_moves(None, vary=0) == first_moves(7, vary=0)
 
 
+class Varied(FirstMove):
+    """An engine whose moves are all searched alike; each has a value of its own, 0.01, 0.02, ..."""
+
+    def search(self, position, **limits):
+        result = super().search(position, **limits)
+        turn = result.value.turn
+        lines = [replace(e, value=Value((i + 1) / 100, turn), visits=10) for i, e in enumerate(result.lines)]
+        return replace(result, lines=lines, visits=MoveMap(dict.fromkeys(result.visits, 10)))
+
+
+def test_the_panel_is_of_the_move_played(tmp_path):
+    """Its value, its visits and its line, also where another one is the best."""
+    varied = 0
+    for seed in range(8):
+        script, shown = table("go\nquit\n", tmp_path, side="both", engine=Varied())
+        script.opponent = Opponent(Varied, "x", vary=8, seed=seed)
+        script.play()
+        (move,) = script.session.game.moves
+        number = Position.start().legal_moves().index(move)
+        text = shown.getvalue()
+        assert f"ckai plays {move}\nvalue +{(number + 1) / 100:.2f} for Black" in text
+        assert f"PV: {Position.start().push(move).legal_moves()[0]}\n" in text
+        assert f"\n{move}  " in text  # its row in the table of moves, though it may be the seventh
+        if number:
+            varied += 1
+            assert "10 of 100 visits, 0.1 s; most: 9-13" in text
+        else:
+            assert "\n100 visits, 0.1 s\n" in text
+    assert varied > 4
+
+
+def test_a_real_search_has_a_line_for_every_move_played():
+    opponent = Opponent(lambda: Engine.load("uniform"), "x", sims=60, vary=8, seed=0)
+    replies = [opponent.reply(Game()) for _ in range(6)]
+    assert all(reply.line.pv[0] == reply.move for reply in replies)
+    assert any(reply.varied for reply in replies)
+
+
+def test_a_lost_move_is_never_played_for_variety():
+    class Lost(Varied):
+        def search(self, position, **limits):
+            result = super().search(position, **limits)
+            moves = list(result.visits)
+            return replace(result, proofs=MoveMap(dict.fromkeys(moves[1:], ("loss", 4))))
+
+    opponent = Opponent(Lost, "x", vary=8, seed=3)
+    assert {str(opponent.reply(Game()).move) for _ in range(20)} == {"9-13"}
+
+
 def test_a_move_searched_little_is_never_played_for_variety():
     engine = FirstMove()  # visits 60, 30, 20, ...
     opponent = Opponent(lambda: engine, "x", vary=8, seed=3)
@@ -260,6 +319,32 @@ def test_a_hint_without_a_network_is_a_message(tmp_path):
     assert [str(m) for m in script.session.game.moves] == ["11-15"]
 
 
+@pytest.mark.parametrize("side", ["both", "white", "black"])
+@pytest.mark.parametrize("command", [*COMMANDS, "save x.pdn", "save \0", "save ~nobody/x", "go x"])
+@pytest.mark.parametrize("first", ["", "11-15\n", "22-18\n"])
+def test_no_command_ends_the_program(here, side, command, first):
+    """Also where two people play and there is no network, or one that fails."""
+    script, shown = table(f"{first}{command}\nfen\n", here, side=side)
+    script.play()
+    shown.seek(0)
+
+    def load():
+        raise NoNetworkError("no network here")
+
+    class Failing(FirstMove):
+        def search(self, position, **limits):
+            raise RuntimeError("the network failed")
+
+    for loads in (load, Failing):
+        script, shown = table(f"{first}{command}\nfen\n", here, side="both")
+        script.opponent = Opponent(loads, "x")
+        script.play()
+        goes_on = command not in ("quit", "resign", "draw")
+        assert (script.session.position.fen in shown.getvalue()) == goes_on
+        if command in ("go", "go x", "hint"):
+            assert re.search("no network here|the network failed", shown.getvalue())
+
+
 def test_flip_help_fen_board(tmp_path):
     script, shown = table("flip\nhelp\nfen\nboard\nquit\n", tmp_path, width=50)
     assert script.play() is None
@@ -307,7 +392,7 @@ def test_a_disk_that_is_full_does_not_end_the_game(tmp_path, monkeypatch):
 
     monkeypatch.setattr(script.record, "write", full)
     script.play()
-    assert "the game could not be saved: [Errno 28] No space left" in shown.getvalue()
+    assert "the game could not be saved: No space left on device" in shown.getvalue()
     assert len(script.session.game.moves) == 4
 
 
@@ -357,6 +442,18 @@ def test_a_file_that_exists_keeps_its_games(tmp_path):
     assert [str(game.moves[0].move) for game in read_games(path)] == ["11-15", "9-13"]
 
 
+def test_two_games_in_one_file_keep_each_other(tmp_path):
+    path = tmp_path / "all.pdn"
+    path.write_text("1. 12-16 *\n")
+    one, two = Record(path), Record(path)
+    one.write("1. 11-15 *\n")
+    two.write("1. 9-13 *\n")
+    one.write("1. 11-15 22-18 *\n")
+    two.write("1. 9-13 22-17 *\n")
+    games = [[str(move.move) for move in game.moves] for game in read_games(path)]
+    assert games == [["12-16"], ["11-15", "22-18"], ["9-13", "22-17"]]
+
+
 def test_a_folder_is_no_file(tmp_path):
     with pytest.raises(OSError, match="expected a file for the game"):
         Record(tmp_path)
@@ -384,12 +481,34 @@ def test_the_newest_network_is_taken(tmp_path):
         newest_network(tmp_path)
     paths = [tmp_path / name for name in ("pretrained.ckpt", "runs/run-001/best.ckpt", "runs/b/best.ckpt")]
     for age, path in zip((30, 10, 20), paths, strict=True):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+        save_network(path)
         os.utime(path, (1e9 - age, 1e9 - age))
-    assert newest_network(tmp_path) == paths[1]
+    assert newest_network(tmp_path) == (paths[1], [])
     os.utime(paths[0])
-    assert newest_network(tmp_path) == paths[0]
+    assert newest_network(tmp_path) == (paths[0], [])
+
+
+def save_network(path, game="checkers"):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    encoding = {"checkers": {}, "connect4": {"encoding": "connect4"}}[game]
+    save_checkpoint(path, build("mlp", {"hidden": 4, **encoding}))
+
+
+def test_networks_of_other_games_and_damaged_ones_are_skipped(tmp_path):
+    names = ("pretrained.ckpt", "runs/c4/best.ckpt", "runs/x/best.ckpt")
+    paths = [tmp_path / name for name in names]
+    save_network(paths[1], "connect4")
+    with pytest.raises(NoNetworkError, match=r"plays checkers, found only .*c4/best.ckpt \(plays connect4\)"):
+        newest_network(tmp_path)
+    save_network(paths[0])
+    paths[2].parent.mkdir()
+    paths[2].write_bytes(b"damaged")
+    for age, path in zip((30, 20, 10), paths, strict=True):
+        os.utime(path, (1e9 - age, 1e9 - age))
+    found, skipped = newest_network(tmp_path)
+    assert found == paths[0]
+    assert skipped == [f"{paths[2]} (not a checkpoint that can be read)", f"{paths[1]} (plays connect4)"]
+    assert newest_network(tmp_path, "connect4")[0] == paths[1]
 
 
 def test_a_run_folder_means_its_best_network(tmp_path):
@@ -416,8 +535,12 @@ def invoke(words, lines):
 def test_the_newest_network_plays_when_none_is_named(here, monkeypatch):
     loaded = []
     monkeypatch.setattr(Engine, "load", lambda source, **_: loaded.append(str(source)) or FirstMove())
-    (here / "pretrained.ckpt").touch()
+    save_network(here / "pretrained.ckpt")
+    save_network(here / "runs/run-001/best.ckpt", "connect4")
+    os.utime(here / "pretrained.ckpt", (1e9, 1e9))
     result = invoke([], "11-15\nquit\n")
+    assert "the newest network here is pretrained.ckpt\n" in result.stderr
+    assert "skipped runs/run-001/best.ckpt (plays connect4)\n" in result.stderr
     assert result.exit_code == 0, result.output
     assert loaded == ["pretrained.ckpt"]
     assert only_game("games/game-001.pdn").header("White") == "ckai pretrained.ckpt"
@@ -427,6 +550,13 @@ def test_two_people_need_no_network(here):
     result = invoke(["--side", "both", "--pdn", "us.pdn"], "11-15\n22-18\n15x22\n25x18\n")
     assert result.exit_code == 0, result.output
     assert [str(m.move) for m in only_game("us.pdn").moves] == ["11-15", "22-18", "15x22", "25x18"]
+
+
+def test_go_between_two_people_without_a_network_goes_on(here):
+    result = invoke(["--side", "both", "--pdn", "us.pdn"], "go\n11-15\nhint\n22-18\n")
+    assert result.exit_code == 0, result.output
+    assert len(only_game("us.pdn").moves) == 2
+    assert " ".join(result.output.split()).count("found no network") == 2
 
 
 def test_no_network_is_one_clear_error(here):
@@ -441,7 +571,16 @@ def test_sides_of_the_option_are_those_of_the_session():
 
 
 @pytest.mark.parametrize(
-    "words", [["--sims", "0"], ["--seconds", "0"], ["--side", "red"], ["--vary", "-1"], ["--max-plies", "5"]]
+    "words",
+    [
+        ["--sims", "0"],
+        ["--seconds", "0"],
+        ["--seconds", "nan"],
+        ["--seconds", "inf"],
+        ["--side", "red"],
+        ["--vary", "-1"],
+        ["--max-plies", "5"],
+    ],
 )
 def test_wrong_usage(words):
     assert invoke(words, "").exit_code == 2

@@ -502,7 +502,7 @@ def check_readers_agree(data: bytes, folder: Path) -> int:
     try:
         tally = parse_files([source], folder / "x.parquet")
     except PdnError as error:
-        assert expected["kept"] + expected["truncated"] == 0, error  # noqa: PT017
+        assert not any(g.moves for g in games if not g.rejected), error  # noqa: PT017
         return len(games)
     found = {"kept": tally.games_kept, "truncated": tally.games_truncated, "rejected": tally.games_rejected}
     assert found == expected

@@ -301,3 +301,13 @@ def test_damaged_notes_on_copies_are_refused(tmp_path, expert, text):
     path = tmp_path / "bad.parquet"
     pq.write_table(table.replace_schema_metadata(table.schema.metadata | {b"ckai.copies": text}), path)
     refuse(path, r"expected pairs of games in its metadata ckai\.copies")
+
+
+@pytest.mark.parametrize(("name", "value"), [("q", np.inf), ("surprise", np.nan), ("surprise", np.inf)])
+def test_values_of_a_search_are_finite(tmp_path, rows, name, value):
+    """One NaN of the policy KL would make every draw of an epoch the same row."""
+    searched = [row | {"surprise": 0.5} for row in make_rows.with_search(rows)]
+    searched[3][name] = value
+    path = make_rows.write(tmp_path / "own.parquet", searched)
+    with pytest.raises(DatasetError, match=f"row 3: expected a finite {name}, found {value}"):
+        read_rows(path)

@@ -1,5 +1,6 @@
 """Files written whole: temporary names, locks, and what killed processes leave."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -7,13 +8,19 @@ import threading
 import pytest
 
 from ckai.datasets.files import (
+    PNG,
+    ForeignFileError,
     LockedError,
+    WriteError,
+    is_locked,
     locked,
     remove_temporaries,
+    save_figure,
     temporary_path,
     whole_file,
     write_whole,
 )
+from ckai.datasets.writer import TableWriter
 
 
 def test_two_threads_may_write_one_path(tmp_path):
@@ -65,13 +72,52 @@ def test_a_lock_keeps_others_off_and_dies_with_its_process(tmp_path):
     )
     with program:
         assert program.stdout.readline() == b"held\n"
-        with (
-            pytest.raises(LockedError, match=r"\.lock: held by another process; wait for it or stop it"),
-            locked(path),
-        ):
+        message = rf"\.lock: held by process {program.pid}; wait for it or stop it"
+        with pytest.raises(LockedError, match=message), locked(path):
             pass
+        assert is_locked(path)
         program.kill()
+    # The number of the dead process is still in the file, and means nothing.
+    assert not is_locked(path)
+    assert path.read_text() == str(program.pid)
     with locked(path), pytest.raises(LockedError), locked(path):
         pass
     with locked(path):
         write_whole(tmp_path / "x", "y")
+
+
+def test_a_device_is_not_replaced_by_a_file(tmp_path):
+    """Renaming a file over it would."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(WriteError, match=r"pipe: cannot be written .not a regular file"):
+        write_whole(pipe, "text")
+    with pytest.raises(WriteError, match="not a regular file"):
+        TableWriter(pipe)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WriteError, match=r"file/x\.parquet: cannot be written"):
+        TableWriter(tmp_path / "file" / "x.parquet")
+    with pytest.raises(WriteError, match=r"cannot be written .File name too long"):
+        TableWriter(tmp_path / f"{'x' * 300}.parquet")
+
+
+def test_plots_replace_only_plots(tmp_path):
+    class Figure:
+        def savefig(self, file, *, format, dpi):
+            file.write(PNG + b"lines")
+
+    notes = tmp_path / "notes.png"
+    notes.write_text("mine")
+    with pytest.raises(ForeignFileError, match=r"notes\.png: expected a PNG to replace, found another file"):
+        save_figure(notes, Figure(), 100)
+    assert notes.read_text() == "mine"
+    with pytest.raises(ForeignFileError, match=r"expected a name that ends in \.png"):
+        save_figure(tmp_path / "x.pdf", Figure(), 100)
+    for _ in range(2):
+        save_figure(tmp_path / "x.png", Figure(), 100)
+    assert (tmp_path / "x.png").read_bytes() == PNG + b"lines"

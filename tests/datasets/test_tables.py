@@ -2,6 +2,7 @@
 
 import json
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 from numba import njit
 
 from ckai.cli.tables import command
+from ckai.datasets.files import LockedError
 from ckai.datasets.tables import DRAW, LOSS, WIN, ProbeResult, TableError, Tables, build_tables, table_path
 from ckai.datasets.tables.file import read_tables
 from ckai.datasets.tables.index import STARTS, class_key, index_of, place
@@ -17,6 +19,7 @@ from ckai.datasets.tables.solve import DRAWN, look
 from ckai.game import Position
 from ckai.game.kernels import apply_hop, legal_actions
 
+SAMPLE = Path(__file__).parents[2] / "data" / "sample.pdn"
 COUNTS = {"2": [716, 402, 2370], "3": [100_250, 87_305, 8_477], "4": [2_574_304, 1_917_090, 1_717_922]}
 
 
@@ -234,7 +237,41 @@ def test_a_build_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
     header = build_tables(3, path, threads=1)
     assert header["counts"]["3"] == COUNTS["3"]
     assert len(solved) == len(set(solved)) == sum(map(len, levels(3)))
-    assert [p.name for p in tmp_path.iterdir()] == ["tables-3.ckt"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".tables-3.ckt.lock", "tables-3.ckt"]
+
+
+def test_two_builds_of_one_table_do_not_share_a_folder(tmp_path):
+    path = table_path(2, tmp_path)
+
+    def second(done, total):
+        with pytest.raises(LockedError, match="held by another process"):
+            build_tables(2, path, threads=1)
+        tried.append(done)
+
+    tried = []
+    assert build_tables(2, path, threads=1, progress=second)["counts"]["2"] == COUNTS["2"]
+    assert tried
+
+
+def test_rows_of_endgames_replace_no_games(tmp_path, ckai):
+    """Nor a file of another format, nor are they written as another one."""
+    games = tmp_path / "games.parquet"
+    rows = ("tables", "rows", "--pieces", 3, "--positions", 10, "-o")
+    assert ckai("parse", SAMPLE, "-o", games)[0] == 0
+    before = games.read_bytes()
+    status, _, err = ckai(*rows, games)
+    assert (
+        status,
+        err.strip().endswith("holds rows of games: choose another output, or remove it first"),
+    ) == (1, True)
+    assert games.read_bytes() == before
+    assert "expected an output that ends in .parquet" in ckai(*rows, tmp_path / "x.csv")[2]
+    for _ in range(2):  # such rows may be written again
+        assert ckai(*rows, tmp_path / "endgames.parquet")[0] == 0
+    assert (
+        "holds rows that are not of PDN files"
+        in ckai("parse", SAMPLE, "-o", tmp_path / "endgames.parquet")[2]
+    )
 
 
 def test_the_commands(tmp_path, monkeypatch):

@@ -272,7 +272,13 @@ def test_options_of_a_picture():
     assert len(drawn(shown, "arrow")) == 3
     assert shown.count('class="square last"') == 4
     assert shown.count('class="square highlight"') == 1
-    for wrong in ({"size": 0}, {"highlight": [33]}, {"arrows": [(0, 5)]}, {"last_move": (1, 40)}):
+    for wrong in (
+        {"size": 0},
+        {"size": float("nan")},
+        {"highlight": [33]},
+        {"arrows": [(0, 5)]},
+        {"last_move": (1, 40)},
+    ):
         with pytest.raises(ValueError, match="expected a s"):
             position.svg(**wrong)
 

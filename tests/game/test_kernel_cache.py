@@ -1,12 +1,14 @@
 """Numba's cache on disk, written by several at once."""
 
+import subprocess
+import sys
 import threading
 import time
 
 import pytest
 from numba.core.caching import IndexDataCacheFile
 
-from ckai.game import kernel_cache, kernels
+from ckai.game import compiling, kernel_cache, kernels
 
 
 def cache_file(folder):
@@ -54,5 +56,36 @@ def test_a_missing_folder_is_an_empty_cache(tmp_path):
 
 
 def test_the_kernels_lock_their_cache():
-    assert kernels.perft._cache._cache_file.save.__func__ is kernel_cache._save_locked
+    assert kernels.resolve.func._cache._cache_file.save.__func__ is not kernel_cache._save
     assert IndexDataCacheFile.load is kernel_cache._load_locked
+
+
+def test_code_that_cannot_be_saved_is_reported_and_used(tmp_path, monkeypatch):
+    def full(self, name, data):
+        raise OSError(28, "No space left on device")
+
+    said = []
+    monkeypatch.setattr(IndexDataCacheFile, "_save_data", full)
+    monkeypatch.setattr(compiling, "_unsaved", False)
+    monkeypatch.setattr(compiling, "_report", said.append)
+    for key in ("int64", "float64"):
+        cache_file(tmp_path).save(key, "code")
+    assert len(said) == 1
+    assert "No space left" in said[0]
+    assert "NUMBA_CACHE_DIR" in said[0]
+
+
+def test_without_a_cache_folder_kernels_run_uncached():
+    """As where neither the home folder, nor the package, nor `NUMBA_CACHE_DIR` can be written."""
+    script = (
+        "from numba.core.caching import CacheImpl\n"
+        "CacheImpl._locator_classes = []\n"
+        "from ckai.cli.shared.output import report_compilation\n"
+        "report_compilation()\n"
+        "from ckai.game import Position\n"
+        "print(len(Position.start().legal_moves()))\n"
+    )
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert run.stdout == "7\n"
+    assert run.stderr.count("\n") == 1
+    assert "NUMBA_CACHE_DIR" in run.stderr

@@ -10,11 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from ckai.cli.evaluate import tablebase_text
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.schema import selfplay_schema
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.evaluation.evaluate import frequent_moves
+from ckai.models.evaluation.metrics import _calibration
 from ckai.models.evaluation.plots import first_layers
 from ckai.models.inputs.registry import encoding_type
 from ckai.models.registry import build, names
@@ -242,3 +244,23 @@ def test_networks_of_other_games_are_measured(tmp_path, ckai, evaluate):
     status, _, err = ckai("evaluate", tmp_path / "four.ckpt", "--data", checkers)
     assert (status, len(err.strip().splitlines())) == (1, 1)
     assert "expected rows of connect4, found rows of checkers" in err
+
+
+@pytest.mark.parametrize(("name", "value"), [("--memory-mb", "0"), ("--memory-mb", "-1")])
+def test_memory_is_at_least_a_mebibyte(tmp_path, ckai, name, value):
+    status, _, err = ckai("evaluate", tmp_path / "x.ckpt", name, value)
+    assert (status, f"{value} is not in the range x>=1" in err) == (2, True)
+
+
+def test_the_calibration_of_nan_is_nan():
+    """As an integer, NaN is a bin like any other."""
+    values = np.array([0.5, np.nan, -0.5])
+    [(x, y, n)] = _calibration(values, np.zeros(3), -1.0)
+    assert (np.isnan(x), np.isnan(y), n) == (True, True, 3)
+
+
+def test_the_table_of_endgames_has_80_columns():
+    shares = dict.fromkeys(("value_mse", "wrong_sign", "drawn_value", "keeps", "keeps_decided"), 1.0)
+    numbers = {"positions": 50_000, "pieces": 4, **shares}
+    text = tablebase_text({**numbers, "by_material": {"2200": numbers}})
+    assert {len(line) for line in text.splitlines()[1:]} == {79}

@@ -1,6 +1,7 @@
 """Networks for other programs: they answer as the original, or are not kept."""
 
 import json
+import os
 import sys
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import torch
 
 from ckai.cli.main import main
+from ckai.datasets.files import ForeignFileError, WriteError
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.evaluator import BackendError, TorchEvaluator, append_extra
 from ckai.models.inference.export import SUFFIXES, ExportError, export_network
@@ -110,3 +112,33 @@ def test_the_checkpoint_is_not_written_over(tmp_path, ckai):
 def test_unknown_formats_are_refused(tmp_path):
     with pytest.raises(ValueError, match="expected onnx, openvino, torchscript, found 'tflite'"):
         export_network(build("cnn2x2"), tmp_path / "x", "tflite")
+
+
+def test_an_export_replaces_nothing_but_an_export(tmp_path, ckai):
+    path = tmp_path / "net.ckpt"
+    save_checkpoint(path, build("cnn2x2", {"channels": 1, "hidden": 1}))
+    torch.save({"mine": 1}, tmp_path / "net.pt")
+    before = (tmp_path / "net.pt").read_bytes()
+    status, _, err = ckai("export", path, "--to", "torchscript")
+    assert (status, "net.pt: would be replaced, but is no exported network" in err) == (1, True)
+    assert (tmp_path / "net.pt").read_bytes() == before
+    for _ in range(2):
+        assert ckai("export", path, "--to", "torchscript", "-o", tmp_path / "own.pt")[0] == 0
+    (tmp_path / "net.bin").write_text("mine")
+    status, _, err = ckai("export", path, "--to", "openvino")
+    assert (status, "net.bin: would be replaced by the weights of net.xml" in err) == (1, True)
+
+
+def test_an_export_has_the_suffix_of_its_format(tmp_path):
+    with pytest.raises(
+        ForeignFileError, match=r"net\.onnx: expected a name that ends in \.pt for torchscript"
+    ):
+        export_network(build("cnn2x2"), tmp_path / "net.onnx", "torchscript")
+
+
+def test_an_export_that_cannot_be_written_says_where(tmp_path):
+    (tmp_path / "file").write_text("")
+    os.mkfifo(tmp_path / "pipe.pt")
+    for name in ("file/net.pt", "pipe.pt", f"{'x' * 300}.pt"):
+        with pytest.raises(WriteError, match=r"\.pt: cannot be written"):
+            export_network(build("cnn2x2"), tmp_path / name, "torchscript")

@@ -254,6 +254,15 @@ def test_runs_are_compared(tmp_path, data, ckai):
     losses = [run["best"]["heldout_policy_loss_legal"] for run in json.loads(out)["runs"]]
     assert losses == sorted(losses)
     assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
+    # A loss that is not a number is worse than any other.
+    metrics = tmp_path / "a.run" / "metrics.csv"
+    lines = list(csv.DictReader(metrics.read_text().splitlines()))
+    with metrics.open("w") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows({**line, "heldout_policy_loss_legal": "nan"} for line in lines)
+    ordered = json.loads(ckai("runs", tmp_path, "--sort", "loss", "--json")[1])["runs"]
+    assert [Path(run["run"]).stem for run in ordered] == ["b", "a"]
     status, out, _ = ckai("runs", tmp_path)
     assert status == 0
     assert "ema=0.9" in out
@@ -343,6 +352,7 @@ def test_a_killed_replacement_goes_on_without_being_asked_again(
     output = tmp_path / "net.ckpt"
     pretrain([data], output, config(1))
     before = output.read_bytes()
+    assert [run.status for run in find_runs(tmp_path)] == ["finished"]
 
     def killing(path, *rest, **more):
         if path == output:
@@ -357,8 +367,19 @@ def test_a_killed_replacement_goes_on_without_being_asked_again(
             pretrain([data], output, config(2), fresh=True, save_seconds=0, progress=progress)
     assert output.read_bytes() == before
     assert not any(run.finished for run in find_runs(tmp_path))
-    assert pretrain([data], output, config(2)).continued == "continued"
-    assert [run.finished for run in find_runs(tmp_path)] == [True]
+    assert [run.status for run in find_runs(tmp_path)] == ["unfinished"]
+
+    def show(text):
+        seen.append(find_runs(tmp_path)[0].status)
+
+    seen = []
+    assert pretrain([data], output, config(2), say=show).continued == "continued"
+    assert set(seen) == {"running"}
+    assert [run.status for run in find_runs(tmp_path)] == ["finished"]
+    # Killed between the checkpoint and its last step.
+    (tmp_path / "net.run" / "replaces").write_text("hash of the checkpoint before")
+    assert [run.status for run in find_runs(tmp_path)] == ["finished"]
+    (tmp_path / "net.run" / "replaces").unlink()
     assert load_checkpoint(output).info["epochs"] == 2
     output.write_bytes(before)  # once it is replaced, the permission is spent
     with pytest.raises(TrainingError, match="does not hold its training"):
@@ -388,7 +409,7 @@ def test_two_trainings_never_write_one_output(tmp_path, data, every_step):
         if not tried:
             for fresh in (False, True):
                 with pytest.raises(
-                    LockedError, match=r"net\.run.\.lock: held by another process; wait for it"
+                    LockedError, match=rf"net\.run.\.lock: held by process {os.getpid()}; wait for it"
                 ):
                     pretrain([data], output, config(1), fresh=fresh)
                 tried.append(fresh)
@@ -546,3 +567,27 @@ def test_kill_minus_nine_at_any_moment_loses_and_doubles_nothing(tmp_path, data)
         assert torch.equal(tensor, states[1].weights[name]), name
     assert kills >= 3
     assert [row["epoch"] for row in states[1].training["history"]] == list(range(1, 61))
+
+
+def test_only_a_checkpoint_is_replaced(tmp_path, data):
+    """With --fresh too, and it is said before the training."""
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine")
+    with pytest.raises(
+        TrainingError, match=r"notes\.txt: expected a ckai checkpoint.*only checkpoints are replaced"
+    ):
+        pretrain([data], notes, config(1), fresh=True)
+    assert notes.read_text() == "mine"
+    with pytest.raises(TrainingError, match=r"expected another suffix than \.run"):
+        pretrain([data], tmp_path / "net.run", config(1))
+
+
+def test_files_of_others_in_the_run_folder_stay(tmp_path, data):
+    """It may have been there before, or hold notes."""
+    mine = [tmp_path / "net.run" / "notes.txt", tmp_path / "net.run" / "photos" / "x.png"]
+    for path in mine:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("mine")
+    for fresh in (False, True):
+        pretrain([data], tmp_path / "net.ckpt", config(1), fresh=fresh)
+        assert [path.read_text() for path in mine] == ["mine", "mine"]

@@ -61,6 +61,48 @@ def test_given_arrays_are_filled():
     assert np.abs(logits).sum() > 0
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+@pytest.mark.parametrize("which", ["logits", "values"])
+def test_numbers_that_are_not_finite_are_not_cached(wrong, which):
+    class Failing(Counting):
+        fails = True
+
+        def evaluate(self, boards, out_logits=None, out_values=None):
+            logits, values = super().evaluate(boards, out_logits, out_values)
+            if self.fails:
+                {"logits": logits, "values": values}[which][-1] = wrong
+            return logits, values
+
+    cached = CachedEvaluator(Failing(), 100)
+    with pytest.raises(ValueError, match="expected finite logits and values"):
+        cached.evaluate(boards_of([1, 2, 3]))
+    cached.inner.fails = False
+    expected = Counting().evaluate(boards_of([1, 2, 3]))
+    for mine, theirs in zip(cached.evaluate(boards_of([1, 2, 3])), expected, strict=True):
+        assert mine.tolist() == theirs.tolist()
+
+
+def test_a_mask_of_minus_infinity_is_an_answer():
+    class Masking(Counting):
+        def evaluate(self, boards, out_logits=None, out_values=None):
+            logits, values = super().evaluate(boards, out_logits, out_values)
+            logits[:, 5:] = -np.inf
+            return logits, values
+
+    logits, _ = CachedEvaluator(Masking(), 100).evaluate(boards_of([1, 2]))
+    assert np.isinf(logits[:, 5:]).all()
+
+
+def test_answers_of_another_shape_are_refused():
+    class Short(Counting):
+        def evaluate(self, boards, out_logits=None, out_values=None):
+            logits, values = super().evaluate(boards)
+            return logits[:, :-1], values
+
+    with pytest.raises(ValueError, match=r"expected logits \[2, 128\], found \[2, 127\]"):
+        CachedEvaluator(Short(), 100).evaluate(boards_of([1, 2]))
+
+
 def test_a_cache_too_small_is_refused():
     with pytest.raises(ValueError, match="expected a cache of 4"):
         CachedEvaluator(Counting(), 3)

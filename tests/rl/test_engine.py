@@ -12,6 +12,15 @@ from ckai.rl.evaluators.uniform import UniformEvaluator
 START = Position.start()
 
 
+class Material(UniformEvaluator):
+    """Values the pieces on the board, a king as 3 men: far from 0 where one side has more."""
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits, values = super().evaluate(boards, out_logits, out_values)
+        values[:] = np.tanh(boards[:, :32].sum(axis=1) / 4)
+        return logits, values
+
+
 @pytest.fixture
 def engine():
     return Engine.load("uniform")
@@ -56,15 +65,17 @@ def test_the_value_is_the_movers(engine):
 
 
 def test_turning_the_board_turns_nothing_else():
-    position = Position.from_fen("W:W22,26,K30:BK7,12,13", halfmove_clock=3)
+    position = Position.from_fen("W:W22,26,29,K30:BK7,12", halfmove_clock=3)
     turned = position.rotated()
-    one = Engine.load("uniform").search(position, sims=300)
-    other = Engine.load("uniform").search(turned, sims=300)
+    one = Engine(Material()).search(position, sims=300)
+    other = Engine(Material()).search(turned, sims=300)
     squares = lambda text: "x".join(str(33 - int(s)) for s in text.replace("-", "x").split("x"))  # noqa: E731
     assert {squares(str(m)): n for m, n in one.visits.items()} == {
         str(m).replace("-", "x"): n for m, n in other.visits.items()
     }
     assert one.value == pytest.approx(other.value)
+    assert (one.value.white(), one.value.turn) == (pytest.approx(other.value.black()), "white")
+    assert abs(one.value) > 0.1
 
 
 def test_a_third_repetition_is_a_draw_inside_the_search(engine):
@@ -113,16 +124,21 @@ def test_another_position_is_another_tree(engine):
 
 
 def test_the_kept_tree_answers_like_a_new_one():
-    game = Game()
-    kept, fresh = Engine.load("uniform"), Engine.load("uniform")
+    """Black is two men up; White tries to lose no more."""
+    game = Game(Position.from_fen("B:W21-30:B1-12"))
+    kept, fresh = Engine(Material()), Engine(Material())
     for _ in range(6):
         found = kept.search(game.position, sims=300, history=game.history)
         game.push(found.move)
-        game.push(game.position.legal_moves()[0])
+        game.push(found.pv[1])
+    reused = kept.search(game.position, sims=1, history=game.history)
+    assert reused.sims > 1
     again = kept.search(game.position, sims=4000, history=game.history)
     alone = fresh.search(game.position, sims=4000, history=game.history)
-    assert set(again.visits) == set(alone.visits)
-    assert again.value == pytest.approx(alone.value, abs=0.1)
+    assert alone.value > 0.3
+    assert again.value == pytest.approx(alone.value, abs=0.05)
+    assert again.move == alone.move
+    assert again.nodes < alone.nodes
 
 
 def test_a_search_by_time_ends(engine):

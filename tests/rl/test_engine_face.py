@@ -3,6 +3,7 @@
 import copy
 import doctest
 import importlib
+import math
 import pickle
 import pkgutil
 import threading
@@ -84,6 +85,9 @@ def test_a_limit_is_given_one_way(engine):
         engine.search(START, Limit(visits=10), sims=10)
     with pytest.raises(ValueError, match="multipv >= 1"):
         engine.search(START, multipv=0)
+    for number in (math.nan, 2.5):
+        with pytest.raises(ValueError, match="integer multipv >= 1"):
+            engine.search(START, multipv=number)
     with pytest.raises(ValueError, match="interval >= 0"):
         engine.analysis(START, interval=-1)
 
@@ -427,6 +431,8 @@ def test_an_answer_of_the_wrong_shape_is_refused(logits, values, message):
         with pytest.raises(ValueError, match="evaluator uniform: expected " + message):
             engine.search(START, sims=100)
         assert engine.search(START, sims=100).sims == 100
+    with pytest.raises(ValueError, match="evaluator uniform: expected " + message):
+        Engine(Failing(1, answer)).policy(START)
 
 
 def test_an_evaluator_may_answer_in_arrays_of_its_own():
@@ -477,3 +483,5 @@ def test_an_answer_that_is_no_number_is_refused(bad, part):
         with pytest.raises(ValueError, match="expected finite logits and values, found NaN or infinity"):
             engine.search(Position.start(), sims=200)
         assert engine.search(Position.start(), sims=200).sims >= 200
+    with pytest.raises(ValueError, match="expected finite logits and values, found NaN or infinity"):
+        Engine(Failing(1, answer)).policy(Position.start())

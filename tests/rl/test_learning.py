@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -12,21 +13,32 @@ from make_rows import random_games, with_search, write
 from rich.console import Console
 from torch.optim.swa_utils import AveragedModel
 
-from ckai.cli.shared.run_screen import CURVE, elo_line, estimate, generation_text, generations_table
+from ckai.cli.shared.run_screen import (
+    CURVE,
+    RunScreen,
+    elo_line,
+    estimate,
+    generation_text,
+    generations_table,
+)
 from ckai.datasets.data_module import RowsDataModule
+from ckai.game import Game, Outcome, Reason
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.models.training.config import TargetConfig
 from ckai.models.training.lightning_module import planes_of, policy_loss, value_loss
 from ckai.models.training.trainer import take_average
 from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.loop import gate as gate_module
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.dashboard import write_dashboard
+from ckai.rl.loop.events import RunEvent
 from ckai.rl.loop.gate import play_gate_match
 from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.report import elo_curve
 from ckai.rl.loop.run import Run
 from ckai.rl.loop.runs import find_selfplay
+from ckai.rl.matches.match import MatchGame, MatchResult
 from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
 
@@ -210,7 +222,55 @@ def test_sprt_ends_the_gate_match_early(tmp_path):
     assert result["games"] < 400
 
 
-def test_a_run_with_many_options(tmp_path, ckai):
+def test_games_that_end_after_the_verdict_change_nothing(tmp_path, monkeypatch):
+    """The match stops at the pair that decides; here the games that land after it are all lost."""
+    gate = GateConfig(games=60, rule="sprt", elo0=0, elo1=100)
+
+    def result_of(won):
+        """A gate match whose first `won` pairs are won, and the rest lost; all games land."""
+
+        def land(a, b, openings, *, on_game, **rest):
+            games = []
+            for pair in range(len(openings)):
+                for a_black in (True, False):
+                    winner = "black" if a_black == (pair < won) else "white"
+                    outcome = Outcome(winner, Reason.RESIGNED, "")
+                    games.append(MatchGame(pair, a_black, Game(openings[pair]), outcome))
+                    on_game(games[-1])
+            return MatchResult(games)
+
+        monkeypatch.setattr(gate_module, "play_match", land)
+        return play_gate_match(
+            None, None, gate, tmp_path / str(won) / "match.json", names=("new", "old"), generation=1, seed=0,
+            max_plies=60, on_event=lambda event: None,
+        )  # fmt: skip
+
+    all_won, few_won = result_of(30), result_of(8)
+    assert all_won["accepted"]
+    assert few_won["accepted"]
+    assert few_won["score"] < 0.5
+    assert few_won["sprt_ratio"] == all_won["sprt_ratio"]
+    assert few_won["sprt_pairs"] == all_won["sprt_pairs"] <= 8
+
+
+def test_a_gate_match_that_was_decided_is_not_played_on(tmp_path):
+    gate = GateConfig(games=400, rule="sprt", elo0=0, elo1=100)
+    good, bad = SearchPlayer(Slanted(1), 20), SearchPlayer(Slanted(-1), 20)
+
+    def result(a, b):
+        return play_gate_match(
+            a, b, gate, tmp_path / "match.json", names=("new", "old"), generation=1, seed=0, max_plies=60,
+            on_event=lambda event: None,
+        )  # fmt: skip
+
+    first = result(good, bad)
+    assert first["accepted"]
+    assert (tmp_path / "match.part.json").exists()
+    again = result(SearchPlayer(None, 20), SearchPlayer(None, 20))  # which cannot play
+    assert {**again, "seconds": 0} == {**first, "seconds": 0}
+
+
+def test_a_run_with_many_options(tmp_path, ckai, monkeypatch):
     network = tmp_path / "network.ckpt"
     save_checkpoint(network, build("cnn2x2", {"channels": 2, "hidden": 4}))
     config = RunConfig(
@@ -257,6 +317,11 @@ def test_a_run_with_many_options(tmp_path, ckai):
     assert status == 0
     assert "other" in out
     assert "positions=average" in out.replace("\n", "")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((80, 24)))
+    lines = ckai("runs", tmp_path)[1].splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split()[-5:] == ["drawn", "policy", "value", "Elo", "min"]
     assert len(json.loads(ckai("runs", tmp_path, "--json")[1])["selfplay"]) == 2
 
 
@@ -293,11 +358,52 @@ def test_the_table_of_generations_fits_the_terminal(width):
     assert "…" not in lines[0] + lines[1]
 
 
+def test_games_without_a_result_are_shown():
+    measured = {
+        "generation": 1,
+        "accepted": True,
+        "selfplay": {"games": 9, "seconds": 1.0, "black_won": 3, "drawn": 2, "white_won": 1, "unknown": 3},
+        "learn": {"train_policy_loss": 1.0, "train_value_loss": 1.0},
+        "match": {"games": 0},
+    }
+    assert "(Black won 3, drawn 2, White won 1, stopped 3)" in generation_text(measured)
+    measured["selfplay"]["unknown"] = 0
+    assert "(Black won 3, drawn 2, White won 1)" in generation_text(measured)
+
+
+def test_a_speed_is_compared_with_the_backend_that_was_tried(tmp_path):
+    run = Run.create(tmp_path, build("cnn2x2", {"channels": 2, "hidden": 4}), RunConfig())
+    assert run.ceiling("fastest") == 0
+    (tmp_path / "evaluator.json").write_text('{"backend": "openvino", "rate": 5000.0}')
+    assert [run.ceiling(name) for name in ("fastest", "openvino", "torch")] == [5000, 5000, 0]
+    screen = RunScreen(run, 1, "torch")
+    assert screen._note({"evaluations_per_second": 1000.0}) == "1,000 eval/s"
+
+
+def test_a_stage_has_one_bar(tmp_path):
+    run = Run.create(tmp_path, build("cnn2x2", {"channels": 2, "hidden": 4}), RunConfig())
+    screen = RunScreen(run, 3, "torch")
+    for event in (("selfplay", 1), ("selfplay", 2), ("learn", 1), ("gate", 1), ("learn", 2)):
+        screen.on_event(RunEvent(event[1], event[0], 1, 5))
+    assert sorted(task.description.split()[1] for task in screen._bars.tasks) == ["1", "2"]
+    # Games of generation 2 begin before the first batch of learning generation 1.
+    assert len(screen._tasks) == 2
+
+
+def test_runs_of_another_game_differ_from_its_own_defaults(tmp_path):
+    network = build("mlp", {"encoding": "connect4", "hidden": 8})
+    Run.create(tmp_path / "run", network, RunConfig.defaults_for("connect4").changed(["games=7"]))
+    (found,) = find_selfplay(tmp_path)
+    assert found.changed == {"game": "connect4", "games": 7}
+
+
 def test_estimate_of_a_generation():
     config = RunConfig(games=1000, gate=GateConfig(games=0))
     with_rate, without_rate = estimate(config, 100_000, 5_000_000), estimate(config, 0, 5_000_000)
     assert "about 76 s" in with_rate
     assert "of games" not in without_rate
     assert "MiB of disk" in without_rate
+    match = replace(config, gate=GateConfig(games=1000, sims=1))
+    assert "about 77 s" in estimate(match, 100_000, 5_000_000)  # of a match with 1 visit a move
     more = replace(config, games=10_000)
     assert "about 13 minutes" in estimate(more, 100_000, 5_000_000)

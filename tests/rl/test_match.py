@@ -1,6 +1,9 @@
 """Matches between all players, and `ckai match`."""
 
+import io
 import json
+import math
+import queue
 import random
 import subprocess
 import sys
@@ -8,18 +11,22 @@ from pathlib import Path
 
 import pytest
 from hub_program import written
+from rich.console import Console
 
+from ckai.cli.match import result_table
+from ckai.cli.tournament import expand
 from ckai.game import Game, Position
 from ckai.pdn import read_games
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers.openings import VALUES, balanced_openings
-from ckai.rl.matches import hub
+from ckai.rl.matches import hub, players
 from ckai.rl.matches.alphabeta import AlphaBetaPlayer, move_values
-from ckai.rl.matches.hub import HubError, HubPlayer, find_move, hub_move, hub_position, read_line
-from ckai.rl.matches.match import MatchGame, MatchResult, play_match
+from ckai.rl.matches.forms import PLAYER_FORMS
+from ckai.rl.matches.hub import HubError, HubPlayer, HubProgram, find_move, hub_move, hub_position, read_line
+from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.players import RandomPlayer, SearchPlayer
-from ckai.rl.matches.specs import PlayerSpec, PlayerSpecError, load_player
+from ckai.rl.matches.specs import BUILT_IN, HUB, PlayerSpec, PlayerSpecError, game_of, load_player
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[1] / 'support' / 'hub_program.py'}"
 
@@ -111,7 +118,7 @@ def test_leading_pairs_end_at_the_first_incomplete_one():
 
     result = MatchResult([game(0, True, 0), game(0, False, 0), game(2, True, 0), game(2, False, 0)])
     assert result.pairs.pairs == 2
-    assert result.leading_pairs.pairs == 1
+    assert result.leading_scores == [0.5]
 
 
 def test_a_search_by_time_plays_one_board_at_a_time():
@@ -119,6 +126,73 @@ def test_a_search_by_time_plays_one_board_at_a_time():
     assert player.timed
     result = play_match(player, RandomPlayer(), draw_openings(2, 0), max_plies=30)
     assert len(result.games) == 4
+
+
+class Ticking(UniformEvaluator):
+    """Prefers to go right; every call takes a second of its own clock."""
+
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits, values = super().evaluate(boards, out_logits, out_values)
+        logits[:, 1::4] = 5.0
+        self.now += 1.0
+        return logits, values
+
+
+def hop_times(side, clock):
+    """Play a whole move on board 0; the time of each hop."""
+    times, game = [], Game(JUMPS)
+    hops = []
+    while game.position.move_of(hops) is None:
+        begun = clock.now
+        hops += side.actions([0])
+        side.play(0, hops[-1])
+        times.append(clock.now - begun)
+    return times, game.position.move_of(hops)
+
+
+JUMPS = Position.from_fen("B:W6,7,15,16,29,31,32:B1,2,4")
+"""2x11x18 and 2x11x20 among others: a choice at both hops."""
+
+
+def test_a_limit_of_seconds_is_for_all_hops_of_a_move(monkeypatch):
+    clock = Ticking()
+    monkeypatch.setattr(players, "time", clock)
+    side = SearchPlayer(clock, 100, seconds=20.0).sit(1)
+    side.start(0, JUMPS, 0)
+    times, move = hop_times(side, clock)
+    assert len(times) == 2, move
+    assert times[0] == pytest.approx(20, abs=2)
+    assert times[1] <= 1
+    # The next move has the whole time again.
+    side.play(0, Game(JUMPS).position.push(move).legal_moves()[0].actions[0])
+    begun = clock.now
+    side.actions([0])
+    assert clock.now - begun == pytest.approx(20, abs=2)
+
+
+def test_a_hop_without_a_choice_leaves_its_time_to_the_next(monkeypatch):
+    clock = Ticking()
+    monkeypatch.setattr(players, "time", clock)
+    side = SearchPlayer(clock, 100, seconds=20.0).sit(1)
+    start = Position.from_fen("B:W7,15,16,29,31,32:B2,4")
+    side.start(0, start, 0)
+    (first,) = side.actions([0])
+    side.play(0, first)
+    begun = clock.now
+    side.actions([0])
+    assert clock.now - begun == pytest.approx(20, abs=3)
+
+
+def test_the_clock_of_a_move_starts_after_compiling(monkeypatch):
+    clock = Ticking()
+    monkeypatch.setattr(players, "time", clock)
+    SearchPlayer(clock, 100, seconds=20.0).sit(1)
+    assert 0 < clock.now < 5
 
 
 # --- Hub ----------------------------------------------------------------------------------------------
@@ -180,9 +254,62 @@ def test_a_program_that_violates_the_protocol(how, message, monkeypatch):
     assert all(process.poll() is not None for process in started)
 
 
+class Thinking(HubProgram):
+    """A program that sends a line after each of these seconds, by a clock of its own, then its move."""
+
+    def __init__(self, waits):
+        self.command, self.now, self.waits = "program", 0.0, list(waits)
+        self._lines = self
+
+    def send(self, line):
+        pass
+
+    def monotonic(self):
+        return self.now
+
+    def get(self, timeout):
+        wait = self.waits.pop(0)
+        if wait > timeout:
+            raise queue.Empty
+        self.now += wait
+        return "info depth=1" if self.waits else "done move=11-15"
+
+
+@pytest.mark.parametrize(
+    ("limit", "waits", "given_up"),
+    [
+        ({"depth": 20}, [500, 500, 500], False),  # long, but never silent
+        ({"depth": 20}, [5, 700, 5], True),
+        ({"depth": 20, "silence_seconds": 800}, [5, 700, 5], False),
+        ({"depth": 20, "silence_seconds": math.inf}, [5, 70_000, 5], False),
+        ({"seconds": 1.0}, [20, 5, 5], False),
+        ({"seconds": 1.0}, [20, 5, 7], True),
+    ],
+)
+def test_when_a_program_is_given_up(limit, waits, given_up, monkeypatch):
+    program = Thinking(waits)
+    monkeypatch.setattr(hub, "time", program)
+    monkeypatch.setattr(hub, "HubProgram", lambda command: program)
+    side = HubPlayer("program", **limit).sit(1)
+    side.start(0, Position.start(), 0)
+    if given_up:
+        with pytest.raises(HubError, match="no answer in time"):
+            side.actions([0])
+    else:
+        side.actions([0])
+        assert not program.waits
+
+
+def test_a_silence_of_no_length_is_refused():
+    with pytest.raises(ValueError, match="silence_seconds above 0"):
+        HubPlayer("program", silence_seconds=math.nan)
+
+
 def test_a_program_that_does_not_exist():
     with pytest.raises(HubError, match="can be started"):
         HubPlayer("no-such-program").sit(1)
+    with pytest.raises(HubError, match="the command is empty"):
+        HubPlayer(" ").sit(1)
 
 
 # --- specs --------------------------------------------------------------------------------------------
@@ -208,11 +335,80 @@ def test_player_specs():
         ("rollout@policy", "visits or seconds"),
         ("rollout@0", "above 0"),
         ("uniform@0s", "above 0"),
+        ("uniform@99999999999999", "at most 1,000,000,000"),
+        ("uniform@" + "9" * 5000, "at most 1,000,000,000"),
+        ("uniform@" + "9" * 400 + "s", "at most 1,000,000,000"),
+        ("   ", "empty"),
+        ("hub:", "no command"),
+        ("hub:@0.5s", "no command"),
+        ("hub: @8", "no command"),
+        ("@", "no file @"),
+        ("@400", "no file @400"),
+        ("x@", "a limit is a number, seconds such as 0.5s, or policy, not ''"),
+        ("rollout@50ms", "not '50ms'"),
+        ("rollout@-5", "not '-5'"),
+        ("ladder:", "no file ladder:"),
+        ("x" * 5000, "no file x"),
+        ("tests", "no file tests"),
     ],
 )
 def test_texts_that_are_not_player_specs(name, message):
-    with pytest.raises(PlayerSpecError, match=message):
+    with pytest.raises(PlayerSpecError, match=message) as found:
         load_player(name)
+    assert "\n" not in str(found.value)
+
+
+def test_a_long_command_is_no_file():
+    command = "hub:program " + "--option=value " * 500
+    assert game_of([command]) is None
+    assert expand((command, "random"), 1, 100) == [command, "random"]
+    assert isinstance(load_player(command), HubPlayer)
+
+
+def test_the_help_has_every_form_of_a_player(ckai):
+    _, out, _ = ckai("match", "--help")
+    for form, meaning in PLAYER_FORMS.items():
+        assert any(line.startswith(f"    {form} ") and line.endswith(meaning) for line in out.splitlines())
+    for form in PLAYER_FORMS:
+        who = PlayerSpec.read(form).who
+        assert who in (*BUILT_IN, "best.ckpt") or who.startswith(HUB)
+
+
+def test_the_table_fits_on_a_screen_and_keeps_its_figures():
+    long = "hub:/usr/games/a-program --with many --options of --all kinds --and more@0.5s"
+    games = [MatchGame(0, black, Game(Position.from_fen("W:W32:B1")), None) for black in (True, False)]
+    console = Console(width=80, file=io.StringIO())
+    console.print(result_table(MatchResult(games), long, "random"))
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    figures = [line for line in lines if "50.0%" in line]
+    assert len(figures) == 2
+    assert all(line.count("50.0%") == 2 and " to " in line for line in figures)
+
+
+def test_games_are_not_appended_to_a_network(tmp_path, ckai):
+    network = tmp_path / "net.ckpt"
+    network.write_bytes(b"PK\0\1weights")
+    status, _, err = ckai("match", "random", "random", "--games", 2, "--pdn", network)
+    assert (status, network.read_bytes()) == (1, b"PK\0\1weights")
+    assert "expected PDN text to append the game to" in err
+    open_end = tmp_path / "open.pdn"
+    open_end.write_text('[Event "mine"]\n\n1. 11-15 *')
+    assert ckai("match", "random", "random", "--games", 2, "--pdn", open_end)[0] == 0
+    assert [len(game.moves) > 1 for game in read_games(open_end)] == [False, True, True]
+    status, _, err = ckai("match", "random", "random", "--pdn", open_end / "x")
+    assert (status, "[Errno" in err) == (1, False)
+
+
+def test_damaged_games_of_an_interrupted_match():
+    openings = draw_openings(2, 0)
+    games = play_match(RandomPlayer(), RandomPlayer(), openings).games
+    data = to_plain(games)
+    assert to_plain(from_plain(data, openings)) == data
+    with pytest.raises(ValueError, match="every game once"):
+        from_plain([*data, data[0]], openings)
+    with pytest.raises(IndexError, match="a pair of 2, found -1"):
+        from_plain([{**data[0], "pair": -1}], openings)
 
 
 def test_the_command(tmp_path, ckai):

@@ -1,5 +1,7 @@
 """The KL divergence of the policy target from the priors: computed, stored in rows, used for sampling."""
 
+import math
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -8,6 +10,7 @@ import pytest
 from ckai.datasets.data_module import RowsDataModule, _resample
 from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFile
+from ckai.datasets.schema import DatasetError
 from ckai.rl.loop.config import LearnConfig
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.rows import to_table
@@ -128,3 +131,18 @@ def test_a_share_out_of_range_is_named(tmp_path):
     pq.write_table(to_table(play(), 1), tmp_path / "rows.parquet")
     with pytest.raises(ValueError, match="expected surprise in"):
         RowsDataModule([tmp_path / "rows.parquet"], surprise=-1)
+
+
+@pytest.mark.parametrize("memory_mb", [1024, 0])
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -1.0])
+def test_a_divergence_that_is_no_weight_is_refused(tmp_path, wrong, memory_mb):
+    table = to_table(play(), 1)
+    at = table.schema.get_field_index("surprise")
+    values = table["surprise"].to_pylist()
+    values[len(values) // 2] = wrong
+    path = tmp_path / "rows.parquet"
+    pq.write_table(table.set_column(at, table.schema.field(at), pa.array(values, pa.float32())), path)
+    message = rf"rows\.parquet: expected policy KL >= 0 in the column surprise, found {wrong:g}; train with"
+    with pytest.raises(DatasetError, match=message):
+        list(RowsDataModule([path], heldout=0.0, surprise=0.5, memory_mb=memory_mb).epoch(0))
+    assert list(RowsDataModule([path], heldout=0.0, memory_mb=memory_mb).epoch(0))

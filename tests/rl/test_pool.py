@@ -2,8 +2,10 @@
 
 import json
 import math
+import re
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from ckai.models.checkpoint import save_checkpoint
@@ -11,7 +13,7 @@ from ckai.models.registry import build
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
 from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig
-from ckai.rl.selfplay.pool import Pool, draw_opponents
+from ckai.rl.selfplay.pool import Pool, _results, draw_opponents
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.workers import play_games
 
@@ -63,7 +65,7 @@ def test_opponents_depend_on_seed_and_number_alone():
 
 def test_each_side_is_played_by_its_network():
     pool = Pool(HALF, 1, [0], [Leaning(-1)])
-    games = games_of(pool, range(40))
+    games = games_of(pool, range(40), name="ckai generation 3")
     assert len(games) == 40
     met = 0
     for game in games:
@@ -80,12 +82,11 @@ def test_each_side_is_played_by_its_network():
             assert bool(row["full"]) != by_opponent
             position = position.push_action(int(row["action"]))
         names = (game.black, game.white)
+        new, old = "ckai generation 3", "ckai generation 0"
         if opponent is None:
-            assert names == ("ckai", "ckai")
+            assert names == (new, new)
         else:
-            assert names == (
-                ("ckai generation 0", "ckai") if opponent.moves_first else ("ckai", "ckai generation 0")
-            )
+            assert names == ((old, new) if opponent.moves_first else (new, old))
     assert 10 < met < 30
 
 
@@ -150,14 +151,39 @@ def test_opponents_are_mostly_past_networks_of_about_equal_strength():
     assert draw_opponents(PoolConfig(share=0.5, opponents=9), history, 0) == [0, 1, 3]
 
 
-def test_games_of_the_pool_count_where_there_is_no_match():
-    lost = {"0": {"won": 1, "drawn": 0, "lost": 99}}
-    history = [generation(1, games=0), generation(2, games=0, pool={"0": {"won": 99, "drawn": 1, "lost": 0}})]
+def share_of(opponent, history, lag=1):
+    """Share of draws of one opponent that are this one."""
     one = PoolConfig(share=0.5, opponents=1)
-    drawn = [draw_opponents(one, history, seed)[0] for seed in range(200)]
-    assert drawn.count(1) > drawn.count(0)
-    history = [generation(1, games=0), generation(2, games=0, pool=lost)]
-    assert len({draw_opponents(one, history, seed)[0] for seed in range(50)}) == 2
+    return sum(draw_opponents(one, history, seed, lag) == [opponent] for seed in range(400)) / 400
+
+
+WON, EVEN = {"won": 99, "drawn": 1, "lost": 0}, {"won": 49, "drawn": 2, "lost": 49}
+
+
+def test_games_of_the_pool_count_where_there_is_no_match():
+    # The newest network, of generation 2, has no games: it counts as equal to network 1.
+    won, even = ([generation(1, games=0), generation(2, games=0, pool={"0": pool})] for pool in (WON, EVEN))
+    assert share_of(1, won) > 0.95  # expected scores of 0.5 against 1 and 0.99 against 0
+    assert 0.4 < share_of(1, even) < 0.6
+    lost = [generation(1, games=0), generation(2, games=0, pool={"0": {"won": 0, "drawn": 1, "lost": 99}})]
+    assert share_of(1, lost) > 0.95  # 0.5 against 1 and 0.01 against 0
+
+
+def test_games_of_the_pool_count_for_the_network_that_played_them():
+    # Network 1 is far better than 0. Generation 3 is played by network 2, or with overlap by network 1.
+    played = {"0": EVEN}
+    history = [
+        generation(1, 0.95),
+        generation(2, games=0),
+        generation(3, games=0, pool=played),
+    ]
+    assert _results([0, 1, 2, 3], history, 1)[0, 2] == [0.5] * 50
+    assert (0, 1) in _results([0, 1, 2, 3], history, 2)
+    assert (0, 2) not in _results([0, 1, 2, 3], history, 2)
+    assert _results([0, 1, 2, 3], history, 2)[0, 1] == pytest.approx([0.05] * 50 + [0.5] * 50)
+    # Network 2 was rejected: generation 3 is played by network 1 in either case.
+    history[1] = generation(2, games=0, accepted=False)
+    assert _results([0, 1, 3], history, 1) == _results([0, 1, 3], history, 2)
 
 
 def test_the_tally_is_from_the_newest_networks_side():
@@ -185,9 +211,14 @@ def test_a_run_meets_its_past_and_goes_on(tmp_path):
     assert "pool" not in first["selfplay"]
     assert list(second["selfplay"]["pool"]) == ["0"]
     assert set(third["selfplay"]["pool"]) == {"0", "1"}
+    assert [measured["selfplay"]["network"] for measured in run.history()] == [0, 1, 2]
     met = sum(sum(counts.values()) for counts in third["selfplay"]["pool"].values())
     text = run.path(3, "games.pdn").read_text()
-    assert met == text.count("ckai generation") > 0
+    assert met == text.count("ckai generation 0") + text.count("ckai generation 1") > 0
+    assert met + text.count("ckai generation 2") == 2 * config.games
+    headers = pq.read_table(run.path(3, "rows.headers.parquet")).to_pylist()
+    tags = re.findall(r'\[Black "(.*)"\]\n\[White "(.*)"\]', text)
+    assert [(header["black"], header["white"]) for header in headers] == tags
     assert json.loads(run.path(3, "selfplay.json").read_text())["pool"] == third["selfplay"]["pool"]
 
 

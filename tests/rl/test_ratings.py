@@ -25,6 +25,34 @@ def test_few_pairs_are_not_certain():
     assert low < 1000 <= high
 
 
+@pytest.mark.parametrize("pairs", [2, 4, 6, 10, 30])
+@pytest.mark.parametrize("elo", [0, 150, 300])
+@pytest.mark.parametrize("draws", [0.0, 0.6])
+def test_intervals_of_few_pairs_have_nominal_coverage(pairs, elo, draws):
+    rng, truth = np.random.default_rng(pairs), score_of(elo)
+    drawn = draws * 2 * (1 - truth)  # share of drawn games
+    values = [1.0, 0.5, 0.0]
+    games = rng.choice(values, p=[truth - drawn / 2, drawn, 1 - truth - drawn / 2], size=(1500, pairs, 2))
+    found = [PairStatistics.of(scores.tolist()).score_interval for scores in games.mean(axis=2)]
+    coverage = np.mean([low <= truth <= high for low, high in found])
+    assert 0.91 < coverage <= 1
+    if pairs >= 30:
+        assert 0.93 < coverage < 0.97
+
+
+def test_a_match_that_was_all_won_or_all_drawn():
+    for n in (2, 10, 100):
+        won, drawn = PairStatistics.of([1.0] * n), PairStatistics.of([0.5] * n)
+        assert won.interval[1] == MOST_ELO
+        # Of n pairs all won, a player that wins fewer than one in 40 ** (1 / n) is unlikely.
+        assert won.score_interval[0] == pytest.approx(0.025 ** (1 / (2 * n)), abs=0.1)
+        assert 0.95 < won.superiority <= 1
+        assert drawn.superiority == 0.5
+        assert -drawn.interval[0] == pytest.approx(drawn.interval[1])
+        assert 0 < drawn.interval[1] < 700 / n + 60
+    assert PairStatistics.of([]).superiority == 0.5
+
+
 def test_the_interval_has_its_nominal_coverage():
     rng = np.random.default_rng(0)
     draws = rng.choice([0.0, 0.25, 0.5, 0.75, 1.0], p=[0.05, 0.15, 0.4, 0.25, 0.15], size=(2000, 100))
@@ -41,18 +69,40 @@ def test_sprt_has_its_nominal_error_rates():
     rng = np.random.default_rng(1)
     test = Sprt(0.0, 60.0, 0.05, 0.05)
     for elo, wanted in ((0.0, False), (60.0, True)):
-        wrong, pairs = 0, []
-        for _ in range(300):
-            scores: list[float] = []
-            verdict = None
-            while verdict is None:
-                # Two won or lost games with that expected score.
-                scores.append(float(np.mean(rng.random(2) < score_of(elo))))
-                verdict = test.verdict(PairStatistics.of(scores)) if len(scores) > 4 else None
-            wrong += verdict is not wanted
-            pairs.append(len(scores))
+        # Two won or lost games a pair, with that expected score; more pairs than any match needs.
+        matches = (rng.random((300, 4000, 2)) < score_of(elo)).mean(axis=2)
+        found = [test.test(scores.tolist()) for scores in matches]
+        wrong, pairs = sum(each.verdict is not wanted for each in found), [each.pairs.pairs for each in found]
         assert wrong / 300 < 0.09
         assert np.median(pairs) < 400
+
+
+def test_sprt_decides_once():
+    """What comes after the pair that decided changes neither the verdict nor its figures."""
+    test = Sprt(0.0, 100.0)
+    for won, lost in ((1.0, 0.0), (0.0, 1.0)):
+        scores = [0.5, won, won, 0.5] + [won] * 20
+        first = next(n for n in range(len(scores)) if test.test(scores[: n + 1]).verdict is not None) + 1
+        decided = test.test(scores[:first])
+        assert decided.verdict is (won == 1.0)
+        assert decided.pairs == PairStatistics.of(scores[:first])
+        assert test.test(scores[:first] + [lost] * 50) == decided
+        assert first < 15
+
+
+def test_the_ratio_of_sprt_is_that_of_its_formula():
+    rng = np.random.default_rng(3)
+    scores = rng.choice([0.25, 0.5, 0.75], 30).tolist()
+    found = Sprt(0.0, 10.0).test(scores)
+    s0, s1, pairs = score_of(0.0), score_of(10.0), PairStatistics.of(scores)
+    assert found.verdict is None
+    assert found.ratio == pytest.approx((s1 - s0) * (2 * pairs.score - s0 - s1) / (2 * pairs.error**2))
+
+
+@pytest.mark.parametrize("bounds", [(10, 5), (0, 0), (math.nan, 5), (0, math.nan), (0, math.inf)])
+def test_bounds_that_sprt_cannot_test(bounds):
+    with pytest.raises(ValueError, match="expected ELO0 below ELO1"):
+        Sprt(*bounds)
 
 
 def test_the_probability_of_being_better():

@@ -18,9 +18,12 @@ import pytest
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.rl.loop.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.folder import RunError
+from ckai.rl.loop.folder import RunError, newest_folder
+from ckai.rl.loop.report import best_generation
 from ckai.rl.loop.run import Run
+from ckai.rl.loop.runs import find_selfplay
 from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.shards import Spent
 
 TINY = RunConfig(
     games=6,
@@ -76,7 +79,47 @@ def test_generations_follow_each_other(tmp_path, network):
         chosen = run.path(n, "candidate.ckpt") if accepted else run.path(n - 1, "network.ckpt")
         assert run.path(n, "network.ckpt").read_bytes() == chosen.read_bytes()
     assert (run.folder / "metrics.png").stat().st_size > 10_000
-    assert (run.folder / "best.ckpt").read_bytes() == run.path(2, "network.ckpt").read_bytes()
+    assert (run.folder / "latest.ckpt").read_bytes() == run.path(2, "network.ckpt").read_bytes()
+
+
+def test_the_best_network_is_the_one_with_the_highest_elo(tmp_path, network, monkeypatch):
+    from ckai.rl.loop import run as module
+
+    elo = iter([50.0, -20.0, 30.0])
+
+    def match(*players, **more):
+        return {
+            "games": 4,
+            "wins": 2,
+            "draws": 0,
+            "losses": 2,
+            "score": 0.5,
+            "elo": next(elo),
+            "accepted": True,
+        }
+
+    monkeypatch.setattr(module, "play_gate_match", match)
+    run = Run.create(tmp_path / "run", network, TINY)
+    for generation, best in ((1, 1), (2, 1), (3, 3)):
+        run.go(generation, ignore_event)
+        for name, n in (("best.ckpt", best), ("latest.ckpt", generation)):
+            assert (run.folder / name).read_bytes() == run.path(n, "network.ckpt").read_bytes()
+    # A folder of an earlier version, whose best.ckpt is the newest network.
+    (run.folder / "latest.ckpt").unlink()
+    (run.folder / "best.ckpt").write_bytes(run.path(3, "network.ckpt").read_bytes())
+    Run.open(run.folder).go(3, ignore_event)
+    assert (run.folder / "latest.ckpt").read_bytes() == run.path(3, "network.ckpt").read_bytes()
+
+
+def test_the_best_of_equals_is_the_newest():
+    def measured(elo=None, accepted=True):
+        return {"accepted": accepted, "match": {"games": 0} if elo is None else {"games": 4, "elo": elo}}
+
+    assert best_generation([]) == 0
+    assert best_generation([measured(), measured()]) == 2
+    assert best_generation([measured(-10.0)]) == 0
+    assert best_generation([measured(10.0), measured(-10.0), measured(10.0)]) == 3
+    assert best_generation([measured(10.0), measured(90.0, accepted=False), measured(-1.0)]) == 2
 
 
 def test_a_run_continues_where_it_stopped(tmp_path, network):
@@ -134,7 +177,13 @@ def test_games_already_written_are_not_played_again(tmp_path, network, monkeypat
     monkeypatch.setattr(module, "play_games", stops_halfway)
     with pytest.raises(KeyboardInterrupt):
         run.go(1, ignore_event)
+    before = Spent.read(run.path(1, "shards"))
+    assert before.evaluations > 0
     run.go(1, ignore_event)
+    # The time of all games, not of those since the interruption.
+    measured = run.history()[0]["selfplay"]
+    assert measured["seconds"] > before.seconds > 0
+    assert measured["evaluations_per_second"] * measured["seconds"] > before.evaluations
     assert len(asked[0]) == 6
     assert asked[1] == asked[0][2:]
     check_whole(run, 1)
@@ -208,9 +257,45 @@ def test_a_full_disk_damages_nothing(tmp_path, network, monkeypatch, writes):
     check_whole(run, 2)
 
 
+def test_the_status_of_a_run(tmp_path, network):
+    run = Run.create(tmp_path / "run", network, TINY)
+    run.set_target(2)
+    seen = {run.status}
+    assert seen == {"unfinished"}
+    run.go(2, lambda event: seen.add(Run.open(run.folder).status))
+    assert seen == {"unfinished", "running"}
+    assert (run.status, run.target) == ("finished", 2)
+
+    def stop(event):
+        if event.stage == "learn":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run.go(3, stop)  # raised and killed
+    assert (run.status, run.target) == ("unfinished", 3)
+    (summary,) = find_selfplay(tmp_path)
+    assert (summary.status, summary.generations, summary.target) == ("unfinished", 2, 3)
+    run.go(3, ignore_event)
+    run.go(1, ignore_event)  # has more already
+    assert (run.status, run.target) == ("finished", 3)
+    # Earlier versions did not record what they were asked for.
+    (run.folder / "target.json").unlink()
+    assert (run.status, run.target) == ("finished", 3)
+    run.path(4).mkdir()
+    assert (run.status, run.target) == ("unfinished", 4)
+
+
+def test_the_newest_of_the_numbered_runs(tmp_path, network):
+    assert newest_folder(tmp_path) is None
+    for name in ("run-001", "run-010", "run-9", "run-old", "other"):
+        Run.create(tmp_path / name, network, TINY)
+    (tmp_path / "run-011").mkdir()
+    assert newest_folder(tmp_path) == tmp_path / "run-010"
+
+
 def test_two_processes_do_not_share_a_run(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
-    with run.lock(), pytest.raises(RunError, match="another process"):
+    with run.lock(), pytest.raises(RunError, match=f"found process {os.getpid()}; wait for it"):
         Run.open(tmp_path / "run").go(1, ignore_event)
 
 
@@ -221,6 +306,24 @@ def test_a_folder_that_is_not_a_run_is_left_alone(tmp_path, network):
         Run.create(tmp_path / "letters", network, TINY)
     with pytest.raises(RunError, match=r"config\.json"):
         Run.open(tmp_path / "letters")
+
+
+def test_folders_that_cannot_be_used_are_refused_in_plain_words(tmp_path, network, monkeypatch):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunError, match=r"file: expected a run with a config\.json, found none"):
+        Run.open(tmp_path / "file")
+    with pytest.raises(RunError, match="file: expected a new or empty folder, found a file; choose another"):
+        Run.create(tmp_path / "file", network, TINY)
+    with pytest.raises(RunError, match=r"cannot be created \(Not a directory\); choose another or"):
+        Run.create(tmp_path / "file" / "run", network, TINY)
+    Run.create(tmp_path / "run", network, TINY)
+
+    def denied(*arguments, **more):
+        raise PermissionError(13, "Permission denied", "config.json")
+
+    monkeypatch.setattr(Path, "read_text", denied)
+    with pytest.raises(RunError, match=r"config\.json: cannot be read \(Permission denied\); check the perm"):
+        Run.open(tmp_path / "run")
 
 
 def test_unknown_settings_are_named(tmp_path, network):
@@ -364,8 +467,11 @@ def test_overlapping_generations_are_the_same_however_the_run_was_stopped(tmp_pa
     for n in (1, 2):
         rows = [pq.read_table(run.path(n, "rows.parquet")) for run in (whole, stepwise)]
         assert rows[0].equals(rows[1])
-    # Generation 2 is played by the first network, as generation 1 is.
-    assert whole.path(2, "rows.parquet").exists()
+    # Generation 2 is played by the first network, as generation 1 is, and generation 3 by network 1.
+    stepwise.go(3, ignore_event)
+    names = [set(re.findall(r'"ckai (.*)"', stepwise.path(n, "games.pdn").read_text())) for n in (1, 2, 3)]
+    assert names == [{"generation 0"}, {"generation 0"}, {"generation 1"}]
+    assert [measured["selfplay"]["network"] for measured in stepwise.history()] == [0, 0, 1]
 
 
 def test_an_error_while_learning_ends_the_games_too(tmp_path, network, monkeypatch):

@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +14,13 @@ from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.game import Position
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
+from ckai.rl.loop.report import describe, first_scores
 from ckai.rl.matches.match import from_plain, play_match, to_plain
 from ckai.rl.matches.openings import random_openings
 from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.pdn import finished_pdn, tags_of
 from ckai.rl.selfplay.rows import headers_of_rows, to_table
 from ckai.rl.selfplay.snapshots import load_snapshots, save_snapshot
 from ckai.rl.selfplay.workers import play_games
@@ -108,18 +111,38 @@ def test_rows_describe_the_games():
     assert at == len(rows)
 
 
+def tags_by_number(games):
+    return {game.number: tags_of(finished_pdn(game, 1)) for game in games}
+
+
 def test_an_unfinished_game_has_no_result():
-    table = to_table(play(4, max_plies=6), 1)
+    games = play(4, max_plies=6)
+    table = to_table(games, 1)
     assert table["z"].null_count == table.num_rows
-    headers = headers_of_rows(table, "test")
+    headers = headers_of_rows(table, "test", tags_by_number(games))
     assert headers["result"].to_pylist() == ["*"] * 4
     assert headers["plies"].to_pylist() == [6] * 4
 
 
 def test_headers_have_the_results():
     games = play()
-    headers = headers_of_rows(to_table(games, 1), "test")
-    assert headers["result"].to_pylist() == [game.result_text for game in games]
+    games[0] = replace(games[0], black="one", white="other")
+    # The z of rows may be from the endgame tables instead of the result.
+    games[1:] = [replace(game, scores=np.zeros(len(game.rows), np.int8)) for game in games[1:]]
+    table = to_table(games, 1)
+    headers = headers_of_rows(table, "test", tags_by_number(games))
+    results = [game.result_text for game in games]
+    assert len(set(results[1:])) > 1
+    assert headers["result"].to_pylist() == results
+    assert [headers[name].to_pylist()[:2] for name in ("black", "white")] == [
+        ["one", "ckai"],
+        ["other", "ckai"],
+    ]
+    report = describe(table, [game.ending for game in games], 2.0, 100)
+    counts = [report[name] for name in ("black_won", "drawn", "white_won", "unknown")]
+    assert counts == [results.count(result) for result in ("1-0", "1/2-1/2", "0-1", "*")]
+    scores = first_scores(table, {game.number: game.result_text for game in games})
+    assert list(scores.values()) == [{"1-0": 1, "1/2-1/2": 0, "0-1": -1}[result] for result in results]
     assert headers["plies"].to_pylist() == [game.plies for game in games]
 
 
@@ -263,6 +286,27 @@ def test_unfinished_games_continue_from_their_snapshots(tmp_path, batches):
         outcome = replayed.outcome()
         assert (outcome.result if outcome else "*") == game.result_text
     to_table(games, 1).validate(full=True)
+
+
+@pytest.mark.parametrize("batches", [10, 47, 130])
+def test_a_game_continued_under_a_playout_cap_is_the_same(tmp_path, batches):
+    """Under Gumbel every search begins with a new tree, so that nothing is lost with the tree."""
+    settings = {"root_rule": "gumbel", "full_search_prob": 0.5, "sims": 16, "fast_visits": 4, "resign": 0.4}
+    config = SelfPlayConfig(**settings, in_flight=8, groups=1, tables=0, max_plies=60)
+    stopping, games = StopAfter(batches), []
+    play_games(
+        stopping.evaluator(), config, range(8), seed=3, on_game=games.append, stop=stopping.event,
+        on_snapshot=stopping.snapshots.__setitem__,
+    )  # fmt: skip
+    left = [game for group in stopping.snapshots.values() for game in group]
+    assert len({game.full for game in left}) == 2
+    save_snapshot(tmp_path / "left.npz", left)
+    loaded, _ = load_snapshots([tmp_path / "left.npz"], 2)
+    assert {g.number: g.full for g in loaded.values()} == {g.number: g.full for g in left}
+    rest = [n for n in range(8) if n not in {g.number for g in games}]
+    play_games(Hashed(), config, rest, seed=3, on_game=games.append, unfinished=loaded)
+    whole = play(8, tables=0, max_plies=60, **settings)
+    assert as_plain(sorted(games, key=lambda game: game.number)) == as_plain(whole)
 
 
 def test_a_damaged_snapshot_is_reported(tmp_path):

@@ -5,10 +5,12 @@ import json
 import numpy as np
 import pytest
 
+from ckai.cli.shared.arena import Arena
+from ckai.cli.tournament import _print_tables
 from ckai.pdn import read_games
 from ckai.rl.matches.elo import PairStatistics, score_of
 from ckai.rl.matches.ladder import ladder_rating
-from ckai.rl.matches.ratings import cross_table, ratings
+from ckai.rl.matches.ratings import cross_table, fit, ratings
 
 
 def results(elos, pairs, seed=0):
@@ -29,13 +31,65 @@ def test_ratings_find_the_strengths():
     assert {r.games for r in found} == {4 * 4000}
 
 
-def test_intervals_hold_the_truth():
-    elos = np.array([-100.0, 0.0, 100.0])
-    inside = 0
-    for seed in range(60):
-        found = ratings(3, results(elos, 60, seed), resamples=60)
-        inside += sum(r.low <= elo <= r.high for r, elo in zip(found, elos, strict=True))
-    assert 0.88 < inside / 180 <= 1
+@pytest.mark.parametrize(
+    ("elos", "pairs"),
+    [
+        ([-100, 0, 100], 2),  # 12 games
+        ([0, 0, 0], 2),
+        ([-100, 100], 6),
+        ([-150, -50, 50, 150], 1),
+        (np.linspace(-300, 300, 8), 1),
+        ([-200, 0, 200], 20),
+    ],
+    ids=str,
+)
+def test_intervals_hold_the_truth_as_often_as_they_say(elos, pairs):
+    elos = np.array(elos, float)
+    inside = []
+    for seed in range(150):
+        found = ratings(len(elos), results(elos, pairs, seed), resamples=300)
+        inside += [r.low <= elo <= r.high for r, elo in zip(found, elos, strict=True)]
+    assert 0.92 < np.mean(inside) < 0.99
+
+
+def test_a_tournament_of_twelve_games_is_not_certain():
+    """Every match the same score in both pairs: resampling alone would find no spread at all."""
+    found = ratings(3, {(0, 1): [0.75, 0.75], (0, 2): [0.75, 0.75], (1, 2): [0.5, 0.5]})
+    assert all(r.high - r.low > 100 and r.low < r.elo < r.high for r in found)
+    drawn = ratings(3, {(0, 1): [0.5] * 2, (0, 2): [0.5] * 2, (1, 2): [0.5] * 2})
+    assert all(r.elo == pytest.approx(0) and r.low < -50 and r.high > 50 for r in drawn)
+
+
+def test_with_many_games_the_interval_is_that_of_resampling():
+    pairs = results(np.array([-100.0, 0.0, 100.0]), 300, seed=4)
+    found = ratings(3, pairs)
+    rng = np.random.default_rng(0)
+    samples = [
+        fit(3, {match: rng.choice(scores, len(scores)) for match, scores in pairs.items()})
+        for _ in range(400)
+    ]
+    for r, error in zip(found, np.std(samples, axis=0), strict=True):
+        assert (r.high - r.low) / (2 * 1.96 * error) == pytest.approx(1, abs=0.15)
+
+
+def test_ratings_are_the_maximum_of_the_likelihood():
+    """At the maximum every player has the points that its rating predicts, the drawn prior game included."""
+    pairs = results(np.array([-300.0, 0.0, 50.0, 250.0]), 7, seed=2)
+    elo = fit(4, pairs)
+    excess = np.zeros(4)
+    for (i, j), scores in pairs.items():
+        difference = 2 * sum(scores) - 2 * len(scores) * score_of(elo[i] - elo[j])
+        excess[i] += difference
+        excess[j] -= difference
+    # The prior is against a player of the average strength before the mean was set to 0.
+    average = _average(elo)
+    assert excess == pytest.approx([score_of(e - average) - 0.5 for e in elo], abs=1e-4)
+
+
+def _average(elo):
+    """Rating of the average player, against which all score a half together."""
+    shifts = np.linspace(-100, 100, 20_001)
+    return shifts[np.argmin([abs(sum(score_of(e - s) for e in elo) - len(elo) / 2) for s in shifts])]
 
 
 def test_a_player_that_won_all_games_has_a_rating():
@@ -81,11 +135,59 @@ def test_the_tournament_command(ckai, tmp_path):
     assert sum(player["points"] for player in result["players"]) == 3 * 4
     assert plot.read_bytes().startswith(b"\x89PNG")
     assert len(list(read_games(tmp_path / "t.pdn"))) == 12
-    status, out, _ = ckai("tournament", *names, "--games", 2, "-o", plot)
+    before = plot.with_suffix(".pdn").read_bytes()
+    status, _, err = ckai("tournament", *names, "--games", 2, "-o", plot)
+    assert status == 2
+    assert "t.png exists; choose another name, or --fresh to replace it" in err
+    assert plot.with_suffix(".pdn").read_bytes() == before
+    status, out, _ = ckai("tournament", *names, "--games", 2, "-o", plot, "--fresh")
     assert status == 0
     assert "score of the row" in out
-    assert ckai("tournament", "random", "-o", plot)[0] == 2
-    assert ckai("tournament", "random", "nobody", "-o", plot)[0] == 1
+    other = tmp_path / "u.png"
+    assert ckai("tournament", "random", "-o", other)[0] == 2
+    assert ckai("tournament", "random", "nobody", "-o", other)[0] == 1
+    # Its plot would replace its games.
+    assert "ends in .png" in ckai("tournament", *names, "-o", tmp_path / "games.pdn")[2]
+
+
+def test_an_interrupted_tournament_keeps_its_games(ckai, tmp_path, monkeypatch):
+    played = []
+
+    def play(arena, a, b, positions, number):
+        if number:
+            raise KeyboardInterrupt
+        played.append(real(arena, a, b, positions, number))
+        return played[-1]
+
+    real = Arena.play
+    monkeypatch.setattr(Arena, "play", play)
+    plot = tmp_path / "t.png"
+    assert ckai("tournament", "random", "alphabeta@1", "alphabeta@2", "--games", 4, "-o", plot)[0] == 130
+    assert len(list(read_games(tmp_path / "t.pdn"))) == len(played[0].games) == 4
+
+
+@pytest.mark.parametrize("command", ["tournament", "ladder"])
+def test_a_second_result_has_a_name_of_its_own(ckai, tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    words = [command, "random", "alphabeta@1", "--games", 2]
+    words += ["--last", 10] if command == "ladder" else []
+    for name in (f"{command}.png", f"{command}-2.png"):
+        status, out, _ = ckai(*words)
+        assert status == 0
+        assert name in out
+    assert {path.name for path in tmp_path.glob("*.png")} == {f"{command}.png", f"{command}-2.png"}
+
+
+def test_tables_of_many_players_fit_on_a_screen(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"runs/a-run-with-quite-a-long-name-for-a-run/gen_{n:04}/network.ckpt@100" for n in range(26)]
+    pairs = {(i, j): [1.0, 1.0] for i in range(26) for j in range(i + 1, 26)}
+    _print_tables(names, ratings(26, pairs, resamples=20), cross_table(26, pairs))
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "\u2026" not in out
+    rows = [line.split() for part in out.split("score of the row, %")[1:] for line in part.splitlines()[1:]]
+    assert sum(cell in ("0", "100") for row in rows for cell in row[1:]) == 26 * 25
 
 
 @pytest.mark.draws
@@ -97,8 +199,13 @@ def test_the_ladder_command(ckai, tmp_path):
     assert status == 0
     assert list(result["rungs"]) == ["10", "20", "40"]
     assert plot.read_bytes().startswith(b"\x89PNG")
+    assert "l.png exists" in ckai(*arguments)[2]
+    arguments = (*arguments, "--fresh")
     status, out, _ = ckai(*arguments)
     assert "as good as vanilla MCTS with" in out
-    status, out, _ = ckai("ladder", "random", "--games", 4, "-o", plot, "--json")
+    one = ckai("ladder", "random", "--games", 2, "--first", 1, "--last", 1, "-o", plot, "--fresh")
+    assert "random against 1 playout: " in one[2]
+    assert "with 1 playout per move" in one[1]
+    status, out, _ = ckai("ladder", "random", "--games", 4, "-o", plot, "--json", "--fresh")
     assert len(json.loads(out)["players"][0]["rungs"]) < 12  # stops after a lost rung
     assert ckai("ladder", "random", "--first", 50, "--last", 20)[0] == 2

@@ -1,0 +1,90 @@
+"""What is said when kernels are compiled, and how often that happens.
+
+Whoever uses the package from Python reads the line through `logging`, logger `ckai`; a program may say it in
+its own way with `report_with`.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from numba.core import event
+
+from ckai.game import kernel_cache
+
+_EVENT = "numba:compile"
+_report: Callable[[str], None] = logging.getLogger("ckai").warning
+_reported = _unsaved = False
+_HINT = "; set NUMBA_CACHE_DIR to a folder that can be written"
+
+
+class CompileCounter(event.Listener):  # type: ignore[misc]
+    """Counts functions of this package that are compiled, not those that come from the cache.
+
+    Attributes:
+        functions: number of functions compiled so far, those inside kernels included.
+    """
+
+    def __init__(self) -> None:
+        self.functions = 0
+
+    def on_start(self, event: Any) -> None:
+        """See Numba's `Listener`."""
+        if _is_ours(event):
+            self.functions += 1
+
+    def on_end(self, event: Any) -> None:
+        """See Numba's `Listener`."""
+
+
+class _Reporter(CompileCounter):
+    """Says once in a process that something is compiled."""
+
+    def on_start(self, event: Any) -> None:
+        global _reported
+        if not _reported and _is_ours(event):
+            _reported = True
+            _report(message())
+
+
+def _is_ours(event: Any) -> bool:
+    module: str = event.data["dispatcher"].py_func.__module__ or ""
+    return module.startswith("ckai.")
+
+
+def message() -> str:
+    """Return the line: whether it is for once, or for every start because there is no cache."""
+    if kernel_cache.folder() is not None:
+        return "compiling for this machine (only the first time) ..."
+    return f"compiling for this machine, again at every start: no cache folder can be written{_HINT}"
+
+
+def report_unsaved(error: OSError) -> None:
+    """Say once in a process that compiled code cannot be saved."""
+    global _unsaved
+    if not _unsaved:
+        _unsaved = True
+        _report(f"compiled code cannot be saved, so it is compiled again at every start: {error}{_HINT}")
+
+
+def report_with(report: Callable[[str], None]) -> None:
+    """Pass the line to `report` from now on; default: a warning of the logger `ckai`."""
+    global _report
+    _report = report
+
+
+def install() -> None:
+    """Say the line when the first kernel of this process is compiled."""
+    event.register(_EVENT, _Reporter())
+
+
+@contextmanager
+def count_compiled() -> Iterator[CompileCounter]:
+    """Count the functions compiled in a block, of all threads."""
+    counter = CompileCounter()
+    event.register(_EVENT, counter)
+    try:
+        yield counter
+    finally:
+        event.unregister(_EVENT, counter)

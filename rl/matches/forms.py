@@ -1,0 +1,28 @@
+"""The forms of player specs; imports nothing, so that help shows them quickly."""
+
+DEFAULT_VISITS, DEFAULT_DEPTH, DEFAULT_SECONDS = 100, 6, 0.1
+"""Limits of a spec without one: of a tree search, of alpha-beta, of a Hub program."""
+HUB_SILENCE_SECONDS: float = 600
+"""Time without a line after which a Hub program is given up, if it has no limit of seconds."""
+
+PLAYER_FORMS = {
+    "best.ckpt@400": f"a network or a run's best, 400 visits per move  [default: {DEFAULT_VISITS}]",
+    "best.ckpt@0.5s": "half a second per move",
+    "best.ckpt@policy": "the policy's best move, without search",
+    "rollout@1000": "vanilla MCTS, 1,000 random playouts per move",
+    f"alphabeta@{DEFAULT_DEPTH}": f"alpha-beta search of material, {DEFAULT_DEPTH} plies deep",
+    "hub:COMMAND": "another program, by the Hub protocol; @0.5s, or @8 plies",
+    "uniform@100": "search with uniform priors, without a network",
+    "random": "random legal moves",
+    "perfect": "optimal moves, in games small enough to solve",
+}
+"""Every form of a spec, by example, and what it stands for.
+
+Visits are those of one hop: each hop of a capture of several is searched with as many.
+"""
+
+
+def forms_text() -> str:
+    """Return the forms as the lines of a list, for help."""
+    width = max(map(len, PLAYER_FORMS))
+    return "\n".join(f"  {form:<{width}}  {meaning}" for form, meaning in PLAYER_FORMS.items())

@@ -1,0 +1,120 @@
+"""Compiles every kernel once, so that no later command waits for it.
+
+Each step is a small piece of real work: it calls kernels as the commands do, with arguments of the same
+types. A test compares the kernels that were called with all that are defined.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from ckai.datasets.tables import Tables, build_tables
+from ckai.datasets.tables.probe import compile_probes
+from ckai.datasets.tables.rows import draw_endgames, endgame_rows, hops_that_keep
+from ckai.datasets.warmup import compile_reading
+from ckai.game import Game, kernel_cache
+from ckai.game.compiling import count_compiled
+from ckai.game.warmup import compile_rules
+from ckai.models.inputs.tactics import material_changes
+from ckai.rl.engine.engine import Engine
+from ckai.rl.engine.limit import Limit
+from ckai.rl.evaluators.cache import CachedEvaluator
+from ckai.rl.evaluators.rollout import RolloutEvaluator
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.contract import as_state
+from ckai.rl.games.playouts import playouts, traced_playout
+from ckai.rl.games.registry import game_names, get_game
+from ckai.rl.games.spec import GameSpec
+from ckai.rl.matches.alphabeta import move_values
+from ckai.rl.search.inline_search import InlineSearcher
+from ckai.rl.search.searcher import Searcher
+from ckai.rl.selfplay.warmup import compile_selfplay
+
+
+@dataclass(frozen=True)
+class WarmUp:
+    """What was compiled.
+
+    Attributes:
+        functions: number of functions compiled; 0 if the cache had all of them.
+        seconds: duration.
+        folder: the folder of the cache; None if none can be written, so that nothing was kept.
+    """
+
+    functions: int
+    seconds: float
+    folder: Path | None
+
+
+def warm_up(progress: Callable[[int, int], None] = lambda done, total: None) -> WarmUp:
+    """Compile every kernel for every game, or load it where the cache has it.
+
+    Args:
+        progress: called with the number of steps done and their total.
+    """
+    begun = perf_counter()
+    work = list(steps())
+    with count_compiled() as counter:
+        for done, step in enumerate(work):
+            progress(done, len(work))
+            step()
+        progress(len(work), len(work))
+    return WarmUp(counter.functions, perf_counter() - begun, kernel_cache.folder())
+
+
+def steps() -> Iterator[Callable[[], None]]:
+    """Yield the steps, in an order in which each needs about as much time as the others."""
+    yield compile_rules
+    yield compile_reading
+    yield _compile_tables
+    yield _compile_material
+    yield _compile_engine
+    for spec in map(get_game, game_names()):
+        yield lambda spec=spec: compile_search(spec)  # type: ignore[misc]
+        yield lambda spec=spec: compile_selfplay(spec)  # type: ignore[misc]
+
+
+def _compile_tables() -> None:
+    """Compile what builds, probes and samples endgame tables."""
+    with tempfile.TemporaryDirectory() as name:
+        build_tables(2, Path(name) / "tables-2.ckt", threads=1)
+    tables = Tables.open(3)
+    compile_probes(tables)
+    endgame_rows(tables, 4, seed=0)
+    hops_that_keep(draw_endgames(tables, 4, seed=0, pieces=3, held=True), tables)
+
+
+def _compile_material() -> None:
+    """Compile the alpha-beta search of material, which openings, a player and an encoding use."""
+    move_values(Game(), 1)
+    material_changes(np.zeros((1, 32), np.int8), np.full(1, -1, np.int8), 1)
+
+
+def _compile_engine() -> None:
+    """Compile what an engine calls, with tables and without."""
+    with Engine(UniformEvaluator(), nodes=100, tables=Tables.open(3)) as engine:
+        engine.search("B:W32,31,30,29:B1,2,3,4", Limit(depth=2, visits=20), multipv=2)
+
+
+def compile_search(spec: GameSpec) -> None:
+    """Compile the searches and playouts of a game."""
+    rules = spec.rules
+    uniform = UniformEvaluator(spec.num_actions)
+    state = tuple(np.int64(word) for word in spec.state(spec.position()))
+    for searcher in (
+        Searcher(uniform, nodes=50, game=rules),
+        InlineSearcher(RolloutEvaluator(), nodes=50, game=rules),
+    ):
+        searcher.set_root(0, as_state(state))
+        searcher.run(np.array([8], np.int32))
+        searcher.play(0, searcher.best(0))
+        searcher.close()
+    playouts(rules, state, 1, 0)
+    traced_playout(rules, state, 0, np.zeros(8, np.uint8))
+    position = np.zeros((2, rules.POSITION_BYTES), np.int8)
+    RolloutEvaluator(game=rules)
+    CachedEvaluator(uniform, 64, rules).evaluate(position)
