@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, NO_NETWORK
-from ckai.cli.shared.options import FiniteRange
+from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import open_tables, tables_option
 

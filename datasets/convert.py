@@ -227,7 +227,7 @@ def _category(error: PdnError) -> str:
 
 
 _CATEGORIES = {
-    "the moves of game": "duplicate game",
+    "the moves of game": "with the moves of an earlier game",
     "a move or a result": "unreadable text",
     "is illegal": "illegal move",
     "is ambiguous": "ambiguous capture",

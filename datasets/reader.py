@@ -147,17 +147,11 @@ class RowFile:
         return columns
 
     def _check_search(self, group: int, rows: Rows) -> None:
-        """Refuse values that would spoil every batch; a q of NaN is that of a row without a search."""
-        for name, column in (("q", rows.q), ("surprise", rows.surprise)):
-            if column is None:
-                continue
-            bad = np.flatnonzero(np.isinf(column) if name == "q" else ~np.isfinite(column))
-            if len(bad):
-                at = int(bad[0])
-                raise DatasetError(
-                    f"{self.path}: row {sum(self.group_rows[:group]) + at}: expected a finite {name}, found "
-                    f"{column[at]}"
-                )
+        """Refuse an infinite q, which would spoil every batch; NaN is that of a row without a search."""
+        bad = np.flatnonzero(np.isinf(rows.q)) if rows.q is not None else np.zeros(0, np.int64)
+        if rows.q is not None and len(bad):
+            row = sum(self.group_rows[:group]) + int(bad[0])
+            raise DatasetError(f"{self.path}: row {row}: expected a finite q, found {rows.q[bad[0]]}")
 
     def _check_actions(self, group: int, rows: Rows) -> None:
         byte, bit = rows.label >> 3, rows.label & 7

@@ -3,15 +3,30 @@
 Numba optimizes each function with all that it calls, and makes machine code of it, before it inlines it into
 its callers, where the same is done again: a function at the bottom of ten others is optimized ten times.
 Here such a function stays as it was translated until the kernel at the top is optimized as a whole.
+
+This uses parts of Numba that are not its public face. Where a version does not have them (`SUPPORTED`),
+functions are compiled in Numba's own way, which takes twice as long.
 """
 
 from typing import Any
 
 from llvmlite import binding, ir
-from numba.core.codegen import JITCodeLibrary
+from numba.core.codegen import CodeLibrary, JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import LoweringPass, register_pass
 from numba.core.typed_passes import AnnotateTypes, IRLegalization
+
+_METHODS = (
+    "_ensure_finalized",
+    "_finalize_dynamic_globals",
+    "_get_module_for_linking",
+    "_raise_if_finalized",
+    "serialize_using_object_code",
+)
+SUPPORTED = "_reload_init" in CodeLibrary.__init__.__code__.co_names and all(
+    hasattr(JITCodeLibrary, name) for name in _METHODS
+)
+"""Whether this version of Numba has what is used here."""
 
 
 class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]

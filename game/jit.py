@@ -14,15 +14,17 @@ from numba import njit, typeof
 from numba.extending import overload, register_jitable
 
 from ckai.game import compiling, kernel_cache
-from ckai.game.inlining import InnerCompiler
+from ckai.game.inlining import SUPPORTED, InnerCompiler
 
 kernel_cache.install(compiling.report_unsaved)
 compiling.install()
 
 CACHED = kernel_cache.folder() is not None
 """Whether compiled code is kept; Numba refuses to define cached functions where it cannot be."""
-INNER: dict[str, Any] = {"cache": CACHED, "no_cfunc_wrapper": True, "pipeline_class": InnerCompiler}
+INNER: dict[str, Any] = {"cache": CACHED, "no_cfunc_wrapper": True}
 """Options of a function that is compiled into its callers."""
+if SUPPORTED:
+    INNER["pipeline_class"] = InnerCompiler
 KERNELS: list[Any] = []
 """Numba's dispatchers of all functions that Python calls."""
 

@@ -53,7 +53,7 @@ def folder() -> Path | None:
     cache folder. The functions of `ckai.pdn` and the others have folders beside this one.
     """
     try:
-        return Path(CompileResultCacheImpl(_locked).locator.get_cache_path())
+        return Path(CompileResultCacheImpl(install).locator.get_cache_path())
     except RuntimeError:
         return None
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, GAMES
-from ckai.cli.shared.options import FiniteRange
+from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import open_tables, tables_option
 from ckai.rl.matches.forms import HUB_SILENCE_SECONDS

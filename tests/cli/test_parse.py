@@ -63,7 +63,7 @@ def test_duplicates_are_in_the_summary_and_the_json(here):
     assert [kept[name] for name in counts] == [4, 4, 0, 0, 2, 4]
     dropped = json.loads(parse("a.pdn", "--json", "--dedupe").stdout)
     assert [dropped[name] for name in counts] == [4, 2, 0, 2, 2, 2]
-    assert dropped["reasons"] == {"duplicate game": 2}
+    assert dropped["reasons"] == {"with the moves of an earlier game": 2}
     assert "dropped duplicates, with reasons: data/a.refused.jsonl" in parse("a.pdn", "--dedupe").stdout
 
 

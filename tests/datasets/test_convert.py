@@ -216,7 +216,7 @@ def test_dropped_duplicates_count_as_rejected(tmp_path):
     tally, table, refused = convert(REPEATED, tmp_path, dedupe=True)
     assert (tally.games_read, tally.games_kept, tally.games_truncated, tally.games_rejected) == (8, 6, 0, 2)
     assert tally.duplicates == 2
-    assert dict(tally.reasons) == {"duplicate game": 2}
+    assert dict(tally.reasons) == {"with the moves of an earlier game": 2}
     assert sorted(set(table["game"].to_pylist())) == [0, 1, 3, 4]
     assert (tally.rows, tally.plies) == (table.num_rows, 8)
     assert [(r["game"], r["line"], r["status"], r["reason"]) for r in refused] == [

@@ -303,11 +303,9 @@ def test_damaged_notes_on_copies_are_refused(tmp_path, expert, text):
     refuse(path, r"expected pairs of games in its metadata ckai\.copies")
 
 
-@pytest.mark.parametrize(("name", "value"), [("q", np.inf), ("surprise", np.nan), ("surprise", np.inf)])
-def test_values_of_a_search_are_finite(tmp_path, rows, name, value):
-    """One NaN of the policy KL would make every draw of an epoch the same row."""
-    searched = [row | {"surprise": 0.5} for row in make_rows.with_search(rows)]
-    searched[3][name] = value
+def test_the_value_of_a_search_is_finite(tmp_path, rows):
+    searched = make_rows.with_search(rows)
+    searched[3]["q"] = np.inf
     path = make_rows.write(tmp_path / "own.parquet", searched)
-    with pytest.raises(DatasetError, match=f"row 3: expected a finite {name}, found {value}"):
+    with pytest.raises(DatasetError, match="row 3: expected a finite q, found inf"):
         read_rows(path)

@@ -244,7 +244,7 @@ def test_two_builds_of_one_table_do_not_share_a_folder(tmp_path):
     path = table_path(2, tmp_path)
 
     def second(done, total):
-        with pytest.raises(LockedError, match="held by another process"):
+        with pytest.raises(LockedError, match="held by process"):
             build_tables(2, path, threads=1)
         tried.append(done)
 

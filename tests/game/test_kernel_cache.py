@@ -4,6 +4,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from numba.core.caching import IndexDataCacheFile
@@ -89,3 +90,8 @@ def test_without_a_cache_folder_kernels_run_uncached():
     assert run.stdout == "7\n"
     assert run.stderr.count("\n") == 1
     assert "NUMBA_CACHE_DIR" in run.stderr
+
+
+def test_the_folder_named_is_that_of_the_kernels():
+    locator = kernels.resolve.func._cache._impl.locator
+    assert kernel_cache.folder() == Path(locator.get_cache_path())

@@ -240,9 +240,10 @@ def test_games_that_end_after_the_verdict_change_nothing(tmp_path, monkeypatch):
             return MatchResult(games)
 
         monkeypatch.setattr(gate_module, "play_match", land)
+        player = SearchPlayer(UniformEvaluator(), 2)
         return play_gate_match(
-            None, None, gate, tmp_path / str(won) / "match.json", names=("new", "old"), generation=1, seed=0,
-            max_plies=60, on_event=lambda event: None,
+            player, player, gate, tmp_path / str(won) / "match.json", names=("new", "old"),
+            generation=1, seed=0, max_plies=60, on_event=lambda event: None,
         )  # fmt: skip
 
     all_won, few_won = result_of(30), result_of(8)
