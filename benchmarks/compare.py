@@ -37,9 +37,9 @@ def ckai_works() -> Works:
 
     from ckai.datasets.convert import parse_files
     from ckai.game import Position, perft
+    from ckai.rl.evaluators.rollout import RolloutEvaluator
     from ckai.rl.games.checkers import Checkers, pack
     from ckai.rl.games.playouts import playouts
-    from ckai.rl.evaluators.rollout import RolloutEvaluator
     from ckai.rl.search.inline_search import InlineSearcher
 
     state = pack(Position.start())

@@ -1,10 +1,11 @@
-"""An exam of tactics: positions of expert games in which one move wins by force, and how many a player solves.
+"""An exam of tactics: positions of expert games in which one move wins by force, and who solves how many.
 
     python benchmarks/tactics.py make data/games.parquet -o tactics.json
     python benchmarks/tactics.py solve tactics.json best.ckpt alphabeta:best.ckpt --seconds 0.05 --seconds 1
 
-`make` takes positions by lot, turned so that Black is to move, and keeps those in which a deep alpha-beta search of material says that exactly
-one move wins a man or more, against what every other move gets, while a shallow search does not see it.
+`make` takes positions by lot, turned so that Black is to move, and keeps those in which a deep alpha-beta
+search of material says that exactly one move wins a man or more, against what every other move gets, while a
+shallow search does not see it.
 `solve` counts the positions in which a player's first move is that one.
 """
 
@@ -79,7 +80,9 @@ def main() -> None:
 
 @main.command()
 @click.argument("rows", type=click.Path(exists=True, path_type=Path))
-@click.option("-o", "--output", default=Path("tactics.json"), show_default=True, type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", default=Path("tactics.json"), show_default=True, type=click.Path(path_type=Path)
+)
 @click.option("--positions", default=500, show_default=True, help="Number of positions.")
 @click.option("--seed", default=0, show_default=True)
 def make(rows: Path, output: Path, positions: int, seed: int) -> None:
@@ -112,7 +115,9 @@ def make(rows: Path, output: Path, positions: int, seed: int) -> None:
 @click.option("--seconds", multiple=True, default=(0.02, 0.05, 0.2, 1.0), show_default=True)
 @click.option("--positions", default=0, help="Number of positions; 0: all.")
 @click.option("--evaluator", default="auto", show_default=True)
-def solve(exam: Path, players: tuple[str, ...], seconds: tuple[float, ...], positions: int, evaluator: str) -> None:
+def solve(
+    exam: Path, players: tuple[str, ...], seconds: tuple[float, ...], positions: int, evaluator: str
+) -> None:
     """Count the positions that players solve, by time per move."""
     tasks = json.loads(exam.read_text())[: positions or None]
     table = Table("player", *(f"{s:g} s" for s in seconds), title=f"solved of {len(tasks)}")

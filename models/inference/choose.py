@@ -20,7 +20,8 @@ from ckai.models.layers.network import Network
 from ckai.models.networks.swift import Swift
 
 AUTO = "auto"
-"""Without a trial: integers if the network has them, else the GPU if there is one, else torch in float32."""
+"""The best backend for single searches, see `ckai.rl.evaluators.loading`; here, without a trial, that of
+`backend_without_trial`, else torch in float32."""
 FASTEST = "fastest"
 """The fastest correct backend in a trial of a second or two (`choose_evaluator`)."""
 BACKENDS = ("torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda", "integers")
@@ -29,7 +30,7 @@ NAMES = (AUTO, FASTEST, *BACKENDS, "cpu")
 EXACT = 1e-4
 """Max difference of a float32 backend from torch in float32, in probabilities of legal actions and values."""
 ROUGH = 0.05
-"""Max difference of a bfloat16 backend, or of integers; trained networks reach 0.02, with a mean of 0.001 to 0.008."""
+"""Max difference of bfloat16 or integers; trained networks reach 0.02, with a mean of 0.001 to 0.008."""
 SECONDS = 0.1
 """Minimum duration of a measurement."""
 
@@ -97,16 +98,17 @@ def make_evaluator(
         BackendError: the backend is not available; says why.
         ValueError: the backend is unknown.
     """
-    if backend == AUTO and isinstance(network, Swift):
-        backend = "integers"
-    makers = {
-        AUTO: _MAKERS["cuda" if torch.cuda.is_available() else "torch"],
-        **_MAKERS,
-        "cpu": _MAKERS["torch"],
-    }
+    makers = {AUTO: _MAKERS[backend_without_trial(network) or "torch"], **_MAKERS, "cpu": _MAKERS["torch"]}
     if backend not in makers:
         raise ValueError(f"expected evaluator {', '.join(NAMES)}, found {backend!r}")
     return makers[backend](network, threads, like)
+
+
+def backend_without_trial(network: Network) -> str | None:
+    """Return the backend that needs no trial: integers if the network has them, else a GPU; else None."""
+    if isinstance(network, Swift):
+        return "integers"
+    return "cuda" if torch.cuda.is_available() else None
 
 
 def choose_evaluator(

@@ -1,8 +1,8 @@
 """The network `swift` computed with integers, in Numba, one position at a time.
 
-Activations and weights are multiples of 1/512 in int16, so that a sum of products is a multiple of 2 ** -18 in
-int32. Weights are rounded once, when a network is converted; the sums are exact, so every machine gets the
-same (as in the networks of Nasu 2018).
+Activations and weights are multiples of 1/512 in int16, so that a sum of products is a multiple of 2 ** -18
+in int32. Weights are rounded once, when a network is converted; the sums are exact, so every machine gets
+the same (as in the networks of Nasu 2018).
 
 The kernels have no Python in them and need no batch: a search calls `forward` and then `logit` for each
 legal action.
@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from ckai.game.jit import inner, kernel, quick_kernel
-from ckai.models.inference.evaluator import BackendError, Boards, Floats, check_boards, output_arrays, sizes_of
+from ckai.models.inference.evaluator import (
+    BackendError,
+    Boards,
+    Floats,
+    check_boards,
+    output_arrays,
+    sizes_of,
+)
 from ckai.models.layers.network import Network
 from ckai.models.networks.swift import SCALE, Swift
 

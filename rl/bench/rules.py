@@ -15,9 +15,9 @@ import numpy as np
 
 from ckai.game import Game, Position, perft
 from ckai.pdn import from_game, write_game
+from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.playouts import playouts
-from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.search.inline_search import InlineSearcher
 
 

@@ -25,12 +25,14 @@ from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import NEW, TERMINAL
 from ckai.rl.search.factory import make_searcher
+from ckai.rl.search.inline_search import runs_inline
+from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
 
-LEAVES = 96
+LEAVES = 256
 """Most positions in one call of the network."""
 GROWTH = 32
-"""Root visits that allow one more position in a call: large batches waste visits in a small tree."""
+"""Root visits that allow one more position in a call, unless time alone ends the search: see `Pacing`."""
 BATCHES = 2
 """Calls of the network at the same time."""
 INTERVAL = 0.1
@@ -107,6 +109,8 @@ class Engine:
             game=(game or Checkers()).with_tables(tables),
             seed=0 if seed is None else seed,
         )
+        self._pacing: Pacing | None = None
+        """Made by the first search with a limit of time."""
         self._reader = TreeReader(self._searcher, tables, self._policy)
         self._root: Root | None = None
         """Root of the last search; None if its tree cannot be used again."""
@@ -149,6 +153,7 @@ class Engine:
         loaded = load_evaluator(source, evaluator, batch=leaves, threads=batches, tell=tell)
         engine = cls(loaded, seed=seed, tables=tables, **settings)
         engine._owns_evaluator = True
+        engine._measured_pacing()
         return engine
 
     def __repr__(self) -> str:
@@ -353,8 +358,9 @@ class Engine:
                 self._changed.notify_all()
 
     def _search(self, task: _Task, publish: Publish | None, interval: float) -> SearchResult:
-        start = time.perf_counter()
         searcher, reader, limit = self._searcher, self._reader, task.limit
+        searcher.pacing = self._measured_pacing() if limit.by_time else None
+        start = time.perf_counter()
         kept = self._set_root(task.root)
         earlier_evaluations = searcher.evaluations
         published_at, published_visits = -interval, 0
@@ -392,6 +398,12 @@ class Engine:
                         published_at, published_visits = time.perf_counter() - start, visits
             searcher.flush()
             return result(reason)
+
+    def _measured_pacing(self) -> Pacing | None:
+        """Return the pacing of the evaluator, measured once; None if the searcher needs none."""
+        if self._pacing is None and not runs_inline(self.evaluator):
+            self._pacing = Pacing.measure(self.evaluator, self._searcher.game)
+        return self._pacing
 
     def _step(self, limit: Limit, kept: int) -> StopReason | None:
         """Search one more batch; return why the search has ended, or None if it has not."""

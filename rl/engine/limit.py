@@ -46,6 +46,11 @@ class Limit:
         if self.seconds is not None and not self.seconds > 0:
             raise ValueError(f"expected seconds > 0, found {self.seconds!r}")
 
+    @property
+    def by_time(self) -> bool:
+        """Whether only time ends the search, or nothing does: its results depend on the machine."""
+        return self.seconds is not None or (self.visits is None and self.nodes is None and self.depth is None)
+
     def __repr__(self) -> str:
         given = ((field.name, getattr(self, field.name)) for field in fields(self))
         return f"Limit({', '.join(f'{name}={value!r}' for name, value in given if value is not None)})"

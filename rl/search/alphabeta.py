@@ -98,10 +98,10 @@ def table_slot(memory, key):
 def is_repeated(game, memory, state, key, at):
     """Return whether a state, number `at` of the path, occurred before."""
     first = max(0, at - contract.repetition_window(game, state))
-    for i in range(at - 1, first - 1, -1):
-        if contract.load_state(game, memory.path[i]) == key:
-            return True
-    return False
+    repeated = False
+    for i in range(first, at):
+        repeated |= contract.load_state(game, memory.path[i]) == key
+    return repeated
 
 
 @inner

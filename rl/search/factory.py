@@ -31,9 +31,7 @@ def make_searcher(
     if runs_inline(evaluator):
         if isinstance(evaluator, RolloutEvaluator):
             seed = int(evaluator.seed)
-        return InlineSearcher(
-            evaluator, trees=trees, nodes=nodes, constants=constants, game=game, seed=seed
-        )
+        return InlineSearcher(evaluator, trees=trees, nodes=nodes, constants=constants, game=game, seed=seed)
     return Searcher(
         evaluator,
         trees=trees,

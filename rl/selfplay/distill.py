@@ -149,8 +149,8 @@ def distill(
 ) -> DistillProgress:
     """Label positions with a network and write them as rows.
 
-    Called again after a kill, with the same settings, it goes on. The shards are in a folder beside the output
-    (`distilled.parquet` -> `distilled.shards/`) and removed at the end.
+    Called again after a kill, with the same settings, it goes on. The shards are in a folder beside the
+    output (`distilled.parquet` -> `distilled.shards/`) and removed at the end.
 
     Args:
         evaluator: the teacher; called by several threads.
@@ -195,7 +195,9 @@ def _check_settings(folder: Path, found: dict[str, Any], fresh: bool) -> None:
         for shard in folder.glob("*.parquet"):
             shard.unlink()
     elif path.exists() and json.loads(path.read_text()) != json.loads(json.dumps(found)):
-        raise DistillError(f"{folder}: has shards of other settings or another teacher; use --fresh to drop them")
+        raise DistillError(
+            f"{folder}: has shards of other settings or another teacher; use --fresh to drop them"
+        )
     write_whole(path, json.dumps(found, indent=2) + "\n")
 
 

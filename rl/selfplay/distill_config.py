@@ -9,9 +9,7 @@ class DistillConfig:
 
     positions: int = setting(default=1_000_000, ge=1, help="Positions to label, at least")
     plies: int = setting(default=16, ge=1, le=300, help="Longest walk from a starting position, in plies")
-    temperature: float = setting(
-        default=1.0, gt=0, help="Temperature of the policy that the walks follow"
-    )
+    temperature: float = setting(default=1.0, gt=0, help="Temperature of the policy that the walks follow")
     explore: float = setting(
         default=0.2, ge=0, le=1, help="Share of random actions in the walks, so that they see mistakes too"
     )

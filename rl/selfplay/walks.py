@@ -135,7 +135,7 @@ def step_walks(game, walks, records, rules, logits, values):
 
 @inner
 def softmax(logits, actions, count, policy):
-    """Fill `policy` with the probabilities of the first `count` actions; return the sum before the division."""
+    """Fill `policy` with the probabilities of `count` actions; return the sum before the division."""
     highest = -np.inf
     for i in range(count):
         highest = max(highest, logits[actions[i]])
