@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from ckai.game.jit import inner, kernel, quick_kernel
 from ckai.models.inference.evaluator import (
@@ -153,13 +151,13 @@ def add_row(total, row):
 
 @inner
 def value_of(weights, bias, activations):
-    """Return the value of the last layer, [-1, 1]; see `ckai.models.layers.heads.value_of`."""
+    """Return the value of the last layer, [-1, 1], rounded as in a batch; see `heads.value_of`."""
     first = (dot(weights[0], activations) + bias[0]) / PRODUCT_SCALE
     if len(bias) == 1:
-        return np.tanh(first)
+        return np.float64(np.float32(np.tanh(first)))
     draw = np.exp((dot(weights[1], activations) + bias[1]) / PRODUCT_SCALE - first)
     loss = np.exp((dot(weights[2], activations) + bias[2]) / PRODUCT_SCALE - first)
-    return (1.0 - loss) / (1.0 + draw + loss)
+    return np.float64(np.float32((1.0 - loss) / (1.0 + draw + loss)))
 
 
 @inner
@@ -201,6 +199,8 @@ def quantize(network: Network) -> IntegerWeights:
         raise BackendError(
             f"evaluator integers: expected a network of architecture swift, found {network.architecture}"
         )
+    if not all(bool(torch.isfinite(weights).all()) for weights in network.parameters()):
+        raise BackendError("evaluator integers: expected finite weights, found NaN or infinity")
     encode = network.encode
     planes = np.full(7, -1, np.int64)
     for plane, value in enumerate(encode.VALUES):
@@ -209,25 +209,8 @@ def quantize(network: Network) -> IntegerWeights:
         planes=planes,
         jumper_plane=np.array([len(encode.VALUES) if encode.JUMPER else -1]),
         bucket_pieces=np.array([network.bucket_pieces]),
-        first=_integers(network.first.weight.T, SCALE, np.int16),
-        first_bias=_integers(network.first.bias, SCALE, np.int16),
-        second=_integers(network.second.weight, SCALE, np.int16),
-        second_bias=_integers(network.second.bias, PRODUCT_SCALE, np.int32),
-        third=_integers(network.third.weight, SCALE, np.int16),
-        third_bias=_integers(network.third.bias, PRODUCT_SCALE, np.int32),
-        value=_integers(network.value.weight, SCALE, np.int16),
-        value_bias=_integers(network.value.bias, PRODUCT_SCALE, np.int32),
-        policy=_integers(network.policy.weight, SCALE, np.int16),
-        policy_narrow=_integers(network.policy_narrow.weight, SCALE, np.int16),
-        policy_bias=_integers(network.policy.bias + network.policy_narrow.bias, PRODUCT_SCALE, np.int32),
+        **{name: rounded.cpu().numpy() for name, rounded in network.rounded().items()},
     )
-
-
-def _integers(weights: Tensor, scale: int, dtype: Any) -> NDArray[Any]:
-    values = weights.detach().cpu().to(torch.float64)
-    if not bool(torch.isfinite(values).all()):
-        raise BackendError("evaluator integers: expected finite weights, found NaN or infinity")
-    return np.ascontiguousarray(torch.round(values * scale).numpy().astype(dtype))
 
 
 class IntegerEvaluator:

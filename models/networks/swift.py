@@ -4,7 +4,7 @@ What engines call an efficiently updatable network (NNUE; Nasu 2018, and Stockfi
 training): the inputs are binary and few of them are 1, so that the first layer is the sum of one row of
 weights for each piece. Activations are clipped to [0, 1] and weights to a few units,
 so that the network can be computed with integers (`ckai.models.inference.integers`): all are multiples of
-1/512 in 16 bits.
+1/512 in 16 bits. A checkpoint holds both, the weights and the integers they are rounded to.
 
 Positions with many and with few pieces have later layers of their own ("buckets"). A search reads the logits
 of the legal actions only.
@@ -21,10 +21,10 @@ from ckai.models.layers.network import Network, NetworkSettings, register, requi
 
 SCALE = 512
 """Integer that stands for 1, of an activation or a weight."""
-LARGEST_WEIGHT = 4.0
-"""Bound of the weights after the first layer: so many units sum to less than 2 ** 31."""
-MOST_UNITS = 1024
-"""Bound of the units of a layer."""
+LARGEST_WEIGHT, LARGEST_BIAS = 4.0, 1000.0
+"""Bounds after the first layer: with so many units, all sums are less than 2 ** 31."""
+MOST_UNITS, MOST_NARROW_UNITS = 1024, 256
+"""Bounds of the units of the first layer and of the others."""
 LARGEST_SUM = 32767 / SCALE
 """Bound of the sums of the first layer, in 16 bits."""
 
@@ -37,7 +37,7 @@ class Settings(NetworkSettings):
     value: str = "wdl"
     hidden: int = 512
     """Units of the first layer."""
-    narrow: int = 64
+    narrow: int = 32
     """Units of the second layer."""
     narrowest: int = 32
     """Units of the third layer, which only the value reads."""
@@ -47,10 +47,19 @@ class Settings(NetworkSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_at_least(self, hidden=1, narrow=1, narrowest=1, buckets=1)
-        if self.hidden > MOST_UNITS:
-            raise ValueError(f"expected hidden <= {MOST_UNITS}, found {self.hidden}")
+        for name, most in (
+            ("hidden", MOST_UNITS),
+            ("narrow", MOST_NARROW_UNITS),
+            ("narrowest", MOST_NARROW_UNITS),
+        ):
+            if getattr(self, name) > most:
+                raise ValueError(f"expected {name} <= {most}, found {getattr(self, name)}")
         if not encoding_type(self.encoding).VALUES:
             raise ValueError(f"expected an encoding with binary planes of pieces, found {self.encoding!r}")
+
+
+INTEGERS = "integers_"
+"""Prefix of the names of the integers among a checkpoint's weights."""
 
 
 class Buckets(nn.Module):
@@ -83,6 +92,9 @@ class Swift(Network):
         self.value = Buckets(settings.buckets, settings.narrowest, OUTPUTS[settings.value])
         self.policy = nn.Linear(settings.hidden, self.encode.NUM_ACTIONS)
         self.policy_narrow = Buckets(settings.buckets, settings.narrow, self.encode.NUM_ACTIONS)
+        for name, rounded in self.rounded().items():
+            self.register_buffer(f"{INTEGERS}{name}", rounded)
+        self.register_state_dict_pre_hook(_refresh_integers)
 
     @property
     def bucket_pieces(self) -> int:
@@ -101,6 +113,29 @@ class Swift(Network):
                 parameter.clamp_(-LARGEST_SUM / rows, LARGEST_SUM / rows)
             for layer in (self.second, self.third, self.value, self.policy, self.policy_narrow):
                 layer.weight.clamp_(-LARGEST_WEIGHT, LARGEST_WEIGHT)
+                layer.bias.clamp_(-LARGEST_BIAS, LARGEST_BIAS)
+
+    def rounded(self) -> dict[str, Tensor]:
+        """Return the integers of the weights, by name.
+
+        Weights and the biases of the first layer are multiples of 1 / `SCALE` in int16, other biases of
+        1 / `SCALE` ** 2 in int32; a weight that is not finite gives nonsense. `first` is `[inputs, hidden]`.
+        """
+        layers = {"second": self.second, "third": self.third, "value": self.value}
+        parts = {
+            "first": (self.first.weight.T, SCALE, torch.int16),
+            "first_bias": (self.first.bias, SCALE, torch.int16),
+            "policy": (self.policy.weight, SCALE, torch.int16),
+            "policy_narrow": (self.policy_narrow.weight, SCALE, torch.int16),
+            "policy_bias": (self.policy.bias + self.policy_narrow.bias, SCALE**2, torch.int32),
+        }
+        for name, layer in layers.items():
+            parts[name] = (layer.weight, SCALE, torch.int16)
+            parts[f"{name}_bias"] = (layer.bias, SCALE**2, torch.int32)
+        return {
+            name: torch.round(weights.detach().double() * scale).to(dtype).contiguous()
+            for name, (weights, scale, dtype) in parts.items()
+        }
 
     def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """See `Network.forward_planes`."""
@@ -114,3 +149,10 @@ class Swift(Network):
         narrowest = self.third(narrow, bucket).clamp(0, 1)
         logits = self.policy(wide) + self.policy_narrow(narrow, bucket)
         return logits, self.value(narrowest, bucket)
+
+
+def _refresh_integers(network: nn.Module, prefix: str, keep_vars: bool) -> None:
+    """Round the weights anew before they are saved."""
+    assert isinstance(network, Swift)
+    for name, rounded in network.rounded().items():
+        network.get_buffer(f"{INTEGERS}{name}").copy_(rounded)

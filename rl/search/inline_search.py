@@ -142,6 +142,26 @@ def search_trees(game, trees, target_visits, chunk, constants, evaluation):
     return num_evaluations
 
 
+@kernel
+def evaluate_slots(evaluation, trees, slots, logits, values):
+    """Evaluate the first `slots` leaves of the batch: their values, and the logits of legal actions only.
+
+    Args:
+        evaluation: the `InlineNetwork`.
+        trees: the `TreeBatch`, whose `boards` are encoded.
+        slots: number of leaves.
+        logits: `[B, NUM_ACTIONS]` float32, filled where an action is legal.
+        values: `[B]` float32, filled.
+    """
+    for slot in range(slots):
+        values[slot] = forward(evaluation.weights, trees.boards[slot], evaluation.hidden)
+        tree = get_tree(trees, np.int64(trees.slots[slot].tree))
+        here = tree.nodes[trees.slots[slot].node]
+        for e in range(here.first_edge, here.first_edge + here.num_edges):
+            action = np.int64(tree.edges[e].action)
+            logits[slot, action] = logit(evaluation.weights, evaluation.hidden, action)
+
+
 class InlineSearcher(Searcher):
     """A `Searcher` whose leaves are evaluated inside the kernels, one after the other."""
 

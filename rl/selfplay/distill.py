@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import locked, remove_temporaries, write_whole
-from ckai.datasets.reader import RowFiles
 from ckai.datasets.schema import DatasetError, headers_path
 from ckai.datasets.tables import Tables
 from ckai.datasets.writer import TableWriter
@@ -38,6 +38,8 @@ from ckai.rl.selfplay.walks import STREAM, WalkRules, Walks, decode_boards, star
 
 MOST_STARTS = 1_000_000
 """Most positions of rows that are kept in memory as starts."""
+TAGS = {"Black": "ckai", "White": "ckai", "Result": "*"}
+"""Of a walk, in the headers."""
 
 
 class DistillError(ValueError):
@@ -52,24 +54,27 @@ class DistillProgress:
     walks: int = 0
 
 
-def starting_states(paths: Sequence[str | Path], spec: GameSpec, seed: int) -> NDArray[np.int64]:
-    """Return the states of rows, `[N, STATE_WORDS]`: all of them, or `MOST_STARTS` drawn by lot.
+def starting_states(paths: Sequence[str | Path], config: DistillConfig, spec: GameSpec) -> NDArray[np.int64]:
+    """Return the states of rows, `[N, STATE_WORDS]`: all of them, or about `MOST_STARTS` drawn by lot.
+
+    Games that a training with the same `heldout` and `split_seed` holds out are left out.
 
     Raises:
         DatasetError: a file that cannot be used.
     """
-    files = RowFiles(paths, spec.name)
-    keep = min(1.0, MOST_STARTS / max(1, files.rows))
-    rng = np.random.default_rng(seed)
-    parts = []
-    for rows in files.blocks():
-        chosen = rows if keep == 1.0 else rows.take(np.flatnonzero(rng.random(len(rows)) < keep))
+    data = RowsDataModule(
+        paths, heldout=config.heldout, split_seed=config.split_seed, need_both_sides=False, game=spec.name
+    )
+    keep = MOST_STARTS / max(1, data.train_rows)
+    rng = np.random.default_rng(config.seed)
+    parts = [np.zeros((0, spec.state_words), np.int64)]
+    for rows in data.blocks("train"):
+        chosen = rows if keep >= 1 else rows.take(np.flatnonzero(rng.random(len(rows)) < keep))
         clock = np.minimum(chosen.quiet, 127).astype(np.int8)
         boards = np.concatenate([chosen.board, chosen.jumper[:, None], clock[:, None]], 1)
-        states = np.zeros((len(boards), spec.state_words), np.int64)
-        decode_boards(spec.rules, np.ascontiguousarray(boards), states)
-        parts.append(states)
-    states = np.concatenate(parts) if parts else np.zeros((0, spec.state_words), np.int64)
+        parts.append(np.zeros((len(boards), spec.state_words), np.int64))
+        decode_boards(spec.rules, np.ascontiguousarray(boards), parts[-1])
+    states = np.concatenate(parts)
     if not len(states):
         raise DatasetError(f"expected rows to begin in, found none in {', '.join(map(str, paths))}")
     return states
@@ -214,7 +219,7 @@ def _write_shards(
 ) -> None:
     """Write shards until there are enough positions; those that are there already count."""
     tables = Tables.open(config.tables) if config.tables else None
-    starts = starting_states(data, spec, config.seed) if data else None
+    starts = starting_states(data, config, spec) if data else None
     openings = np.array([spec.state(position) for position in spec.openings()], np.int64)
     lock, errors = threading.Lock(), []
     sizes = {int(path.stem): pq.read_metadata(path).num_rows for path in folder.glob("*.parquet")}
@@ -269,7 +274,8 @@ def _merge(folder: Path, output: Path, spec: GameSpec) -> None:
         for path in sorted(folder.glob("*.parquet")):
             table = pq.read_table(path).cast(spec.schema)
             writer.write(table)
-            headers.append(headers_of_rows(table, output.stem))
+            tags = dict.fromkeys(table["game"].to_pylist(), TAGS)
+            headers.append(headers_of_rows(table, output.stem, tags))
         writer.finish()
         write_table(pa.concat_tables(headers), headers_path(output))
         writer.commit()
