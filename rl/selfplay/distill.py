@@ -189,7 +189,7 @@ def distill(
         _write_shards(evaluator, folder, config, data, spec, threads, counts, progress, stop)
         if stop.is_set():
             return counts
-        _merge(folder, output, spec)
+        counts = _merge(folder, output, spec, config)
     shutil.rmtree(folder)
     return counts
 
@@ -267,15 +267,21 @@ def _write_shards(
         raise errors[0]
 
 
-def _merge(folder: Path, output: Path, spec: GameSpec) -> None:
-    """Put the shards together, in order, one in memory at a time."""
+def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) -> DistillProgress:
+    """Put the first shards with enough positions together, in order, one in memory at a time."""
     headers: list[pa.Table] = []
+    counts = DistillProgress()
     with TableWriter(output, spec.schema) as writer:
         for path in sorted(folder.glob("*.parquet")):
+            if counts.positions >= config.positions:
+                break  # several threads may write more than are needed
             table = pq.read_table(path).cast(spec.schema)
             writer.write(table)
             tags = dict.fromkeys(table["game"].to_pylist(), TAGS)
             headers.append(headers_of_rows(table, output.stem, tags))
+            counts.positions += table.num_rows
+            counts.walks += config.shard_walks
         writer.finish()
         write_table(pa.concat_tables(headers), headers_path(output))
         writer.commit()
+    return counts
