@@ -24,8 +24,7 @@ from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import NEW, TERMINAL
-from ckai.rl.search.factory import make_searcher
-from ckai.rl.search.inline_search import runs_inline
+from ckai.rl.search.factory import make_searcher, measured_pacing
 from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
 
@@ -110,7 +109,6 @@ class Engine:
             seed=0 if seed is None else seed,
         )
         self._pacing: Pacing | None = None
-        """Made by the first search with a limit of time."""
         self._reader = TreeReader(self._searcher, tables, self._policy)
         self._root: Root | None = None
         """Root of the last search; None if its tree cannot be used again."""
@@ -134,12 +132,10 @@ class Engine:
         Args:
             source: a checkpoint file; or `uniform`, a search without a network; or `rollout`, a search with
                 random playouts.
-            evaluator: the backend of the network, see `load_evaluator`: `auto`, a GPU if there is one, else
-                PyTorch on the CPU; `fastest`, the fastest in a trial of some seconds; or the name of a
-                backend.
+            evaluator: the backend of the network, see `load_evaluator`: `auto`, the best one of this machine.
             tables: endgame tables, or their number of pieces (see `Tables.open`); None: none.
             seed: see `Engine`.
-            tell: with `fastest`, called with the report of the trial.
+            tell: called with the report of a trial of backends.
             **settings: other arguments of `Engine`.
 
         Raises:
@@ -149,8 +145,8 @@ class Engine:
         """
         if isinstance(tables, int):
             tables = Tables.open(tables)
-        leaves, batches = int(settings.get("leaves", LEAVES)), int(settings.get("batches", BATCHES))
-        loaded = load_evaluator(source, evaluator, batch=leaves, threads=batches, tell=tell)
+        batches = int(settings.get("batches", BATCHES))
+        loaded = load_evaluator(source, evaluator, threads=batches, tell=tell)
         engine = cls(loaded, seed=seed, tables=tables, **settings)
         engine._owns_evaluator = True
         engine._measured_pacing()
@@ -399,10 +395,9 @@ class Engine:
             searcher.flush()
             return result(reason)
 
-    def _measured_pacing(self) -> Pacing | None:
-        """Return the pacing of the evaluator, measured once; None if the searcher needs none."""
-        if self._pacing is None and not runs_inline(self.evaluator):
-            self._pacing = Pacing.measure(self.evaluator, self._searcher.game)
+    def _measured_pacing(self) -> Pacing:
+        """Return the pacing of searches by time, measured once."""
+        self._pacing = self._pacing or measured_pacing(self.evaluator, self._searcher.game)
         return self._pacing
 
     def _step(self, limit: Limit, kept: int) -> StopReason | None:

@@ -10,16 +10,12 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.players import MoveSide, Side
-from ckai.rl.search.alphabeta import AlphaBetaSearch
+from ckai.rl.search.alphabeta_search import AlphaBetaSearch
 
 
 @dataclass(frozen=True)
 class NetworkAlphaBetaPlayer:
-    """Alpha-beta search with a network of integers, to a time, a number of positions or a depth.
-
-    Raises:
-        ValueError: on construction, for another evaluator.
-    """
+    """Alpha-beta search with a network of integers, to a time, a number of positions or a depth."""
 
     evaluator: IntegerEvaluator
     seconds: float | None = None

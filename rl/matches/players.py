@@ -12,9 +12,8 @@ from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.factory import make_searcher
-from ckai.rl.search.inline_search import runs_inline
-from ckai.rl.search.pacing import SIZES, Pacing
+from ckai.rl.search.factory import make_searcher, measured_pacing
+from ckai.rl.search.pacing import SIZES
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
 
@@ -82,8 +81,7 @@ class SearchPlayer:
                 constants=self.constants,
                 game=rules,
             )
-            if not runs_inline(self.evaluator):
-                searcher.pacing = Pacing.measure(self.evaluator, rules)
+            searcher.pacing = measured_pacing(self.evaluator, rules)
             return searcher
         return make_searcher(
             self.evaluator, trees=trees, nodes=self.sims + 3, constants=self.constants, game=rules

@@ -5,8 +5,19 @@ from typing import Any
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.search.inline_search import InlineSearcher, runs_inline
+from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
+
+
+def measured_pacing(evaluator: Evaluator, game: Any) -> Pacing:
+    """Return the pacing of an evaluator, measured if searches with it use one.
+
+    Args:
+        evaluator: see `make_searcher`.
+        game: the rules, see `ckai.rl.games.contract`.
+    """
+    return Pacing(1.0) if runs_inline(evaluator) else Pacing.measure(evaluator, game)
 
 
 def make_searcher(

@@ -16,7 +16,8 @@ from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.connect4 import Connect4
 from ckai.rl.games.registry import get_game
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
-from ckai.rl.search.alphabeta import VALUE_SCALE, AlphaBetaSearch, Constants
+from ckai.rl.search.alphabeta import VALUE_SCALE, Constants
+from ckai.rl.search.alphabeta_search import AlphaBetaSearch
 
 UNREDUCED = Constants(full_depth_moves=1000)
 POSITIONS = [
