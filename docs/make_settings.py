@@ -15,9 +15,9 @@ INTRODUCTION = """\
 
 Written by `python docs/make_settings.py` from the classes of settings; not to be edited.
 
-A setting is named by its section and name, such as `learn.lr`. Most have an option of `ckai selfplay`,
-`ckai pretrain` or `ckai distill`; `ckai selfplay --setting NAME=VALUE` changes any. A run keeps them all in its `config.json`,
-where the names of earlier versions are still read.
+A setting is named by its section and name, such as `learn.lr`. Most have an option of the command;
+`ckai selfplay --setting NAME=VALUE` changes any. A run keeps them all in its `config.json`, where the names
+of earlier versions are still read.
 """
 COMMANDS: dict[str, tuple[Any, str, str]] = {
     "selfplay": (

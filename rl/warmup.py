@@ -117,7 +117,7 @@ def compile_search(spec: GameSpec) -> None:
         searcher.run(np.array([8], np.int32))
         searcher.play(0, searcher.best(0))
         searcher.close()
-    AlphaBetaSearch(integers, game=rules, entries=64).search(state, [state], depth=2)
+    AlphaBetaSearch(integers, game=rules, entries=64).search(as_state(state), [as_state(state)], depth=2)
     playouts(rules, state, 1, 0)
     traced_playout(rules, state, 0, np.zeros(8, np.uint8))
     position = np.zeros((2, rules.POSITION_BYTES), np.int8)

@@ -94,12 +94,13 @@ class Swift(Network):
         self.policy_narrow = Buckets(settings.buckets, settings.narrow, self.encode.NUM_ACTIONS)
         for name, rounded in self.rounded().items():
             self.register_buffer(f"{INTEGERS}{name}", rounded)
-        self.register_state_dict_pre_hook(_refresh_integers)
+        self.register_state_dict_pre_hook(_refresh_integers)  # type: ignore[no-untyped-call]
 
     @property
     def bucket_pieces(self) -> int:
         """Numbers of pieces that share a bucket: 1 to this number the first, and so on."""
-        return -(-self.encode.most_pieces // self.settings.buckets)
+        buckets: int = self.settings.buckets
+        return -(-self.encode.most_pieces // buckets)
 
     def first_layer(self) -> nn.Module:
         """See `Network.first_layer`."""

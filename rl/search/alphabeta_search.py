@@ -159,7 +159,7 @@ class AlphaBetaSearch:
             pv=pv,
         )
 
-    def _iterate(self, state: State, depth: int, root: int) -> Any:
+    def _iterate(self, state: Any, depth: int, root: int) -> Any:
         bounds = np.int64(-INFINITE), np.int64(INFINITE)
         where = np.int64(root), np.int64(root), np.int64(0)
         return alpha_beta(
