@@ -44,12 +44,12 @@ def policy_loss(
 def value_target(batch: dict[str, Tensor], target: TargetConfig) -> Tensor:
     """The value target, `[B]` float32 in [-1, 1] for the side to move.
 
-    (1 - w) z + w q; z alone without a q, and q alone where the result is unknown.
+    (1 - w) z + w q; z alone without a q, and q alone where only a search's value is known.
     """
     if "q" not in batch:
         return batch["z"]
     blend = (1 - target.q_weight) * batch["z"] + target.q_weight * batch["q"]
-    return torch.where(batch["z_known"], blend, batch["q"])
+    return torch.where(batch["z_known"], blend, batch["q"]) if "q_known" in batch else blend
 
 
 def has_value_target(batch: dict[str, Tensor]) -> Tensor:

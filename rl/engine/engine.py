@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +16,7 @@ from ckai.game import Position
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.engine.analysis import Analysis, Publish
-from ckai.rl.engine.limit import DEFAULT_VISITS, MAX_COUNT, Limit
+from ckai.rl.engine.limit import DEFAULT_VISITS, MAX_COUNT, EngineError, Limit
 from ckai.rl.engine.policy import evaluate_policy
 from ckai.rl.engine.reading import TreeReader
 from ckai.rl.engine.result import Policy, SearchResult, StopReason
@@ -36,10 +37,6 @@ BATCHES = 2
 """Calls of the network at the same time."""
 INTERVAL = 0.1
 """Seconds between two results of an analysis."""
-
-
-class EngineError(RuntimeError):
-    """Raised if an engine is closed or busy with another search; the message says what to do."""
 
 
 @dataclass
@@ -109,6 +106,7 @@ class Engine:
             seed=0 if seed is None else seed,
         )
         self._pacing: Pacing | None = None
+        self._policy = partial(evaluate_policy, evaluator)
         self._reader = TreeReader(self._searcher, tables, self._policy)
         self._root: Root | None = None
         """Root of the last search; None if its tree cannot be used again."""
@@ -149,7 +147,7 @@ class Engine:
         loaded = load_evaluator(source, evaluator, threads=batches, tell=tell)
         engine = cls(loaded, seed=seed, tables=tables, **settings)
         engine._owns_evaluator = True
-        engine._measured_pacing()
+        engine._pacing = measured_pacing(loaded, engine._searcher.game)
         return engine
 
     def __repr__(self) -> str:
@@ -316,9 +314,6 @@ class Engine:
 
     # --- the search itself --------------------------------------------------------------------------
 
-    def _policy(self, position: Position) -> Policy:
-        return evaluate_policy(self.evaluator, position)
-
     def _check_open(self) -> None:
         if self._closed:
             raise EngineError("the engine is closed; load another one")
@@ -355,7 +350,9 @@ class Engine:
 
     def _search(self, task: _Task, publish: Publish | None, interval: float) -> SearchResult:
         searcher, reader, limit = self._searcher, self._reader, task.limit
-        searcher.pacing = self._measured_pacing() if limit.by_time else None
+        if limit.by_time and self._pacing is None:
+            self._pacing = measured_pacing(self.evaluator, searcher.game)
+        searcher.pacing = self._pacing if limit.by_time else None
         start = time.perf_counter()
         kept = self._set_root(task.root)
         earlier_evaluations = searcher.evaluations
@@ -394,11 +391,6 @@ class Engine:
                         published_at, published_visits = time.perf_counter() - start, visits
             searcher.flush()
             return result(reason)
-
-    def _measured_pacing(self) -> Pacing:
-        """Return the pacing of searches by time, measured once."""
-        self._pacing = self._pacing or measured_pacing(self.evaluator, self._searcher.game)
-        return self._pacing
 
     def _step(self, limit: Limit, kept: int) -> StopReason | None:
         """Search one more batch; return why the search has ended, or None if it has not."""

@@ -8,6 +8,10 @@ MAX_COUNT = 2**31 - 1
 """Largest limit on visits, depth and nodes: the tree counts in 32 bits."""
 
 
+class EngineError(RuntimeError):
+    """Raised if an engine is closed or busy with another search; the message says what to do."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Limit:
     """When a search ends: at the first of these that is reached; None is no limit.

@@ -19,6 +19,7 @@ TINY = {
     "mlp": {"hidden": 16},
     "resnet": {"channels": 4, "blocks": 1},
     "senet": {"channels": 4, "blocks": 1, "squeeze": 2},
+    "swift": {"hidden": 16, "narrow": 4, "narrowest": 4},
 }
 
 

@@ -28,7 +28,7 @@ from ckai.rl.matches.hub import HubError, HubPlayer, HubProgram, find_move, hub_
 from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.players import RandomPlayer, SearchPlayer
-from ckai.rl.matches.specs import BUILT_IN, HUB, PlayerSpec, PlayerSpecError, game_of, load_player
+from ckai.rl.matches.specs import ALPHA_BETA, BUILT_IN, HUB, PlayerSpec, PlayerSpecError, game_of, load_player
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[1] / 'support' / 'hub_program.py'}"
 
@@ -193,8 +193,12 @@ def test_a_hop_without_a_choice_leaves_its_time_to_the_next(monkeypatch):
 def test_the_clock_of_a_move_starts_after_compiling(monkeypatch):
     clock = Ticking()
     monkeypatch.setattr(players, "time", clock)
-    SearchPlayer(clock, 100, seconds=20.0).sit(1)
-    assert 0 < clock.now < 5
+    side = SearchPlayer(clock, 100, seconds=20.0).sit(1)
+    side.start(0, JUMPS, 0)
+    assert clock.now > 0  # the evaluator was called: it is ready, and its latency is known
+    begun = clock.now
+    side.actions([0])
+    assert clock.now - begun == pytest.approx(20, abs=3)
 
 
 # --- Hub ----------------------------------------------------------------------------------------------
@@ -397,7 +401,7 @@ def test_the_help_has_every_form_of_a_player(ckai):
         assert any(line.startswith(f"    {form} ") and line.endswith(meaning) for line in out.splitlines())
     for form in PLAYER_FORMS:
         who = PlayerSpec.read(form).who
-        assert who in (*BUILT_IN, "best.ckpt") or who.startswith(HUB)
+        assert who in (*BUILT_IN, "best.ckpt") or who.startswith((HUB, ALPHA_BETA))
 
 
 def test_the_table_fits_on_a_screen_and_keeps_its_figures():
