@@ -24,7 +24,7 @@ from ckai.rl.search.batch import (
 from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
 
-THREADED = 8
+THREADED = 16
 """Least leaves of a batch that is worth a thread of its own when time is short."""
 
 
