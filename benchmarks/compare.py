@@ -37,13 +37,14 @@ def ckai_works() -> Works:
 
     from ckai.datasets.convert import parse_files
     from ckai.game import Position, perft
+    from ckai.rl.evaluators.rollout import RolloutEvaluator
     from ckai.rl.games.checkers import Checkers, pack
     from ckai.rl.games.playouts import playouts
-    from ckai.rl.search.playout_search import RolloutSearcher
+    from ckai.rl.search.inline_search import InlineSearcher
 
     state = pack(Position.start())
     start = np.int64(state[0]), np.int64(state[1])
-    searcher = RolloutSearcher(nodes=20_001)
+    searcher = InlineSearcher(RolloutEvaluator(), nodes=20_001)
 
     def search() -> float:
         searcher.set_root(0, state)

@@ -66,7 +66,8 @@ def command(
 ) -> None:
     """Measure each PART, or all of them: the median of several rounds after a warm-up.
 
-    PART is rules, playouts, parse, network, tree, selfplay, games, search or training.
+    PART is rules, playouts, parse, network, tree, selfplay, games, search or training. The search is measured
+    with every backend that is installed, the other parts with one.
 
     The two sides of a ratio take turns, so a machine that slows down affects both.
     """
@@ -74,6 +75,7 @@ def command(
 
     from ckai.datasets.choices import DEFAULT_GAME_NAME
     from ckai.models.checkpoint import load_network, save_checkpoint
+    from ckai.models.inference.choose import BACKENDS
     from ckai.models.registry import build, parse_settings
     from ckai.rl.bench import rules as bench
     from ckai.rl.bench import search as bench_search
@@ -116,7 +118,9 @@ def command(
                 loaded, sims=sims, in_flight=in_flight, rounds=rounds, seconds=seconds, encoding=encoding
             ),
             "games": lambda: bench_search.bench_games(loaded, sims=sims, games=games, spec=get_game(game)),
-            "search": lambda: bench_search.bench_search(loaded, rounds, seconds / 4),
+            "search": lambda: bench_search.bench_search(
+                network, BACKENDS if evaluator == "fastest" else [evaluator], rounds, seconds / 4
+            ),
             "training": lambda: bench.bench_training(rounds, model),
         }
         try:

@@ -18,6 +18,7 @@ GROUPS = {
         "pretrain": "Train a network on the moves of games.",
         "evaluate": "Evaluate a network on held-out games.",
         "runs": "Compare training and self-play runs.",
+        "distill": "Label positions with a network, to train another one.",
         "export": "Export a network to ONNX, OpenVINO or TorchScript.",
         "selfplay": "Continue training by self-play.",
         "play": "Play against a network in the terminal.",
@@ -82,6 +83,9 @@ def cli(debug: bool) -> None:
 
 def main() -> None:
     """Run the command line; errors print one line and exit with 1, wrong usage with 2, Ctrl-C with 130."""
+    # Threads of PyTorch that wait for each other sleep: spinning, they take the time of the one that works
+    # as soon as anything else runs. Read when PyTorch is loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     arguments, debug = _take_debug(sys.argv[1:])
     try:
         status = cli.main(arguments, standalone_mode=False)

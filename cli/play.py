@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     help="Plies after which a game with --side none stops.  [default: no limit]",
 )
 @click.option(
-    "--evaluator", default="torch", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
+    "--evaluator", default="auto", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
 )
 @tables_option
 @click.option(

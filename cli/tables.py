@@ -37,7 +37,8 @@ def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as
 
     An interrupted build continues where it stopped.
     """
-    from ckai.datasets.tables import TableError, cache_folder, table_path
+    from ckai.datasets.cache_folder import cache_folder
+    from ckai.datasets.tables import TableError, table_path
     from ckai.datasets.tables.file import read_header
 
     path = table_path(pieces, folder or cache_folder())

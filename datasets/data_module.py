@@ -14,6 +14,7 @@ A batch is a dict of tensors, everything in the view of the side to move:
 If the data include self-play, or positions were averaged, it also has:
 
     q        [B] float32       the search's value in [-1, 1]; z for rows without a search
+    q_known  [B] bool          whether the row has a search's value
     policy   [B, 128] float32  shares of the visits, rows sum to 1; the action played without a search
 """
 
@@ -347,8 +348,9 @@ def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:
         "z_known": rows.z_known,
     }
     if searched or (searched is None and rows.visits is not None):
-        q = z if rows.q is None else np.where(np.isnan(rows.q), z, rows.q)
-        arrays["q"] = q.astype(np.float32, copy=False)
+        known = np.zeros(len(rows), np.bool_) if rows.q is None else ~np.isnan(rows.q)
+        q = z if rows.q is None else np.where(known, rows.q, z)
+        arrays["q"], arrays["q_known"] = q.astype(np.float32, copy=False), known
         if rows.visits is None:
             policy = np.zeros((len(rows), 8 * rows.legal.shape[1]), np.float32)
             policy[np.arange(len(rows)), rows.label] = 1

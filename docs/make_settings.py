@@ -7,6 +7,7 @@ from ckai.datasets.files import write_whole
 from ckai.datasets.settings import Setting, all_settings
 from ckai.models.training.config import PretrainConfig
 from ckai.rl.loop.config import RunConfig
+from ckai.rl.selfplay.distill_config import DistillConfig
 
 PAGE = Path(__file__).parent / "settings.md"
 INTRODUCTION = """\
@@ -14,9 +15,9 @@ INTRODUCTION = """\
 
 Written by `python docs/make_settings.py` from the classes of settings; not to be edited.
 
-A setting is named by its section and name, such as `learn.lr`. Most have an option of `ckai selfplay` or
-`ckai pretrain`; `ckai selfplay --setting NAME=VALUE` changes any. A run keeps them all in its `config.json`,
-where the names of earlier versions are still read.
+A setting is named by its section and name, such as `learn.lr`. Most have an option of the command;
+`ckai selfplay --setting NAME=VALUE` changes any. A run keeps them all in its `config.json`, where the names
+of earlier versions are still read.
 """
 COMMANDS: dict[str, tuple[Any, str, str]] = {
     "selfplay": (
@@ -29,6 +30,7 @@ COMMANDS: dict[str, tuple[Any, str, str]] = {
         "Data and network",
         "The finished checkpoint and the run folder hold them. A preset changes some defaults.",
     ),
+    "distill": (DistillConfig, "Walks", "Kept beside the shards until the end."),
 }
 
 

@@ -30,9 +30,10 @@ from ckai.rl.games.playouts import playouts, traced_playout
 from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.alphabeta import move_values
-from ckai.rl.search.playout_search import RolloutSearcher
+from ckai.rl.search.alphabeta_search import AlphaBetaSearch
+from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.selfplay.warmup import compile_selfplay
+from ckai.rl.selfplay.warmup import compile_selfplay, compile_walks, small_network
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def steps() -> Iterator[Callable[[], None]]:
     for spec in map(get_game, game_names()):
         yield lambda spec=spec: compile_search(spec)  # type: ignore[misc]
         yield lambda spec=spec: compile_selfplay(spec)  # type: ignore[misc]
+        yield lambda spec=spec: compile_walks(spec)  # type: ignore[misc]
 
 
 def _compile_tables() -> None:
@@ -104,15 +106,18 @@ def compile_search(spec: GameSpec) -> None:
     """Compile the searches and playouts of a game."""
     rules = spec.rules
     uniform = UniformEvaluator(spec.num_actions)
+    integers = small_network(spec)
     state = tuple(np.int64(word) for word in spec.state(spec.position()))
     for searcher in (
         Searcher(uniform, nodes=50, game=rules),
-        RolloutSearcher(nodes=50, game=rules),
+        InlineSearcher(RolloutEvaluator(), nodes=50, game=rules),
+        InlineSearcher(integers, nodes=50, game=rules),
     ):
         searcher.set_root(0, as_state(state))
         searcher.run(np.array([8], np.int32))
         searcher.play(0, searcher.best(0))
         searcher.close()
+    AlphaBetaSearch(integers, game=rules, entries=64).search(as_state(state), [as_state(state)], depth=2)
     playouts(rules, state, 1, 0)
     traced_playout(rules, state, 0, np.zeros(8, np.uint8))
     position = np.zeros((2, rules.POSITION_BYTES), np.int8)

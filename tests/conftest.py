@@ -40,6 +40,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     compile_once.install()
 # The workers share the cores; one thread each, set before torch is imported, and inherited by programs.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ["CKAI_EVALUATOR"] = "torch"  # what `auto` would choose depends on the machine
 
 
 def pytest_collection_modifyitems(items):

@@ -32,7 +32,7 @@ ORDERS = {
         ("notation",),
     ),
     "datasets": (
-        ("choices", "files", "lazy", "rows", "settings", "splitmix"),
+        ("cache_folder", "choices", "files", "lazy", "rows", "settings", "splitmix"),
         ("schema", "split"),
         ("merge", "outputs", "reader", "writer"),
         ("convert", "data_module", "statistics", "tables"),

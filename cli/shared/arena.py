@@ -57,7 +57,7 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         help="Silence after which a Hub program that searches to a depth is given up.",
     ),
     click.option(
-        "--evaluator", default="torch", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
+        "--evaluator", default="auto", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
     ),
 ]
 

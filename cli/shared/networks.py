@@ -13,11 +13,22 @@ NO_NETWORK = ("rollout", "uniform")
 GAMES = sorted(game_entry_points())
 """Choices of `--game`: the installed games."""
 
-EVALUATORS = ["auto", "fastest", "torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda", "cpu"]
+EVALUATORS = [
+    "auto",
+    "fastest",
+    "torch",
+    "torch-bf16",
+    "openvino",
+    "openvino-bf16",
+    "onnx",
+    "cuda",
+    "integers",
+    "cpu",
+]
 """Choices of `--evaluator`, as in `ckai.models.inference.choose`, which imports torch."""
 EVALUATOR_HELP = (
-    "Backend that runs the network; auto: the GPU if there is one, else torch; fastest: the fastest correct "
-    "backend in a short trial."
+    "Backend that runs the network; auto: the fastest correct one for single searches, tried once and "
+    "remembered for this machine; fastest: the fastest for large batches, in a short trial."
 )
 
 

@@ -46,7 +46,8 @@ def open_tables(which: str) -> "Tables | None":
 
 def ensure_tables(pieces: int) -> None:
     """Build the tables for `pieces` pieces in the user's cache folder if missing."""
-    from ckai.datasets.tables import SHIPPED, cache_folder, table_path
+    from ckai.datasets.cache_folder import cache_folder
+    from ckai.datasets.tables import SHIPPED, table_path
 
     if pieces > SHIPPED and not table_path(pieces, cache_folder()).exists():
         build_with_progress(pieces, table_path(pieces, cache_folder()))

@@ -9,7 +9,7 @@ Draws by move count and repetition are not in the tables; see `ckai.datasets.tab
 
 from ckai.datasets.tables.build import Cost, build_tables, cost_of
 from ckai.datasets.tables.file import TableError
-from ckai.datasets.tables.probe import DRAW, LOSS, SHIPPED, WIN, ProbeResult, Tables, cache_folder, table_path
+from ckai.datasets.tables.probe import DRAW, LOSS, SHIPPED, WIN, ProbeResult, Tables, table_path
 
 __all__ = [
     "DRAW",
@@ -21,7 +21,6 @@ __all__ = [
     "TableError",
     "Tables",
     "build_tables",
-    "cache_folder",
     "cost_of",
     "table_path",
 ]

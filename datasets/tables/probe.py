@@ -4,8 +4,6 @@ The tables ignore draws by move count and by repetition. A win in n plies certai
 clock plus n is within the limit, and nearly always otherwise, as most wins capture or move a man on the way.
 """
 
-import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ckai.datasets.cache_folder import cache_folder
 from ckai.datasets.tables.file import TableError, read_tables
 from ckai.datasets.tables.index import MOST
 from ckai.datasets.tables.layout import Layout
@@ -316,19 +315,6 @@ class Tables:
 def compile_probes(tables: Tables) -> None:
     """Compile what probing tables calls, before a clock runs."""
     tables.line(Position.from_fen("B:W32:BK18"))
-
-
-def cache_folder() -> Path:
-    """The user's cache folder: `$CKAI_CACHE`, or the platform's usual place."""
-    given = os.environ.get("CKAI_CACHE")
-    if given:
-        return Path(given)
-    home = Path.home()
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "ckai"
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "ckai"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "ckai"
 
 
 def table_path(pieces: int, folder: Path) -> Path:

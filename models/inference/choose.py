@@ -17,18 +17,20 @@ from ckai.models.inference.devices import one_torch_thread, use_one_torch_thread
 from ckai.models.inference.evaluator import BackendError, Boards, Evaluator, TorchEvaluator
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
+from ckai.models.networks.swift import Swift
 
 AUTO = "auto"
-"""The GPU if there is one, otherwise torch in float32 on the CPU, without a trial."""
+"""The best backend for single searches, see `ckai.rl.evaluators.loading`; here, without a trial, that of
+`backend_without_trial`, else torch in float32."""
 FASTEST = "fastest"
 """The fastest correct backend in a trial of a second or two (`choose_evaluator`)."""
-BACKENDS = ("torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda")
+BACKENDS = ("torch", "torch-bf16", "openvino", "openvino-bf16", "onnx", "cuda", "integers")
 NAMES = (AUTO, FASTEST, *BACKENDS, "cpu")
 """Choices of `--evaluator`; cpu is an alias of torch."""
 EXACT = 1e-4
 """Max difference of a float32 backend from torch in float32, in probabilities of legal actions and values."""
 ROUGH = 0.05
-"""Max difference of a bfloat16 backend; trained networks reach 0.02, with a mean of 0.001 to 0.008."""
+"""Max difference of bfloat16 or integers; trained networks reach 0.02, with a mean of 0.001 to 0.008."""
 SECONDS = 0.1
 """Minimum duration of a measurement."""
 
@@ -96,14 +98,17 @@ def make_evaluator(
         BackendError: the backend is not available; says why.
         ValueError: the backend is unknown.
     """
-    makers = {
-        AUTO: _MAKERS["cuda" if torch.cuda.is_available() else "torch"],
-        **_MAKERS,
-        "cpu": _MAKERS["torch"],
-    }
+    makers = {AUTO: _MAKERS[backend_without_trial(network) or "torch"], **_MAKERS, "cpu": _MAKERS["torch"]}
     if backend not in makers:
         raise ValueError(f"expected evaluator {', '.join(NAMES)}, found {backend!r}")
     return makers[backend](network, threads, like)
+
+
+def backend_without_trial(network: Network) -> str | None:
+    """Return the backend that needs no trial: integers if the network has them, else a GPU; else None."""
+    if isinstance(network, Swift):
+        return "integers"
+    return "cuda" if torch.cuda.is_available() else None
 
 
 def choose_evaluator(
@@ -333,7 +338,7 @@ def largest_differences(
 
 
 def _bound(backend: str) -> float:
-    return ROUGH if backend in ("torch-bf16", "openvino-bf16", "cuda") else EXACT
+    return ROUGH if backend in ("torch-bf16", "openvino-bf16", "cuda", "integers") else EXACT
 
 
 def _torch(network: Network, threads: int, like: Evaluator | None) -> Evaluator:
@@ -365,6 +370,12 @@ def _cuda(network: Network, threads: int, like: Evaluator | None) -> Evaluator:
     return TorchEvaluator(network, device="cuda")
 
 
+def _integers(network: Network, threads: int, like: Evaluator | None) -> Evaluator:
+    from ckai.models.inference.integers import IntegerEvaluator
+
+    return IntegerEvaluator(network)
+
+
 _MAKERS: dict[str, Maker] = {
     "torch": _torch,
     "torch-bf16": _torch_bf16,
@@ -372,4 +383,5 @@ _MAKERS: dict[str, Maker] = {
     "openvino-bf16": partial(_openvino, bf16=True),
     "onnx": _onnx,
     "cuda": _cuda,
+    "integers": _integers,
 }

@@ -15,6 +15,7 @@ Version history:
     grid-1: one plane of -3, -1, 0, 1, 3.
     planes-1: own men, own kings, the other's men, the other's kings, empty, odd rows, jumper,
         halfmove_clock / 80.
+    pieces-1: own men, own kings, the other's men, the other's kings, jumper.
     moves-1: planes-1, and for each direction whether the piece may hop there.
     tactics-1: moves-1, and for each direction the forced change of material after that hop and whether it is
         a loss, from a quiescence search alone and from a search of two plies with a quiescence search.
@@ -49,6 +50,9 @@ class Encoding(nn.Module):
         NUM_ACTIONS: number of actions.
         EXTRA: bytes per position that only the CPU can compute, see `extra`.
         STEPS: whether action i is a step from square i // 4 in direction i % 4.
+        VALUES: board values that the first planes mark with a 1, one plane each; empty if they do not.
+        JUMPER: whether the plane after these marks the jumper.
+        MOST_PIECES: largest number of pieces on the board; 0: one on every square.
     """
 
     VERSION: ClassVar[str]
@@ -58,6 +62,19 @@ class Encoding(nn.Module):
     NUM_ACTIONS: ClassVar[int]
     EXTRA: ClassVar[int] = 0
     STEPS: ClassVar[bool] = False
+    VALUES: ClassVar[tuple[int, ...]] = ()
+    JUMPER: ClassVar[bool] = False
+    MOST_PIECES: ClassVar[int] = 0
+
+    @property
+    def binary_planes(self) -> int:
+        """Number of planes, the first ones, that mark pieces and the jumper; see `VALUES`."""
+        return len(self.VALUES) + self.JUMPER
+
+    @property
+    def most_pieces(self) -> int:
+        """Largest number of pieces on the board."""
+        return self.MOST_PIECES or self.board_size
 
     @property
     def board_size(self) -> int:
@@ -113,6 +130,7 @@ class CheckersEncoding(Encoding):
     SHAPE = (ROWS, COLUMNS)
     NUM_ACTIONS = NUM_ACTIONS
     STEPS = True
+    MOST_PIECES = 24
 
     @classmethod
     def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:
@@ -195,6 +213,37 @@ class PlanesEncoding(CheckersEncoding):
         return torch.cat([pieces, parity, jumper_at, count], 1).view(
             size, PlanesEncoding.PLANES, ROWS, COLUMNS
         )
+
+
+class PiecesEncoding(CheckersEncoding):
+    """One plane per piece type, and the jumper: binary planes of which few squares are 1."""
+
+    VERSION = "pieces-1"
+    VALUES = (1, 3, -1, -3)
+    JUMPER = True
+    PLANES = 5
+
+    values: Tensor
+    squares: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        values = torch.tensor(self.VALUES, dtype=torch.int8).view(1, -1, 1)
+        self.register_buffer("values", values, persistent=False)
+        self.register_buffer("squares", torch.arange(SQUARES, dtype=torch.int8), persistent=False)
+
+    def forward(
+        self,
+        board: Tensor,
+        jumper: Tensor,
+        halfmove_clock: Tensor,
+        dtype: torch.dtype,
+        extra: Tensor | None = None,
+    ) -> Tensor:
+        """Return `[B, 5, 8, 4]` of 0 and 1."""
+        pieces = board.unsqueeze(1) == self.values
+        jumper_at = (jumper.view(-1, 1) == self.squares).unsqueeze(1)
+        return torch.cat([pieces, jumper_at], 1).to(dtype).view(-1, self.PLANES, ROWS, COLUMNS)
 
 
 class MovesEncoding(PlanesEncoding):

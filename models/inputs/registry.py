@@ -14,6 +14,7 @@ from ckai.models.inputs.encodings import (
     Encoding,
     GridEncoding,
     MovesEncoding,
+    PiecesEncoding,
     PlanesEncoding,
     TacticsEncoding,
 )
@@ -21,6 +22,7 @@ from ckai.models.inputs.encodings import (
 _ENCODINGS: dict[str, type[Encoding]] = {
     "grid": GridEncoding,
     "planes": PlanesEncoding,
+    "pieces": PiecesEncoding,
     "moves": MovesEncoding,
     "tactics": TacticsEncoding,
     "tactics4": DeepTacticsEncoding,

@@ -16,6 +16,7 @@ class StonesEncoding(Encoding):
     """Planes of own stones, the other's stones, and ones, which show a zero-padded convolution the edge."""
 
     PLANES = 3
+    VALUES = (1, -1)
 
     @classmethod
     def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:

@@ -42,10 +42,19 @@ def policy_loss(
 
 
 def value_target(batch: dict[str, Tensor], target: TargetConfig) -> Tensor:
-    """The value target, `[B]` float32 in [-1, 1] for the side to move: (1 - w) z + w q, or z without a q."""
+    """The value target, `[B]` float32 in [-1, 1] for the side to move.
+
+    (1 - w) z + w q; z alone without a q, and q alone where only a search's value is known.
+    """
     if "q" not in batch:
         return batch["z"]
-    return (1 - target.q_weight) * batch["z"] + target.q_weight * batch["q"]
+    blend = (1 - target.q_weight) * batch["z"] + target.q_weight * batch["q"]
+    return torch.where(batch["z_known"], blend, batch["q"]) if "q_known" in batch else blend
+
+
+def has_value_target(batch: dict[str, Tensor]) -> Tensor:
+    """`[B]` bool: whether the result or a search's value is known."""
+    return batch["z_known"] | batch["q_known"] if "q_known" in batch else batch["z_known"]
 
 
 def outcome_shares(value: Tensor) -> Tensor:
@@ -54,7 +63,7 @@ def outcome_shares(value: Tensor) -> Tensor:
 
 
 def value_loss(raw: Tensor, batch: dict[str, Tensor], target: TargetConfig) -> Tensor:
-    """Mean value loss over the rows with a known result; 0 if there are none.
+    """Mean value loss over the rows with a target (`has_value_target`); 0 if there are none.
 
     Args:
         raw: raw value outputs; `[B, 1]`: squared error of their tanh, `[B, 3]`: cross-entropy of win, draw
@@ -62,7 +71,7 @@ def value_loss(raw: Tensor, batch: dict[str, Tensor], target: TargetConfig) -> T
         batch: see `ckai.datasets.data_module`.
         target: how to blend z and q.
     """
-    weight = batch["z_known"].float()
+    weight = has_value_target(batch).float()
     wanted = value_target(batch, target)
     if raw.shape[1] == 1:
         error = (value_of(raw.float()) - wanted) ** 2
@@ -102,8 +111,8 @@ class PolicyValueModule(pl.LightningModule):
         averaged: the moving average of its weights, or None.
         sums: `[5]` float64 over the epoch: rows, policy and value loss times rows, correct rows, steps.
         heldout: the metrics of the held-out rows.
-        heldout_sums: `[4]` float64 over the held-out rows: rows, policy loss times rows, rows with a known
-            result, value loss times those.
+        heldout_sums: `[4]` float64 over the held-out rows: rows, policy loss times rows, rows with a value
+            target, value loss times those.
     """
 
     def __init__(self, network: Network, config: TrainConfig, *, epoch_steps: int) -> None:
@@ -167,7 +176,7 @@ class PolicyValueModule(pl.LightningModule):
             logits, raw = network.forward_planes(planes_of(network, batch))
         self.heldout.update(logits, value_of(raw), batch)
         policy, error = self._losses(logits, raw, batch)
-        known = batch["z_known"].sum()
+        known = has_value_target(batch).sum()
         one = torch.ones((), device=policy.device)
         rows = len(batch["label"])
         self.heldout_sums += torch.stack([one * rows, policy * rows, known, error * known]).double()

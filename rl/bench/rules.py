@@ -15,9 +15,10 @@ import numpy as np
 
 from ckai.game import Game, Position, perft
 from ckai.pdn import from_game, write_game
+from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.playouts import playouts
-from ckai.rl.search.playout_search import RolloutSearcher
+from ckai.rl.search.inline_search import InlineSearcher
 
 
 @dataclass(frozen=True)
@@ -133,9 +134,9 @@ def bench_playouts(rounds: int, seconds: float) -> Iterator[Measure]:
     yield measured("random games, two threads", "moves/s", two)
     yield measured("two threads by one", "ratio", [b / a for a, b in zip(one, two, strict=True)], "ideal: 2")
     for visits in (1_000, 100_000):
-        searcher = RolloutSearcher(nodes=visits + 1)
+        searcher = InlineSearcher(RolloutEvaluator(), nodes=visits + 1)
 
-        def search(searcher: RolloutSearcher = searcher, visits: int = visits) -> float:
+        def search(searcher: InlineSearcher = searcher, visits: int = visits) -> float:
             for _ in range(100_000 // visits):
                 searcher.set_root(0, (int(start[0]), int(start[1])))
                 searcher.run(np.array([visits], np.int32))

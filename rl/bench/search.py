@@ -15,6 +15,7 @@ from ckai.models.inference.evaluator import BackendError, Evaluator
 from ckai.models.inputs.encodings import Encoding, PlanesEncoding
 from ckai.models.layers.network import Network
 from ckai.rl.bench.rules import Measure, measured
+from ckai.rl.engine.engine import BATCHES as BATCHES_IN_FLIGHT
 from ckai.rl.engine.engine import Engine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME, get_game
@@ -26,6 +27,10 @@ from ckai.rl.selfplay.workers import play_games
 
 BATCHES = (1, 16, 64, 256, 1024)
 """Batch sizes to measure networks with."""
+LIMITS = (0.02, 0.05, 0.2, 1.0, 5.0)
+"""Limits of time to measure searches with, in seconds."""
+SEARCH_NODES = 2_000_000
+"""Capacity of their tree: more than the fastest network fills."""
 
 
 def ceiling(
@@ -158,21 +163,39 @@ def bench_games(
     yield measured("the same", "hops/s", [progress.rows / spent])
 
 
-def bench_search(evaluator: Evaluator, rounds: int, seconds: float) -> Iterator[Measure]:
-    """Measure single searches by time, relative to the network alone with large batches on all cores."""
+def bench_search(network: Network, backends: Sequence[str], rounds: int, seconds: float) -> Iterator[Measure]:
+    """Measure single searches of the first position by time, each in an empty tree.
+
+    Args:
+        network: a network for checkers.
+        backends: those that are not available, or cannot run this network, are left out.
+        rounds: searches for each limit of time.
+        seconds: duration of a measurement of the network alone, to which the searches are compared: in large
+            batches on all cores.
+    """
     threads = os.cpu_count() or 1
-    engine = Engine(evaluator)
-    engine.search(Position.start(), sims=5000)
-    for limit in (0.05, 0.2, 1.0):
-        rates, ratios = [], []
-        for _ in range(rounds):
-            top = ceiling(evaluator, 256, threads, seconds)
-            engine.forget()
-            result = engine.search(Position.start(), seconds=limit)
-            rates.append(result.sims / result.seconds)
-            ratios.append(rates[-1] / top)
-        yield measured(f"one search of {limit:g} s", "simulations/s", rates)
-        yield measured("the same, relative to the network alone", "ratio", ratios, "ideal: 1")
+    for backend in backends:
+        try:
+            evaluator = make_evaluator(network, backend, BATCHES_IN_FLIGHT)
+        except BackendError:
+            continue
+        with Engine(evaluator, nodes=SEARCH_NODES) as engine:
+            engine.search(Position.start(), seconds=0.5)
+            relative = []
+            for limit in LIMITS:
+                visits, ratios = [], []
+                for _ in range(rounds):
+                    top = ceiling(evaluator, 256, threads, seconds, network.encode)
+                    engine.forget()
+                    result = engine.search(Position.start(), seconds=limit)
+                    visits.append(float(result.sims))
+                    ratios.append(result.sims / result.seconds / top)
+                yield measured(f"{backend}, {limit * 1000:g} ms", "simulations", visits)
+                relative.append(
+                    measured(f"{backend}, {limit * 1000:g} ms, by the network alone", "ratio", ratios)
+                )
+            yield from relative
+        evaluator.close()
 
 
 def bench_tree(rounds: int, seconds: float) -> Iterator[Measure]:

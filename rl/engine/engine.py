@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,7 +16,7 @@ from ckai.game import Position
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.engine.analysis import Analysis, Publish
-from ckai.rl.engine.limit import DEFAULT_VISITS, MAX_COUNT, Limit
+from ckai.rl.engine.limit import DEFAULT_VISITS, MAX_COUNT, EngineError, Limit
 from ckai.rl.engine.policy import evaluate_policy
 from ckai.rl.engine.reading import TreeReader
 from ckai.rl.engine.result import Policy, SearchResult, StopReason
@@ -24,21 +25,18 @@ from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import NEW, TERMINAL
-from ckai.rl.search.factory import make_searcher
+from ckai.rl.search.factory import make_searcher, measured_pacing
+from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
 
-LEAVES = 96
+LEAVES = 256
 """Most positions in one call of the network."""
 GROWTH = 32
-"""Root visits that allow one more position in a call: large batches waste visits in a small tree."""
+"""Root visits that allow one more position in a call, unless time alone ends the search: see `Pacing`."""
 BATCHES = 2
 """Calls of the network at the same time."""
 INTERVAL = 0.1
 """Seconds between two results of an analysis."""
-
-
-class EngineError(RuntimeError):
-    """Raised if an engine is closed or busy with another search; the message says what to do."""
 
 
 @dataclass
@@ -107,6 +105,8 @@ class Engine:
             game=(game or Checkers()).with_tables(tables),
             seed=0 if seed is None else seed,
         )
+        self._pacing: Pacing | None = None
+        self._policy = partial(evaluate_policy, evaluator)
         self._reader = TreeReader(self._searcher, tables, self._policy)
         self._root: Root | None = None
         """Root of the last search; None if its tree cannot be used again."""
@@ -130,12 +130,10 @@ class Engine:
         Args:
             source: a checkpoint file; or `uniform`, a search without a network; or `rollout`, a search with
                 random playouts.
-            evaluator: the backend of the network, see `load_evaluator`: `auto`, a GPU if there is one, else
-                PyTorch on the CPU; `fastest`, the fastest in a trial of some seconds; or the name of a
-                backend.
+            evaluator: the backend of the network, see `load_evaluator`: `auto`, the best one of this machine.
             tables: endgame tables, or their number of pieces (see `Tables.open`); None: none.
             seed: see `Engine`.
-            tell: with `fastest`, called with the report of the trial.
+            tell: called with the report of a trial of backends.
             **settings: other arguments of `Engine`.
 
         Raises:
@@ -145,10 +143,11 @@ class Engine:
         """
         if isinstance(tables, int):
             tables = Tables.open(tables)
-        leaves, batches = int(settings.get("leaves", LEAVES)), int(settings.get("batches", BATCHES))
-        loaded = load_evaluator(source, evaluator, batch=leaves, threads=batches, tell=tell)
+        batches = int(settings.get("batches", BATCHES))
+        loaded = load_evaluator(source, evaluator, threads=batches, tell=tell)
         engine = cls(loaded, seed=seed, tables=tables, **settings)
         engine._owns_evaluator = True
+        engine._pacing = measured_pacing(loaded, engine._searcher.game)
         return engine
 
     def __repr__(self) -> str:
@@ -315,9 +314,6 @@ class Engine:
 
     # --- the search itself --------------------------------------------------------------------------
 
-    def _policy(self, position: Position) -> Policy:
-        return evaluate_policy(self.evaluator, position)
-
     def _check_open(self) -> None:
         if self._closed:
             raise EngineError("the engine is closed; load another one")
@@ -353,8 +349,11 @@ class Engine:
                 self._changed.notify_all()
 
     def _search(self, task: _Task, publish: Publish | None, interval: float) -> SearchResult:
-        start = time.perf_counter()
         searcher, reader, limit = self._searcher, self._reader, task.limit
+        if limit.by_time and self._pacing is None:
+            self._pacing = measured_pacing(self.evaluator, searcher.game)
+        searcher.pacing = self._pacing if limit.by_time else None
+        start = time.perf_counter()
         kept = self._set_root(task.root)
         earlier_evaluations = searcher.evaluations
         published_at, published_visits = -interval, 0

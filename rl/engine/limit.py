@@ -8,6 +8,10 @@ MAX_COUNT = 2**31 - 1
 """Largest limit on visits, depth and nodes: the tree counts in 32 bits."""
 
 
+class EngineError(RuntimeError):
+    """Raised if an engine is closed or busy with another search; the message says what to do."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Limit:
     """When a search ends: at the first of these that is reached; None is no limit.
@@ -45,6 +49,11 @@ class Limit:
                 raise ValueError(f"expected {name} from 1 to {MAX_COUNT:,}, found {value!r}")
         if self.seconds is not None and not self.seconds > 0:
             raise ValueError(f"expected seconds > 0, found {self.seconds!r}")
+
+    @property
+    def by_time(self) -> bool:
+        """Whether only time ends the search, or nothing does: its results depend on the machine."""
+        return self.seconds is not None or (self.visits is None and self.nodes is None and self.depth is None)
 
     def __repr__(self) -> str:
         given = ((field.name, getattr(self, field.name)) for field in fields(self))

@@ -1,6 +1,8 @@
 """Loading of evaluators: a checkpoint's network, `uniform` or `rollout`."""
 
+import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,10 @@ from ckai.rl.games.registry import get_game
 
 if TYPE_CHECKING:
     from ckai.models.inference.choose import Report
+    from ckai.models.layers.network import Network
+
+SMALL_BATCH = 16
+"""Positions per call in the trial for searches of single positions."""
 
 
 def load_evaluator(
@@ -28,14 +34,15 @@ def load_evaluator(
 
     Args:
         source: a checkpoint file, or the word `uniform` or `rollout`.
-        backend: `auto`, a GPU if there is one, else PyTorch in float32 on the CPU; `fastest`, the fastest
-            correct one in a trial of some seconds; or the name of a backend: `torch` (or `cpu`),
-            `torch-bf16`, `openvino`, `openvino-bf16`, `onnx`, `cuda`.
-        batch: positions per call in the trial.
+        backend: `auto`, the fastest correct one in batches of `SMALL_BATCH`, tried for some seconds the first
+            time and remembered for this machine (`$CKAI_EVALUATOR` takes its place, if set); `fastest`, the
+            same for batches of `batch`, tried anew; or the name of a backend: `torch` (or `cpu`),
+            `torch-bf16`, `openvino`, `openvino-bf16`, `onnx`, `cuda`, `integers`.
+        batch: positions per call in the trial of `fastest`.
         threads: number of threads that call the evaluator at the same time.
         prefer: with `fastest`, the backend to use without a trial if it is available and correct.
         game: name of the game that the network must be for.
-        tell: with `fastest`, called with the report of the trial.
+        tell: called with the report of a trial.
 
     Raises:
         CheckpointError: the file is not a checkpoint, or not one for this game.
@@ -46,15 +53,37 @@ def load_evaluator(
     if str(source) == ROLLOUT:
         return RolloutEvaluator(game=get_game(game).rules)
     from ckai.models.checkpoint import load_network
-    from ckai.models.inference.choose import FASTEST, choose_evaluator, make_evaluator, sample_positions
+    from ckai.models.inference.choose import (
+        AUTO,
+        FASTEST,
+        backend_without_trial,
+        choose_evaluator,
+        make_evaluator,
+    )
+    from ckai.models.inference.evaluator import BackendError
+    from ckai.models.inference.remember import remember, remembered
 
     network = load_network(source, game)
-    if backend != FASTEST:
-        evaluator = make_evaluator(network, backend, threads)
-        # The first call compiles what encodes positions, and sets the backend up: not within a limit of time.
-        evaluator.evaluate(sample_positions(1, network.encode))
+    if backend == AUTO:
+        backend = os.environ.get("CKAI_EVALUATOR") or backend_without_trial(network) or AUTO
+    known = remembered(network, threads) if backend == AUTO else None
+    if known is not None:
+        with suppress(BackendError):  # a package that was removed, say
+            return _ready(make_evaluator(network, known, threads), network)
+    if backend in (AUTO, FASTEST):
+        size = SMALL_BATCH if backend == AUTO else batch
+        evaluator, report = choose_evaluator(network, batch=size, threads=threads, prefer=prefer)
+        if backend == AUTO:
+            remember(network, threads, report.chosen)
+        if tell is not None:
+            tell(report)
         return evaluator
-    evaluator, report = choose_evaluator(network, batch=batch, threads=threads, prefer=prefer)
-    if tell is not None:
-        tell(report)
+    return _ready(make_evaluator(network, backend, threads), network)
+
+
+def _ready(evaluator: Evaluator, network: "Network") -> Evaluator:
+    """Return the evaluator after one call, which compiles what encodes positions and sets the backend up."""
+    from ckai.models.inference.choose import sample_positions
+
+    evaluator.evaluate(sample_positions(1, network.encode))
     return evaluator

@@ -43,7 +43,7 @@ def evaluate_boards(game, boards, seed, count, values):
 class RolloutEvaluator:
     """Evaluates a position by random playouts; all logits are 0.
 
-    Can be used wherever a network can. A `RolloutSearcher` is faster and plays as well.
+    Can be used wherever a network can. An `InlineSearcher` is faster and plays as well.
     """
 
     name = ROLLOUT

@@ -1,10 +1,10 @@
 """The contract between a game and the search: jitted functions, selected at compile time by the game's type.
 
 A game's rules are a `NamedTuple` of its settings under the decorator `game`, which gives it its constants,
-plus one implementation of every function below, registered with `implements`. `tablebase_value` may be left
-out, and so may `key`, `repetition_window` and `repetitions` in a game without a repetition rule. The search
-calls these functions with the rules as first argument and uses nothing else of a game. A state is a tuple of
-int64 words; the side to move is part of the state, and every value is for the side to move.
+plus one implementation of every function below, registered with `implements`. `tablebase_value` and `quiet`
+may be left out, and so may `key`, `repetition_window` and `repetitions` in a game without a repetition rule.
+The search calls these functions with the rules as first argument and uses nothing else of a game. A state is
+a tuple of int64 words; the side to move is part of the state, and every value is for the side to move.
 
 `ckai.rl.games.spec` is the other half: what matches, self-play and commands need of a game.
 """
@@ -143,6 +143,11 @@ def lookahead(game):
     raise TypeError("only inside jitted code")
 
 
+def quiet(game, state):
+    """Return whether a search may stop at a state and trust an evaluation: no capture is pending."""
+    raise TypeError("only inside jitted code")
+
+
 def encode(game, state, out):
     """Fill `out` (`[POSITION_BYTES]` int8) with the encoded state, in the view of the side to move."""
     raise TypeError("only inside jitted code")
@@ -209,6 +214,12 @@ def _no_window(game, state):
 @inner
 def _no_repetitions(game):
     return 0
+
+
+@implements_default(quiet)
+@inner
+def _always_quiet(game, state):
+    return True
 
 
 @implements_default(tablebase_value)

@@ -7,10 +7,11 @@ HUB_SILENCE_SECONDS: float = 600
 
 PLAYER_FORMS = {
     "best.ckpt@400": f"a network or a run's best, 400 visits per move  [default: {DEFAULT_VISITS}]",
-    "best.ckpt@0.5s": "half a second per move",
+    "best.ckpt@0.5s": "half a second per move; @50ms is 0.05 s",
     "best.ckpt@policy": "the policy's best move, without search",
     "rollout@1000": "vanilla MCTS, 1,000 random playouts per move",
     f"alphabeta@{DEFAULT_DEPTH}": f"alpha-beta search of material, {DEFAULT_DEPTH} plies deep",
+    "alphabeta:swift.ckpt@50ms": "alpha-beta search with a network of integers; or @8 plies",
     "hub:COMMAND": "another program, by the Hub protocol; @0.5s, or @8 plies",
     "uniform@100": "search with uniform priors, without a network",
     "random": "random legal moves",

@@ -12,7 +12,8 @@ from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.factory import make_searcher
+from ckai.rl.search.factory import make_searcher, measured_pacing
+from ckai.rl.search.pacing import SIZES
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
 
@@ -72,15 +73,16 @@ class SearchPlayer:
         """Create a searcher for `trees` games at once."""
         rules = self.spec.make_rules(self.tables)
         if self.seconds is not None:
-            return make_searcher(
+            searcher = make_searcher(
                 self.evaluator,
                 trees=trees,
-                nodes=TIMED_NODES,
-                leaves=TIMED_LEAVES,
-                growth=GROWTH,
+                nodes=max(LEAST_TIMED_NODES, int(TIMED_NODES_PER_SECOND * self.seconds)),
+                leaves=max(SIZES),
                 constants=self.constants,
                 game=rules,
             )
+            searcher.pacing = measured_pacing(self.evaluator, rules)
+            return searcher
         return make_searcher(
             self.evaluator, trees=trees, nodes=self.sims + 3, constants=self.constants, game=rules
         )
@@ -95,8 +97,8 @@ class SearchPlayer:
         return side
 
 
-TIMED_NODES, TIMED_LEAVES, GROWTH = 300_000, 64, 32
-"""Of a search by time: tree capacity in nodes, leaves per network call, visits per leaf (see `Searcher`)."""
+LEAST_TIMED_NODES, TIMED_NODES_PER_SECOND = 100_000, 300_000
+"""Capacity of a tree for a search by time: more than any evaluator reaches, with what earlier moves leave."""
 
 
 class _SearchSide:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_checkpoint
+from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import ROLLOUT
 from ckai.rl.evaluators.uniform import UNIFORM
@@ -17,6 +18,7 @@ from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.alphabeta import AlphaBetaPlayer
 from ckai.rl.matches.forms import DEFAULT_DEPTH, DEFAULT_SECONDS, DEFAULT_VISITS, HUB_SILENCE_SECONDS
 from ckai.rl.matches.hub import HubPlayer
+from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
 from ckai.rl.matches.players import POLICY_SIMS, PerfectPlayer, Player, RandomPlayer, SearchPlayer
 
 MOST = 1_000_000_000
@@ -24,10 +26,12 @@ MOST = 1_000_000_000
 
 HUB = "hub:"
 """Start of the spec of another program; its command line follows."""
+ALPHA_BETA = "alphabeta:"
+"""Start of the spec of alpha-beta with a network, whose file follows."""
 BUILT_IN = (ROLLOUT, UNIFORM, "alphabeta", "random", "perfect")
 """Players that are not files."""
 
-_LIMIT = re.compile(r"(?P<who>.+)@(?:(?P<number>\d+)|(?P<seconds>\d*\.?\d+)s|(?P<policy>policy))")
+_LIMIT = re.compile(r"(?P<who>.+)@(?:(?P<number>\d+)|(?P<seconds>\d*\.?\d+)(?P<unit>m?)s|(?P<policy>policy))")
 
 
 class PlayerSpecError(ValueError):
@@ -59,11 +63,14 @@ class PlayerSpec:
             raise PlayerSpecError("expected a player, found an empty name")
         parts = _LIMIT.fullmatch(text)
         who = text if parts is None else parts["who"]
-        if who.startswith(HUB) and not who.removeprefix(HUB).strip():
-            raise PlayerSpecError(f"{text}: expected hub:COMMAND, found no command")
+        for start, what in ((HUB, "COMMAND"), (ALPHA_BETA, "NETWORK")):
+            if who.startswith(start) and not who.removeprefix(start).strip():
+                raise PlayerSpecError(f"{text}: expected {start}{what}, found no {what.lower()}")
         if parts is None:
             return cls(text, text)
         number, seconds = parts["number"], parts["seconds"]
+        if seconds and parts["unit"]:
+            seconds = str(float(seconds) / 1000)
         if (number and not 1 <= float(number) <= MOST) or (seconds and not 0 < float(seconds) <= MOST):
             raise PlayerSpecError(
                 f"{text}: expected a limit above 0 and at most {MOST:,} after the @, "
@@ -81,7 +88,7 @@ class PlayerSpec:
 def load_player(
     text: str,
     *,
-    backend: str = "torch",
+    backend: str = "auto",
     tables: Tables | None = None,
     game: GameSpec = DEFAULT_GAME,
     boards: int = 1,
@@ -131,10 +138,20 @@ def load_player(
             who, at, limit = spec.text.rpartition("@")
             hint = f"; a limit is a number, seconds such as 0.5s, or policy, not {limit!r}" if at else ""
             raise PlayerSpecError(
-                f"{text}: expected a checkpoint, a run folder, rollout, uniform, alphabeta, random, perfect "
-                f"or hub:COMMAND, found no file {spec.who}{hint if who and spec.who == spec.text else ''}"
+                f"{text}: expected a checkpoint, a run folder, alphabeta:NETWORK, rollout, uniform, "
+                f"alphabeta, random, perfect or hub:COMMAND, found no file "
+                f"{spec.who.removeprefix(ALPHA_BETA)}{hint if who and spec.who == spec.text else ''}"
             )
     evaluator = load_evaluator(source, backend, batch=boards, threads=threads, game=game.name)
+    if spec.who.startswith(ALPHA_BETA):
+        _require_limit(spec, "seconds or a depth", policy=False)
+        if not isinstance(evaluator, IntegerEvaluator):
+            raise PlayerSpecError(
+                f"{text}: expected a network with integers (ckai pretrain --model swift), found "
+                f"{evaluator.name}"
+            )
+        seconds = spec.seconds if spec.number or spec.seconds else DEFAULT_SECONDS
+        return NetworkAlphaBetaPlayer(evaluator, seconds, depth=spec.number, tables=tables, spec=game)
     sims = POLICY_SIMS if spec.policy else spec.number or DEFAULT_VISITS
     # The bare policy must not use tablebases.
     return SearchPlayer(
@@ -161,7 +178,8 @@ def _checkpoint(spec: PlayerSpec) -> Path | None:
     if spec.who in BUILT_IN or spec.who.startswith(HUB):
         return None
     # Unlike `Path.is_dir`, these never raise, such as for a name that is too long.
-    path = Path(spec.who, "best.ckpt") if os.path.isdir(spec.who) else Path(spec.who)
+    who = spec.who.removeprefix(ALPHA_BETA)
+    path = Path(who, "best.ckpt") if os.path.isdir(who) else Path(who)
     return path if os.path.isfile(path) else None
 
 

@@ -21,6 +21,7 @@ from ckai.rl.search.mcts import (
     descend,
     get_tree,
     keep_subtree,
+    logits_to_priors,
     prove_tablebase_root,
     reset,
 )
@@ -120,18 +121,11 @@ def expand_and_backup(trees, slots, logits, values):
         tree = get_tree(trees, np.int64(trees.slots[slot].tree))
         node = np.int64(trees.slots[slot].node)
         first, count = tree.nodes[node].first_edge, tree.nodes[node].num_edges
-        max_logit = -np.inf
         for e in range(first, first + count):
-            max_logit = max(max_logit, logits[slot, tree.edges[e].action])
-        total = 0.0
-        for e in range(first, first + count):
-            p = np.exp(logits[slot, tree.edges[e].action] - max_logit)
-            tree.edges[e].prior = p
-            total += p
+            tree.edges[e].prior = logits[slot, tree.edges[e].action]
+        total = logits_to_priors(tree, node)
         value = np.float64(values[slot])
         not_finite += (total - total) + (value - value)
-        for e in range(first, first + count):
-            tree.edges[e].prior /= total
         tree.nodes[node].status = OPEN
         backup(tree, node, min(1.0, max(-1.0, value)), 1)
     return not_finite == 0.0

@@ -4,9 +4,20 @@ from typing import Any
 
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator
-from ckai.rl.search.playout_search import ROLLOUT_CONSTANTS, RolloutSearcher
+from ckai.rl.search.inline_search import InlineSearcher, runs_inline
+from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
+
+
+def measured_pacing(evaluator: Evaluator, game: Any) -> Pacing:
+    """Return the pacing of an evaluator, measured if searches with it use one.
+
+    Args:
+        evaluator: see `make_searcher`.
+        game: the rules, see `ckai.rl.games.contract`.
+    """
+    return Pacing(1.0) if runs_inline(evaluator) else Pacing.measure(evaluator, game)
 
 
 def make_searcher(
@@ -24,18 +35,14 @@ def make_searcher(
     """Return the searcher that suits an evaluator.
 
     Args:
-        evaluator: evaluates the leaves. For a `RolloutEvaluator` of one playout this is a `RolloutSearcher`,
-            which runs the playouts itself; `leaves`, `growth`, `batches` and `seed` then have no effect.
+        evaluator: evaluates the leaves. For some this is an `InlineSearcher`, see `runs_inline`; `leaves`,
+            `growth` and `batches` then have no effect. The seed of a `RolloutEvaluator` comes first.
         trees, nodes, leaves, growth, batches, constants, game, seed: see `Searcher`.
     """
-    if isinstance(evaluator, RolloutEvaluator) and evaluator.playouts == 1:
-        return RolloutSearcher(
-            trees=trees,
-            nodes=nodes,
-            constants=constants or ROLLOUT_CONSTANTS,
-            game=game,
-            seed=int(evaluator.seed),
-        )
+    if runs_inline(evaluator):
+        if isinstance(evaluator, RolloutEvaluator):
+            seed = int(evaluator.seed)
+        return InlineSearcher(evaluator, trees=trees, nodes=nodes, constants=constants, game=game, seed=seed)
     return Searcher(
         evaluator,
         trees=trees,

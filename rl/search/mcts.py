@@ -271,6 +271,27 @@ def backup(tree, node, value, in_flight):
 
 
 @inner
+def logits_to_priors(tree, node):
+    """Replace the logits that stand in the priors of a node's edges by their softmax.
+
+    Returns:
+        The sum of the exponentials: NaN or infinite if a logit is.
+    """
+    first, end = tree.nodes[node].first_edge, tree.nodes[node].first_edge + tree.nodes[node].num_edges
+    max_logit = -np.inf
+    for e in range(first, end):
+        max_logit = max(max_logit, tree.edges[e].prior)
+    total = 0.0
+    for e in range(first, end):
+        p = np.exp(tree.edges[e].prior - max_logit)
+        tree.edges[e].prior = p
+        total += p
+    for e in range(first, end):
+        tree.edges[e].prior /= total
+    return total
+
+
+@inner
 def best_root_edge(tree):
     """Return the index of the root edge to play, without randomness.
 

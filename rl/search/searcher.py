@@ -21,7 +21,11 @@ from ckai.rl.search.batch import (
     select_all_leaves,
     set_root_state,
 )
+from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
+
+THREADED = 16
+"""Least leaves of a batch that is worth a thread of its own when time is short."""
 
 
 class _Batch:
@@ -44,6 +48,7 @@ class Searcher:
         tree_batch: the trees, a `TreeBatch`.
         game: the rules.
         constants: the `SearchConstants`.
+        pacing: sizes of batches for a search by time, in place of `growth`; None: there is no limit of time.
         evaluations: positions evaluated and backed up so far, of all trees.
     """
 
@@ -82,6 +87,7 @@ class Searcher:
         self.constants = (constants or SearchConstants()).typed()
         self.leaves = leaves
         self.growth = growth
+        self.pacing: Pacing | None = None
         self.tree_batch: TreeBatch = allocate_trees(rules, trees, nodes, leaves * batches)
         self.tree_batch.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
         size = trees * leaves
@@ -143,10 +149,14 @@ class Searcher:
         batch = self._batches.popleft()
         self._batches.append(batch)
         self._flush(batch)
+        leaves, growth = self.leaves, self.growth
+        if self.pacing is not None:
+            most_visits = int(self.tree_batch.nodes["visits"][:, 0][visits > 0].max(initial=0))
+            leaves, growth = min(leaves, self.pacing.leaves(most_visits)), 0
         batch.slots = int(
-            select_all_leaves(self.game, batch.tree_batch, self.constants, visits, self.leaves, self.growth)
+            select_all_leaves(self.game, batch.tree_batch, self.constants, visits, leaves, growth)
         )
-        if batch.slots and self._threads:
+        if batch.slots and self._threads and (self.pacing is None or batch.slots >= THREADED):
             batch.evaluation = self._threads.submit(self._evaluate, batch)
         elif batch.slots:
             self._evaluate(batch)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.evaluators.cache import WAYS, CachedEvaluator
 from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.contract import as_state
@@ -16,6 +17,7 @@ from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import allocate_trees
 from ckai.rl.search.batch import play_root_action
+from ckai.rl.search.inline_search import InlineNetwork, evaluate_slots, inline_network
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, advance, make_records, start_game
 from ckai.rl.selfplay.rows import PLAYER_NAME, FinishedGame, copy_game, with_table_results
@@ -65,6 +67,9 @@ class Group:
         if config.cache_positions:
             share = config.cache_positions // config.group_count
             self.evaluator = self.cache = CachedEvaluator(evaluator, max(WAYS, share), spec.rules)
+        self.inline: InlineNetwork | None = None
+        if isinstance(self.evaluator, IntegerEvaluator) and self.pool is None:
+            self.inline = inline_network(self.evaluator, spec.rules)
         trees = min(-(-config.in_flight // config.group_count), len(numbers))
         self.game = search_rules(config, spec, tables)
         self.label_tables = tables if config.tables_mode == "label" else None
@@ -161,6 +166,9 @@ class Group:
     def evaluate(self, slots: int) -> None:
         """Evaluate the batch; each tree is searched with the network of the side to move at its root."""
         boards = self.tree_batch.boards
+        if self.inline is not None:
+            evaluate_slots(self.inline, self.tree_batch, slots, self.logits, self.values)
+            return
         if self.pool is None:
             evaluate_into(self.evaluator, boards[:slots], self.logits[:slots], self.values[:slots])
             return

@@ -1,15 +1,39 @@
 """Compiles what self-play calls, before the clock of its speeds runs."""
 
+import tempfile
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.registry import build
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig
+from ckai.rl.selfplay.distill import distill
+from ckai.rl.selfplay.distill_config import DistillConfig
 from ckai.rl.selfplay.pdn import finished_pdn
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.rows import FinishedGame, to_table
 from ckai.rl.selfplay.workers import play_games
+
+
+def small_network(spec: GameSpec) -> IntegerEvaluator:
+    """Return a network of integers for a game."""
+    sizes = {"hidden": 8, "narrow": 8, "narrowest": 8}
+    encoding = {} if spec.encoding is None else {"encoding": spec.encoding}
+    return IntegerEvaluator(build("swift", {**sizes, **encoding}))
+
+
+def compile_walks(spec: GameSpec) -> None:
+    """Compile the walks of a distillation."""
+    config = DistillConfig(positions=1, plies=2, shard_walks=2, opening_share=0.5, heldout=0)
+    with tempfile.TemporaryDirectory() as name:
+        rows = Path(name) / "rows.parquet"
+        distill(UniformEvaluator(spec.num_actions), rows, config, spec=spec)
+        distill(
+            UniformEvaluator(spec.num_actions), rows.with_name("more.parquet"), config, data=[rows], spec=spec
+        )
 
 
 @cache
@@ -24,6 +48,7 @@ def compile_selfplay(spec: GameSpec) -> None:
     games: list[FinishedGame] = []
     pool = Pool(PoolConfig(share=0.5), 0, [0], [evaluator])
     play_games(evaluator, config, range(2), seed=0, on_game=games.append, spec=spec, pool=pool)
-    to_table(games, 0)
+    play_games(small_network(spec), config, range(1), seed=0, on_game=games.append, spec=spec)
+    to_table(games[:2], 0)
     for game in games:
         finished_pdn(game, 0)

@@ -269,7 +269,7 @@ def test_evaluators_are_loaded_by_name(networks, tmp_path):
     assert load_evaluator("uniform", "openvino").name == "uniform"
 
 
-def test_auto_is_a_gpu_if_there_is_one_and_means_the_same_everywhere(networks, tmp_path, monkeypatch):
+def test_auto_is_a_gpu_if_there_is_one_or_what_the_environment_says(networks, tmp_path, monkeypatch):
     path, reports = tmp_path / "network.ckpt", []
     save_checkpoint(path, networks["cnn2x2"])
     usual = "cuda" if torch.cuda.is_available() else "torch"
@@ -281,6 +281,7 @@ def test_auto_is_a_gpu_if_there_is_one_and_means_the_same_everywhere(networks, t
     assert not reports  # no trial
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setitem(choose._MAKERS, "cuda", lambda network, threads, like: Wrong(network))
+    monkeypatch.delenv("CKAI_EVALUATOR")
     with Engine.load(path) as engine:
         assert isinstance(engine.evaluator, Wrong)
     with Engine.load(path, evaluator="cpu") as engine:

@@ -19,6 +19,7 @@ TINY = {
     "mlp": {"hidden": 16},
     "resnet": {"channels": 4, "blocks": 1},
     "senet": {"channels": 4, "blocks": 1, "squeeze": 2},
+    "swift": {"hidden": 16, "narrow": 4, "narrowest": 4},
 }
 
 
@@ -74,7 +75,7 @@ def test_a_window_of_the_seed_network_reaches_only_its_neighbours():
 
 
 def test_unknown_names_and_settings_are_refused_with_those_that_exist():
-    with pytest.raises(ModelError, match="mlp, resnet, senet, found 'resnett'"):
+    with pytest.raises(ModelError, match="mlp, resnet, senet, swift, found 'resnett'"):
         network_type("resnett")
     with pytest.raises(ModelError, match="found 'chanels'; did you mean 'channels'"):
         build("resnet", {"chanels": 3})

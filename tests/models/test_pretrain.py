@@ -67,6 +67,7 @@ VARIANTS = {
     "mlp": {"settings": {"hidden": 16}},
     "resnet": {"settings": {"channels": 4, "blocks": 1, "encoding": "tactics", "value": "wdl"}},
     "senet": {"settings": {"channels": 4, "blocks": 1, "squeeze": 2}, "ema": 0.9, "precision": "bf16"},
+    "swift": {"settings": {"hidden": 16, "narrow": 4, "narrowest": 4}, "ema": 0.9},
     "cnn2x2 as in its article": {
         "settings": SMALL,
         "optimizer": OptimizerConfig(name="momentum", schedule="decay", warmup=0, weight_decay=0, clip=0),
@@ -522,7 +523,7 @@ def test_the_command_needs_no_option(tmp_path, data, monkeypatch, ckai):
         (
             ["--model", "cnn9"],
             1,
-            "expected one of the networks branches, cnn2x2, cnn3x3, mlp, resnet, senet, found 'cnn9'",
+            "expected one of the networks branches, cnn2x2, cnn3x3, mlp, resnet, senet, swift, found 'cnn9'",
         ),
         (["--set", "channels"], 1, "expected key=value"),
         (["--set", "depth=3"], 1, "cnn2x2 has the settings encoding, value, channels, hidden, found 'depth'"),

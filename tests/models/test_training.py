@@ -25,6 +25,7 @@ TINY = {
     "mlp": {"hidden": 256},
     "resnet": {"channels": 24, "blocks": 2},
     "senet": {"channels": 24, "blocks": 2},
+    "swift": {"hidden": 512, "narrow": 64, "narrowest": 64, "buckets": 1},
 }
 
 

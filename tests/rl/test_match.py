@@ -16,6 +16,8 @@ from rich.console import Console
 from ckai.cli.match import result_table
 from ckai.cli.tournament import expand
 from ckai.game import Game, Position
+from ckai.models.checkpoint import save_checkpoint
+from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers.openings import VALUES, balanced_openings
@@ -26,7 +28,7 @@ from ckai.rl.matches.hub import HubError, HubPlayer, HubProgram, find_move, hub_
 from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.players import RandomPlayer, SearchPlayer
-from ckai.rl.matches.specs import BUILT_IN, HUB, PlayerSpec, PlayerSpecError, game_of, load_player
+from ckai.rl.matches.specs import ALPHA_BETA, BUILT_IN, HUB, PlayerSpec, PlayerSpecError, game_of, load_player
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[1] / 'support' / 'hub_program.py'}"
 
@@ -191,8 +193,12 @@ def test_a_hop_without_a_choice_leaves_its_time_to_the_next(monkeypatch):
 def test_the_clock_of_a_move_starts_after_compiling(monkeypatch):
     clock = Ticking()
     monkeypatch.setattr(players, "time", clock)
-    SearchPlayer(clock, 100, seconds=20.0).sit(1)
-    assert 0 < clock.now < 5
+    side = SearchPlayer(clock, 100, seconds=20.0).sit(1)
+    side.start(0, JUMPS, 0)
+    assert clock.now > 0  # the evaluator was called: it is ready, and its latency is known
+    begun = clock.now
+    side.actions([0])
+    assert clock.now - begun == pytest.approx(20, abs=3)
 
 
 # --- Hub ----------------------------------------------------------------------------------------------
@@ -318,11 +324,31 @@ def test_a_program_that_does_not_exist():
 def test_player_specs():
     assert PlayerSpec.read("a.ckpt@400") == PlayerSpec("a.ckpt@400", "a.ckpt", number=400)
     assert PlayerSpec.read("a.ckpt@0.5s") == PlayerSpec("a.ckpt@0.5s", "a.ckpt", seconds=0.5)
+    assert PlayerSpec.read("a.ckpt@50ms") == PlayerSpec("a.ckpt@50ms", "a.ckpt", seconds=0.05)
     assert PlayerSpec.read("a@b.ckpt@policy") == PlayerSpec("a@b.ckpt@policy", "a@b.ckpt", policy=True)
     assert PlayerSpec.read("hub:prog --x=1") == PlayerSpec("hub:prog --x=1", "hub:prog --x=1")
     assert load_player("alphabeta@3") == AlphaBetaPlayer(3)
     assert load_player("hub:prog -x@2").depth == 2
     assert load_player("uniform@7").sims == 7
+
+
+def test_alpha_beta_with_a_network(tmp_path):
+    save_checkpoint(tmp_path / "swift.ckpt", build("swift", {"hidden": 8, "narrow": 4, "narrowest": 4}))
+    save_checkpoint(tmp_path / "mlp.ckpt", build("mlp", {"hidden": 4}))
+    spec = f"alphabeta:{tmp_path / 'swift.ckpt'}"
+    assert load_player(f"{spec}@20ms", backend="integers").seconds == 0.02
+    deep = load_player(f"{spec}@3", backend="integers")
+    assert (deep.depth, deep.seconds) == (3, None)
+    assert game_of([spec]) == "checkers"
+    for text, message in (
+        (f"alphabeta:{tmp_path / 'mlp.ckpt'}@20ms", "expected a network with integers"),
+        (f"{spec}@policy", "seconds or a depth"),
+    ):
+        with pytest.raises(PlayerSpecError, match=message):
+            load_player(text, backend="torch" if "mlp" in text else "integers")
+    result = play_match(deep, RandomPlayer(), draw_openings(2, 0), threads=1)
+    assert len(result.games) == 4
+    assert all(game.outcome is not None or len(game.game.moves) >= 300 for game in result.games)
 
 
 @pytest.mark.parametrize(
@@ -345,7 +371,11 @@ def test_player_specs():
         ("@", "no file @"),
         ("@400", "no file @400"),
         ("x@", "a limit is a number, seconds such as 0.5s, or policy, not ''"),
-        ("rollout@50ms", "not '50ms'"),
+        ("rollout@50us", "not '50us'"),
+        ("rollout@0ms", "above 0"),
+        ("alphabeta:", "expected alphabeta:NETWORK, found no network"),
+        ("alphabeta:@50ms", "found no network"),
+        ("alphabeta:nothing.ckpt", "no file nothing.ckpt"),
         ("rollout@-5", "not '-5'"),
         ("ladder:", "no file ladder:"),
         ("x" * 5000, "no file x"),
@@ -371,7 +401,7 @@ def test_the_help_has_every_form_of_a_player(ckai):
         assert any(line.startswith(f"    {form} ") and line.endswith(meaning) for line in out.splitlines())
     for form in PLAYER_FORMS:
         who = PlayerSpec.read(form).who
-        assert who in (*BUILT_IN, "best.ckpt") or who.startswith(HUB)
+        assert who in (*BUILT_IN, "best.ckpt") or who.startswith((HUB, ALPHA_BETA))
 
 
 def test_the_table_fits_on_a_screen_and_keeps_its_figures():

@@ -25,7 +25,7 @@ from ckai.rl.games.tictactoe import TicTacToe
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import random_openings
 from ckai.rl.matches.players import SearchPlayer
-from ckai.rl.search.playout_search import RolloutSearcher
+from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
 
@@ -71,7 +71,7 @@ def uniform(trees):
 
 
 def rollout(trees):
-    return RolloutSearcher(trees=trees, nodes=802, game=TicTacToe(), seed=3)
+    return InlineSearcher(RolloutEvaluator(), trees=trees, nodes=802, game=TicTacToe(), seed=3)
 
 
 @pytest.mark.parametrize("make", [uniform, rollout])
@@ -291,7 +291,7 @@ def test_playouts_follow_from_the_seed():
 
 
 def search(fen, sims, seed=0):
-    searcher = RolloutSearcher(nodes=sims + 1, seed=seed)
+    searcher = InlineSearcher(RolloutEvaluator(), nodes=sims + 1, seed=seed)
     searcher.set_root(0, pack(Position.from_fen(fen)))
     searcher.run(np.array([sims], np.int32))
     return searcher
@@ -309,7 +309,7 @@ def test_uct_follows_from_the_seed_and_not_from_the_chunk():
     assert (
         one.tree_batch.nodes.tobytes() == same.tree_batch.nodes.tobytes() != other.tree_batch.nodes.tobytes()
     )
-    chunks = RolloutSearcher(nodes=3001, chunk=7)
+    chunks = InlineSearcher(RolloutEvaluator(), nodes=3001, chunk=7)
     chunks.set_root(0, pack(Position.start()))
     chunks.run(np.array([3000], np.int32))
     assert chunks.tree_batch.nodes.tobytes() == one.tree_batch.nodes.tobytes()
@@ -324,7 +324,7 @@ def test_a_win_by_the_second_hop_of_a_capture_is_the_same_sides():
 
 def test_uct_beats_random_play():
     rng, games = np.random.default_rng(6), 20
-    trees = RolloutSearcher(trees=games, nodes=203, seed=2)
+    trees = InlineSearcher(RolloutEvaluator(), trees=games, nodes=203, seed=2)
     positions = [Position.start()] * games
     for t in range(games):
         trees.set_root(t, pack(positions[t]))

@@ -159,6 +159,15 @@ def _lookahead(game):
     return False
 
 
+@implements(contract.quiet, Checkers)
+@inner
+def _quiet(game, state):
+    own, opp = state[0] & kernels.FULL, state[0] >> 32 & kernels.FULL
+    jumper = (state[1] >> _JUMPER & 0xFF) - 1
+    _, _, _, _, jumps = kernels.legal_hops(own, opp, state[1] & kernels.FULL, jumper)
+    return not jumps
+
+
 @implements(contract.encode, Checkers)
 @inner
 def _encode(game, state, out):

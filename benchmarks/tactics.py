@@ -1,0 +1,146 @@
+"""An exam of tactics: positions of expert games in which one move wins by force, and who solves how many.
+
+    python benchmarks/tactics.py make data/games.parquet -o tactics.json
+    python benchmarks/tactics.py solve tactics.json best.ckpt alphabeta:best.ckpt --seconds 0.05 --seconds 1
+
+`make` takes positions by lot, turned so that Black is to move, and keeps those in which a deep alpha-beta
+search of material says that exactly one move wins a man or more, against what every other move gets, while a
+shallow search does not see it.
+`solve` counts the positions in which a player's first move is that one.
+"""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+from ckai.datasets import read_rows
+from ckai.datasets.files import write_whole
+from ckai.game import Position
+from ckai.game.material import UNBOUNDED, alpha_beta
+from ckai.models.inputs.packing import unpack_position
+from ckai.rl.games.checkers.openings import VALUES
+from ckai.rl.matches.specs import load_player
+
+MARGIN = 70
+"""Least gain of the solution over the next best move and over a shallow search: most of a man of 100."""
+SHALLOW, DEEP, DEEPER = 3, 9, 11
+"""Plies of the searches: one that must not see the win, one that finds it, one that confirms it."""
+
+
+def value_of(position: Position, depth: int, alpha: int = -UNBOUNDED, beta: int = UNBOUNDED) -> int:
+    """Return the material that the side to move gets in `depth` plies, between the bounds."""
+    state = (position.own, position.opp, position.kings, position.jumper, position.halfmove_clock, depth)
+    return int(alpha_beta(*map(np.int64, (*state, alpha, beta)), VALUES))
+
+
+def only_move(position: Position, depth: int) -> tuple[Any, int] | None:
+    """Return the move that beats all others by the margin, and its value; None if there is no such move."""
+    values = []
+    second = -UNBOUNDED
+    for move in position.legal_moves():
+        # Above the second best so far a value is exact; below it a bound is enough.
+        value = -value_of(position.push(move), depth - 1, -UNBOUNDED, -second)
+        values.append((value, move))
+        best_two = sorted((v for v, _ in values), reverse=True)[:2]
+        second = best_two[1] if len(best_two) == 2 else -UNBOUNDED
+    values.sort(key=lambda pair: pair[0], reverse=True)
+    if len(values) < 2 or values[0][0] - values[1][0] < MARGIN:
+        return None
+    return values[0][1], values[0][0]
+
+
+def shot(position: Position) -> str | None:
+    """Return the solution if the position belongs in the exam."""
+    moves = position.legal_moves()
+    if len(moves) < 3 or position.jumper >= 0 or any(move.is_capture for move in moves):
+        return None
+    shallow = value_of(position, SHALLOW)
+    if value_of(position, DEEP, shallow, shallow + MARGIN) < shallow + MARGIN:
+        return None
+    deep = only_move(position, DEEP)
+    if deep is None or deep[1] < shallow + MARGIN:
+        return None
+    deeper = only_move(position, DEEPER)
+    if deeper is None or deeper[0] != deep[0] or deeper[1] < shallow + MARGIN:
+        return None
+    return str(deep[0])
+
+
+@click.group()
+def main() -> None:
+    """Make an exam of tactics, and let players take it."""
+
+
+@main.command()
+@click.argument("rows", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "-o", "--output", default=Path("tactics.json"), show_default=True, type=click.Path(path_type=Path)
+)
+@click.option("--positions", default=500, show_default=True, help="Number of positions.")
+@click.option("--seed", default=0, show_default=True)
+def make(rows: Path, output: Path, positions: int, seed: int) -> None:
+    """Find positions in the rows of expert games."""
+    data = read_rows(rows)
+    order = np.random.default_rng(seed).permutation(len(data))
+    exam: list[dict[str, str]] = []
+    seen: set[str] = set()
+    looked, begun = 0, time.perf_counter()
+    for i in order.tolist():
+        if len(exam) == positions:
+            break
+        position = unpack_position(data.board[i], int(data.jumper[i]), int(data.quiet[i]), black=True)
+        if position.fen in seen:
+            continue
+        seen.add(position.fen)
+        looked += 1
+        solution = shot(position)
+        if solution is not None:
+            exam.append({"fen": position.fen, "move": solution})
+            if len(exam) % 50 == 0:
+                print(f"{len(exam)} of {looked:,} positions, {time.perf_counter() - begun:.0f} s", flush=True)
+    write_whole(output, json.dumps(exam, indent=1) + "\n")
+    print(f"{len(exam)} positions of {looked:,} in {output}")
+
+
+@main.command()
+@click.argument("exam", type=click.Path(exists=True, path_type=Path))
+@click.argument("players", nargs=-1, required=True)
+@click.option("--seconds", multiple=True, default=(0.02, 0.05, 0.2, 1.0), show_default=True)
+@click.option("--positions", default=0, help="Number of positions; 0: all.")
+@click.option("--evaluator", default="auto", show_default=True)
+def solve(
+    exam: Path, players: tuple[str, ...], seconds: tuple[float, ...], positions: int, evaluator: str
+) -> None:
+    """Count the positions that players solve, by time per move."""
+    tasks = json.loads(exam.read_text())[: positions or None]
+    table = Table("player", *(f"{s:g} s" for s in seconds), title=f"solved of {len(tasks)}")
+    for name in players:
+        cells = []
+        for limit in seconds:
+            side = load_player(f"{name}@{limit:g}s", backend=evaluator).sit(1)
+            solved = 0
+            for task in track(tasks, f"{name}, {limit:g} s", transient=True):
+                position = Position.from_fen(task["fen"])
+                side.start(0, position, 0)
+                actions: list[int] = []
+                move = None
+                while move is None:
+                    actions.append(side.actions([0])[0])
+                    side.play(0, actions[-1])
+                    move = position.move_of(actions)
+                solved += str(move) == task["move"]
+            side.close()
+            cells.append(f"{100 * solved / len(tasks):.1f} %")
+        table.add_row(name, *cells)
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()

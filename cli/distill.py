@@ -1,0 +1,87 @@
+"""`ckai distill`: label positions with a network, to train a smaller one."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ckai.cli.shared.output import count_text, json_option, print_json, report_compilation
+from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
+from ckai.datasets.settings import change_settings
+from ckai.rl.selfplay.distill_config import DistillConfig
+
+
+@click.command("distill", cls=SettingsCommand)
+@click.argument("teacher", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("data/distilled.parquet"),
+    show_default=True,
+    help="Rows to write.",
+)
+@click.option(
+    "--data",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Rows whose positions to begin in, a Parquet file; may be repeated.  [default: openings only]",
+)
+@settings_options(DistillConfig)
+@click.option("--evaluator", default="fastest", show_default=True, help="Backend of the network.")
+@click.option("--threads", type=click.IntRange(min=1), help="CPU threads.  [default: all cores]")
+@click.option("--fresh", is_flag=True, help="Drop an unfinished distillation, and replace the output.")
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    teacher: Path,
+    output: Path,
+    data: tuple[Path, ...],
+    evaluator: str,
+    threads: int | None,
+    fresh: bool,
+    as_json: bool,
+) -> None:
+    """Label positions with the policy and the value of TEACHER.
+
+    Walks through positions around those of --data, by the teacher's policy with random actions in between,
+    and writes them as rows; ckai pretrain trains another network on them. After an interruption, the same
+    command goes on.
+    """
+    import os
+
+    from ckai.cli.shared.output import progress_bar
+    from ckai.datasets.reader import RowFile
+    from ckai.models.checkpoint import load_checkpoint
+    from ckai.rl.evaluators.loading import load_evaluator
+    from ckai.rl.games.registry import get_game
+    from ckai.rl.selfplay.distill import DistillProgress, distill
+
+    config = change_settings(DistillConfig(), given_settings(ctx))
+    report_compilation()
+    threads = threads or os.cpu_count() or 1
+    checkpoint = load_checkpoint(teacher)
+    spec = get_game(checkpoint.network().encode.GAME)
+    for path in data:
+        RowFile(path, spec.name)
+    batch = max(1, config.in_flight // threads)
+    network = load_evaluator(teacher, evaluator, batch=batch, threads=threads, game=spec.name)
+    identity: dict[str, Any] = {"checkpoint": str(teacher), "run": checkpoint.info.get("run", "")}
+    with progress_bar("labelling", "positions") as update:
+
+        def show(counts: DistillProgress) -> None:
+            update(min(counts.positions, config.positions), config.positions)
+
+        counts = distill(
+            network, output, config, teacher=str(identity), data=data, spec=spec, threads=threads,
+            fresh=fresh, progress=show,
+        )  # fmt: skip
+    if as_json:
+        print_json({"output": str(output), "positions": counts.positions, "walks": counts.walks})
+        return
+    click.echo(
+        f"{output}: {count_text(counts.positions, 'position')} of {count_text(counts.walks, 'walk')}, "
+        f"labelled by {network.name}"
+    )
+    click.echo(f"train on them: ckai pretrain --data {output} --model swift")

@@ -1,0 +1,63 @@
+"""The player of alpha-beta search with a network of integers."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ckai.datasets.tables import Tables
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import GameSpec
+from ckai.rl.matches.players import MoveSide, Side
+from ckai.rl.search.alphabeta_search import AlphaBetaSearch
+
+
+@dataclass(frozen=True)
+class NetworkAlphaBetaPlayer:
+    """Alpha-beta search with a network of integers, to a time, a number of positions or a depth."""
+
+    evaluator: IntegerEvaluator
+    seconds: float | None = None
+    """Time per move."""
+    nodes: int | None = None
+    """Positions per move."""
+    depth: int | None = None
+    """Plies per move."""
+    tables: Tables | None = None
+    """Tablebases to probe."""
+    spec: GameSpec = DEFAULT_GAME
+    """The game."""
+
+    @property
+    def timed(self) -> bool:
+        """See `Player`."""
+        return self.seconds is not None
+
+    def sit(self, boards: int) -> Side:
+        """See `Player`."""
+        return _Side(self, boards)
+
+
+class _Side(MoveSide):
+    def __init__(self, player: NetworkAlphaBetaPlayer, boards: int) -> None:
+        super().__init__(boards, player.spec)
+        self.player = player
+        self.search = AlphaBetaSearch(player.evaluator, game=player.spec.make_rules(player.tables))
+
+    def choose(self, game: Any, random: np.random.Generator) -> Any:
+        player, spec = self.player, self.player.spec
+        moves = game.position.legal_moves()
+        if len(moves) == 1:
+            return moves[0]
+        history = [spec.state(position) for position in game.positions[:-1]]
+        result = self.search.search(
+            spec.state(game.position),
+            history,
+            seconds=player.seconds,
+            nodes=player.nodes,
+            depth=player.depth,
+        )
+        # The main line has all hops of a capture, unless the table lost some of them.
+        fitting = [move for move in moves if tuple(move.actions) == result.pv[: len(move.actions)]]
+        return (fitting or [move for move in moves if move.actions[0] == result.action])[0]

@@ -1,0 +1,167 @@
+"""`AlphaBetaSearch`: alpha-beta search of single positions with a network of integers, within limits."""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.rl.games.contract import State
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.search.alphabeta import (
+    ENTRY,
+    EVALUATIONS,
+    INFINITE,
+    LIMIT,
+    MOST_HOPS,
+    NODES,
+    PROVEN,
+    VALUE_SCALE,
+    WON,
+    Constants,
+    Memory,
+    alpha_beta,
+    principal_variation,
+    set_path,
+)
+from ckai.rl.search.inline_search import InlineNetwork, inline_network
+
+LONGEST_PV = 40
+"""Most actions in the principal variation of a result."""
+
+
+@dataclass(frozen=True)
+class AlphaBetaResult:
+    """The result of a search."""
+
+    action: int
+    """The best action."""
+    value: float
+    """For the side to move, [-1, 1]; 1 or -1 if proven."""
+    plies: int | None
+    """Plies to the end of a game that is proven won or lost, else None."""
+    depth: int
+    """Depth of the last search that ended, in plies."""
+    nodes: int
+    """Positions searched."""
+    evaluations: int
+    """Of these, evaluated by the network."""
+    pv: tuple[int, ...]
+    """The main line, as actions."""
+
+
+class AlphaBetaSearch:
+    """Alpha-beta search of single positions; keeps its table from one search to the next."""
+
+    def __init__(
+        self,
+        evaluator: IntegerEvaluator,
+        *,
+        game: Any = None,
+        entries: int = 1 << 20,
+        constants: Constants | None = None,
+    ) -> None:
+        """Allocate the table.
+
+        Args:
+            evaluator: the network.
+            game: the rules, see `ckai.rl.games.contract`; None: checkers.
+            entries: T, size of the table in positions, 1 or more; one takes 24 bytes in most games.
+            constants: see `Constants`; None: the defaults.
+        """
+        self.game: Any = DEFAULT_GAME.rules if game is None else game
+        self.constants = constants or Constants()
+        self.evaluation: InlineNetwork = inline_network(evaluator, self.game)
+        words, most = self.game.STATE_WORDS, self.game.MAX_LEGAL_ACTIONS
+        self.memory = Memory(
+            keys=np.zeros((entries, words), np.int64),
+            entries=np.zeros(entries, ENTRY),
+            path=np.zeros((MOST_HOPS, words), np.int64),
+            actions=np.zeros((MOST_HOPS, most), np.uint8),
+            order=np.zeros((MOST_HOPS, most), np.float32),
+            killers=np.full((MOST_HOPS, 2), -1, np.int16),
+            history=np.zeros(self.game.NUM_ACTIONS, np.int64),
+            counters=np.zeros(3, np.int64),
+            stop=np.zeros(1, np.uint8),
+        )
+
+    def stop(self) -> None:
+        """End the search in progress soon; may be called from any thread."""
+        self.memory.stop[0] = 1
+
+    def search(
+        self,
+        state: State,
+        history: Sequence[State] = (),
+        *,
+        seconds: float | None = None,
+        nodes: int | None = None,
+        depth: int | None = None,
+    ) -> AlphaBetaResult:
+        """Search a state.
+
+        Args:
+            state: the state, which has a legal action.
+            history: earlier states of the game, oldest first; those that cannot be repeated may be left out.
+            seconds: end after this time.
+            nodes: end after this many positions.
+            depth: end after the search of this depth in plies.
+        """
+        memory = self.memory
+        words = tuple(np.int64(word) for word in state)
+        earlier = list(history)[-(MOST_HOPS // 2) :]
+        root = len(earlier)
+        for n, before in enumerate(earlier):
+            set_path(self.game, memory, n, tuple(np.int64(word) for word in before))
+        memory.killers[:] = -1
+        memory.history[:] //= 8
+        memory.counters[:] = 0, 0, np.iinfo(np.int64).max if nodes is None else nodes
+        memory.stop[0] = 0
+        timer = None if seconds is None else threading.Timer(seconds, self.stop)
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        line = np.zeros(LONGEST_PV, np.uint8)
+        best: tuple[int, int, tuple[int, ...]] | None = None
+        done = 0
+        try:
+            while done < MOST_HOPS and not (depth is not None and done >= depth):
+                score = int(self._iterate(words, done + 1, root))
+                if memory.stop[0]:
+                    break
+                done += 1
+                length = principal_variation(self.game, memory, words, line)
+                pv = tuple(int(action) for action in line[:length])
+                best = pv[0], score, pv
+                if abs(score) >= PROVEN and WON - abs(score) <= done:
+                    break
+        finally:
+            if timer is not None:
+                timer.cancel()
+        if best is None:  # not even one ply was searched in time
+            memory.stop[0] = 0
+            memory.counters[LIMIT] = np.iinfo(np.int64).max
+            score = int(self._iterate(words, 1, root))
+            length = principal_variation(self.game, memory, words, line)
+            best = int(line[0]), score, tuple(int(action) for action in line[:length])
+            done = 1
+        action, score, pv = best
+        proven = abs(score) >= PROVEN
+        return AlphaBetaResult(
+            action=action,
+            value=float(np.sign(score)) if proven else score / VALUE_SCALE,
+            plies=WON - abs(score) if proven else None,
+            depth=done,
+            nodes=int(memory.counters[NODES]),
+            evaluations=int(memory.counters[EVALUATIONS]),
+            pv=pv,
+        )
+
+    def _iterate(self, state: Any, depth: int, root: int) -> Any:
+        bounds = np.int64(-INFINITE), np.int64(INFINITE)
+        where = np.int64(root), np.int64(root), np.int64(0)
+        return alpha_beta(
+            self.game, self.evaluation, self.constants, self.memory, state, np.int64(depth), *bounds, *where
+        )

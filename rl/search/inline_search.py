@@ -1,0 +1,225 @@
+"""Searches whose leaves are evaluated inside the kernels: no batches, no threads, no calls of Python.
+
+`evaluate_leaf` is chosen at compile time by the type of its first argument:
+
+`Playouts`: a random playout, with equal priors. In the spirit of UCT (Kocsis, Szepesvari 2006), but with the
+trees, proofs and repetitions of the other searches, and PUCT instead of UCB1. An opponent without a network,
+of any strength.
+
+`InlineNetwork`: a network of integers (`ckai.models.inference.integers`).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from ckai.game.jit import INNER, compile_for, inner, kernel
+from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.integers import Hidden, IntegerEvaluator, IntegerWeights, forward, logit
+from ckai.rl.evaluators.rollout import RolloutEvaluator
+from ckai.rl.games import contract
+from ckai.rl.games.contract import NONE
+from ckai.rl.games.playouts import playout
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.search.arrays import OPEN
+from ckai.rl.search.mcts import (
+    BACKED_UP,
+    LEAF,
+    backup,
+    descend,
+    get_tree,
+    logits_to_priors,
+    prove_tablebase_root,
+)
+from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.selection import SearchConstants, prepare_root
+
+ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0)
+"""Constants that suit equal priors over about 8 actions."""
+PLAYOUTS_PER_STEP, EVALUATIONS_PER_STEP = 512, 256
+"""Most simulations of one tree in a `step`, of playouts and of a network: they take about 2 ms."""
+
+
+class Playouts(NamedTuple):
+    """Evaluates leaves by random playouts."""
+
+    trace: Any
+    """[0] uint8: no actions are recorded."""
+
+
+class InlineNetwork(NamedTuple):
+    """Evaluates leaves by a network of integers."""
+
+    weights: IntegerWeights
+    hidden: Hidden
+    board: Any
+    """[POSITION_BYTES] int8, working memory."""
+
+
+def inline_network(evaluator: IntegerEvaluator, game: Any) -> InlineNetwork:
+    """Return the network of an evaluator for the kernels of one thread."""
+    return InlineNetwork(
+        evaluator.weights, evaluator.working_memory(), np.zeros(game.POSITION_BYTES, np.int8)
+    )
+
+
+def evaluate_leaf(evaluation, game, tree, node):
+    """Give the edges of a new node their priors and return its value, for the side to move there.
+
+    Args:
+        evaluation: `Playouts` or `InlineNetwork`.
+        game: the rules.
+        tree: the tree.
+        node: index of the node.
+    """
+    raise TypeError("only inside jitted code")
+
+
+def _playout_leaf(evaluation, game, tree, node):
+    here = tree.nodes[node]
+    for e in range(here.first_edge, here.first_edge + here.num_edges):
+        tree.edges[e].prior = 1.0 / here.num_edges
+    state = contract.load_state(game, here.state)
+    value, stream, _, _ = playout(game, state, tree.info[0].rng, evaluation.trace)
+    tree.info[0].rng = stream
+    return value
+
+
+def _network_leaf(evaluation, game, tree, node):
+    here = tree.nodes[node]
+    contract.encode(game, contract.load_state(game, here.state), evaluation.board)
+    value = forward(evaluation.weights, evaluation.board, evaluation.hidden)
+    for e in range(here.first_edge, here.first_edge + here.num_edges):
+        tree.edges[e].prior = logit(evaluation.weights, evaluation.hidden, np.int64(tree.edges[e].action))
+    logits_to_priors(tree, node)
+    return value
+
+
+@overload(evaluate_leaf, jit_options=INNER, strict=False)
+def _select(evaluation, game, tree, node):
+    return _playout_leaf if evaluation.instance_class is Playouts else _network_leaf
+
+
+@inner
+def search_tree(game, tree, target_visits, constants, evaluation):
+    """Search one tree until its root has `target_visits` or is proven, or the tree is full.
+
+    Returns:
+        The number of evaluations.
+    """
+    info = tree.info
+    info[0].target_visits = target_visits
+    num_evaluations = 0
+    while tree.nodes[0].visits < target_visits and tree.nodes[0].proof == NONE:
+        if tree.nodes[0].status == OPEN and not info[0].root_prepared:
+            prepare_root(tree, constants)
+            prove_tablebase_root(game, tree)
+        ending, node = descend(game, tree, constants)
+        if ending == LEAF:
+            value = evaluate_leaf(evaluation, game, tree, node)
+            tree.nodes[node].status = OPEN
+            backup(tree, node, value, 1)
+            num_evaluations += 1
+        elif ending != BACKED_UP:
+            break
+    return num_evaluations
+
+
+@kernel
+def search_trees(game, trees, target_visits, chunk, constants, evaluation):
+    """Search every tree until its root has `target_visits[t]`, or `chunk` visits more than now.
+
+    Returns:
+        The number of evaluations, of all trees.
+    """
+    num_evaluations = 0
+    for t in range(len(target_visits)):
+        tree = get_tree(trees, t)
+        target = min(np.int64(target_visits[t]), tree.nodes[0].visits + chunk)
+        num_evaluations += search_tree(game, tree, target, constants, evaluation)
+    return num_evaluations
+
+
+@kernel
+def evaluate_slots(evaluation, trees, slots, logits, values):
+    """Evaluate the first `slots` leaves of the batch: their values, and the logits of legal actions only.
+
+    Args:
+        evaluation: the `InlineNetwork`.
+        trees: the `TreeBatch`, whose `boards` are encoded.
+        slots: number of leaves.
+        logits: `[B, NUM_ACTIONS]` float32, filled where an action is legal.
+        values: `[B]` float32, filled.
+    """
+    for slot in range(slots):
+        values[slot] = forward(evaluation.weights, trees.boards[slot], evaluation.hidden)
+        tree = get_tree(trees, np.int64(trees.slots[slot].tree))
+        here = tree.nodes[trees.slots[slot].node]
+        for e in range(here.first_edge, here.first_edge + here.num_edges):
+            action = np.int64(tree.edges[e].action)
+            logits[slot, action] = logit(evaluation.weights, evaluation.hidden, action)
+
+
+class InlineSearcher(Searcher):
+    """A `Searcher` whose leaves are evaluated inside the kernels, one after the other."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        *,
+        trees: int = 1,
+        nodes: int = 1024,
+        constants: SearchConstants | None = None,
+        game: Any = None,
+        seed: int = 0,
+        chunk: int | None = None,
+    ) -> None:
+        """Allocate the trees.
+
+        Args:
+            evaluator: an `IntegerEvaluator`, or a `RolloutEvaluator` of one playout, see `runs_inline`.
+            trees: T, number of trees.
+            nodes: capacity of a tree in nodes; a search ends when its tree is full.
+            constants: constants of the search; None: those that suit the evaluator.
+            game: the rules, see `ckai.rl.games.contract`; None: checkers.
+            seed: seed of the playouts, and of the noise at the roots if there is any.
+            chunk: most simulations of one tree in a `step`; None: a few milliseconds' worth.
+        """
+        rules: Any = DEFAULT_GAME.rules if game is None else game
+        self._evaluation: Playouts | InlineNetwork
+        if isinstance(evaluator, IntegerEvaluator):
+            self._evaluation = inline_network(evaluator, rules)
+            self.chunk = chunk or EVALUATIONS_PER_STEP
+        else:
+            self._evaluation = Playouts(np.empty(0, np.uint8))
+            self.chunk = chunk or PLAYOUTS_PER_STEP
+            constants = constants or ROLLOUT_CONSTANTS
+        super().__init__(evaluator, trees=trees, nodes=nodes, constants=constants, game=rules, seed=seed)
+
+    def _compile_step(self, batch: Any, visits: NDArray[np.int32]) -> None:
+        constants, evaluation = self.constants, self._evaluation
+        compile_for(search_trees, self.game, self.tree_batch, visits, self.chunk, constants, evaluation)
+
+    def step(self, visits: NDArray[np.int32]) -> int:
+        """Run at most `chunk` simulations in every tree.
+
+        Args:
+            visits: `[T]`, visit count at which the search of each root ends.
+
+        Returns:
+            The number of evaluations, 0 once all searches have ended. No leaf stays in flight.
+        """
+        num_evaluations: int = search_trees(
+            self.game, self.tree_batch, visits, self.chunk, self.constants, self._evaluation
+        )
+        self.evaluations += num_evaluations
+        return num_evaluations
+
+
+def runs_inline(evaluator: Evaluator) -> bool:
+    """Return whether an `InlineSearcher` can search with an evaluator."""
+    return isinstance(evaluator, IntegerEvaluator) or (
+        isinstance(evaluator, RolloutEvaluator) and evaluator.playouts == 1
+    )

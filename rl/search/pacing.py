@@ -1,0 +1,68 @@
+"""How many leaves to evaluate in one call when time is short.
+
+A call of an evaluator takes about `overhead + n * cost` for n positions. Many positions a call use the time
+better; but leaves that are selected together do not profit from each other's values, which matters less the
+larger the tree is. With a tree of N visits the leaves of a call are worth about n (1 - n / 2N) leaves that
+are selected one by one, so that the worth per second is greatest at
+
+    n = h (sqrt(1 + 2 N / h) - 1) with h = overhead / cost,
+
+rounded down to one of a few sizes, because some backends prepare each size once. Results depend on the
+measured latency, so this is for searches with a limit of time only.
+"""
+
+import math
+import time
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+
+from ckai.models.inference.devices import one_torch_thread
+from ckai.models.inference.evaluator import Evaluator
+from ckai.rl.evaluators.calling import evaluate_into
+
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+"""Sizes of calls."""
+MEASURED = (1, 16, 64)
+"""Sizes of the calls that measure the latency."""
+CALLS = 7
+"""Calls of each size, of which the fastest counts: other work only makes calls slower."""
+
+
+class Pacing:
+    """The size of the next call, from the latency of an evaluator.
+
+    Attributes:
+        balance: h, the number of positions that take as long as the overhead of a call.
+    """
+
+    def __init__(self, balance: float) -> None:
+        self.balance = max(balance, 0.1)
+
+    def leaves(self, visits: int) -> int:
+        """Return the most leaves for a call when the root has this many visits."""
+        best = self.balance * (math.sqrt(1 + 2 * max(visits, 1) / self.balance) - 1)
+        return SIZES[max(0, bisect_right(SIZES, best) - 1)]
+
+    @staticmethod
+    def measure(evaluator: Evaluator, game: Any) -> "Pacing":
+        """Time some calls of an evaluator, some milliseconds in all.
+
+        Args:
+            evaluator: called from this thread.
+            game: the rules, see `ckai.rl.games.contract`.
+        """
+        latencies = []
+        for size in MEASURED:
+            boards = np.zeros((size, game.POSITION_BYTES), np.int8)
+            logits, values = np.zeros((size, game.NUM_ACTIONS), np.float32), np.zeros(size, np.float32)
+            taken = []
+            with one_torch_thread():
+                for _ in range(CALLS + 1):
+                    begun = time.perf_counter()
+                    evaluate_into(evaluator, boards, logits, values)
+                    taken.append(time.perf_counter() - begun)
+            latencies.append(min(taken[1:]))  # the first one prepares the size
+        cost, overhead = np.polyfit(MEASURED, latencies, 1)
+        return Pacing(float(max(overhead, 0.0) / max(cost, 1e-9)))

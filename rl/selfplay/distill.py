@@ -1,0 +1,287 @@
+"""Distillation: rows labelled by a network, its policy in place of visits and its value in place of q.
+
+Hinton et al. 2015, with the logits' softmax at temperature 1. Rows come from walks (`ckai.rl.selfplay.walks`)
+that begin in positions of other rows or in openings. They are written in shards, so that a killed run goes on
+where it was, and put together at the end; a walk depends on the seed and its number alone.
+"""
+
+import json
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.files import locked, remove_temporaries, write_whole
+from ckai.datasets.schema import DatasetError, headers_path
+from ckai.datasets.tables import Tables
+from ckai.datasets.writer import TableWriter
+from ckai.models.inference.devices import use_one_torch_thread
+from ckai.models.inference.evaluator import Evaluator
+from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.rng import seed_stream
+from ckai.rl.games.spec import GameSpec
+from ckai.rl.search.threads import run_all
+from ckai.rl.selfplay.distill_config import DistillConfig
+from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, make_records
+from ckai.rl.selfplay.rows import copy_game, headers_of_rows, to_table
+from ckai.rl.selfplay.shards import write_table
+from ckai.rl.selfplay.walks import STREAM, WalkRules, Walks, decode_boards, start_walk, step_walks
+
+MOST_STARTS = 1_000_000
+"""Most positions of rows that are kept in memory as starts."""
+TAGS = {"Black": "ckai", "White": "ckai", "Result": "*"}
+"""Of a walk, in the headers."""
+
+
+class DistillError(ValueError):
+    """A distillation that cannot begin or go on; says what to do."""
+
+
+@dataclass
+class DistillProgress:
+    """Progress of a distillation, shards of earlier calls included."""
+
+    positions: int = 0
+    walks: int = 0
+
+
+def starting_states(paths: Sequence[str | Path], config: DistillConfig, spec: GameSpec) -> NDArray[np.int64]:
+    """Return the states of rows, `[N, STATE_WORDS]`: all of them, or about `MOST_STARTS` drawn by lot.
+
+    Games that a training with the same `heldout` and `split_seed` holds out are left out.
+
+    Raises:
+        DatasetError: a file that cannot be used.
+    """
+    data = RowsDataModule(
+        paths, heldout=config.heldout, split_seed=config.split_seed, need_both_sides=False, game=spec.name
+    )
+    keep = MOST_STARTS / max(1, data.train_rows)
+    rng = np.random.default_rng(config.seed)
+    parts = [np.zeros((0, spec.state_words), np.int64)]
+    for rows in data.blocks("train"):
+        chosen = rows if keep >= 1 else rows.take(np.flatnonzero(rng.random(len(rows)) < keep))
+        clock = np.minimum(chosen.quiet, 127).astype(np.int8)
+        boards = np.concatenate([chosen.board, chosen.jumper[:, None], clock[:, None]], 1)
+        parts.append(np.zeros((len(boards), spec.state_words), np.int64))
+        decode_boards(spec.rules, np.ascontiguousarray(boards), parts[-1])
+    states = np.concatenate(parts)
+    if not len(states):
+        raise DatasetError(f"expected rows to begin in, found none in {', '.join(map(str, paths))}")
+    return states
+
+
+class _Group:
+    """The walks of one thread: those of one shard."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        config: DistillConfig,
+        spec: GameSpec,
+        tables: Tables | None,
+        starts: NDArray[np.int64] | None,
+        openings: NDArray[np.int64],
+        size: int,
+    ) -> None:
+        self.evaluator, self.config, self.spec = evaluator, config, spec
+        self.starts, self.openings = starts, openings
+        self.game = spec.make_rules(tables)
+        self.rules = WalkRules(config.temperature, config.explore, config.plies)
+        self.records = make_records(self.game, size, config.plies)
+        self.walks = Walks(
+            np.zeros((size, spec.state_words), np.int64),
+            np.zeros(size, STREAM),
+            np.zeros((size, spec.position_bytes), np.int8),
+        )
+        self.logits = np.zeros((size, spec.num_actions), np.float32)
+        self.values = np.zeros(size, np.float32)
+
+    def start(self, t: int, number: int) -> bool:
+        """Start a walk; return False where there is nothing to label."""
+        rng = np.random.default_rng(seed_stream(self.config.seed, number))
+        source = self.openings
+        if self.starts is not None and rng.random() >= self.config.opening_share:
+            source = self.starts
+        state = tuple(np.int64(word) for word in source[int(rng.integers(len(source)))])
+        stream = np.uint64(rng.integers(1 << 63))
+        return bool(start_walk(self.game, self.walks, self.records, t, number, state, stream))
+
+    def play(self, numbers: range, stop: threading.Event) -> list[Any]:
+        """Play walks; return them, or those that ended if `stop` is set."""
+        waiting, done = iter(numbers), []
+        games = self.records.games
+        games["status"] = FINISHED
+        games["rows"] = 0
+        while not stop.is_set():
+            for t in np.flatnonzero(games["status"] == FINISHED).tolist():
+                if games[t]["rows"]:
+                    done.append(copy_game(self.records, t, self.spec))
+                games[t]["status"], games[t]["rows"] = IDLE, 0
+                for number in waiting:
+                    if self.start(t, number):
+                        break
+            playing = games["status"] == PLAYING
+            if not playing.any():
+                break
+            evaluate_into(self.evaluator, self.walks.boards, self.logits, self.values)
+            if step_walks(self.game, self.walks, self.records, self.rules, self.logits, self.values) < 0:
+                raise non_finite_error(self.evaluator)
+        return done
+
+
+def distill(
+    evaluator: Evaluator,
+    output: str | Path,
+    config: DistillConfig | None = None,
+    *,
+    teacher: str = "",
+    data: Sequence[str | Path] = (),
+    spec: GameSpec = DEFAULT_GAME,
+    threads: int = 1,
+    fresh: bool = False,
+    progress: Callable[[DistillProgress], None] | None = None,
+    stop: threading.Event | None = None,
+) -> DistillProgress:
+    """Label positions with a network and write them as rows.
+
+    Called again after a kill, with the same settings, it goes on. The shards are in a folder beside the
+    output (`distilled.parquet` -> `distilled.shards/`) and removed at the end.
+
+    Args:
+        evaluator: the teacher; called by several threads.
+        output: the Parquet file to write.
+        config: the settings; None: the defaults.
+        teacher: identifies the teacher: shards of another one are refused.
+        data: rows whose positions walks begin in; empty: they begin in openings.
+        spec: the game.
+        threads: threads that walk at the same time.
+        fresh: drop what an earlier call left, and replace the output.
+        progress: called after each shard.
+        stop: event to set for an early end; the shards stay.
+
+    Returns:
+        What was labelled; without an early end the output has these rows.
+
+    Raises:
+        DistillError: the output exists, or shards of other settings do.
+        DatasetError: `data` cannot be used.
+        LockedError: another process writes this output.
+        ValueError: the teacher's outputs are not finite.
+    """
+    output, config = Path(output), config or DistillConfig()
+    if output.exists() and not fresh:
+        raise DistillError(f"{output}: exists; use --fresh to replace it, or another --output")
+    folder = output.with_suffix(".shards")
+    with locked(folder / ".lock"):
+        remove_temporaries(folder)
+        _check_settings(folder, {**asdict(config), "teacher": teacher, "data": list(map(str, data))}, fresh)
+        counts, stop = DistillProgress(), stop or threading.Event()
+        _write_shards(evaluator, folder, config, data, spec, threads, counts, progress, stop)
+        if stop.is_set():
+            return counts
+        counts = _merge(folder, output, spec, config)
+    shutil.rmtree(folder)
+    return counts
+
+
+def _check_settings(folder: Path, found: dict[str, Any], fresh: bool) -> None:
+    path = folder / "config.json"
+    if fresh:
+        for shard in folder.glob("*.parquet"):
+            shard.unlink()
+    elif path.exists() and json.loads(path.read_text()) != json.loads(json.dumps(found)):
+        raise DistillError(
+            f"{folder}: has shards of other settings or another teacher; use --fresh to drop them"
+        )
+    write_whole(path, json.dumps(found, indent=2) + "\n")
+
+
+def _write_shards(
+    evaluator: Evaluator,
+    folder: Path,
+    config: DistillConfig,
+    data: Sequence[str | Path],
+    spec: GameSpec,
+    threads: int,
+    counts: DistillProgress,
+    progress: Callable[[DistillProgress], None] | None,
+    stop: threading.Event,
+) -> None:
+    """Write shards until there are enough positions; those that are there already count."""
+    tables = Tables.open(config.tables) if config.tables else None
+    starts = starting_states(data, config, spec) if data else None
+    openings = np.array([spec.state(position) for position in spec.openings()], np.int64)
+    lock, errors = threading.Lock(), []
+    sizes = {int(path.stem): pq.read_metadata(path).num_rows for path in folder.glob("*.parquet")}
+    next_shard = 0
+
+    def take() -> int | None:
+        """The number of the next shard to write, or None once the first ones have enough positions."""
+        nonlocal next_shard
+        with lock:
+            while not stop.is_set():
+                complete = sum(sizes.get(n, 0) for n in range(next_shard))
+                if complete >= config.positions:
+                    return None
+                next_shard += 1
+                if next_shard - 1 not in sizes:
+                    return next_shard - 1
+                counts.positions += sizes[next_shard - 1]
+                counts.walks += config.shard_walks
+        return None
+
+    def work() -> None:
+        try:
+            use_one_torch_thread()
+            size = min(max(1, config.in_flight // threads), config.shard_walks)
+            group = _Group(evaluator, config, spec, tables, starts, openings, size)
+            while (shard := take()) is not None:
+                first = shard * config.shard_walks
+                games = group.play(range(first, first + config.shard_walks), stop)
+                if stop.is_set():
+                    return
+                table = to_table(games, 0)
+                write_table(table, folder / f"{shard:09d}.parquet")
+                with lock:
+                    sizes[shard] = table.num_rows
+                    counts.positions += table.num_rows
+                    counts.walks += config.shard_walks
+                    if progress is not None:
+                        progress(counts)
+        except BaseException as error:
+            errors.append(error)
+            stop.set()
+
+    run_all([threading.Thread(target=work, name=f"walks {n}") for n in range(threads)], stop)
+    if errors:
+        raise errors[0]
+
+
+def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) -> DistillProgress:
+    """Put the first shards with enough positions together, in order, one in memory at a time."""
+    headers: list[pa.Table] = []
+    counts = DistillProgress()
+    with TableWriter(output, spec.schema) as writer:
+        for path in sorted(folder.glob("*.parquet")):
+            if counts.positions >= config.positions:
+                break  # several threads may write more than are needed
+            table = pq.read_table(path).cast(spec.schema)
+            writer.write(table)
+            tags = dict.fromkeys(table["game"].to_pylist(), TAGS)
+            headers.append(headers_of_rows(table, output.stem, tags))
+            counts.positions += table.num_rows
+            counts.walks += config.shard_walks
+        writer.finish()
+        write_table(pa.concat_tables(headers), headers_path(output))
+        writer.commit()
+    return counts

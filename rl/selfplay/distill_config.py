@@ -1,0 +1,31 @@
+"""Settings of a distillation. Does not import torch or numpy, which would slow down help."""
+
+from ckai.datasets.settings import setting, settings
+
+
+@settings
+class DistillConfig:
+    """Settings of a distillation."""
+
+    positions: int = setting(default=1_000_000, ge=1, help="Positions to label, at least")
+    plies: int = setting(default=16, ge=1, le=300, help="Longest walk from a starting position, in plies")
+    temperature: float = setting(default=1.0, gt=0, help="Temperature of the policy that the walks follow")
+    explore: float = setting(
+        default=0.2, ge=0, le=1, help="Share of random actions in the walks, so that they see mistakes too"
+    )
+    opening_share: float = setting(
+        default=0.1, ge=0, le=1, help="Share of walks that begin in an opening instead of a row of --data"
+    )
+    heldout: float = setting(
+        default=0.1,
+        ge=0,
+        lt=1,
+        help="Share of the games of --data to leave out: what ckai pretrain holds out",
+    )
+    split_seed: int = setting(default=0, help="Seed that selects the games left out")
+    tables: int = setting(
+        default=0, ge=0, le=5, help="End walks in positions of the N-piece tablebases; 0 uses none"
+    )
+    in_flight: int = setting(default=1024, ge=1, help="Walks at the same time, in all threads together")
+    shard_walks: int = setting(default=8192, ge=1, help="Walks in a shard, which a kill may lose")
+    seed: int = setting(default=0, ge=0, help="Seed of the walks")

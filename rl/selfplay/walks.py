@@ -1,0 +1,187 @@
+"""Walks: short games by a network's policy alone, labelled with its policy and value on the way.
+
+A position costs one evaluation, which labels it and draws the next action. In place of some actions a random
+one is played, so that the walks also see what good play avoids: a network that learned from good games alone
+does not know that a blunder loses. A walk ends with the game, after some plies, or in the endgame tables.
+
+In every kernel `records` is the `Records` of `ckai.rl.selfplay.recording`, `walks` the `Walks`, `t` the index
+of a walk.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ckai.game.jit import inner, kernel
+from ckai.rl.games import contract
+from ckai.rl.games.contract import NONE
+from ckai.rl.games.rng import uniform
+from ckai.rl.selfplay.recording import FINISHED, PLAYING, UNDECIDED
+
+SHARES = 1_000_000
+"""Sum of the visit counts that stand for a policy in a row."""
+
+STREAM = np.dtype([("rng", np.uint64)])
+
+
+class WalkRules(NamedTuple):
+    """How walks go."""
+
+    temperature: float
+    """Actions are drawn from P ** (1 / T), T above 0."""
+    explore: float
+    """Probability of a uniformly random action."""
+    plies: int
+    """Longest walk, 1 or more."""
+
+
+class Walks(NamedTuple):
+    """T walks at a time."""
+
+    states: Any
+    """[T, STATE_WORDS] int64: where each walk is."""
+    streams: Any
+    """[T] STREAM: a random stream for each."""
+    boards: Any
+    """[T, POSITION_BYTES] int8: the positions to evaluate."""
+
+
+@kernel
+def decode_boards(game, boards, states):
+    """Fill `states` `[N, STATE_WORDS]` with the states of encoded positions `[N, POSITION_BYTES]`."""
+    for i in range(len(boards)):
+        contract.store_state(states[i], contract.decode(game, boards[i]))
+
+
+@kernel
+def start_walk(game, walks, records, t, number, state, stream):
+    """Start walk `number` in place `t`.
+
+    Returns:
+        Whether there is anything to label: the game is not over in `state`.
+    """
+    here = records.games[t]
+    here.game = number
+    here.result = UNDECIDED
+    here.side = 0
+    here.ply = 0
+    here.hop = 0
+    here.rows = 0
+    here.counts = 0
+    here.full = 1
+    walks.streams[t].rng = stream
+    return arrive(game, walks, records, t, state)
+
+
+@inner
+def arrive(game, walks, records, t, state):
+    """Move walk `t` to a state; it is FINISHED if the game is over or the endgame tables have the state.
+
+    Returns:
+        Whether it is still PLAYING.
+    """
+    actions = np.empty(contract.max_legal_actions(game), np.uint8)
+    count = contract.legal(game, state, actions)
+    over, _ = contract.outcome(game, state, count)
+    if not over:
+        proof, _ = contract.tablebase_value(game, state)
+        over = proof != NONE
+    contract.store_state(walks.states[t], state)
+    contract.encode(game, state, walks.boards[t])
+    records.games[t].status = FINISHED if over else PLAYING
+    return not over
+
+
+@kernel
+def step_walks(game, walks, records, rules, logits, values):
+    """Label the position of every walk and play an action in it.
+
+    Args:
+        game: the rules.
+        walks, records: see the module.
+        rules: the `WalkRules`.
+        logits, values: `[T, NUM_ACTIONS]` and `[T]` float32, of `walks.boards`.
+
+    Returns:
+        The number of walks that are FINISHED; -1 if a logit of a legal action or a value is not finite.
+    """
+    actions = np.empty(contract.max_legal_actions(game), np.uint8)
+    policy = np.empty(contract.max_legal_actions(game))
+    finished = 0
+    for t in range(len(walks.states)):
+        here = records.games[t]
+        if here.status != PLAYING:
+            continue
+        state = contract.load_state(game, walks.states[t])
+        count = contract.legal(game, state, actions)
+        total = softmax(logits[t], actions, count, policy)
+        if not (np.isfinite(total) and np.isfinite(values[t])):
+            return -1
+        chosen = choose(walks, t, policy, count, rules)
+        label(records, t, state, actions, policy, count, chosen, min(1.0, max(-1.0, np.float64(values[t]))))
+        state, passed = contract.play(game, state, np.int64(actions[chosen]))
+        if passed:
+            here.side = 1 - here.side
+            here.ply += 1
+            here.hop = 0
+        else:
+            here.hop += 1
+        full = here.rows == records.rows.shape[1] or here.counts + len(policy) > records.counts.shape[1]
+        if not arrive(game, walks, records, t, state) or here.ply >= rules.plies or full:
+            here.status = FINISHED
+            finished += 1
+    return finished
+
+
+@inner
+def softmax(logits, actions, count, policy):
+    """Fill `policy` with the probabilities of `count` actions; return the sum before the division."""
+    highest = -np.inf
+    for i in range(count):
+        highest = max(highest, logits[actions[i]])
+    total = 0.0
+    for i in range(count):
+        policy[i] = np.exp(np.float64(logits[actions[i]]) - highest)
+        total += policy[i]
+    for i in range(count):
+        policy[i] /= total
+    return total
+
+
+@inner
+def choose(walks, t, policy, count, rules):
+    """Return the index of the action that walk `t` plays."""
+    stream = walks.streams[t : t + 1]
+    if uniform(stream) < rules.explore:
+        return np.int64(uniform(stream) * count)
+    total = 0.0
+    for i in range(count):
+        total += policy[i] ** (1.0 / rules.temperature)
+    remainder = uniform(stream) * total
+    for i in range(count):
+        remainder -= policy[i] ** (1.0 / rules.temperature)
+        if remainder < 0.0:
+            return np.int64(i)
+    return np.int64(count - 1)
+
+
+@inner
+def label(records, t, state, actions, policy, count, chosen, value):
+    """Record a row: a state, its policy as visit counts that sum to about `SHARES`, and its value."""
+    here = records.games[t]
+    row = records.rows[t, here.rows]
+    contract.store_state(row.state, state)
+    row.q = value
+    row.policy_kl = 0.0
+    row.ply = here.ply
+    row.hop = here.hop
+    row.first_count = here.counts
+    row.side = here.side
+    row.action = actions[chosen]
+    row.num_counts = count
+    row.full = 1
+    for i in range(count):
+        records.counts[t, here.counts].action = actions[i]
+        records.counts[t, here.counts].visits = np.uint32(policy[i] * SHARES + 0.5)
+        here.counts += 1
+    here.rows += 1

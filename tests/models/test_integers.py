@@ -1,0 +1,173 @@
+"""The network of integers: exact to a slow twin, close to the floats, and never out of its range."""
+
+import numpy as np
+import pytest
+import torch
+
+from ckai.models.checkpoint import load_checkpoint, save_checkpoint
+from ckai.models.inference.choose import (
+    ROUGH,
+    backend_without_trial,
+    evaluate_positions,
+    largest_differences,
+    make_evaluator,
+    sample_positions,
+)
+from ckai.models.inference.evaluator import BackendError, TorchEvaluator
+from ckai.models.inference.integers import IntegerEvaluator, quantize
+from ckai.models.networks.swift import INTEGERS, LARGEST_WEIGHT, MOST_NARROW_UNITS, MOST_UNITS, SCALE
+from ckai.models.registry import ModelError, build
+
+SMALL = {"hidden": 32, "narrow": 8, "narrowest": 8, "buckets": 4}
+
+
+def network(seed=0, spread=2.0, **settings):
+    """A network whose weights reach their bounds, so that all activations are clipped somewhere."""
+    torch.manual_seed(seed)
+    made = build("swift", SMALL | settings).eval()
+    with torch.no_grad():
+        for weights in made.parameters():
+            weights.mul_(spread)
+    made.clip_weights()
+    return made
+
+
+def twin(weights, board):
+    """The same computation with Python's integers, one unit at a time."""
+    squares = len(board) - 2
+    rows = [int(weights.planes[value + 3]) * squares + n for n, value in enumerate(board[:squares]) if value]
+    pieces = len(rows)
+    if board[squares] >= 0 and weights.jumper_plane[0] >= 0:
+        rows.append(int(weights.jumper_plane[0]) * squares + int(board[squares]))
+    first = weights.first.astype(int)
+    wide = [
+        min(max(sum(int(first[row, unit]) for row in rows) + int(bias), 0), SCALE)
+        for unit, bias in enumerate(weights.first_bias)
+    ]
+    bucket = min(max(0, (pieces - 1) // int(weights.bucket_pieces[0])), len(weights.second) - 1)
+
+    def sums(matrix, biases, inputs):
+        return [
+            sum(int(w) * x for w, x in zip(row, inputs, strict=True)) + int(bias)
+            for row, bias in zip(matrix, biases, strict=True)
+        ]
+
+    def layer(matrix, biases, inputs):
+        return [min(max((total + SCALE // 2) // SCALE, 0), SCALE) for total in sums(matrix, biases, inputs)]
+
+    narrow = layer(weights.second[bucket], weights.second_bias[bucket], wide)
+    narrowest = layer(weights.third[bucket], weights.third_bias[bucket], narrow)
+    value = sums(weights.value[bucket], weights.value_bias[bucket], narrowest)
+    logits = [
+        a + b
+        for a, b in zip(
+            sums(weights.policy, weights.policy_bias[bucket], wide),
+            sums(weights.policy_narrow[bucket], [0] * len(weights.policy), narrow),
+            strict=True,
+        )
+    ]
+    return np.array(logits) / SCALE**2, np.array(value) / SCALE**2
+
+
+@pytest.mark.parametrize("value", ["wdl", "tanh"])
+def test_the_kernels_compute_what_the_twin_does(value):
+    net = network(value=value)
+    evaluator = IntegerEvaluator(net)
+    boards = sample_positions(40, net.encode, seed=1)
+    logits, values = evaluator.evaluate(boards)
+    for board, mine, out in zip(boards, logits, values, strict=True):
+        wanted, raw = twin(evaluator.weights, board)
+        assert mine.tolist() == wanted.astype(np.float32).tolist()
+        if value == "tanh":
+            assert out == pytest.approx(np.tanh(raw[0]), abs=1e-6)
+        else:
+            shares = np.exp(raw - raw.max()) / np.exp(raw - raw.max()).sum()
+            assert out == pytest.approx(shares[0] - shares[2], abs=1e-6)
+    assert np.ptp(values) > 0.01
+
+
+@pytest.mark.parametrize("encoding", ["pieces", "connect4", "tictactoe"])
+def test_integers_are_close_to_the_floats(encoding):
+    net = network(encoding=encoding)
+    boards = sample_positions(300, net.encode)
+    exact = evaluate_positions(TorchEvaluator(net), boards, net.encode)
+    rounded = evaluate_positions(IntegerEvaluator(net), boards, net.encode)
+    assert max(largest_differences(rounded, exact)) < ROUGH / 2
+    assert np.ptp(exact[1]) > 0.01
+
+
+def test_no_sum_leaves_its_type_at_the_bounds():
+    net = build("swift", {"hidden": MOST_UNITS, "narrow": MOST_NARROW_UNITS, "narrowest": 4, "buckets": 1})
+    with torch.no_grad():
+        for weights in net.parameters():
+            weights.fill_(1e6)
+    net.clip_weights()
+    weights = quantize(net)
+    boards = sample_positions(20, net.encode)
+    logits, _ = IntegerEvaluator(net).evaluate(boards)
+    pieces = net.encode.most_pieces
+    assert int(weights.first.max()) * (pieces + 1) + int(weights.first_bias.max()) <= np.iinfo(np.int16).max
+    largest = MOST_UNITS * SCALE * int(weights.policy.max())
+    largest += MOST_NARROW_UNITS * SCALE * int(weights.policy_narrow.max())
+    assert largest + int(weights.policy_bias.max()) < 2**31
+    assert (logits > 0).all()
+
+
+def test_training_keeps_the_weights_within_their_bounds():
+    net = network(spread=1.0).train()
+    optimizer = torch.optim.SGD(net.parameters(), lr=100.0)
+    boards = torch.from_numpy(sample_positions(64, net.encode))
+    for _ in range(3):
+        planes = net.encode(boards[:, :32], boards[:, 32], boards[:, 33].short(), torch.float32)
+        logits, raw = net.forward_planes(planes)
+        optimizer.zero_grad()
+        (logits.pow(2).mean() + raw.pow(2).mean()).backward()
+        optimizer.step()
+    net.clip_weights()
+    assert net.policy.weight.abs().max() <= LARGEST_WEIGHT
+    quantize(net)
+
+
+def test_a_checkpoint_holds_both_and_they_agree(tmp_path):
+    net = network()
+    with torch.no_grad():
+        net.policy.weight.add_(0.25)
+    save_checkpoint(tmp_path / "swift.ckpt", net)
+    loaded = load_checkpoint(tmp_path / "swift.ckpt")
+    for name, rounded in net.rounded().items():
+        assert torch.equal(loaded.weights[f"{INTEGERS}{name}"], rounded)
+    boards = sample_positions(10, net.encode)
+    mine, theirs = IntegerEvaluator(net), IntegerEvaluator(loaded.network())
+    assert mine.evaluate(boards)[0].tolist() == theirs.evaluate(boards)[0].tolist()
+
+
+def test_positions_with_few_and_many_pieces_have_their_own_layers():
+    net = network()
+    few, many = np.zeros((1, 34), np.int8), np.ones((1, 34), np.int8)
+    few[0, :2] = 1
+    few[0, 32] = many[0, 32] = -1
+    before = [IntegerEvaluator(net).evaluate(board)[1][0] for board in (few, many)]
+    with torch.no_grad():
+        net.value.bias[0, 0] += 1.0
+    after = [IntegerEvaluator(net).evaluate(board)[1][0] for board in (few, many)]
+    assert after[0] > before[0]
+    assert after[1] == before[1]
+
+
+def test_other_networks_and_broken_ones_are_refused():
+    with pytest.raises(BackendError, match="expected a network of architecture swift, found mlp"):
+        make_evaluator(build("mlp", {"hidden": 4}), "integers")
+    net = network()
+    with torch.no_grad():
+        net.value.bias[0, 0] = torch.nan
+    with pytest.raises(BackendError, match="expected finite weights"):
+        IntegerEvaluator(net)
+    with pytest.raises(ModelError, match="expected an encoding with binary planes of pieces, found 'grid'"):
+        build("swift", {"encoding": "grid"})
+    with pytest.raises(ModelError, match=f"expected hidden <= {MOST_UNITS}"):
+        build("swift", {"hidden": MOST_UNITS + 1})
+
+
+def test_integers_need_no_trial():
+    assert backend_without_trial(network()) == "integers"
+    assert make_evaluator(network(), "auto").name == "swift, integers, cpu"

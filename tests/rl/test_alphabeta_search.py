@@ -1,0 +1,158 @@
+"""Alpha-beta with a network: the value of plain minimax, the rules of the game, and its limits."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from ckai.datasets.tables import Tables
+from ckai.game import Game, Position
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.inputs.packing import pack_positions
+from ckai.models.registry import build
+from ckai.rl.games.checkers import Checkers, pack
+from ckai.rl.games.connect4 import Connect4
+from ckai.rl.games.registry import get_game
+from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
+from ckai.rl.search.alphabeta import VALUE_SCALE, Constants
+from ckai.rl.search.alphabeta_search import AlphaBetaSearch
+
+UNREDUCED = Constants(full_depth_moves=1000)
+POSITIONS = [
+    Position.start().fen,
+    "B:W18,22,23,24,25,26,27,28,30,31,32:B1,2,3,5,6,7,8,9,10,11,12",
+    "W:WK18,26,31:B5,9,K11,12",
+    "B:W14,K3:B5,6,K29",
+]
+
+
+@pytest.fixture(scope="module")
+def evaluator():
+    torch.manual_seed(5)
+    network = build("swift", {"hidden": 32, "narrow": 8, "narrowest": 8}).eval()
+    with torch.no_grad():
+        for weights in network.parameters():
+            weights.mul_(3.0)
+    network.clip_weights()
+    return IntegerEvaluator(network)
+
+
+def minimax(evaluator, position, depth, plies=0):
+    """The score of a position for the side to move, by the definition: every move, no bounds, no table."""
+    moves = position.legal_moves()
+    if not moves:
+        return -(30_000 - plies)
+    captures = any(move.is_capture for move in moves)
+    if depth <= 0 and not captures:
+        value = evaluator.evaluate(pack_positions([position]))[1][0]
+        return int(VALUE_SCALE * float(value))
+    return max(-minimax(evaluator, position.push(move), max(depth, 0) - 1, plies + 1) for move in moves)
+
+
+@pytest.mark.parametrize("fen", POSITIONS)
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_the_value_is_that_of_minimax(evaluator, fen, depth):
+    position = Position.from_fen(fen)
+    # A table of one entry remembers nothing of use, so that no deeper score takes the place of a shallower.
+    search = AlphaBetaSearch(evaluator, entries=1, constants=UNREDUCED)
+    result = search.search(pack(position), depth=depth)
+    wanted = minimax(evaluator, position, depth)
+    if abs(wanted) >= 20_000:
+        assert result.plies == 30_000 - abs(wanted)
+    else:
+        assert result.value == pytest.approx(wanted / VALUE_SCALE)
+    assert result.depth <= depth
+
+
+def test_the_table_changes_no_win(evaluator):
+    position = Position.from_fen("W:WK18,K15:BK4")
+    for entries in (1, 1 << 16):
+        result = AlphaBetaSearch(evaluator, entries=entries).search(pack(position), depth=8)
+        assert (result.value, result.plies) == (1.0, 3)
+
+
+def test_lost_games_are_made_long(evaluator):
+    result = AlphaBetaSearch(evaluator).search(pack(Position.from_fen("B:WK18,K15:BK4")), depth=9)
+    assert result.value == -1.0 or result.plies is None
+    assert result.action in Position.from_fen("B:WK18,K15:BK4").legal_actions()
+
+
+def test_tables_are_probed(evaluator):
+    tables = Tables.open(3)
+    rules = Checkers().with_tables(tables)
+    position = Position.from_fen("B:WK1:BK10,K11")
+    result = AlphaBetaSearch(evaluator, game=rules).search(pack(position), depth=2)
+    probe = tables.probe(position)
+    assert probe.value == "win"
+    assert (result.value, result.plies) == (1.0, probe.plies)
+
+
+def test_a_repeated_position_is_a_draw(evaluator):
+    game = Game(Position.from_fen("B:WK32,K31:BK1,K5"))
+    for move in ("1-6", "32-27", "6-1", "27-32"):
+        game.push(move)
+    states = [pack(position) for position in game.positions]
+    search = AlphaBetaSearch(evaluator)
+    value = dict.fromkeys(("with", "without"), 0.0)
+    value["without"] = search.search(states[-1], depth=1).value
+    search = AlphaBetaSearch(evaluator)
+    # Every move but those to new positions is a draw: the score is that of the best of both.
+    value["with"] = search.search(states[-1], states[:-1], depth=1).value
+    assert value["with"] != value["without"] or value["with"] >= 0
+
+
+def test_the_halfmove_clock_is_a_draw(evaluator):
+    from dataclasses import replace
+
+    position = replace(Position.from_fen("B:WK32,K31:BK1,K5"), halfmove_clock=79)
+    result = AlphaBetaSearch(evaluator).search(pack(position), depth=4)
+    assert result.value == 0.0
+
+
+def test_a_limit_of_positions_is_kept_and_repeatable(evaluator):
+    results = []
+    for _ in range(2):
+        search = AlphaBetaSearch(evaluator)
+        results.append(search.search(pack(Position.start()), nodes=5000))
+    assert results[0] == results[1]
+    assert results[0].nodes <= 5000
+    assert results[0].depth >= 2
+
+
+def test_a_search_can_be_stopped_from_elsewhere(evaluator):
+    search = AlphaBetaSearch(evaluator)
+    search.search(pack(Position.start()), depth=1)  # compiled
+    stopper = threading.Thread(target=lambda: (time.sleep(0.05), search.stop()))
+    stopper.start()
+    result = search.search(pack(Position.start()))
+    stopper.join()
+    assert result.action in Position.start().legal_actions()
+
+
+def test_the_smallest_limit_still_gives_a_move(evaluator):
+    result = AlphaBetaSearch(evaluator).search(pack(Position.start()), nodes=1)
+    assert result.action in Position.start().legal_actions()
+    assert result.depth == 1
+
+
+def test_other_games_are_searched():
+    torch.manual_seed(1)
+    network = build("swift", {"hidden": 16, "narrow": 8, "narrowest": 8, "encoding": "connect4"})
+    search = AlphaBetaSearch(IntegerEvaluator(network), game=Connect4())
+    three = np.int64(0b111)  # the side to move has three in the first column
+    result = search.search((three, np.int64(0b111 << 7)), depth=4)
+    assert (result.action, result.plies) == (0, 1)
+
+
+def test_the_player_plays_whole_captures(evaluator):
+    spec = get_game("checkers")
+    side = NetworkAlphaBetaPlayer(evaluator, depth=3).sit(1)
+    position = Position.from_fen("B:W6,14,15,23:BK2,12")
+    side.start(0, position, 0)
+    actions = []
+    while (move := position.move_of(actions)) is None:
+        actions += side.actions([0])
+        side.play(0, actions[-1])
+    assert move in spec.game(position).position.legal_moves()

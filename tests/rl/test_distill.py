@@ -1,0 +1,175 @@
+"""Distillation: rows have the teacher's policy and value, follow from the seed, and survive a kill."""
+
+import json
+import threading
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from ckai.datasets.data_module import RowsDataModule, to_batch
+from ckai.datasets.reader import read_rows
+from ckai.datasets.schema import DatasetError, headers_path
+from ckai.models.checkpoint import save_checkpoint
+from ckai.models.inference.choose import evaluate_positions
+from ckai.models.inference.evaluator import TorchEvaluator
+from ckai.models.registry import build
+from ckai.models.training.config import TargetConfig
+from ckai.models.training.lightning_module import has_value_target, value_loss, value_target
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.registry import get_game
+from ckai.rl.selfplay.distill import DistillError, distill
+from ckai.rl.selfplay.distill_config import DistillConfig
+from ckai.rl.selfplay.walks import SHARES
+
+SMALL = DistillConfig(positions=300, plies=5, in_flight=16, shard_walks=32, seed=4)
+
+
+@pytest.fixture(scope="module")
+def teacher():
+    torch.manual_seed(2)
+    return TorchEvaluator(build("mlp", {"hidden": 16, "encoding": "planes"}).eval())
+
+
+def test_rows_have_the_teachers_policy_and_value(tmp_path, teacher):
+    path = tmp_path / "rows.parquet"
+    counts = distill(teacher, path, SMALL)
+    rows = read_rows(path)
+    assert counts.positions == len(rows) >= SMALL.positions
+    boards = np.concatenate([rows.board, rows.jumper[:, None], rows.quiet[:, None].astype(np.int8)], 1)
+    policy, values = evaluate_positions(teacher, np.ascontiguousarray(boards), teacher.network.encode)
+    batch = to_batch(rows)
+    assert np.abs(batch["policy"].numpy() - policy).max() < 64 / SHARES + 1e-6
+    assert np.abs(batch["q"].numpy() - values).max() < 1e-6
+    assert not rows.z_known.any()
+    assert len(np.unique(rows.board, axis=0)) > 100
+    assert pq.read_table(headers_path(path)).num_rows == len(np.unique(rows.game))
+
+
+def test_rows_follow_from_the_seed_and_not_from_the_threads(tmp_path, teacher):
+    files = []
+    for name, threads, seed in (("a", 1, 4), ("b", 2, 4), ("c", 1, 5)):
+        config = DistillConfig(positions=300, plies=5, in_flight=16, shard_walks=32, seed=seed)
+        distill(teacher, tmp_path / f"{name}.parquet", config, threads=threads)
+        files.append(read_rows(tmp_path / f"{name}.parquet"))
+    assert files[0].board.tolist() == files[1].board.tolist()
+    assert files[0].label.tolist() == files[1].label.tolist()
+    assert files[0].board.tolist() != files[2].board.tolist()
+
+
+def test_an_interrupted_distillation_goes_on(tmp_path, teacher):
+    whole, path = tmp_path / "whole.parquet", tmp_path / "rows.parquet"
+    distill(teacher, whole, SMALL)
+    stop, calls = threading.Event(), []
+
+    def progress(counts):
+        calls.append(counts.positions)
+        stop.set()
+
+    distill(teacher, path, SMALL, progress=progress, stop=stop)
+    assert not path.exists()
+    assert len(calls) == 1
+    (tmp_path / "rows.shards" / ".000000007.parquet.99999.0.tmp").write_bytes(b"half")
+    counts = distill(teacher, path, SMALL)
+    assert pq.read_table(path).equals(pq.read_table(whole))
+    assert counts.positions == pq.read_metadata(path).num_rows
+    assert not (tmp_path / "rows.shards").exists()
+
+
+def test_nothing_else_is_replaced(tmp_path, teacher):
+    path = tmp_path / "rows.parquet"
+    distill(teacher, path, SMALL)
+    before = path.read_bytes()
+    with pytest.raises(DistillError, match=r"rows\.parquet: exists; use --fresh"):
+        distill(teacher, path, SMALL)
+    assert path.read_bytes() == before
+    stop = threading.Event()
+    distill(teacher, tmp_path / "other.parquet", SMALL, progress=lambda counts: stop.set(), stop=stop)
+    with pytest.raises(DistillError, match="has shards of other settings or another teacher"):
+        distill(teacher, tmp_path / "other.parquet", DistillConfig(positions=400))
+
+
+def test_walks_begin_in_the_rows_that_are_trained_on(tmp_path, teacher):
+    source = tmp_path / "source.parquet"
+    distill(teacher, source, DistillConfig(positions=300, plies=6, shard_walks=64))
+    config = DistillConfig(positions=300, plies=1, shard_walks=64, opening_share=0, heldout=0.5)
+    path = tmp_path / "rows.parquet"
+    distill(teacher, path, config, data=[source])
+    training = RowsDataModule([source], heldout=0.5, need_both_sides=False)
+    known = {row.tobytes() for block in training.blocks("train") for row in block.board}
+    rows = read_rows(path)
+    assert {row.tobytes() for row in rows.board[rows.jumper < 0]} <= known
+    with pytest.raises(DatasetError):
+        distill(teacher, tmp_path / "none.parquet", config, data=[tmp_path / "missing.parquet"])
+
+
+def test_random_actions_are_played(tmp_path):
+    class Certain(UniformEvaluator):
+        """Would always play the last legal action."""
+
+        def evaluate(self, boards, out_logits=None, out_values=None):
+            logits, values = super().evaluate(boards, out_logits, out_values)
+            logits[:] = np.arange(128) * 100.0
+            return logits, values
+
+    def share_of_last(explore):
+        path = tmp_path / f"{explore}.parquet"
+        config = DistillConfig(positions=2000, plies=6, explore=explore)
+        distill(Certain(), path, config)
+        rows = read_rows(path)
+        last = 127 - rows.legal_mask()[:, ::-1].argmax(1)
+        choice = rows.legal_mask().sum(1) > 1
+        return float((rows.label == last)[choice].mean())
+
+    assert share_of_last(0.0) == 1.0
+    assert 0.05 < share_of_last(1.0) < 0.5
+
+
+def test_other_games(tmp_path):
+    spec = get_game("connect4")
+    evaluator = UniformEvaluator(spec.num_actions)
+    distill(evaluator, tmp_path / "rows.parquet", SMALL, spec=spec)
+    assert len(read_rows(tmp_path / "rows.parquet", game="connect4")) >= SMALL.positions
+
+
+def test_a_teacher_that_is_not_finite_is_refused(tmp_path):
+    class Broken(UniformEvaluator):
+        def evaluate(self, boards, out_logits=None, out_values=None):
+            logits, values = super().evaluate(boards, out_logits, out_values)
+            values[:] = np.nan
+            return logits, values
+
+    with pytest.raises(ValueError, match="expected finite logits and values"):
+        distill(Broken(), tmp_path / "rows.parquet", SMALL)
+
+
+def test_the_value_is_learned_where_only_q_is_known():
+    batch = {
+        "z": torch.tensor([1.0, 0.0, 0.0]),
+        "z_known": torch.tensor([True, False, False]),
+        "q": torch.tensor([0.5, -0.5, 0.0]),
+        "q_known": torch.tensor([True, True, False]),
+    }
+    assert value_target(batch, TargetConfig(q_weight=0.5)).tolist() == [0.75, -0.5, 0.0]
+    assert has_value_target(batch).tolist() == [True, True, False]
+    raw = torch.zeros(3, 1)
+    assert float(value_loss(raw, batch, TargetConfig(q_weight=0.5))) == pytest.approx((0.75**2 + 0.25) / 2)
+
+
+def test_the_command(tmp_path, ckai, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save_checkpoint(tmp_path / "teacher.ckpt", build("mlp", {"hidden": 8}))
+    arguments = ("distill", "teacher.ckpt", "--positions", "200", "--plies", "4", "--shard-walks", "32")
+    status, out, _ = ckai(*arguments, "--evaluator", "torch", "-o", "rows.parquet", "--json")
+    assert status == 0
+    assert json.loads(out)["positions"] >= 200
+    status, _, err = ckai(*arguments, "--evaluator", "torch", "-o", "rows.parquet")
+    assert status == 1
+    assert "rows.parquet: exists; use --fresh to replace it" in err
+    status, out, _ = ckai(
+        "pretrain", "--data", "rows.parquet", "--model", "swift", "--set", "hidden=8", "--epochs", "1",
+        "--mask-illegal", "-o", "student.ckpt",
+    )  # fmt: skip
+    assert status == 0
+    assert "student.ckpt: swift after 1 epoch" in out

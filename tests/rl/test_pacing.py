@@ -1,0 +1,76 @@
+"""Sizes of batches under a limit of time follow the latency of the evaluator."""
+
+import time
+
+import numpy as np
+import pytest
+
+from ckai.game import Position
+from ckai.rl.engine.engine import Engine
+from ckai.rl.engine.limit import Limit
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.search.pacing import SIZES, Pacing
+
+
+class Clocked(UniformEvaluator):
+    """An evaluator whose calls move a clock of its own: so long for a call, and so long for a position."""
+
+    def __init__(self, overhead, cost):
+        super().__init__()
+        self.overhead, self.cost, self.now, self.sizes = overhead, cost, 0.0, []
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        self.now += self.overhead + self.cost * len(boards)
+        self.sizes.append(len(boards))
+        return super().evaluate(boards, out_logits, out_values)
+
+
+@pytest.mark.parametrize("balance", [0.5, 5.0, 40.0])
+def test_sizes_grow_with_the_tree_and_not_beyond_it(balance):
+    pacing = Pacing(balance)
+    sizes = [pacing.leaves(visits) for visits in (0, 1, 10, 100, 1000, 10_000, 1_000_000)]
+    assert sizes == sorted(sizes)
+    assert sizes[0] == sizes[1] == 1
+    assert sizes[2] <= 10
+    assert set(sizes) <= set(SIZES)
+
+
+def test_the_size_is_the_best_of_all():
+    balance, visits = 20.0, 500
+    worth = {n: n * (1 - n / (2 * visits)) / (balance + n) for n in range(1, visits)}
+    best = max(worth, key=worth.get)
+    chosen = Pacing(balance).leaves(visits)
+    assert chosen <= best < SIZES[SIZES.index(chosen) + 1]
+
+
+def test_a_costly_call_makes_large_batches():
+    assert Pacing(40.0).leaves(200) > Pacing(2.0).leaves(200)
+
+
+@pytest.mark.parametrize(("overhead", "cost"), [(1.0, 0.1), (0.0, 1.0), (3.0, 0.05)])
+def test_the_latency_is_measured(monkeypatch, overhead, cost):
+    evaluator = Clocked(overhead, cost)
+    monkeypatch.setattr(time, "perf_counter", lambda: evaluator.now)
+    pacing = Pacing.measure(evaluator, DEFAULT_GAME.rules)
+    assert pacing.balance == pytest.approx(max(overhead / cost, 0.1), rel=1e-3)
+
+
+def test_only_searches_by_time_are_paced():
+    for limit, paced in ((Limit(visits=300), False), (Limit(seconds=0.05), True)):
+        evaluator = Clocked(1.0, 0.1)
+        with Engine(evaluator, nodes=5000, batches=1) as engine:
+            engine.search(Position.start(), limit)
+            assert (engine._searcher.pacing is not None) == paced
+        if not paced:
+            assert max(evaluator.sizes) <= 300 // 32
+    assert np.max(evaluator.sizes) > 8
+
+
+def test_results_under_a_limit_of_visits_do_not_depend_on_what_was_before():
+    with Engine(UniformEvaluator(), nodes=20_000) as engine:
+        first = engine.search(Position.start(), sims=400)
+        engine.search(Position.start(), seconds=0.02)
+        engine.forget()
+        again = engine.search(Position.start(), sims=400)
+    assert first.visits == again.visits
