@@ -4,8 +4,8 @@ May import `games`, `evaluators` and `search`.
 """
 
 from ckai.rl.engine.analysis import Analysis
-from ckai.rl.engine.engine import Engine, EngineError
-from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.engine import Engine
+from ckai.rl.engine.limit import EngineError, Limit
 from ckai.rl.engine.result import Line, MoveMap, Policy, SearchResult, StopReason, Value
 
 __all__ = [

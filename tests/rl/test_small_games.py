@@ -44,7 +44,12 @@ def small(game, **settings):
 
 
 def network(game, name="mlp"):
-    sizes = {"mlp": {"hidden": 16}, "senet": {"channels": 4, "blocks": 1}, "resnet": {"channels": 4}}
+    sizes = {
+        "mlp": {"hidden": 16},
+        "swift": {"hidden": 16},
+        "senet": {"channels": 4, "blocks": 1},
+        "resnet": {"channels": 4},
+    }
     return build(name, {"encoding": game, **sizes.get(name, {"hidden": 16, "channels": 4})})
 
 
