@@ -137,6 +137,7 @@ def test_the_smallest_limit_still_gives_a_move(evaluator):
     assert result.depth == 1
 
 
+@pytest.mark.slow
 def test_other_games_are_searched():
     torch.manual_seed(1)
     network = build("swift", {"hidden": 16, "narrow": 8, "narrowest": 8, "encoding": "connect4"})

@@ -126,6 +126,7 @@ def test_random_actions_are_played(tmp_path):
     assert 0.05 < share_of_last(1.0) < 0.5
 
 
+@pytest.mark.slow
 def test_other_games(tmp_path):
     spec = get_game("connect4")
     evaluator = UniformEvaluator(spec.num_actions)

@@ -41,6 +41,7 @@ def test_the_tree_is_that_of_batches_of_one(chunk):
     assert inline.root(0)["visits"] == 500
 
 
+@pytest.mark.slow
 def test_other_games_are_searched():
     network = evaluator("connect4")
     trees = [make(network, nodes=400, game=Connect4()) for make in (InlineSearcher, Searcher)]
