@@ -121,5 +121,6 @@ def compile_search(spec: GameSpec) -> None:
     playouts(rules, state, 1, 0)
     traced_playout(rules, state, 0, np.zeros(8, np.uint8))
     position = np.zeros((2, rules.POSITION_BYTES), np.int8)
+    integers.evaluate(position)
     RolloutEvaluator(game=rules)
     CachedEvaluator(uniform, 64, rules).evaluate(position)
