@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import torch
 
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference import remember
@@ -42,11 +43,12 @@ def test_another_architecture_use_or_machine_is_tried_anew(checkpoint, monkeypat
     assert remember.remembered(network, 1) is None
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU needs no trial")
 def test_a_backend_that_is_gone_is_not_insisted_on(checkpoint):
     remember.remember(build("mlp", MLP), 1, "cuda")
     reports = []
     assert load_evaluator(checkpoint, tell=reports.append).name
-    assert len(reports) == 1 or "cuda" in load_evaluator(checkpoint).name
+    assert len(reports) == 1
 
 
 @pytest.mark.parametrize("damage", [b"{", b"[]", b"\xff\xfe", b'{"a": 1}'])

@@ -2,13 +2,14 @@
 
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from ckai.datasets.tables import Tables
-from ckai.game import Game, Position
+from ckai.game import Position
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inputs.packing import pack_positions
 from ckai.models.registry import build
@@ -74,9 +75,12 @@ def test_the_table_changes_no_win(evaluator):
 
 
 def test_lost_games_are_made_long(evaluator):
-    result = AlphaBetaSearch(evaluator).search(pack(Position.from_fen("B:WK18,K15:BK4")), depth=9)
-    assert result.value == -1.0 or result.plies is None
-    assert result.action in Position.from_fen("B:WK18,K15:BK4").legal_actions()
+    tables = Tables.open(3)
+    won = Position.from_fen("B:WK1:BK10,K11")
+    lost = won.push(tables.best_moves(won)[0])
+    result = AlphaBetaSearch(evaluator, game=Checkers().with_tables(tables)).search(pack(lost), depth=2)
+    assert tables.probe(lost).value == "loss"
+    assert (result.value, result.plies) == (-1.0, tables.probe(lost).plies)
 
 
 def test_tables_are_probed(evaluator):
@@ -90,22 +94,19 @@ def test_tables_are_probed(evaluator):
 
 
 def test_a_repeated_position_is_a_draw(evaluator):
-    game = Game(Position.from_fen("B:WK32,K31:BK1,K5"))
-    for move in ("1-6", "32-27", "6-1", "27-32"):
-        game.push(move)
-    states = [pack(position) for position in game.positions]
-    search = AlphaBetaSearch(evaluator)
-    value = dict.fromkeys(("with", "without"), 0.0)
-    value["without"] = search.search(states[-1], depth=1).value
-    search = AlphaBetaSearch(evaluator)
-    # Every move but those to new positions is a draw: the score is that of the best of both.
-    value["with"] = search.search(states[-1], states[:-1], depth=1).value
-    assert value["with"] != value["without"] or value["with"] >= 0
+    position = replace(Position.from_fen("B:WK32,K31:BK1,K5"), halfmove_clock=6)
+    scores = {move: -minimax(evaluator, position.push(move), 0, 1) for move in position.legal_moves()}
+    for repeated in scores:
+        wanted = max(0 if move == repeated else score for move, score in scores.items())
+        history = [pack(position.push(repeated))]
+        result = AlphaBetaSearch(evaluator).search(pack(position), history, depth=1)
+        assert result.value == pytest.approx(wanted / VALUE_SCALE)
+    without = AlphaBetaSearch(evaluator).search(pack(position), depth=1).value
+    assert without == pytest.approx(max(scores.values()) / VALUE_SCALE)
+    assert without < 0  # so that the draws above changed it
 
 
 def test_the_halfmove_clock_is_a_draw(evaluator):
-    from dataclasses import replace
-
     position = replace(Position.from_fen("B:WK32,K31:BK1,K5"), halfmove_clock=79)
     result = AlphaBetaSearch(evaluator).search(pack(position), depth=4)
     assert result.value == 0.0

@@ -9,8 +9,10 @@ from ckai.game import Position
 from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.pacing import SIZES, Pacing
+from ckai.rl.search.searcher import Searcher
 
 
 class Clocked(UniformEvaluator):
@@ -64,7 +66,17 @@ def test_only_searches_by_time_are_paced():
             assert (engine._searcher.pacing is not None) == paced
         if not paced:
             assert max(evaluator.sizes) <= 300 // 32
-    assert np.max(evaluator.sizes) > 8
+
+
+def test_a_batch_is_as_large_as_the_pacing_says():
+    evaluator, visits = Clocked(1.0, 0.1), np.array([1000], np.int32)
+    searcher = Searcher(evaluator, nodes=5000, leaves=256, growth=32)
+    searcher.set_root(0, pack(Position.start()))
+    searcher.run(visits)
+    assert max(evaluator.sizes) <= 1000 // 32
+    searcher.pacing = Pacing(20.0)
+    searcher.step(visits * 4)
+    assert 1000 // 32 < evaluator.sizes[-1] <= searcher.pacing.leaves(1000)
 
 
 def test_results_under_a_limit_of_visits_do_not_depend_on_what_was_before():
