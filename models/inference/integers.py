@@ -25,7 +25,7 @@ from ckai.models.inference.evaluator import (
 from ckai.models.layers.network import Network
 from ckai.models.networks.swift import SCALE, Swift
 
-SHIFT = 9
+SHIFT = SCALE.bit_length() - 1
 """log2 of `SCALE`."""
 PRODUCT_SCALE = SCALE * SCALE
 """Integer that stands for 1 in a sum of products."""

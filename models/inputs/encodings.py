@@ -215,22 +215,13 @@ class PlanesEncoding(CheckersEncoding):
         )
 
 
-class PiecesEncoding(CheckersEncoding):
+class PiecesEncoding(PlanesEncoding):
     """One plane per piece type, and the jumper: binary planes of which few squares are 1."""
 
     VERSION = "pieces-1"
     VALUES = (1, 3, -1, -3)
     JUMPER = True
     PLANES = 5
-
-    values: Tensor
-    squares: Tensor
-
-    def __init__(self) -> None:
-        super().__init__()
-        values = torch.tensor(self.VALUES, dtype=torch.int8).view(1, -1, 1)
-        self.register_buffer("values", values, persistent=False)
-        self.register_buffer("squares", torch.arange(SQUARES, dtype=torch.int8), persistent=False)
 
     def forward(
         self,
@@ -241,9 +232,7 @@ class PiecesEncoding(CheckersEncoding):
         extra: Tensor | None = None,
     ) -> Tensor:
         """Return `[B, 5, 8, 4]` of 0 and 1."""
-        pieces = board.unsqueeze(1) == self.values
-        jumper_at = (jumper.view(-1, 1) == self.squares).unsqueeze(1)
-        return torch.cat([pieces, jumper_at], 1).to(dtype).view(-1, self.PLANES, ROWS, COLUMNS)
+        return super().forward(board, jumper, halfmove_clock, dtype)[:, [0, 1, 2, 3, 6]]
 
 
 class MovesEncoding(PlanesEncoding):

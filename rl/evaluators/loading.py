@@ -66,10 +66,10 @@ def load_evaluator(
     network = load_network(source, game)
     if backend == AUTO:
         backend = os.environ.get("CKAI_EVALUATOR") or backend_without_trial(network) or AUTO
-    known = remembered(network, threads) if backend == AUTO else None
-    if known is not None:
+    before = remembered(network, threads) if backend == AUTO else None
+    if before is not None:
         with suppress(BackendError):  # a package that was removed, say
-            return _ready(make_evaluator(network, known, threads), network)
+            return _ready(make_evaluator(network, before, threads), network)
     if backend in (AUTO, FASTEST):
         size = SMALL_BATCH if backend == AUTO else batch
         evaluator, report = choose_evaluator(network, batch=size, threads=threads, prefer=prefer)

@@ -89,12 +89,7 @@ class SearchPlayer:
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""
-        side = _SearchSide(self, self.searcher(boards), boards)
-        if self.timed:
-            # Compile the kernels and run the network once, outside the time of any move.
-            side.start(0, self.spec.position(), 0)
-            side.searcher.run(np.array([2] + [0] * (boards - 1), np.int32))
-        return side
+        return _SearchSide(self, self.searcher(boards), boards)
 
 
 LEAST_TIMED_NODES, TIMED_NODES_PER_SECOND = 100_000, 300_000

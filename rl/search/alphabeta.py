@@ -68,7 +68,7 @@ class Memory(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """What was found by playing matches, see docs/search.md."""
+    """Reductions of the depth; the defaults are usual values, not tuned by matches."""
 
     full_depth_moves: int = 2
     """Actions searched without a reduction."""
@@ -170,7 +170,7 @@ def remembered_score(entry, plies):
 
 
 @inner
-def known_score(game, memory, state, key, count, at, plies):
+def terminal_score(game, memory, state, key, count, at, plies):
     """Return (whether a state below the root needs no search, its score): game over, repeated, in a table."""
     over, value = contract.outcome(game, state, count)
     if over:
@@ -211,8 +211,8 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
     actions = memory.actions[at]
     count = contract.legal(game, state, actions)
     if at > root:
-        known, score = known_score(game, memory, state, key, count, at, plies)
-        if known:
+        settled, score = terminal_score(game, memory, state, key, count, at, plies)
+        if settled:
             return score
     quiet = contract.quiet(game, state)
     if (depth <= 0 and quiet) or at + 1 == MOST_HOPS:
@@ -287,10 +287,10 @@ def principal_variation(game, memory, state, out):
             return n
         action = memory.entries[slot].action
         count = contract.legal(game, state, legal)
-        found = False
+        playable = False
         for i in range(count):
-            found |= legal[i] == action
-        if not found:
+            playable |= legal[i] == action
+        if not playable:
             return n
         out[n] = action
         state, _ = contract.play(game, state, np.int64(action))

@@ -123,8 +123,7 @@ class AlphaBetaSearch:
         if timer is not None:
             timer.daemon = True
             timer.start()
-        line = np.zeros(LONGEST_PV, np.uint8)
-        best: tuple[int, int, tuple[int, ...]] | None = None
+        best: tuple[int, tuple[int, ...]] | None = None
         done = 0
         try:
             while done < MOST_HOPS and not (depth is not None and done >= depth):
@@ -132,25 +131,22 @@ class AlphaBetaSearch:
                 if memory.stop[0]:
                     break
                 done += 1
-                length = principal_variation(self.game, memory, words, line)
-                pv = tuple(int(action) for action in line[:length])
-                best = pv[0], score, pv
+                best = score, self._main_line(words)
                 if abs(score) >= PROVEN and WON - abs(score) <= done:
                     break
         finally:
             if timer is not None:
                 timer.cancel()
+                timer.join()  # else it might stop the next search
         if best is None:  # not even one ply was searched in time
             memory.stop[0] = 0
             memory.counters[LIMIT] = np.iinfo(np.int64).max
-            score = int(self._iterate(words, 1, root))
-            length = principal_variation(self.game, memory, words, line)
-            best = int(line[0]), score, tuple(int(action) for action in line[:length])
+            best = int(self._iterate(words, 1, root)), self._main_line(words)
             done = 1
-        action, score, pv = best
+        score, pv = best
         proven = abs(score) >= PROVEN
         return AlphaBetaResult(
-            action=action,
+            action=pv[0],
             value=float(np.sign(score)) if proven else score / VALUE_SCALE,
             plies=WON - abs(score) if proven else None,
             depth=done,
@@ -158,6 +154,11 @@ class AlphaBetaSearch:
             evaluations=int(memory.counters[EVALUATIONS]),
             pv=pv,
         )
+
+    def _main_line(self, state: Any) -> tuple[int, ...]:
+        line = np.zeros(LONGEST_PV, np.uint8)
+        length = principal_variation(self.game, self.memory, state, line)
+        return tuple(int(action) for action in line[:length])
 
     def _iterate(self, state: Any, depth: int, root: int) -> Any:
         bounds = np.int64(-INFINITE), np.int64(INFINITE)

@@ -194,16 +194,16 @@ def distill(
     return counts
 
 
-def _check_settings(folder: Path, found: dict[str, Any], fresh: bool) -> None:
+def _check_settings(folder: Path, settings: dict[str, Any], fresh: bool) -> None:
     path = folder / "config.json"
     if fresh:
         for shard in folder.glob("*.parquet"):
             shard.unlink()
-    elif path.exists() and json.loads(path.read_text()) != json.loads(json.dumps(found)):
+    elif path.exists() and json.loads(path.read_text()) != json.loads(json.dumps(settings)):
         raise DistillError(
             f"{folder}: has shards of other settings or another teacher; use --fresh to drop them"
         )
-    write_whole(path, json.dumps(found, indent=2) + "\n")
+    write_whole(path, json.dumps(settings, indent=2) + "\n")
 
 
 def _write_shards(

@@ -131,6 +131,36 @@ def make_records(game: Any, trees: int, max_plies: int) -> Records:
     )
 
 
+@inner
+def begin_record(here, number):
+    """Make a GAME record that of game `number`, of which nothing was played yet."""
+    here.game = number
+    here.status = PLAYING
+    here.side = 0
+    here.result = UNDECIDED
+    here.ply = 0
+    here.hop = 0
+    here.rows = 0
+    here.counts = 0
+    here.full = 1
+    here.adjudicated = 0
+    here.resigned = 0
+    here.resigner = 0
+    here.played_out = 0
+    here.opponent = 0
+
+
+@inner
+def count_action(here, passed):
+    """Count an action in a GAME record; `passed` says whether it completed the move."""
+    if passed:
+        here.side = 1 - here.side
+        here.ply += 1
+        here.hop = 0
+    else:
+        here.hop += 1
+
+
 @kernel
 def start_game(game, trees, records, rules, t, number, state, seed):
     """Start game `number` in tree `t`.
@@ -145,19 +175,7 @@ def start_game(game, trees, records, rules, t, number, state, seed):
     trees.info[t].history_length = 0
     reset(game, get_tree(trees, t), state)
     here = records.games[t]
-    here.game = number
-    here.status = PLAYING
-    here.side = 0
-    here.result = UNDECIDED
-    here.ply = 0
-    here.hop = 0
-    here.rows = 0
-    here.counts = 0
-    here.adjudicated = 0
-    here.resigned = 0
-    here.resigner = 0
-    here.played_out = 0
-    here.opponent = 0
+    begin_record(here, number)
     if rules.resign > 0.0:
         here.played_out = uniform(trees.info[t : t + 1]) < rules.played_out
     draw_playout_cap(trees, records, t, rules)
@@ -293,12 +311,7 @@ def play_move(game, trees, records, t, constants, rules):
         sign = tree.nodes[0].sign
         reset(game, tree, contract.load_state(game, tree.nodes[0].state))
         tree.nodes[0].sign = sign
-    if tree.nodes[0].sign < 0:
-        here.side = 1 - here.side
-        here.ply += 1
-        here.hop = 0
-    else:
-        here.hop += 1
+    count_action(here, tree.nodes[0].sign < 0)
     root = tree.nodes[0]
     proof = NONE
     if root.status == TERMINAL:

@@ -16,7 +16,7 @@ from ckai.game.jit import inner, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
 from ckai.rl.games.rng import uniform
-from ckai.rl.selfplay.recording import FINISHED, PLAYING, UNDECIDED
+from ckai.rl.selfplay.recording import FINISHED, PLAYING, begin_record, count_action
 
 SHARES = 1_000_000
 """Sum of the visit counts that stand for a policy in a row."""
@@ -60,15 +60,7 @@ def start_walk(game, walks, records, t, number, state, stream):
     Returns:
         Whether there is anything to label: the game is not over in `state`.
     """
-    here = records.games[t]
-    here.game = number
-    here.result = UNDECIDED
-    here.side = 0
-    here.ply = 0
-    here.hop = 0
-    here.rows = 0
-    here.counts = 0
-    here.full = 1
+    begin_record(records.games[t], number)
     walks.streams[t].rng = stream
     return arrive(game, walks, records, t, state)
 
@@ -120,12 +112,7 @@ def step_walks(game, walks, records, rules, logits, values):
         chosen = choose(walks, t, policy, count, rules)
         label(records, t, state, actions, policy, count, chosen, min(1.0, max(-1.0, np.float64(values[t]))))
         state, passed = contract.play(game, state, np.int64(actions[chosen]))
-        if passed:
-            here.side = 1 - here.side
-            here.ply += 1
-            here.hop = 0
-        else:
-            here.hop += 1
+        count_action(here, passed)
         full = here.rows == records.rows.shape[1] or here.counts + len(policy) > records.counts.shape[1]
         if not arrive(game, walks, records, t, state) or here.ply >= rules.plies or full:
             here.status = FINISHED
