@@ -13,11 +13,12 @@ from typing import Any
 from numba import njit, typeof
 from numba.extending import overload, register_jitable
 
-from ckai.game import compiling, kernel_cache
+from ckai.game import compiling, kernel_cache, resolution
 from ckai.game.inlining import SUPPORTED, InnerCompiler
 
 kernel_cache.install(compiling.report_unsaved)
 compiling.install()
+resolution.install()
 
 CACHED = kernel_cache.folder() is not None
 """Whether compiled code is kept; Numba refuses to define cached functions where it cannot be."""
