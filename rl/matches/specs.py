@@ -65,7 +65,7 @@ class PlayerSpec:
         who = text if parts is None else parts["who"]
         for start, what in ((HUB, "COMMAND"), (ALPHA_BETA, "NETWORK")):
             if who.startswith(start) and not who.removeprefix(start).strip():
-                raise PlayerSpecError(f"{text}: expected {start}{what}, found no {what.lower()}")
+                raise PlayerSpecError(f"expected {start}{what}, found '{text}' without a {what.lower()}")
         if parts is None:
             return cls(text, text)
         number, seconds = parts["number"], parts["seconds"]
