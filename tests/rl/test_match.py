@@ -373,7 +373,7 @@ def test_alpha_beta_with_a_network(tmp_path):
         ("x@", "a limit is a number, seconds such as 0.5s, or policy, not ''"),
         ("rollout@50us", "not '50us'"),
         ("rollout@0ms", "above 0"),
-        ("alphabeta:", "expected alphabeta:NETWORK, found no network"),
+        ("alphabeta:", "^expected alphabeta:NETWORK, found 'alphabeta:' without a network$"),
         ("alphabeta:@50ms", "found no network"),
         ("alphabeta:nothing.ckpt", "no file nothing.ckpt"),
         ("rollout@-5", "not '-5'"),
