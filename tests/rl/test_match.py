@@ -374,7 +374,7 @@ def test_alpha_beta_with_a_network(tmp_path):
         ("rollout@50us", "not '50us'"),
         ("rollout@0ms", "above 0"),
         ("alphabeta:", "^expected alphabeta:NETWORK, found 'alphabeta:' without a network$"),
-        ("alphabeta:@50ms", "found no network"),
+        ("alphabeta:@50ms", "without a network"),
         ("alphabeta:nothing.ckpt", "no file nothing.ckpt"),
         ("rollout@-5", "not '-5'"),
         ("ladder:", "no file ladder:"),
