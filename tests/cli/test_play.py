@@ -556,7 +556,7 @@ def test_go_between_two_people_without_a_network_goes_on(here):
     result = invoke(["--side", "both", "--pdn", "us.pdn"], "go\n11-15\nhint\n22-18\n")
     assert result.exit_code == 0, result.output
     assert len(only_game("us.pdn").moves) == 2
-    assert " ".join(result.output.split()).count("without a network") == 2
+    assert " ".join(result.output.split()).count("found no network") == 2
 
 
 def test_no_network_is_one_clear_error(here):
