@@ -56,6 +56,7 @@ class AlphaBetaPlayer:
 
     depth: int
     timed = False
+    control = None
     GAME: ClassVar[str] = DEFAULT_GAME_NAME
 
     def sit(self, boards: int) -> Side:
