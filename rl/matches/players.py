@@ -158,7 +158,8 @@ class _SearchSide:
         if self._forced(board):
             return
         left = MoveTime(max(0.0, until.target - begun), max(0.0, until.most - begun))
-        thinking = Thinking(left, begun, int(searcher.root(board)["visits"]), early=self.clocks[board] is not None)
+        by_clock = self.clocks[board] is not None
+        thinking = Thinking(left, begun, int(searcher.root(board)["visits"]), early=by_clock)
         self.visits[board] = np.iinfo(np.int32).max
         while not thinking.ended(
             time.perf_counter(), int(searcher.root(board)["visits"]), lambda: searcher.contest(board)
@@ -190,7 +191,7 @@ class MoveSide(ABC):
         self.clocks: list[Clock | None] = [None] * boards
 
     @abstractmethod
-    def choose(self, game: Any, random: np.random.Generator, clock: Clock | None) -> Any:
+    def choose(self, game: Any, random: np.random.Generator, clock: Clock | None = None) -> Any:
         """Return the move to play."""
 
     def start(self, board: int, position: Any, stream: int, clock: Clock | None = None) -> None:
@@ -223,7 +224,7 @@ class MoveSide(ABC):
 
 
 class _RandomSide(MoveSide):
-    def choose(self, game: Any, random: np.random.Generator, clock: Clock | None) -> Any:
+    def choose(self, game: Any, random: np.random.Generator, clock: Clock | None = None) -> Any:
         moves = game.position.legal_moves()
         return moves[random.integers(len(moves))]
 
@@ -242,7 +243,7 @@ class RandomPlayer:
 
 
 class _PerfectSide(MoveSide):
-    def choose(self, game: Any, random: np.random.Generator, clock: Clock | None) -> Any:
+    def choose(self, game: Any, random: np.random.Generator, clock: Clock | None = None) -> Any:
         moves = game.position.legal_moves()
         values = [self.spec.solve(game.position.push(move)) for move in moves]
         best = [move for move, value in zip(moves, values, strict=True) if value == min(values)]

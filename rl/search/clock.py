@@ -59,9 +59,7 @@ class TimeControl:
 
     def __post_init__(self) -> None:
         if not 0 < self.seconds <= MOST_SECONDS:
-            raise ValueError(
-                f"expected a time above 0, at most {MOST_SECONDS:,} s, found {self.seconds:g} s"
-            )
+            raise ValueError(f"expected a time above 0, at most {MOST_SECONDS:,} s, found {self.seconds:g} s")
         if not 0 <= self.increment <= MOST_SECONDS:
             raise ValueError(
                 f"expected an increment from 0 to {MOST_SECONDS:,} s, found {self.increment:g} s"
