@@ -9,7 +9,7 @@ import click
 from ckai.cli.shared.arena import EVEN, Arena, arena_options
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import count_text, json_option, print_json, stderr_console
-from ckai.rl.matches.forms import forms_text
+from ckai.rl.matches.forms import TIME_MARGIN, forms_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -50,7 +50,7 @@ a clock loses the game when its time is over.
 @click.option(
     "--time-margin",
     type=FiniteRange(0),
-    default=0.05,
+    default=TIME_MARGIN,
     show_default=True,
     metavar="SECONDS",
     help="Seconds by which a clock may be overstepped before the game is lost on time.",

@@ -2,6 +2,8 @@
 
 DEFAULT_VISITS, DEFAULT_DEPTH, DEFAULT_SECONDS = 100, 6, 0.1
 """Limits of a spec without one: of a tree search, of alpha-beta, of a Hub program."""
+TIME_MARGIN = 0.05
+"""Seconds by which a clock may be overstepped: a busy machine is no fault of the player."""
 HUB_SILENCE_SECONDS: float = 600
 """Time without a line after which a Hub program is given up, if it has no limit of seconds."""
 

@@ -1,8 +1,8 @@
 """Other programs as players, by Hub, the protocol of draughts engines (version 2, Fabien Letouzey 2017).
 
-A process plays one game at a time, by time, clock or depth. Unknown messages are ignored, as the protocol asks. A
-program that has a limit of seconds is given up `SPARE_SECONDS` after it. One that searches to a depth may
-take as long as it likes, but is given up when it has sent no line, such as `info`, for
+A process plays one game at a time, by time, clock or depth. Unknown messages are ignored, as the protocol
+asks. A program that has a limit of seconds is given up `SPARE_SECONDS` after it. One that searches to a depth
+may take as long as it likes, but is given up when it has sent no line, such as `info`, for
 `HubPlayer.silence_seconds`.
 """
 

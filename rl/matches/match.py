@@ -13,12 +13,10 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.elo import PairStatistics
+from ckai.rl.matches.forms import TIME_MARGIN
 from ckai.rl.matches.players import Player, Side
 from ckai.rl.search.clock import Clock
 from ckai.rl.search.threads import run_all
-
-TIME_MARGIN = 0.05
-"""Seconds by which a clock may be overstepped: a busy machine is no fault of the player."""
 
 
 @dataclass(frozen=True)

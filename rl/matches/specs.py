@@ -35,8 +35,9 @@ BUILT_IN = (ROLLOUT, UNIFORM, "alphabeta", "random", "perfect")
 _LIMIT = re.compile(r"(?P<who>.+)@(?:(?P<number>\d+)|(?P<seconds>\d*\.?\d+)(?P<unit>m?)s|(?P<policy>policy))")
 
 
-_CLOCK = re.compile(r"(?P<who>.+)@(?P<control>\d+/[^@/]*|\d*\.?\d+(?:ms|m|s)\+[^@/]*|\d*\.?\d+m)")
-"""A time control, which may be wrong after its first signs: minutes, moves/time or time+increment."""
+_TIME = r"\d*\.?\d+(?:ms|m|s)"
+_CLOCK = re.compile(rf"(?P<who>.+)@(?P<control>\d+/{_TIME}(?:\+[^@/]*)?|{_TIME}\+[^@/]*|\d*\.?\d+m)")
+"""A time control: moves/time, time+increment (which is checked later), or minutes."""
 
 
 class PlayerSpecError(ValueError):
@@ -152,11 +153,8 @@ def load_player(
         source = _checkpoint(spec)
         if source is None:
             who, at, limit = spec.text.rpartition("@")
-            hint = (
-                f"; a limit is a number, seconds such as 0.5s, a clock such as 60s+0.6s, or policy, not {limit!r}"
-                if at
-                else ""
-            )
+            limits = "a number, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
+            hint = f"; a limit is {limits}, not {limit!r}" if at else ""
             raise PlayerSpecError(
                 f"{text}: expected a checkpoint, a run folder, alphabeta:NETWORK, rollout, uniform, "
                 f"alphabeta, random, perfect or hub:COMMAND, found no file "
