@@ -140,10 +140,15 @@ def test_closing_and_errors_leave_no_thread(batches):
     assert pondering.wait().reason == StopReason.STOPPED
     with pytest.raises(EngineError, match="closed"):
         engine.ponder(START)
-    with pytest.raises(KeyboardInterrupt), Engine(Counted(), batches=batches) as engine:
-        engine.ponder(START)
-        engine.evaluator.wait()
-        raise KeyboardInterrupt
+
+    def interrupted():
+        with Engine(Counted(), batches=batches) as engine:
+            engine.ponder(START)
+            engine.evaluator.wait()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
 
 
 @pytest.mark.parametrize("batches", [1, 2])
