@@ -222,7 +222,8 @@ class Thinking:
         self.time, self.begun = time_of_move, begun
         self._first_visits = visits
         self._last = begun, visits
-        self._next = begun + time_of_move.target / CHECKS
+        self._interval = time_of_move.target / CHECKS
+        self._next = begun
 
     def ended(self, now: float, visits: int, compare: Callable[[], Contest]) -> bool:
         """Return whether the search ends: its time is over, or its first move can no longer change.
@@ -236,14 +237,16 @@ class Thinking:
             return True
         if not self.early or now < self._next:
             return False
-        self._next = now + self.time.target / CHECKS
+        self._next = now + self._interval
         spent, (last, last_visits) = now - self.begun, self._last
-        self._last = now, visits
         lead, settled = compare()
         if lead == np.inf:
             return True
         if spent >= self.time.target:
             return settled
+        if spent < self._interval:
+            return False
+        self._last = now, visits
         # Batches grow with the tree, and so does the rate.
         rate = max((visits - self._first_visits) / spent, (visits - last_visits) / max(now - last, 1e-9))
         return lead > rate * (self.time.target - spent)
