@@ -237,7 +237,7 @@ class Leaning(UniformEvaluator):
 
     def evaluate(self, boards, out_logits=None, out_values=None):
         logits, values = super().evaluate(boards, out_logits, out_values)
-        logits[:] = -0.2 * np.arange(logits.shape[1], dtype=np.float32)
+        logits[:] = -1.0 * np.arange(logits.shape[1], dtype=np.float32)
         self.now += 0.05 * len(boards)
         return logits, values
 

@@ -62,10 +62,8 @@ def test_trees_side_by_side_grow_together(small_reserve):
     searcher.set_root(0, pack(START))
     searcher.set_root(1, pack(START.push("11-15")))
     other.set_root(0, pack(START.push("11-15")))
-    for visits in (300, 1500):
-        searcher.run(np.array([20, visits], np.int32))
+    while searcher.step(np.array([20, 1500], np.int32)):
         searcher.make_room(4000)
-    other.run(np.array([300], np.int32))
     other.run(np.array([1500], np.int32))
     assert int(searcher.root(1)["visits"]) == 1500
     ours, theirs = searcher.tree_batch, other.tree_batch

@@ -10,10 +10,18 @@ from ckai.rl.engine.limit import EngineError, Limit
 from ckai.rl.engine.result import StopReason
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.search.pacing import Pacing
 
 START = Position.start()
 WAIT = 60
 """Seconds that no test takes."""
+
+
+def engine_of(evaluator, **settings):
+    """An engine that does not call its evaluator before a search."""
+    engine = Engine(evaluator, **settings)
+    engine._pacing = Pacing(4.0)
+    return engine
 
 
 class Counted(UniformEvaluator):
@@ -51,7 +59,7 @@ def no_thread_is_left():
 
 
 def test_the_next_search_takes_the_tree_below_the_reply():
-    with Engine(Counted()) as engine:
+    with engine_of(Counted()) as engine:
         game = Game()
         game.push(engine.search(game.position, Limit(visits=100)).move)
         pondering = engine.ponder(game.position, history=game.history)
@@ -69,7 +77,7 @@ def test_the_next_search_takes_the_tree_below_the_reply():
 
 
 def test_the_expected_reply_may_be_searched_at_once():
-    with Engine(Counted()) as engine:
+    with engine_of(Counted()) as engine:
         expected = START.push("11-15").push("24-20")
         pondering = engine.ponder(expected)
         engine.evaluator.wait()
@@ -90,7 +98,7 @@ def test_playouts_ponder_too():
 
 
 def test_pondering_is_read_and_stopped_like_an_analysis():
-    with Engine(Counted()) as engine:
+    with engine_of(Counted()) as engine:
         with engine.ponder(START, multipv=2, interval=0) as pondering:
             for result in pondering:
                 assert len(result.lines) == 2
@@ -109,7 +117,7 @@ def test_pondering_is_read_and_stopped_like_an_analysis():
 
 
 def test_it_gives_way_to_everything_but_a_search_does_not():
-    with Engine(Counted()) as engine:
+    with engine_of(Counted()) as engine:
         first = engine.ponder(START)
         second = engine.ponder(START)
         assert first.wait().reason == StopReason.STOPPED
@@ -132,7 +140,7 @@ def test_a_position_that_is_proven_is_pondered_to_its_proof():
 
 @pytest.mark.parametrize("batches", [1, 2])
 def test_closing_and_errors_leave_no_thread(batches):
-    engine = Engine(Counted(), batches=batches)
+    engine = engine_of(Counted(), batches=batches)
     pondering = engine.ponder(START)
     engine.evaluator.wait()
     engine.close()
@@ -142,7 +150,7 @@ def test_closing_and_errors_leave_no_thread(batches):
         engine.ponder(START)
 
     def interrupted():
-        with Engine(Counted(), batches=batches) as engine:
+        with engine_of(Counted(), batches=batches) as engine:
             engine.ponder(START)
             engine.evaluator.wait()
             raise KeyboardInterrupt
@@ -153,7 +161,7 @@ def test_closing_and_errors_leave_no_thread(batches):
 
 @pytest.mark.parametrize("batches", [1, 2])
 def test_a_failure_while_pondering_does_not_spoil_the_next_search(batches):
-    with Engine(Counted(), batches=batches) as engine, Engine(UniformEvaluator(), batches=batches) as good:
+    with engine_of(Counted(), batches=batches) as engine, Engine(UniformEvaluator(), batches=batches) as good:
         engine.evaluator.fails = 9
         pondering = engine.ponder(START)
         engine.evaluator.wait()
