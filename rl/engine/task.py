@@ -52,7 +52,7 @@ class Course:
         self._clock: Thinking | None = None
         limit = task.limit
         if limit.clock is not None:
-            margin = OVERHEAD + (2 * searcher.pacing.seconds(searcher.leaves) if searcher.pacing else 0.0)
+            margin = OVERHEAD + (2 * searcher.pacing.longest(searcher.leaves) if searcher.pacing else 0.0)
             times = move_time(
                 limit.clock, limit.increment, limit.remaining_moves, len(task.root.history), margin
             )

@@ -175,7 +175,7 @@ class _SearchSide:
             seconds = self.player.seconds
             assert seconds is not None, "a player with a time control was given no clock"
             return MoveTime(seconds, seconds)
-        margin = OVERHEAD + (2 * pacing.seconds(self.searcher.leaves) if pacing else 0.0)
+        margin = OVERHEAD + (2 * pacing.longest(self.searcher.leaves) if pacing else 0.0)
         return move_time(clock.left, clock.control.increment, clock.moves, self.plies[board], margin)
 
 
