@@ -304,8 +304,7 @@ class Engine:
             >>> len(final.lines), final.sims >= 1000, str(final.reason)
             (3, True, 'stopped')
         """
-        if not interval >= 0:
-            raise ValueError(f"expected interval >= 0, found {interval!r}")
+        _check_interval(interval)
         task = self._begin(position, limit or Limit(), history, multipv)
         return Analysis(lambda publish: self._run(task, publish, interval), task.stop.set)
 
@@ -326,8 +325,7 @@ class Engine:
             history, multipv, interval: see `analysis`.
 
         Returns:
-            The search in progress, to be read or stopped, or left to the next search. An error of the
-            evaluator is raised where it is read or waited for; the next search begins with an empty tree.
+            The search in progress, to be read or left to the next search, which an error in it does not spoil.
 
         Raises:
             ValueError, PositionError, EngineError: see `search`.
@@ -341,8 +339,7 @@ class Engine:
             >>> str(pondering.wait().reason), result.sims > result.evaluations
             ('stopped', True)
         """
-        if not interval >= 0:
-            raise ValueError(f"expected interval >= 0, found {interval!r}")
+        _check_interval(interval)
         task = self._begin(position, Limit(), history, multipv, gives_way=True)
         self._pondering = Analysis(lambda publish: self._run(task, publish, interval), task.stop.set)
         return self._pondering
@@ -438,3 +435,8 @@ class Engine:
                         published_at, published_visits = course.seconds, visits
             searcher.flush()
             return result(reason)
+
+
+def _check_interval(interval: float) -> None:
+    if not interval >= 0:
+        raise ValueError(f"expected interval >= 0, found {interval!r}")

@@ -64,7 +64,7 @@ def test_a_search_by_time_may_send_larger_batches():
             engine.search(Position.start(), Limit(visits=20_000))
             assert max(evaluator.sizes) == most
             evaluator.sizes.clear()
-            engine.search(Position.start(), Limit(seconds=0.05))
+            engine.search(Position.start(), Limit(seconds=0.5))
             assert most < max(evaluator.sizes) <= 1024 if leaves is None else max(evaluator.sizes) == leaves
 
 
