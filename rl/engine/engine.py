@@ -304,9 +304,7 @@ class Engine:
             >>> len(final.lines), final.sims >= 1000, str(final.reason)
             (3, True, 'stopped')
         """
-        _check_interval(interval)
-        task = self._begin(position, limit or Limit(), history, multipv)
-        return Analysis(lambda publish: self._run(task, publish, interval), task.stop.set)
+        return self._analyse((position, limit or Limit(), history, multipv), interval)
 
     def ponder(
         self,
@@ -325,7 +323,7 @@ class Engine:
             history, multipv, interval: see `analysis`.
 
         Returns:
-            The search in progress, to be read or left to the next search, which an error in it does not spoil.
+            The search in progress. An error in it does not spoil the next search.
 
         Raises:
             ValueError, PositionError, EngineError: see `search`.
@@ -339,9 +337,7 @@ class Engine:
             >>> str(pondering.wait().reason), result.sims > result.evaluations
             ('stopped', True)
         """
-        _check_interval(interval)
-        task = self._begin(position, Limit(), history, multipv, gives_way=True)
-        self._pondering = Analysis(lambda publish: self._run(task, publish, interval), task.stop.set)
+        self._pondering = self._analyse((position, Limit(), history, multipv), interval, gives_way=True)
         return self._pondering
 
     # --- the search itself --------------------------------------------------------------------------
@@ -383,6 +379,13 @@ class Engine:
             self._make_idle()
             self._task = Task(Root.read(position, history), limit, multipv, gives_way)
             return self._task
+
+    def _analyse(self, search: tuple[Any, ...], interval: float, gives_way: bool = False) -> Analysis:
+        """Run a search, given as the arguments of `_begin`, in a thread of its own."""
+        if not interval >= 0:
+            raise ValueError(f"expected interval >= 0, found {interval!r}")
+        task = self._begin(*search, gives_way=gives_way)
+        return Analysis(lambda publish: self._run(task, publish, interval), task.stop.set)
 
     def _run(self, task: Task, publish: Publish | None = None, interval: float = INTERVAL) -> SearchResult:
         """Run the search of `_begin`, passing intermediate results to `publish`."""
@@ -435,8 +438,3 @@ class Engine:
                         published_at, published_visits = course.seconds, visits
             searcher.flush()
             return result(reason)
-
-
-def _check_interval(interval: float) -> None:
-    if not interval >= 0:
-        raise ValueError(f"expected interval >= 0, found {interval!r}")
