@@ -348,11 +348,10 @@ class Engine:
 
     def _make_idle(self) -> None:
         """Stop a search on the opponent's time; raise an error if there is another search."""
-        self._check_open()
         if self._task is not None and self._task.gives_way:
             self._task.stop.set()
             self._changed.wait_for(lambda: self._task is None)
-            self._check_open()
+        self._check_open()
         if self._task is not None:
             raise EngineError("the engine is searching; stop that search first, or use another engine")
         self._end_pondering()
@@ -361,7 +360,6 @@ class Engine:
         """Wait for the thread of a search on the opponent's time, which has ended."""
         if self._pondering is not None:
             self._pondering.join()
-            self._pondering = None
 
     def _begin(
         self,
