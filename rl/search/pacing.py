@@ -26,6 +26,8 @@ SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 
 """Sizes of calls."""
 LONGEST_CALL = 0.02
 """Most seconds for one call: a search that is stopped, or whose time is over, waits for those in flight."""
+ALWAYS = 256
+"""Size that a call may have however long it takes: other work can make the latency look much too long."""
 MEASURED = (1, 16, 64)
 """Sizes of the calls that measure the latency."""
 CALLS = 7
@@ -52,7 +54,7 @@ class Pacing:
         """Return the most leaves for a call when the root has this many visits."""
         best = self.balance * (math.sqrt(1 + 2 * max(visits, 1) / self.balance) - 1)
         if self.cost > 0:
-            best = min(best, LONGEST_CALL / self.cost - self.balance)
+            best = min(best, max(ALWAYS, LONGEST_CALL / self.cost - self.balance))
         return SIZES[max(0, bisect_right(SIZES, best) - 1)]
 
     @staticmethod

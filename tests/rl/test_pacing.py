@@ -11,7 +11,7 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.search.pacing import LONGEST_CALL, SIZES, Pacing
+from ckai.rl.search.pacing import ALWAYS, LONGEST_CALL, SIZES, Pacing
 from ckai.rl.search.searcher import Searcher
 
 
@@ -53,7 +53,7 @@ def test_no_call_is_longer_than_a_stop_may_wait():
     assert pacing.longest(64) == pytest.approx(74 * 50e-6)
     assert pacing.longest(1024) <= LONGEST_CALL
     assert Pacing(10.0).leaves(10**9) == SIZES[-1]
-    assert Pacing(10.0, cost=1.0).leaves(10**9) == 1  # a single position takes a second
+    assert Pacing(10.0, cost=1.0).leaves(10**9) == ALWAYS
 
 
 def test_a_search_by_time_may_send_larger_batches():
