@@ -33,7 +33,7 @@ from ckai.rl.search.clock import (
     contest,
     move_time,
 )
-from ckai.rl.search.pacing import Pacing
+from ckai.rl.search.pacing import SIZES, Pacing
 
 START = Position.start()
 
@@ -267,7 +267,8 @@ def test_a_search_by_clock_ends_with_its_decision(leaning):
     best, second = sorted(result.visits.values(), reverse=True)[:2]
     assert best > 2 * second
     fixed = leaning.search(START, Limit(seconds=target))
-    assert (fixed.reason, round(fixed.seconds)) == (StopReason.SECONDS, round(target))
+    assert fixed.reason == StopReason.SECONDS
+    assert target <= fixed.seconds <= target + 0.05 * SIZES[-1]  # the last batch is completed
 
 
 def test_with_equal_moves_the_time_is_used(leaning, monkeypatch):
