@@ -54,12 +54,10 @@ class Reply:
         result = self.result
         if result.proven and result.sims == 1:
             return "proven, no search needed"
+        text = f"{count_text(result.sims, 'visit')}, {result.seconds:.1f} s"
         if self.varied:
-            return (
-                f"{self.line.visits:,} of {count_text(result.sims, 'visit')}, {result.seconds:.1f} s; "
-                f"most: {result.move}"
-            )
-        return f"{count_text(result.sims, 'visit')}, {result.seconds:.1f} s"
+            text = f"{self.line.visits:,} of {text}; most: {result.move}"
+        return text + ("; the tree is full, it searched no further" if result.reason == "full" else "")
 
     def top_moves(self, number: int = 5) -> list[tuple[Move, float, str]]:
         """Return the best and the most visited moves, as (move, prior, visits or proven result).

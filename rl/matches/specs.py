@@ -20,6 +20,7 @@ from ckai.rl.matches.forms import DEFAULT_DEPTH, DEFAULT_SECONDS, DEFAULT_VISITS
 from ckai.rl.matches.hub import HubPlayer
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
 from ckai.rl.matches.players import POLICY_SIMS, PerfectPlayer, Player, RandomPlayer, SearchPlayer
+from ckai.rl.search.clock import TimeControl
 
 MOST = 1_000_000_000
 """Largest number after the @."""
@@ -32,6 +33,11 @@ BUILT_IN = (ROLLOUT, UNIFORM, "alphabeta", "random", "perfect")
 """Players that are not files."""
 
 _LIMIT = re.compile(r"(?P<who>.+)@(?:(?P<number>\d+)|(?P<seconds>\d*\.?\d+)(?P<unit>m?)s|(?P<policy>policy))")
+
+
+_TIME = r"\d*\.?\d+(?:ms|m|s)"
+_CLOCK = re.compile(rf"(?P<who>.+)@(?P<control>\d+/{_TIME}(?:\+[^@/]*)?|{_TIME}\+[^@/]*|\d*\.?\d+m)")
+"""A time control: moves/time, time+increment (which is checked later), or minutes."""
 
 
 class PlayerSpecError(ValueError):
@@ -48,6 +54,8 @@ class PlayerSpec:
     """Visits, playouts or depth in plies."""
     seconds: float | None = None
     policy: bool = False
+    control: TimeControl | None = None
+    """Time per game."""
 
     @classmethod
     def read(cls, text: str) -> "PlayerSpec":
@@ -61,11 +69,16 @@ class PlayerSpec:
         """
         if not text.strip():
             raise PlayerSpecError("expected a player, found an empty name")
-        parts = _LIMIT.fullmatch(text)
-        who = text if parts is None else parts["who"]
+        parts, clock = _LIMIT.fullmatch(text), _CLOCK.fullmatch(text)
+        who = clock["who"] if clock else parts["who"] if parts else text
         for start, what in ((HUB, "COMMAND"), (ALPHA_BETA, "NETWORK")):
             if who.startswith(start) and not who.removeprefix(start).strip():
                 raise PlayerSpecError(f"expected {start}{what}, found '{text}' without a {what.lower()}")
+        if clock is not None:
+            try:
+                return cls(text, who, control=TimeControl.read(clock["control"]))
+            except ValueError as error:
+                raise PlayerSpecError(f"{text}: {error}") from None
         if parts is None:
             return cls(text, text)
         number, seconds = parts["number"], parts["seconds"]
@@ -127,7 +140,11 @@ def load_player(
         _require_limit(spec, "seconds or a depth", policy=False)
         _require_game(HubPlayer.GAME, game, text)
         return HubPlayer(
-            spec.who.removeprefix(HUB), spec.seconds or DEFAULT_SECONDS, spec.number, hub_timeout
+            spec.who.removeprefix(HUB),
+            spec.seconds or DEFAULT_SECONDS,
+            spec.number,
+            hub_timeout,
+            control=spec.control,
         )
     source: Any = spec.who
     if spec.who in (ROLLOUT, UNIFORM):
@@ -136,7 +153,8 @@ def load_player(
         source = _checkpoint(spec)
         if source is None:
             who, at, limit = spec.text.rpartition("@")
-            hint = f"; a limit is a number, seconds such as 0.5s, or policy, not {limit!r}" if at else ""
+            limits = "a number, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
+            hint = f"; a limit is {limits}, not {limit!r}" if at else ""
             raise PlayerSpecError(
                 f"{text}: expected a checkpoint, a run folder, alphabeta:NETWORK, rollout, uniform, "
                 f"alphabeta, random, perfect or hub:COMMAND, found no file "
@@ -150,12 +168,19 @@ def load_player(
                 f"{text}: expected a network with integers (ckai pretrain --model swift), found "
                 f"{evaluator.name}"
             )
-        seconds = spec.seconds if spec.number or spec.seconds else DEFAULT_SECONDS
-        return NetworkAlphaBetaPlayer(evaluator, seconds, depth=spec.number, tables=tables, spec=game)
+        seconds = spec.seconds if spec.number or spec.seconds or spec.control else DEFAULT_SECONDS
+        return NetworkAlphaBetaPlayer(
+            evaluator, seconds, depth=spec.number, control=spec.control, tables=tables, spec=game
+        )
     sims = POLICY_SIMS if spec.policy else spec.number or DEFAULT_VISITS
     # The bare policy must not use tablebases.
     return SearchPlayer(
-        evaluator, sims, tables=None if spec.policy else tables, seconds=spec.seconds, spec=game
+        evaluator,
+        sims,
+        tables=None if spec.policy else tables,
+        seconds=spec.seconds,
+        control=spec.control,
+        spec=game,
     )
 
 
@@ -193,7 +218,7 @@ def _require_limit(
 ) -> None:
     if (
         (spec.number is not None and not number)
-        or (spec.seconds is not None and not seconds)
+        or ((spec.seconds is not None or spec.control is not None) and not seconds)
         or (spec.policy and not policy)
     ):
         raise PlayerSpecError(f"{spec.text}: expected {wanted} after {spec.who}, found another limit")

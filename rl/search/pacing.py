@@ -35,10 +35,16 @@ class Pacing:
 
     Attributes:
         balance: h, the number of positions that take as long as the overhead of a call.
+        cost: seconds that a position adds to a call, 0 if unknown.
     """
 
-    def __init__(self, balance: float) -> None:
+    def __init__(self, balance: float, cost: float = 0.0) -> None:
         self.balance = max(balance, 0.1)
+        self.cost = cost
+
+    def longest(self, most: int) -> float:
+        """Return the latency in seconds of a call with `most` leaves, or with the largest of `SIZES`."""
+        return (self.balance + min(most, SIZES[-1])) * self.cost
 
     def leaves(self, visits: int) -> int:
         """Return the most leaves for a call when the root has this many visits."""
@@ -65,4 +71,5 @@ class Pacing:
                     taken.append(time.perf_counter() - begun)
             latencies.append(min(taken[1:]))  # the first one prepares the size
         cost, overhead = np.polyfit(MEASURED, latencies, 1)
-        return Pacing(float(max(overhead, 0.0) / max(cost, 1e-9)))
+        cost = max(float(cost), 1e-9)
+        return Pacing(max(float(overhead), 0.0) / cost, cost)

@@ -46,6 +46,12 @@ def test_the_size_is_the_best_of_all():
     assert chosen <= best < SIZES[SIZES.index(chosen) + 1]
 
 
+def test_the_latency_of_the_longest_call():
+    pacing = Pacing(10.0, cost=50e-6)
+    assert pacing.longest(64) == pytest.approx(74 * 50e-6)
+    assert pacing.longest(10_000) == pytest.approx((10 + SIZES[-1]) * 50e-6)
+
+
 def test_a_costly_call_makes_large_batches():
     assert Pacing(40.0).leaves(200) > Pacing(2.0).leaves(200)
 
