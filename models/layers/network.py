@@ -106,7 +106,7 @@ class Network(nn.Module):
         raise NotImplementedError
 
     def clip_weights(self) -> None:
-        """Clip the weights to the range that the architecture allows, if any; called before a training step."""
+        """Clip the weights to the range the architecture allows, if any; called before a training step."""
 
     def forward(
         self, board: Tensor, jumper: Tensor, halfmove_clock: Tensor, extra: Tensor | None = None

@@ -28,7 +28,7 @@ Forward = Callable[[Batch], tuple[Tensor, Tensor]]
 def splits(network: nn.Module) -> bool:
     """Whether a batch may be evaluated in parts.
 
-    Not with batch norm, which mixes rows, nor with dropout, whose numbers would depend on the threads' timing.
+    Not with batch norm, which mixes rows, nor with dropout, whose numbers would depend on the timing.
     """
     mixed = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
     return not any(isinstance(module, mixed) for module in network.modules())
@@ -87,10 +87,7 @@ class Parts:
         rows = len(batch["board"])
         number = max(1, min(self.number, rows // PART_ROWS))
         bounds = [rows * i // number for i in range(number + 1)]
-        parts = [
-            {name: tensor[a:b] for name, tensor in batch.items()}
-            for a, b in pairwise(bounds)
-        ]
+        parts = [{name: tensor[a:b] for name, tensor in batch.items()} for a, b in pairwise(bounds)]
         # Threads have settings of their own for both.
         trains = torch.is_grad_enabled()
         rough, dtype = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
