@@ -6,8 +6,8 @@
 `make` takes positions by lot, turned so that Black is to move, and keeps those in which a deep alpha-beta
 search of material says that exactly one move wins a man or more, against what every other move gets, while a
 shallow search does not see it.
-`solve` counts the positions in which a player's first move is that one, with 95 % intervals (Wilson 1927). With
-`--results` it keeps every answer, and the same command goes on where it was stopped.
+`solve` counts the positions in which a player's first move is that one, with 95 % intervals (Wilson 1927).
+With `--results` it keeps every answer, and the same command goes on where it was stopped.
 """
 
 import hashlib
