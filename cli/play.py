@@ -79,6 +79,7 @@ def command(
     """
     # The start makes a million objects that stay; looking through them time and again takes a tenth of it.
     gc.disable()
+    click.get_current_context().call_on_close(gc.enable)
     from ckai.cli.shared.networks import network_file
     from ckai.cli.terminal.game import TerminalGame, make_console
     from ckai.cli.terminal.opponent import Opponent
@@ -120,7 +121,6 @@ def command(
     )
     if humans != SIDES["both"]:
         opponent.load()
-    gc.freeze()
     gc.enable()
     terminal.play()
 
