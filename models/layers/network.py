@@ -99,14 +99,8 @@ class Network(nn.Module):
         Returns:
             `[B, 128]` logits of the actions, and `[B, 1]` or `[B, 3]` raw value outputs
             (`ckai.models.layers.heads`).
-
-        Training on a CPU may call it from several threads, each with a part of the batch, so it must not
-        change the network; with batch norm or dropout it is called with whole batches.
         """
         raise NotImplementedError
-
-    def clip_weights(self) -> None:
-        """Clip the weights to the range the architecture allows, if any; called before a training step."""
 
     def forward(
         self, board: Tensor, jumper: Tensor, halfmove_clock: Tensor, extra: Tensor | None = None

@@ -107,7 +107,7 @@ class Swift(Network):
         return self.first
 
     def clip_weights(self) -> None:
-        """Clip the weights, so that no sum of integers can overflow; see `Network.clip_weights`."""
+        """Clip the weights, so that no sum of integers can overflow."""
         rows = self.encode.most_pieces + 2
         with torch.no_grad():
             for parameter in self.first.parameters():
@@ -140,6 +140,8 @@ class Swift(Network):
 
     def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """See `Network.forward_planes`."""
+        if self.training:
+            self.clip_weights()
         planes = x[:, : self.encode.binary_planes].flatten(1)
         pieces = planes[:, : len(self.encode.VALUES) * self.encode.board_size].sum(1).long()
         bucket = ((pieces - 1) // self.bucket_pieces).clamp(0, self.settings.buckets - 1)

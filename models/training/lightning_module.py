@@ -13,7 +13,6 @@ from ckai.models.evaluation.metrics import Metrics, unpack_legal
 from ckai.models.layers.heads import value_of
 from ckai.models.layers.network import Network
 from ckai.models.training.config import TargetConfig, TrainConfig
-from ckai.models.training.parallel import Parts
 
 
 def policy_loss(
@@ -109,7 +108,6 @@ class PolicyValueModule(pl.LightningModule):
 
     Attributes:
         network: the network in training.
-        parts: the threads that share a batch, or None.
         averaged: the moving average of its weights, or None.
         sums: `[5]` float64 over the epoch: rows, policy and value loss times rows, correct rows, steps.
         heldout: the metrics of the held-out rows.
@@ -127,7 +125,6 @@ class PolicyValueModule(pl.LightningModule):
         """
         super().__init__()
         self.network = network
-        self.parts: Parts | None = None
         self.config, self.epoch_steps = config, epoch_steps
         self.averaged: AveragedModel | None = None
         if config.ema:
@@ -157,8 +154,7 @@ class PolicyValueModule(pl.LightningModule):
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         """The loss of a batch."""
-        self.network.clip_weights()
-        logits, raw = self._outputs(self.network, self.forward_planes, batch)
+        logits, raw = self.forward_planes(planes_of(self.network, batch))
         policy, error = self._losses(logits, raw, batch)
         with torch.no_grad():
             rows = len(batch["label"])
@@ -166,23 +162,6 @@ class PolicyValueModule(pl.LightningModule):
             one = torch.ones((), device=policy.device)
             self.sums += torch.stack([one * rows, policy * rows, error * rows, right.float(), one]).double()
         return policy + self.config.loss.value_weight * error
-
-    def backward(self, loss: Tensor, *args: Any, **kwargs: Any) -> None:
-        """Compute the gradients of a loss."""
-        super().backward(loss, *args, **kwargs)
-        if self.parts is not None:
-            self.parts.backward()
-
-    def _outputs(
-        self, network: Network, forward: Callable[[Tensor], Any], batch: dict[str, Tensor]
-    ) -> tuple[Tensor, Tensor]:
-        """Evaluate a batch, in parts if threads share it."""
-
-        def outputs(part: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-            logits, raw = forward(planes_of(network, part))
-            return logits, raw
-
-        return outputs(batch) if self.parts is None else self.parts.forward(outputs, batch)
 
     def _losses(self, logits: Tensor, raw: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """The policy and the value loss of a batch, as trained."""
@@ -194,7 +173,7 @@ class PolicyValueModule(pl.LightningModule):
         """Add a held-out batch to `heldout`, evaluated by `kept` in full precision."""
         network = self.kept
         with torch.autocast(self.device.type, enabled=False):
-            logits, raw = self._outputs(network, network.forward_planes, batch)
+            logits, raw = network.forward_planes(planes_of(network, batch))
         self.heldout.update(logits, value_of(raw), batch)
         policy, error = self._losses(logits, raw, batch)
         known = has_value_target(batch).sum()

@@ -13,7 +13,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +26,6 @@ from ckai.models.inference.devices import pick_device
 from ckai.models.layers.network import Network
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
-from ckai.models.training.parallel import Parts, splits
 
 State = dict[str, Any]
 
@@ -101,10 +100,7 @@ def train(
     data.overfit(config.overfit)
     module = PolicyValueModule(network, config, epoch_steps=data.steps_per_epoch)
     keeper = _Keeper(module, data, config, state, save, save_seconds, progress)
-    shared = device.type == "cpu" and torch.get_num_threads() > 1 and splits(network) and not config.compile
-    with _quiet(), ExitStack() as stack:
-        if shared:
-            module.parts = stack.enter_context(Parts(list(network.parameters())))
+    with _quiet():
         trainer = _trainer(
             device,
             _precision(config.precision, device),

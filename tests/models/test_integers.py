@@ -17,8 +17,6 @@ from ckai.models.inference.evaluator import BackendError, TorchEvaluator
 from ckai.models.inference.integers import IntegerEvaluator, quantize
 from ckai.models.networks.swift import INTEGERS, LARGEST_WEIGHT, MOST_NARROW_UNITS, MOST_UNITS, SCALE
 from ckai.models.registry import ModelError, build
-from ckai.models.training.config import TrainConfig
-from ckai.models.training.lightning_module import PolicyValueModule
 
 SMALL = {"hidden": 32, "narrow": 8, "narrowest": 8, "buckets": 4}
 
@@ -117,19 +115,15 @@ def test_no_sum_leaves_its_type_at_the_bounds():
 
 def test_training_keeps_the_weights_within_their_bounds():
     net = network(spread=1.0).train()
-    with torch.no_grad():
-        net.policy.weight.add_(100.0)
-    boards = torch.from_numpy(sample_positions(8, net.encode))
-    batch = {
-        "board": boards[:, :32],
-        "jumper": boards[:, 32],
-        "quiet": boards[:, 33].short(),
-        "legal": torch.full((8, 16), 255, dtype=torch.uint8),
-        "label": torch.zeros(8, dtype=torch.long),
-        "z": torch.zeros(8),
-        "z_known": torch.ones(8, dtype=torch.bool),
-    }
-    PolicyValueModule(net, TrainConfig(), epoch_steps=1).training_step(batch, 0)
+    optimizer = torch.optim.SGD(net.parameters(), lr=100.0)
+    boards = torch.from_numpy(sample_positions(64, net.encode))
+    for _ in range(3):
+        planes = net.encode(boards[:, :32], boards[:, 32], boards[:, 33].short(), torch.float32)
+        logits, raw = net.forward_planes(planes)
+        optimizer.zero_grad()
+        (logits.pow(2).mean() + raw.pow(2).mean()).backward()
+        optimizer.step()
+    net.clip_weights()
     assert net.policy.weight.abs().max() <= LARGEST_WEIGHT
     quantize(net)
 
