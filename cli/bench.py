@@ -179,8 +179,8 @@ def command(
     for measure in measures:
         if measure.unit != unit:
             unit = measure.unit
-            titles = ("Elo", "95 % from", "to") if unit == "Elo" else ("median", "min", "max")
-            heading = "strength by time per move" if unit == "Elo" else unit
+            titles = ("Elo", "from", "to") if unit == "Elo" else ("median", "min", "max")
+            heading = "strength by time per move, 95 % interval" if unit == "Elo" else unit
             click.echo(f"{heading:53}{''.join(f'{title:>9}' for title in titles)}")
         show = "{:+.0f}".format if unit == "Elo" else _short
         numbers = [f"{show(value):>9}" for value in (measure.median, measure.least, measure.most)]
