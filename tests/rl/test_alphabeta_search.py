@@ -17,10 +17,10 @@ from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.connect4 import Connect4
 from ckai.rl.games.registry import get_game
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
-from ckai.rl.search.alphabeta import VALUE_SCALE, Constants
+from ckai.rl.search.alphabeta import FULL_WIDTH, VALUE_SCALE
 from ckai.rl.search.alphabeta_search import AlphaBetaSearch
 
-UNREDUCED = Constants(full_depth_moves=1000)
+
 POSITIONS = [
     Position.start().fen,
     "B:W18,22,23,24,25,26,27,28,30,31,32:B1,2,3,5,6,7,8,9,10,11,12",
@@ -57,7 +57,7 @@ def minimax(evaluator, position, depth, plies=0):
 def test_the_value_is_that_of_minimax(evaluator, fen, depth):
     position = Position.from_fen(fen)
     # A table of one entry remembers nothing of use, so that no deeper score takes the place of a shallower.
-    search = AlphaBetaSearch(evaluator, entries=1, constants=UNREDUCED)
+    search = AlphaBetaSearch(evaluator, entries=1, constants=FULL_WIDTH)
     result = search.search(pack(position), depth=depth)
     wanted = minimax(evaluator, position, depth)
     if abs(wanted) >= 20_000:
