@@ -15,14 +15,28 @@ clock has run out. The table does not know the path, so near such draws its scor
 program of this kind.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from ckai.game.jit import inner, kernel, recursive_kernel
 from ckai.models.inference.integers import forward, logit
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, NONE, WIN
+from ckai.rl.search.alphabeta_memory import (
+    AGE,
+    EVALUATIONS,
+    INFINITE,
+    LARGEST_HISTORY,
+    LIMIT,
+    MOST_EXTENDED,
+    MOST_HOPS,
+    NEVER,
+    NODES,
+    PROVEN,
+    ROOT_ACTION,
+    ROOT_SCORE,
+    VALUE_SCALE,
+    WON,
+)
 from ckai.rl.search.transpositions import (
     EXACT,
     LOWER,
@@ -38,97 +52,6 @@ from ckai.rl.search.transpositions import (
     static_of,
     write,
 )
-
-VALUE_SCALE = 10_000
-"""Score of the network's value 1."""
-WON = 30_000
-"""Score of a won position, less the plies to the end of the game."""
-PROVEN = 20_000
-"""Scores from here on are of won games, below its negative of lost ones."""
-INFINITE = 32_000
-"""Above every score."""
-MOST_HOPS = 512
-"""Longest path in hops, with the states before the root that can be repeated."""
-NEVER = 1000
-"""A depth or number of moves that no search reaches."""
-LARGEST_HISTORY = 16_384
-"""Bound of the history of an action, which stands for 1."""
-
-NODES, EVALUATIONS, LIMIT, AGE = 0, 1, 2, 3
-"""Counters: positions searched and evaluated, the number of positions at which to stop, and of the search."""
-ROOT_ACTION, ROOT_SCORE = 0, 1
-"""What `Memory.root` holds."""
-
-
-class Memory(NamedTuple):
-    """The arrays of a search; one position is searched at a time."""
-
-    table: Any
-    """[T, STATE_WORDS + 1] int64, see `ckai.rl.search.transpositions`."""
-    path: Any
-    """[MOST_HOPS, STATE_WORDS] int64: keys of the game's states and of the path, oldest first."""
-    actions: Any
-    """[MOST_HOPS, MAX_LEGAL_ACTIONS] uint8: the legal actions at each state of the path."""
-    order: Any
-    """[MOST_HOPS, MAX_LEGAL_ACTIONS] float32: their ranks, highest first."""
-    killers: Any
-    """[MOST_HOPS, 2] int16: the last two actions that refuted a sibling, -1 if there are none."""
-    history: Any
-    """[NUM_ACTIONS] int64: how well an action did, from -`LARGEST_HISTORY` to it; in the view of the mover."""
-    reductions: Any
-    """[depths, moves] int8: plies that a late move is reduced by, see `Constants.reductions`."""
-    root: Any
-    """[2] int64: the best action at the root so far and its score, action -1 before any."""
-    counters: Any
-    """[4] int64, see `NODES`."""
-    stop: Any
-    """[1] uint8: set to 1 by any thread, ends the search soon."""
-
-
-class Constants(NamedTuple):
-    """What is searched less; margins are scores. Tuned by matches at equal time, see docs/search.md."""
-
-    full_depth_moves: int = 2
-    """Actions searched without a reduction."""
-    reduction_depth: int = 3
-    """Least depth for reductions."""
-    reduction_base: float = 0.75
-    reduction_divisor: float = 2.5
-    """A late move is reduced by base + log(depth) log(move number) / divisor plies, rounded down, at least 1."""
-    unlikely: float = 3.0
-    """Log odds below the likeliest action from which an action is reduced by one ply more."""
-    policy_depth: int = 2
-    """Least depth at which the network's policy orders the moves."""
-    history_weight: float = 1.0
-    """Log odds that the best history of an action is worth."""
-    killer_bonus: float = 1.0
-    """Log odds that a killer move is worth."""
-    static_depth: int = 3
-    """Greatest depth at which a position is given up for its network's score alone."""
-    static_margin: int = 600
-    """What that score must be above the window for each ply of depth."""
-    razor_margin: int = 900
-    """What it must be below the window for each ply of depth."""
-    probcut_depth: int = NEVER
-    """Least depth at which a search of a lower depth may replace the search."""
-    probcut_reduction: int = 4
-    """How much lower, in plies."""
-    probcut_margin: int = 800
-    """How far outside the window its score must be."""
-    extend_single: bool = True
-    """Whether the only legal action costs no depth."""
-    internal_depth: int = NEVER
-    """Least depth at which a state without an action in the table is searched one ply less."""
-    fade: float = 0.0
-    """Share of a value that is lost by the end of the draw clock."""
-    aspiration: int = 0
-    """Half the width of the first window around the score of the depth before; 0: no such windows."""
-
-
-FULL_WIDTH = Constants(
-    full_depth_moves=NEVER, static_depth=0, probcut_depth=NEVER, extend_single=False, internal_depth=NEVER
-)
-"""Search everything: the score is that of minimax with the same evaluation."""
 
 
 @inner
@@ -161,7 +84,7 @@ def faded(game, constants, state, score):
 def rank_actions(evaluation, constants, memory, first, count, at, by_policy):
     """Fill `order` with a rank for the legal actions from number `first` on at `at`.
 
-    The likeliest action has about rank 0 where the policy ranks, for which `evaluation.hidden` is of the state.
+    The policy reads `evaluation.hidden`, which must be of this state; its likeliest action has about rank 0.
     """
     actions, order = memory.actions[at], memory.order[at]
     likeliest = np.float32(0.0)
@@ -308,15 +231,16 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
                     return score
     by_policy = count > 1 and depth >= constants.policy_depth
     evaluated = False
-    if leaf or (quiet and count > 1 and static == NO_SCORE and (by_policy or depth <= constants.static_depth)):
-        if static == NO_SCORE:
-            static = evaluate(game, evaluation, memory, state)
-            evaluated = True
-            if not fields:
-                write(
-                    game, memory.table, place, key, np.int64(0), static, np.int64(0), np.int64(0), STATIC_ONLY,
-                    age, PROVEN, plies,
-                )  # fmt: skip
+    wanted = leaf or (quiet and count > 1 and (by_policy or depth <= constants.static_depth))
+    if wanted and static == NO_SCORE:
+        static = evaluate(game, evaluation, memory, state)
+        evaluated = True
+        if not fields:
+            nothing = np.int64(0)
+            write(
+                game, memory.table, place, key, nothing, static, nothing, nothing, STATIC_ONLY, age, PROVEN,
+                plies,
+            )  # fmt: skip
     if leaf:
         return faded(game, constants, state, static)
     if quiet and narrow and count > 1 and at > root and abs(beta) < PROVEN:
@@ -340,7 +264,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
                     return score
                 contract.legal(game, state, actions)
                 evaluated = False
-    if table_action < 0 and depth >= constants.internal_depth:
+    if at > root and table_action < 0 and depth >= constants.internal_depth:
         depth -= 1
     ranked = np.int64(0)
     if table_action >= 0 and not evaluated and take_action(memory, at, count, table_action):
@@ -353,6 +277,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
             for i in range(count):
                 if actions[i] == table_action:
                     memory.order[at, i] = NEVER
+    extended = constants.extend_single and count == 1 and plies < MOST_EXTENDED
     best, best_action, low = np.int64(-INFINITE), np.int64(actions[0]), alpha
     for i in range(count):
         if i == 1 and ranked == 1:
@@ -363,7 +288,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
             take_best(memory, at, i, count)
         action, rank = np.int64(actions[i]), memory.order[at, i]
         after, passed = contract.play(game, state, action)
-        left = depth - 1 if passed and not (constants.extend_single and count == 1 and plies < MOST_HOPS // 4) else depth
+        left = depth - 1 if passed and not extended else depth
         reduction = np.int64(0)
         if quiet and passed and depth >= constants.reduction_depth and i >= constants.full_depth_moves:
             reduction = reduction_of(constants, memory, depth, i, rank)
@@ -404,7 +329,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
 
 @kernel
 def principal_variation(game, memory, state, first, out):
-    """Fill `out` (uint8) with the main line from a state: action `first`, then the table's; return its length."""
+    """Fill `out` (uint8) with the main line from a state, `first` and then the table's; return its length."""
     legal = np.empty(contract.max_legal_actions(game), np.uint8)
     action = np.int64(first)
     for n in range(len(out)):

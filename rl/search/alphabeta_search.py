@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.games.contract import State
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.search.alphabeta import (
+from ckai.rl.search.alphabeta import alpha_beta, principal_variation, set_path
+from ckai.rl.search.alphabeta_memory import (
     AGE,
     EVALUATIONS,
     INFINITE,
@@ -25,9 +26,6 @@ from ckai.rl.search.alphabeta import (
     WON,
     Constants,
     Memory,
-    alpha_beta,
-    principal_variation,
-    set_path,
 )
 from ckai.rl.search.inline_search import InlineNetwork, inline_network
 

@@ -120,9 +120,8 @@ def write(game, table, place, key, score, static, depth, action, bound, age, pro
     last = len(key)
     other = place ^ 1
     if other < len(table) and contract.load_state(game, table[place]) != key:
-        if contract.load_state(game, table[other]) == key or _worth(table[other, last], age) < _worth(
-            table[place, last], age
-        ):
+        worse = _worth(table[other, last], age) < _worth(table[place, last], age)
+        if worse or contract.load_state(game, table[other]) == key:
             place = other
     if score >= proven:
         score += plies

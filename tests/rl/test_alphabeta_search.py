@@ -1,5 +1,6 @@
 """Alpha-beta with a network: the value of plain minimax, the rules of the game, and its limits."""
 
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -17,9 +18,8 @@ from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.connect4 import Connect4
 from ckai.rl.games.registry import get_game
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
-from ckai.rl.search.alphabeta import FULL_WIDTH, VALUE_SCALE
+from ckai.rl.search.alphabeta_memory import FULL_WIDTH, VALUE_SCALE
 from ckai.rl.search.alphabeta_search import AlphaBetaSearch
-
 
 POSITIONS = [
     Position.start().fen,
@@ -91,6 +91,17 @@ def test_tables_are_probed(evaluator):
     probe = tables.probe(position)
     assert probe.value == "win"
     assert (result.value, result.plies) == (1.0, probe.plies)
+
+
+def test_a_search_keeps_no_reference_to_its_arrays(evaluator):
+    """The kernel does not count references, and what it calls may."""
+    tables = Tables.open(3)
+    search = AlphaBetaSearch(evaluator, game=Checkers().with_tables(tables))
+    arrays = [*search.memory, search.evaluation.board, *search.evaluation.hidden, tables.values]
+    before = [sys.getrefcount(array) for array in arrays]
+    for fen in POSITIONS:
+        search.search(pack(Position.from_fen(fen)), depth=3)
+    assert [sys.getrefcount(array) for array in arrays] == before
 
 
 def test_a_repeated_position_is_a_draw(evaluator):
