@@ -1,9 +1,8 @@
 """The contract between a game and the search: jitted functions, selected at compile time by the game's type.
 
 A game's rules are a `NamedTuple` of its settings under the decorator `game`, which gives it its constants,
-plus one implementation of every function below, registered with `implements`. `tablebase_value`, `quiet`
-and `clock_share` may be left out, and so may `key`, `repetition_window` and `repetitions` in a game without a
-repetition rule.
+plus one implementation of every function below, registered with `implements`. `tablebase_value` and `quiet`
+may be left out, and so may `key`, `repetition_window` and `repetitions` in a game without a repetition rule.
 The search calls these functions with the rules as first argument and uses nothing else of a game. A state is
 a tuple of int64 words; the side to move is part of the state, and every value is for the side to move.
 
@@ -131,11 +130,6 @@ def repetition_window(game, state):
     raise TypeError("only inside jitted code")
 
 
-def clock_share(game, state):
-    """Return the share of the moves without progress that the rules allow which has been used up, [0, 1]."""
-    raise TypeError("only inside jitted code")
-
-
 def repetitions(game):
     """Return how many occurrences of a state make a draw; 0 if the game has no such rule."""
     raise TypeError("only inside jitted code")
@@ -216,12 +210,6 @@ def _whole_state(game, state):
 @inner
 def _no_window(game, state):
     return np.int64(0)
-
-
-@implements_default(clock_share)
-@inner
-def _no_clock(game, state):
-    return 0.0
 
 
 @implements_default(repetitions)

@@ -6,8 +6,8 @@ is not quiet, which in checkers means while a capture is compulsory. Moves are o
 network's policy, killer moves and the history heuristic (Schaeffer 1989).
 
 What is unlikely to matter is searched less: late moves to a lower depth, by the logarithms of depth and move
-number and by the policy; positions far outside the window not at all (static null move pruning and razoring),
-or after a search of a lower depth says so (ProbCut, Buro 1995). `FULL_WIDTH` turns all of it off.
+number and by the policy; positions far outside the window not at all (static null move pruning and razoring);
+positions that the table does not know one ply less. `FULL_WIDTH` turns all of it off.
 
 Scores are integers for the side to move: `VALUE_SCALE` times the network's value; a win in n plies is
 `WON - n`. A position that occurred before, in the game or on the path, is a draw; so is one whose halfmove
@@ -27,7 +27,6 @@ from ckai.rl.search.alphabeta_memory import (
     INFINITE,
     LARGEST_HISTORY,
     LIMIT,
-    MOST_EXTENDED,
     MOST_HOPS,
     NEVER,
     NODES,
@@ -70,14 +69,6 @@ def evaluate(game, evaluation, memory, state):
     contract.encode(game, state, evaluation.board)
     memory.counters[EVALUATIONS] += 1
     return np.int64(VALUE_SCALE * forward(evaluation.weights, evaluation.board, evaluation.hidden))
-
-
-@inner
-def faded(game, constants, state, score):
-    """Return a network's score, smaller as the draw clock runs."""
-    if constants.fade > 0.0:
-        return np.int64(score * (1.0 - constants.fade * contract.clock_share(game, state)))
-    return score
 
 
 @inner
@@ -242,28 +233,19 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
                 plies,
             )  # fmt: skip
     if leaf:
-        return faded(game, constants, state, static)
-    if quiet and narrow and count > 1 and at > root and abs(beta) < PROVEN:
-        if depth <= constants.static_depth:
-            score = faded(game, constants, state, static)
-            if score - constants.static_margin * depth >= beta:
-                return score
-            if score + constants.razor_margin * depth <= alpha:
-                return score
-        if depth >= constants.probcut_depth:
-            left = depth - constants.probcut_reduction
-            low = beta + constants.probcut_margin - 1
-            score = faded(game, constants, state, static)
-            if score > low:
-                score = alpha_beta(
-                    game, evaluation, constants, memory, state, left, low, low + 1, at, root, plies
-                )
-                if memory.stop[0]:
-                    return np.int64(0)
-                if score > low:
-                    return score
-                contract.legal(game, state, actions)
-                evaluated = False
+        return static
+    if (
+        quiet
+        and narrow
+        and count > 1
+        and at > root
+        and depth <= constants.static_depth
+        and abs(beta) < PROVEN
+    ):
+        above = static - constants.static_margin * depth >= beta
+        below = static + constants.razor_margin * depth <= alpha
+        if above or below:
+            return static
     if at > root and table_action < 0 and depth >= constants.internal_depth:
         depth -= 1
     ranked = np.int64(0)
@@ -277,7 +259,6 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
             for i in range(count):
                 if actions[i] == table_action:
                     memory.order[at, i] = NEVER
-    extended = constants.extend_single and count == 1 and plies < MOST_EXTENDED
     best, best_action, low = np.int64(-INFINITE), np.int64(actions[0]), alpha
     for i in range(count):
         if i == 1 and ranked == 1:
@@ -288,7 +269,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
             take_best(memory, at, i, count)
         action, rank = np.int64(actions[i]), memory.order[at, i]
         after, passed = contract.play(game, state, action)
-        left = depth - 1 if passed and not extended else depth
+        left = depth - 1 if passed else depth
         reduction = np.int64(0)
         if quiet and passed and depth >= constants.reduction_depth and i >= constants.full_depth_moves:
             reduction = reduction_of(constants, memory, depth, i, rank)

@@ -12,8 +12,6 @@ INFINITE = 32_000
 """Above every score."""
 MOST_HOPS = 512
 """Longest path in hops, with the states before the root that can be repeated."""
-MOST_EXTENDED = 100
-"""Plies from the root after which the only legal action costs depth again."""
 NEVER = 1000
 """A depth or number of moves that no search reaches."""
 LARGEST_HISTORY = 16_384
@@ -57,7 +55,7 @@ class Constants(NamedTuple):
     """Actions searched without a reduction."""
     reduction_depth: int = 2
     """Least depth for reductions."""
-    reduction_base: float = 0.75
+    reduction_base: float = 0.8
     """Late moves are reduced by this plus log(depth) log(move number) / divisor, rounded down, 1 or more."""
     reduction_divisor: float = 2.5
     """See `reduction_base`."""
@@ -69,29 +67,15 @@ class Constants(NamedTuple):
     """Log odds that the best history of an action is worth."""
     killer_bonus: float = 1.0
     """Log odds that a killer move is worth."""
-    static_depth: int = 3
+    static_depth: int = 4
     """Greatest depth at which a position is given up for its network's score alone."""
-    static_margin: int = 800
+    static_margin: int = 1000
     """What that score must be above the window for each ply of depth."""
     razor_margin: int = 1000
     """What it must be below the window for each ply of depth."""
-    probcut_depth: int = NEVER
-    """Least depth at which a search of a lower depth may replace the search."""
-    probcut_reduction: int = 4
-    """How much lower, in plies."""
-    probcut_margin: int = 800
-    """How far outside the window its score must be."""
-    extend_single: bool = True
-    """Whether the only legal action costs no depth."""
     internal_depth: int = 4
     """Least depth at which a state without an action in the table is searched one ply less."""
-    fade: float = 0.0
-    """Share of a value that is lost by the end of the draw clock."""
-    aspiration: int = 0
-    """Half the width of the first window around the score of the depth before; 0: no such windows."""
 
 
-FULL_WIDTH = Constants(
-    full_depth_moves=NEVER, static_depth=0, probcut_depth=NEVER, extend_single=False, internal_depth=NEVER
-)
+FULL_WIDTH = Constants(full_depth_moves=NEVER, static_depth=0, internal_depth=NEVER)
 """Search everything: the score is that of minimax with the same evaluation."""

@@ -33,8 +33,6 @@ LONGEST_PV = 40
 """Most actions in the principal variation of a result."""
 REDUCED_DEPTHS, REDUCED_MOVES = 64, 64
 """Size of the array of reductions; what is beyond it is reduced as its last."""
-LEAST_WINDOW_DEPTH = 4
-"""Depth from which the first window is narrow."""
 
 
 def reductions(constants: Constants) -> NDArray[np.int8]:
@@ -176,21 +174,5 @@ class AlphaBetaSearch:
         return tuple(int(action) for action in line[:length])
 
     def _iterate(self, state: Any, depth: int, root: int) -> int:
-        """Search to a depth, with a window around the last score that widens until the score is inside."""
-        width, last = self.constants.aspiration, int(self.memory.root[ROOT_SCORE])
-        low, high = -INFINITE, INFINITE
-        if width and depth >= LEAST_WINDOW_DEPTH and abs(last) < PROVEN:
-            low, high = last - width, last + width
-        while True:
-            score = self._search(state, depth, low, high, root)
-            if low < score < high or self.memory.stop[0]:
-                return score
-            width *= 4
-            if score <= low:
-                low = -INFINITE if width > VALUE_SCALE or abs(score) >= PROVEN else score - width
-            else:
-                high = INFINITE if width > VALUE_SCALE or abs(score) >= PROVEN else score + width
-
-    def _search(self, state: Any, depth: int, low: int, high: int, root: int) -> int:
-        numbers = (np.int64(n) for n in (depth, low, high, root, root, 0))
+        numbers = (np.int64(n) for n in (depth, -INFINITE, INFINITE, root, root, 0))
         return int(alpha_beta(self.game, self.evaluation, self.constants, self.memory, state, *numbers))

@@ -147,14 +147,6 @@ def test_reductions_grow_with_depth_and_move_number():
     assert (np.diff(plies, axis=1) >= 0).all()
 
 
-def test_the_only_action_costs_no_depth():
-    """Two plies deep there is a choice, which one ply of depth reaches if the single actions are free."""
-    choice = Leaf(Leaf(Leaf(), guess=0.3), Leaf(Leaf(), guess=-0.7), guess=0.0)
-    chain = Leaf(Leaf(choice, guess=0.2), guess=0.0)
-    assert value_of(chain, FULL_WIDTH, depth=1) == pytest.approx(-0.2, abs=2e-3)
-    assert value_of(chain, FULL_WIDTH._replace(extend_single=True), depth=1) == pytest.approx(0.7, abs=2e-3)
-
-
 def test_wins_are_found_under_every_pruning():
     """A guess is never believed against a win that the search has seen."""
     lost = Leaf(value=-1.0)

@@ -147,12 +147,6 @@ def _repetition_window(game, state):
     return state[1] >> _CLOCK & _CLOCK_MASK
 
 
-@implements(contract.clock_share, Checkers)
-@inner
-def _clock_share(game, state):
-    return min(1.0, (state[1] >> _CLOCK & _CLOCK_MASK) / game.halfmove_limit)
-
-
 @implements(contract.repetitions, Checkers)
 @inner
 def _repetitions(game):
