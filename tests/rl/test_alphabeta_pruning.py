@@ -105,38 +105,44 @@ def test_a_position_far_above_the_window_is_given_up_within_the_margin():
 
 
 def test_a_position_far_below_the_window_is_given_up_within_the_margin():
-    """After action 1 the other side seems lost, though it has a way to +0.6."""
+    """After action 1 and any reply the root's side seems lost, though it has a way to +0.6."""
 
     def root():
-        return Leaf(bad_after(-0.1, -0.1), bad_after(-0.9, 0.6), prior=[0.9, 0.1])
+        sound = Leaf(bad_after(0.1, 0.1), bad_after(0.1, 0.1), guess=-0.1)
+        trap = Leaf(bad_after(-0.7, 0.6), bad_after(-0.7, 0.6), guess=-0.05)
+        return Leaf(sound, trap, prior=[0.9, 0.1])
 
-    assert search(root(), 2, FULL_WIDTH).action == 0
+    assert value_of(root(), FULL_WIDTH, depth=3) == pytest.approx(0.6, abs=2e-3)
     small = FULL_WIDTH._replace(static_depth=1, static_margin=20_000, razor_margin=3000)
-    assert search(root(), 2, small).action == 1
-    assert search(root(), 2, small._replace(razor_margin=9500)).action == 0
+    assert value_of(root(), small, depth=3) == pytest.approx(0.1, abs=2e-3)
+    large = small._replace(razor_margin=9500)
+    assert value_of(root(), large, depth=3) == pytest.approx(0.6, abs=2e-3)
 
 
-def deep(values, length):
-    """Action i leads through `length` plies with one other choice each to `values[i]` for the root's side."""
+def lines(values, length, seen):
+    """Action i leads through `length` plies, with one worse choice each, to `values[i]` for the root's side.
+
+    `seen`: the positions on the way look like what they are, else like 0.
+    """
 
     def line(plies, value):
-        end = value if plies % 2 == 0 else -value
         if plies == 0:
-            return Leaf(Leaf(), guess=end)
-        # The other choice is worse for whoever has it.
-        return Leaf(line(plies - 1, -value), Leaf(Leaf(), guess=0.9), guess=0.0)
+            return Leaf(Leaf(), guess=value)
+        return Leaf(line(plies - 1, -value), Leaf(Leaf(), guess=0.7), guess=value if seen else 0.0)
 
     return Leaf(*(line(length, -value) for value in values), prior=[0.9, 0.5, 0.3, 0.1])
 
 
-def test_reductions_leave_out_nodes_and_a_better_score_is_searched_again():
-    root = deep([0.1, 0.0, 0.0, 0.5], 4)
-    full = search(root, 5, FULL_WIDTH)
-    reduced = search(root, 5, FULL_WIDTH._replace(full_depth_moves=1, reduction_depth=3))
-    assert (reduced.action, reduced.value) == (full.action, full.value)
+def test_late_actions_are_searched_less():
+    """Action 3 wins only after five plies; an action that looks better is searched to the full depth."""
+    reduced = FULL_WIDTH._replace(full_depth_moves=1, reduction_depth=3)
+    hidden, seen = (lines([0.1, 0.0, 0.0, 0.5], 4, seen) for seen in (False, True))
+    assert search(hidden, 5, FULL_WIDTH).action == 3
+    assert search(hidden, 5, reduced).action == 0
+    full, less = search(seen, 5, FULL_WIDTH), search(seen, 5, reduced)
+    assert (full.action, full.value) == (less.action, less.value)
     assert full.action == 3
-    flat = deep([0.5, 0.0, 0.0, 0.0], 4)
-    assert search(flat, 5, FULL_WIDTH._replace(full_depth_moves=1)).nodes < search(flat, 5, FULL_WIDTH).nodes
+    assert less.nodes < full.nodes
 
 
 def test_reductions_grow_with_depth_and_move_number():
@@ -147,10 +153,9 @@ def test_reductions_grow_with_depth_and_move_number():
     assert (np.diff(plies, axis=1) >= 0).all()
 
 
-def test_wins_are_found_under_every_pruning():
-    """A guess is never believed against a win that the search has seen."""
+def test_the_only_reply_is_never_given_up():
     lost = Leaf(value=-1.0)
-    root = Leaf(bad_after(0.0, 0.0), Leaf(Leaf(lost, guess=0.9), guess=0.9), prior=[0.9, 0.1])
+    root = Leaf(bad_after(0.0, 0.0), Leaf(Leaf(lost, guess=0.7), guess=0.7), prior=[0.9, 0.1])
     for constants in (FULL_WIDTH, Constants(), FULL_WIDTH._replace(static_depth=3, static_margin=0)):
         result = search(root, 4, constants)
         assert (result.action, result.value, result.plies) == (1, 1.0, 3)
