@@ -120,7 +120,7 @@ def test_a_position_far_below_the_window_is_given_up_within_the_margin():
 
 
 def lines(values, length, seen):
-    """Action i leads through `length` plies, with one worse choice each, to `values[i]` for the root's side.
+    """Action i leads through `length` plies, with one losing choice each, to `values[i]` for the root's side.
 
     `seen`: the positions on the way look like what they are, else like 0.
     """
@@ -128,7 +128,7 @@ def lines(values, length, seen):
     def line(plies, value):
         if plies == 0:
             return Leaf(Leaf(), guess=value)
-        return Leaf(line(plies - 1, -value), Leaf(Leaf(), guess=0.7), guess=value if seen else 0.0)
+        return Leaf(line(plies - 1, -value), Leaf(value=1.0), guess=value if seen else 0.0)
 
     return Leaf(*(line(length, -value) for value in values), prior=[0.9, 0.5, 0.3, 0.1])
 
