@@ -49,7 +49,7 @@ class Memory(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """What is searched less, and the order of moves; margins are scores. docs/search.md says what was measured."""
+    """What is searched less, and the order of moves; margins are scores. See docs/search.md."""
 
     full_depth_moves: int = 3
     """Actions searched without a reduction."""
