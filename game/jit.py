@@ -24,6 +24,8 @@ CACHED = kernel_cache.folder() is not None
 """Whether compiled code is kept; Numba refuses to define cached functions where it cannot be."""
 INNER: dict[str, Any] = {"cache": CACHED, "no_cfunc_wrapper": True}
 """Options of a function that is compiled into its callers."""
+COUNTED: dict[str, Any] = {"_nrt": True}
+"""Option of an inner function that allocates arrays, wherever it is called."""
 if SUPPORTED:
     INNER["pipeline_class"] = InnerCompiler
 KERNELS: list[Any] = []
@@ -39,8 +41,13 @@ def inner(function: Any) -> Any:
 
 
 def recursive_kernel(function: Any) -> Any:
-    """For functions that Python calls and that call themselves; other threads run meanwhile."""
-    return _dispatcher(function, nogil=True)
+    """For functions that Python calls and that call themselves; other threads run meanwhile.
+
+    The function and those it calls allocate nothing and return no arrays: they are compiled without Numba's
+    counting of references, which would count every array of the arguments up and down in every call. What
+    must allocate says so with the option `COUNTED`.
+    """
+    return _dispatcher(function, nogil=True, _nrt=False)
 
 
 def quick_kernel(function: Any) -> Any:
@@ -58,8 +65,8 @@ def compile_for(function: Any, *arguments: Any) -> None:
     function.func.compile(tuple(typeof(argument) for argument in arguments))
 
 
-def _dispatcher(function: Any, *, nogil: bool) -> Any:
-    KERNELS.append(njit(cache=CACHED, nogil=nogil, no_cfunc_wrapper=True)(function))
+def _dispatcher(function: Any, **options: Any) -> Any:
+    KERNELS.append(njit(cache=CACHED, no_cfunc_wrapper=True, **options)(function))
     return KERNELS[-1]
 
 

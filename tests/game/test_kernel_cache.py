@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from numba.core import event
 from numba.core.caching import IndexDataCacheFile
+from numba.core.compiler import Flags
+from numba.core.targetconfig import ConfigStack
 
 from ckai.game import compiling, kernel_cache, kernels
 
@@ -109,3 +111,16 @@ def test_the_time_of_compiling_counts_what_is_called_once(monkeypatch):
         with event.trigger_event("numba:compile", data=data):
             pass
     assert (compiled.functions, compiled.seconds) == (3, 9)
+
+
+def test_functions_compiled_without_counting_have_entries_of_their_own():
+    function = kernels.resolve.func
+
+    def key(counted):
+        flags = Flags()
+        flags.nrt = counted
+        with ConfigStack().enter(flags):
+            return function._cache._index_key((), function.targetctx.codegen())
+
+    assert key(True) == function._cache._index_key((), function.targetctx.codegen())
+    assert key(True) != key(False)
