@@ -58,10 +58,10 @@ class HashEvaluator:
 
     def evaluate(self, boards: Any, out_logits: Any = None, out_values: Any = None) -> tuple[Any, Any]:
         """See `ckai.models.inference.evaluator.Evaluator.evaluate`."""
-        begun = time.perf_counter()
+        begun = time.thread_time()
         hash_evaluate(boards, out_logits, out_values)
         self.memory.sum()
-        self.seconds += time.perf_counter() - begun
+        self.seconds += time.thread_time() - begun
         return out_logits, out_values
 
     def close(self) -> None:
@@ -90,14 +90,14 @@ def measure(games: int, sims: int, evict: int, seconds: float, counted: int) -> 
 
     def timed(*arguments: Any) -> Any:
         nonlocal kernel_seconds
-        begun = time.perf_counter()
+        begun = time.thread_time()
         result = advance(*arguments)
-        kernel_seconds += time.perf_counter() - begun
+        kernel_seconds += time.thread_time() - begun
         return result
 
     def finish(game: Any) -> None:
         if game.number < counted:
-            rows[game.number] = game.rows.tobytes() + game.counts.tobytes()
+            rows[game.number] = repr((game.rows.tolist(), game.counts.tolist())).encode()
 
     config = SelfPlayConfig(sims=sims, in_flight=games, groups=1)
     tables = Tables.open(config.tables)
@@ -110,10 +110,10 @@ def measure(games: int, sims: int, evict: int, seconds: float, counted: int) -> 
         while progress.simulations < 40 * sims * games:  # the trees are warm, the games spread out
             group.step(finish, progress)
         first, evaluator.seconds, kernel_seconds = progress.simulations, 0.0, 0.0
-        begun = time.perf_counter()
+        begun = time.thread_time()
         while kernel_seconds < seconds or len(rows) < counted:
             group.step(finish, progress)
-        spent = time.perf_counter() - begun - evaluator.seconds
+        spent = time.thread_time() - begun - evaluator.seconds
     visits = progress.simulations - first
     digest = hashlib.sha256(b"".join(rows[n] for n in sorted(rows))).hexdigest()[:16]
     return {"kernel": 1e6 * kernel_seconds / visits, "all": 1e6 * spent / visits, "rows": digest}

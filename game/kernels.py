@@ -152,28 +152,34 @@ def has_move(own, opp, kings):
     return (a | b | c | d) != 0
 
 
+@inner
+def spread(x):
+    """The 16 low bits of a set, bit i moved to bit 4 i."""
+    x &= 0xFFFF
+    x = (x | x << 24) & 0x000000FF000000FF
+    x = (x | x << 12) & 0x000F000F000F000F
+    x = (x | x << 6) & 0x0303030303030303
+    return (x | x << 3) & 0x1111111111111111
+
+
 @quick_kernel
 def legal_actions(own, opp, kings, jumper, out):
     """Write the legal actions, ascending, into `out` (int array, room for all); return their number."""
     a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
-    sources = a | b | c | d
+    # Two sets of 64 actions: testing each direction of each square would be a guess of the CPU every time.
+    low = spread(a) | spread(b) << 1 | spread(c) << 2 | spread(d) << 3
+    high = spread(a >> 16) | spread(b >> 16) << 1 | spread(c >> 16) << 2 | spread(d >> 16) << 3
     n = 0
-    while sources:
-        at = lowest(sources)
-        bit = np.int64(1) << at
-        sources ^= bit
-        if a & bit:
-            out[n] = at * 4
-            n += 1
-        if b & bit:
-            out[n] = at * 4 + 1
-            n += 1
-        if c & bit:
-            out[n] = at * 4 + 2
-            n += 1
-        if d & bit:
-            out[n] = at * 4 + 3
-            n += 1
+    while low:
+        action = lowest(low)
+        low ^= np.int64(1) << action
+        out[n] = action
+        n += 1
+    while high:
+        action = lowest(high)
+        high ^= np.int64(1) << action
+        out[n] = 64 + action
+        n += 1
     return n
 
 

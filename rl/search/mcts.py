@@ -137,6 +137,7 @@ def add_node(game, tree, state, parent, edge, passed):
     here.visits = 0
     here.value_sum = 0.0
     here.first_edge = first
+    here.in_flight = 0
     here.num_edges = count
     here.proof = NONE
     here.plies = 0
@@ -202,39 +203,72 @@ def descend(game, tree, constants):
         (BACKED_UP, node): a proven node, whose value was backed up. (COLLISION, node): a leaf that is in
         flight already. (FULL, -1): there is no room for another node. The last two leave the tree unchanged.
     """
-    node = 0
     if tree.nodes[0].status == NEW:
         tree.nodes[0].status = PENDING
-        return LEAF, 0
+        return LEAF, np.int64(0)
     if tree.nodes[0].status == PENDING:
-        return COLLISION, 0
+        return COLLISION, np.int64(0)
+    node, e = walk(tree, constants)
+    return end_descent(game, tree, node, e)
+
+
+@inner
+def walk(tree, constants):
+    """Follow edges from the root, which is OPEN and not proven, to the one where a descent ends.
+
+    Returns:
+        (node, edge): the edge has no child yet, or its child is proven or PENDING.
+    """
+    node = np.int64(0)
     while True:
-        e = select_root_edge(tree, constants) if node == 0 else puct_edge(tree, node, constants)
-        child = tree.edges[e].child
-        if child < 0:
-            here = tree.nodes[node]
-            state, passed = contract.play(game, contract.load_state(game, here.state), tree.edges[e].action)
-            child = add_node(game, tree, state, node, e, passed)
-            if child < 0:
-                return FULL, -1
-            tree.edges[e].child = child
-            if tree.nodes[child].proof == NONE:
-                add_in_flight(tree, child, 1)
-                return LEAF, child
-        if tree.nodes[child].proof != NONE:
-            backup(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0)
-            return BACKED_UP, child
-        if tree.nodes[child].status == PENDING:
-            return COLLISION, child
+        e = np.int64(select_edge(tree, node, constants))
+        child = np.int64(tree.edges[e].child)
+        if child < 0 or ends_descent(tree, child):
+            return node, e
         node = child
 
 
 @inner
+def select_edge(tree, node, constants):
+    """Return the edge that is selected at an OPEN node that is not proven."""
+    return select_root_edge(tree, constants) if node == 0 else puct_edge(tree, node, constants)
+
+
+@inner
+def ends_descent(tree, node):
+    """Return whether a descent goes no further than this node: it is proven or PENDING."""
+    return tree.nodes[node].proof != NONE or tree.nodes[node].status == PENDING
+
+
+@inner
+def end_descent(game, tree, node, e):
+    """Do what `descend` does at the end of its walk, edge `e` of a node, and return the same."""
+    child = np.int64(tree.edges[e].child)
+    if child < 0:
+        here = tree.nodes[node]
+        state, passed = contract.play(game, contract.load_state(game, here.state), tree.edges[e].action)
+        child = np.int64(add_node(game, tree, state, node, e, passed))
+        if child < 0:
+            return FULL, np.int64(-1)
+        tree.edges[e].child = child
+        if tree.nodes[child].proof == NONE:
+            add_in_flight(tree, child, 1)
+            return LEAF, child
+    if tree.nodes[child].proof != NONE:
+        backup(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0)
+        return BACKED_UP, child
+    return COLLISION, child
+
+
+@inner
 def add_in_flight(tree, node, count):
-    """Add `count` (1 or -1) to `in_flight` of every edge on the path from the root to a node."""
-    while tree.nodes[node].parent >= 0:
+    """Add `count` (1 or -1) to `in_flight` on the path from the root to a node: of its edges and their nodes."""
+    parent = np.int64(tree.nodes[node].parent)
+    while parent >= 0:
         tree.edges[tree.nodes[node].parent_edge].in_flight += count
-        node = tree.nodes[node].parent
+        tree.nodes[parent].in_flight += count
+        node = parent
+        parent = np.int64(tree.nodes[node].parent)
 
 
 @inner
@@ -262,6 +296,7 @@ def backup(tree, node, value, in_flight):
         tree.edges[e].visits += 1
         tree.edges[e].value_sum += value
         tree.edges[e].in_flight -= in_flight
+        tree.nodes[parent].in_flight -= in_flight
         if tree.nodes[parent].proof != NONE:
             value = PROOF_VALUE[tree.nodes[parent].proof]
         tree.nodes[parent].visits += 1

@@ -18,7 +18,14 @@ from ckai.rl.games import contract
 from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform
 from ckai.rl.search.arrays import TERMINAL
-from ckai.rl.search.batch import expand_and_backup, prefetch_paths, select_leaves
+from ckai.rl.search.batch import (
+    expand_slot,
+    prefetch_leaves,
+    prefetch_paths,
+    select_leaves,
+    walk_trees,
+    walks,
+)
 from ckai.rl.search.mcts import best_root_edge, get_tree, keep_subtree, reset
 from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.selection import GUMBEL, gumbel_root_edge, improved_policy
@@ -72,6 +79,9 @@ def row_dtype(state_words: int) -> np.dtype[Any]:
 
 COUNT = np.dtype([("visits", np.uint32), ("action", np.uint8)], align=True)
 """The policy target of one action: its visit count, see `ckai.rl.search.selection.policy_target`."""
+
+BLOCK = 16
+"""Trees that are searched in step: enough to hide the latency of memory, few enough for the first caches."""
 
 COUNTS_PER_ROW = 14
 """Visit counts allocated per row."""
@@ -332,13 +342,30 @@ def play_move(game, trees, records, t, constants, rules):
     draw_playout_cap(trees, records, t, rules)
 
 
+@inner
+def search_visits(trees, records, t, rules):
+    """Return the visit count at which the current search of game `t` ends."""
+    if trees.nodes[t, 0].num_edges == 1:
+        return np.int64(rules.single_move_visits)
+    return np.int64(rules.visits if records.games[t].full == 1 else rules.fast_visits)
+
+
+@inner
+def slots_of_trees(slots, slot, end):
+    """Return the first of the slots from `slot` on that belongs to tree `end` or a later one."""
+    while slot < len(slots) and slots[slot].tree < end:
+        slot += 1
+    return slot
+
+
 @kernel
 def advance(game, trees, records, constants, fast, rules, slots, logits, values):
     """Back the last batch up, play an action wherever a search has ended, and fill the next batch.
 
     Args:
         game, trees, records, rules: see the module.
-        constants, fast: constants of full searches and of the others.
+        constants, fast: constants of full searches and of the others, which differ in noise and temperature of
+            the root alone.
         slots: number of leaves in the last batch.
         logits, values: their evaluations, see `expand_and_backup`.
 
@@ -346,21 +373,50 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         (number of leaves in the next batch, number of games that are FINISHED); (-1, 0) if a logit or value
         is not finite.
     """
-    prefetch_paths(trees, slots)
-    if not expand_and_backup(trees, slots, logits, values):
-        return np.int64(-1), 0
-    slot, finished = np.int64(0), 0
-    for t in range(len(records.games)):
-        while records.games[t].status == PLAYING:
-            full = records.games[t].full == 1
-            visits = rules.visits if full else rules.fast_visits
-            if trees.nodes[t, 0].num_edges == 1:
-                visits = rules.single_move_visits
-            next_slot = select_leaves(game, trees, t, constants if full else fast, visits, rules.leaves, slot)
-            if next_slot > slot:
-                slot = next_slot
-                break
-            play_move(game, trees, records, t, constants if full else fast, rules)
-        if records.games[t].status == FINISHED:
-            finished += 1
+    slot, finished, used, num_trees = np.int64(0), 0, np.int64(0), np.int64(len(records.games))
+    old = trees.slots[:slots].copy()
+    collisions = np.empty(rules.leaves, np.int32)
+    path_node = np.empty(BLOCK * rules.leaves, np.int32)
+    walk_node, walk_edge = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    prefetch_leaves(trees, old, used, slots_of_trees(old, used, BLOCK), logits)
+    # A block of trees goes through all steps while it is in the cache, and the next one is prefetched.
+    for first in range(0, num_trees, BLOCK):
+        end = min(num_trees, first + BLOCK)
+        last = slots_of_trees(old, used, end)
+        prefetch_paths(trees, old, used, last, path_node)
+        prefetch_leaves(trees, old, last, slots_of_trees(old, last, end + BLOCK), logits)
+        not_finite = 0.0
+        for leaf in range(used, last):
+            not_finite += expand_slot(trees, old, leaf, logits, values)
+        if not_finite != 0.0:
+            return np.int64(-1), 0
+        used = last
+        for t in range(first, end):
+            visits = search_visits(trees, records, t, rules)
+            walk_node[t - first] = 0 if records.games[t].status == PLAYING and walks(trees, t, visits) else -1
+        walk_trees(trees, first, end - first, constants, walk_node, walk_edge)
+        for t in range(first, end):
+            node, e = walk_node[t - first], walk_edge[t - first]
+            while records.games[t].status == PLAYING:
+                full = records.games[t].full == 1
+                visits = search_visits(trees, records, t, rules)
+                next_slot = select_leaves(
+                    game,
+                    trees,
+                    t,
+                    constants if full else fast,
+                    visits,
+                    np.int64(rules.leaves),
+                    slot,
+                    collisions,
+                    node,
+                    e,
+                )
+                if next_slot > slot:
+                    slot = next_slot
+                    break
+                play_move(game, trees, records, t, constants if full else fast, rules)
+                e = np.int64(-1)
+            if records.games[t].status == FINISHED:
+                finished += 1
     return slot, finished
