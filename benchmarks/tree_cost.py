@@ -155,7 +155,9 @@ def main(
         return
     arguments = ["--sims", str(sims), "--evict", str(evict), "--seconds", str(seconds), "--rows", str(rows)]
     folders = [ROOT] if against is None else [against.resolve(), ROOT]
-    taken: dict[tuple[int, Path], list[dict[str, Any]]] = {(n, folder): [] for n in numbers for folder in folders}
+    taken: dict[tuple[int, Path], list[dict[str, Any]]] = {
+        (n, folder): [] for n in numbers for folder in folders
+    }
     for _ in range(rounds):
         for n in numbers:
             for folder in folders:

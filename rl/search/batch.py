@@ -7,7 +7,8 @@ tree.
 
 import numpy as np
 
-from ckai.game.jit import inner, kernel
+from ckai.game.borrowing import borrowed
+from ckai.game.jit import hot, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import OPEN
@@ -32,7 +33,7 @@ from ckai.rl.search.prefetch import prefetch, prefetch_edges
 from ckai.rl.search.selection import prepare_root
 
 
-@inner
+@hot
 def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, collisions, node, e):
     """Run simulations in tree `t` up to their evaluation, and add the leaves to the batch.
 
@@ -85,7 +86,7 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, co
     return slot
 
 
-@inner
+@hot
 def prefetch_leaves(trees, slots, first, end, logits):
     """Prefetch what slots `first` to `end - 1` begin with: the node, the root, and the logits.
 
@@ -103,7 +104,7 @@ def prefetch_leaves(trees, slots, first, end, logits):
             prefetch(logits, slot, action)
 
 
-@inner
+@hot
 def prefetch_paths(trees, slots, first, end, path_node):
     """Prefetch the paths from slots `first` to `end - 1` to their roots, with the edges of every node.
 
@@ -131,7 +132,7 @@ def prefetch_paths(trees, slots, first, end, path_node):
                     active = True
 
 
-@inner
+@hot
 def walks(trees, t, target_visits):
     """Return whether the search of tree `t` goes on with a walk: its root is ready and lacks visits.
 
@@ -147,7 +148,7 @@ def walks(trees, t, target_visits):
     )
 
 
-@inner
+@hot
 def walk_trees(trees, first, count, constants, nodes, edges):
     """Walk in many trees to where their next descent ends, one level of each after the other.
 
@@ -192,7 +193,7 @@ def walk_trees(trees, first, count, constants, nodes, edges):
                     prefetch_edges(trees, first + i, np.int64(here.first_edge), np.int64(here.num_edges))
 
 
-@inner
+@hot
 def expand_slot(trees, slots, slot, logits, values):
     """Expand the leaf in a slot with its priors, and back its value up; see `expand_and_backup`.
 
@@ -225,6 +226,7 @@ def expand_and_backup(trees, slots, logits, values):
         Whether all logits of legal actions and all values are finite numbers; if not, the trees of this batch
         must not be searched on.
     """
+    trees, logits, values = borrowed(trees), borrowed(logits), borrowed(values)
     not_finite = 0.0  # becomes NaN: a branch in the loop would cost more than it saves
     for slot in range(slots):
         not_finite += expand_slot(trees, trees.slots, slot, logits, values)
@@ -245,6 +247,7 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
     Returns:
         The number of leaves in the batch.
     """
+    game, trees = borrowed(game), borrowed(trees)
     slot = np.int64(0)
     collisions = np.empty(leaves, np.int32)
     for t in range(len(target_visits)):

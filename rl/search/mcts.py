@@ -10,7 +10,7 @@ searched again; proven draws are, and count as visits of value 0. Distances are 
 
 import numpy as np
 
-from ckai.game.jit import inner
+from ckai.game.jit import hot, inner
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
@@ -21,7 +21,7 @@ LEAF, BACKED_UP, COLLISION, FULL = 0, 1, 2, 3
 """How a descent ended, see `descend`."""
 
 
-@inner
+@hot
 def get_tree(trees, t):
     """Return tree `t` of a `TreeBatch` as a `Tree` of views."""
     return Tree(trees.nodes[t], trees.edges[t], trees.info[t : t + 1], trees.history[t])
@@ -58,7 +58,7 @@ def append_history(game, tree, state, next_state):
     tree.info[0].history_length = n + 1
 
 
-@inner
+@hot
 def count_repetitions(game, tree, state, parent):
     """Return how often `state`, a child of node `parent`, has occurred, this occurrence included.
 
@@ -83,7 +83,7 @@ def count_repetitions(game, tree, state, parent):
     return occurrences
 
 
-@inner
+@hot
 def terminal_or_tablebase(game, tree, state, parent, count):
     """Return the proof of a state that needs no search: the game is over, or a tablebase has it.
 
@@ -108,7 +108,7 @@ def terminal_or_tablebase(game, tree, state, parent, count):
     return False, proof, plies
 
 
-@inner
+@hot
 def add_node(game, tree, state, parent, edge, passed):
     """Add a node, with edges that have no priors yet.
 
@@ -212,7 +212,7 @@ def descend(game, tree, constants):
     return end_descent(game, tree, node, e)
 
 
-@inner
+@hot
 def walk(tree, constants):
     """Follow edges from the root, which is OPEN and not proven, to the one where a descent ends.
 
@@ -228,19 +228,19 @@ def walk(tree, constants):
         node = child
 
 
-@inner
+@hot
 def select_edge(tree, node, constants):
     """Return the edge that is selected at an OPEN node that is not proven."""
     return select_root_edge(tree, constants) if node == 0 else puct_edge(tree, node, constants)
 
 
-@inner
+@hot
 def ends_descent(tree, node):
     """Return whether a descent goes no further than this node: it is proven or PENDING."""
     return tree.nodes[node].proof != NONE or tree.nodes[node].status == PENDING
 
 
-@inner
+@hot
 def end_descent(game, tree, node, e):
     """Do what `descend` does at the end of its walk, edge `e` of a node, and return the same."""
     child = np.int64(tree.edges[e].child)
@@ -260,7 +260,7 @@ def end_descent(game, tree, node, e):
     return COLLISION, child
 
 
-@inner
+@hot
 def add_in_flight(tree, node, count):
     """Add `count` (1 or -1) to `in_flight` on the path from the root to a node: of its edges and their nodes."""
     parent = np.int64(tree.nodes[node].parent)
@@ -271,7 +271,7 @@ def add_in_flight(tree, node, count):
         parent = np.int64(tree.nodes[node].parent)
 
 
-@inner
+@hot
 def backup(tree, node, value, in_flight):
     """Back a value up from a node to the root: N += 1 and W += value, and proofs as far as they reach.
 
@@ -305,7 +305,7 @@ def backup(tree, node, value, in_flight):
         parent = np.int64(tree.nodes[node].parent)
 
 
-@inner
+@hot
 def logits_to_priors(tree, node):
     """Replace the logits that stand in the priors of a node's edges by their softmax.
 

@@ -5,7 +5,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ckai.game.jit import inner
+from ckai.game.jit import hot
 from ckai.rl.search.arrays import EDGE
 from ckai.rl.search.memory import CACHE_LINE
 
@@ -31,7 +31,7 @@ def prefetch(typingctx, array, row, column):
     return types.void(array, types.int64, types.int64), codegen
 
 
-@inner
+@hot
 def prefetch_edges(trees, t, first, count):
     """Prefetch edges `first` to `first + count - 1` of tree `t`."""
     for e in range(first, first + count, EDGES_PER_LINE):

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckai.game.jit import inner
+from ckai.game.jit import hot, inner
 from ckai.rl.games.contract import DRAW, LOSS, WIN
 from ckai.rl.games.rng import gamma, uniform
 
@@ -71,7 +71,7 @@ class SearchConstants(NamedTuple):
         return SearchConstants(*values)
 
 
-@inner
+@hot
 def exploration_factor(visits, constants):
     """Return c(s) sqrt(N(s)).
 
@@ -82,7 +82,7 @@ def exploration_factor(visits, constants):
     return (np.log((1.0 + visits + constants.c_base) / constants.c_base) + constants.c_init) * np.sqrt(visits)
 
 
-@inner
+@hot
 def puct_edge(tree, node, constants):
     """Return the edge that PUCT selects at an OPEN node that is not proven."""
     first = tree.nodes[node].first_edge
@@ -107,7 +107,7 @@ def puct_edge(tree, node, constants):
     return best
 
 
-@inner
+@hot
 def select_root_edge(tree, constants):
     """Return the edge that the root rule selects at an OPEN root that is not proven."""
     if constants.root_rule == GUMBEL:

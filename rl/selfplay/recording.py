@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game.jit import inner, kernel
+from ckai.game.borrowing import borrowed
+from ckai.game.jit import hot, inner, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform
@@ -342,7 +343,7 @@ def play_move(game, trees, records, t, constants, rules):
     draw_playout_cap(trees, records, t, rules)
 
 
-@inner
+@hot
 def search_visits(trees, records, t, rules):
     """Return the visit count at which the current search of game `t` ends."""
     if trees.nodes[t, 0].num_edges == 1:
@@ -350,7 +351,7 @@ def search_visits(trees, records, t, rules):
     return np.int64(rules.visits if records.games[t].full == 1 else rules.fast_visits)
 
 
-@inner
+@hot
 def slots_of_trees(slots, slot, end):
     """Return the first of the slots from `slot` on that belongs to tree `end` or a later one."""
     while slot < len(slots) and slots[slot].tree < end:
@@ -373,6 +374,8 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         (number of leaves in the next batch, number of games that are FINISHED); (-1, 0) if a logit or value
         is not finite.
     """
+    game, trees, records = borrowed(game), borrowed(trees), borrowed(records)
+    logits, values = borrowed(logits), borrowed(values)
     slot, finished, used, num_trees = np.int64(0), 0, np.int64(0), np.int64(len(records.games))
     old = trees.slots[:slots].copy()
     collisions = np.empty(rules.leaves, np.int32)
