@@ -75,7 +75,7 @@ def measure(games: int, sims: int, evict: int, seconds: float, counted: int) -> 
         games: games at the same time.
         sims: visits per move.
         evict: MiB to read between two batches.
-        seconds: least duration of the measurement, without the evaluator.
+        seconds: least CPU time of the measurement, without the evaluator.
         counted: games whose rows are hashed, by number; 0: none, and only the time ends the measurement.
     """
     from ckai.datasets.tables import Tables
@@ -119,14 +119,14 @@ def measure(games: int, sims: int, evict: int, seconds: float, counted: int) -> 
     return {"kernel": 1e6 * kernel_seconds / visits, "all": 1e6 * spent / visits, "rows": digest}
 
 
-def run(folder: Path, arguments: list[str]) -> dict[str, Any]:
+def run(folder: Path, arguments: list[str]) -> list[dict[str, Any]]:
     """Measure with the sources of a checkout, in a process of its own."""
     place = folder / "build" / "typecheck"
     environment = {**os.environ, "PYTHONPATH": str(place), "NUMBA_CACHE_DIR": str(folder / "build" / "numba")}
     command = [sys.executable, __file__, "--one", *arguments]
     output = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
-    answer: dict[str, Any] = json.loads(output)
-    return answer
+    answers: list[dict[str, Any]] = json.loads(output)
+    return answers
 
 
 @click.command()
@@ -155,13 +155,12 @@ def main(
         return
     arguments = ["--sims", str(sims), "--evict", str(evict), "--seconds", str(seconds), "--rows", str(rows)]
     folders = [ROOT] if against is None else [against.resolve(), ROOT]
-    taken: dict[tuple[int, Path], list[dict[str, Any]]] = {
-        (n, folder): [] for n in numbers for folder in folders
-    }
+    taken: dict[tuple[int, Path], list[dict[str, Any]]] = {}
     for _ in range(rounds):
         for n in numbers:
             for folder in folders:
-                taken[n, folder] += run(folder, ["--games", str(n), *arguments])
+                answers = run(folder, ["--games", str(n), *arguments])
+                taken.setdefault((n, folder), []).extend(answers)
     table = Table("games", "sources", "kernel", "with Python", "ratio", "rows", title="us per visit, medians")
     for n in numbers:
         for folder in folders:

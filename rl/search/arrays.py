@@ -45,7 +45,7 @@ _NODE_FIELDS: list[Any] = [
 def node_dtype(state_words: int) -> np.dtype[Any]:
     """Return NODE, the record of a node, for a game whose states have `state_words` int64 words.
 
-    Its size is a multiple of a cache line: 64 bytes for states of up to 4 words.
+    Its size is a multiple of a cache line: 64 bytes for states of up to 3 words.
     """
     fields = [("state", np.int64, (state_words,)), *_NODE_FIELDS]
     padding = -np.dtype(fields).itemsize % CACHE_LINE

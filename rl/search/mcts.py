@@ -262,7 +262,7 @@ def end_descent(game, tree, node, e):
 
 @hot
 def add_in_flight(tree, node, count):
-    """Add `count` (1 or -1) to `in_flight` on the path from the root to a node: of its edges and their nodes."""
+    """Add `count` (1 or -1) to `in_flight` of the edges on the path to a node, and of their nodes."""
     parent = np.int64(tree.nodes[node].parent)
     while parent >= 0:
         tree.edges[tree.nodes[node].parent_edge].in_flight += count
@@ -366,7 +366,7 @@ def is_better_edge(tree, e, other):
     return tree.edges[e].prior > tree.edges[other].prior
 
 
-@inner
+@hot
 def keep_subtree(game, tree, e, scratch):
     """Make the child of root edge `e` the new root, keep its subtree and drop the other nodes.
 

@@ -1,6 +1,7 @@
 """Arrays for trees: aligned to cache lines, and in huge pages where the system has them."""
 
 import mmap
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,8 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
     if size >= HUGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
         alignment = HUGE_PAGE
         memory = mmap.mmap(-1, size + alignment, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        try:
+        with suppress(OSError):  # a kernel without huge pages
             memory.madvise(mmap.MADV_HUGEPAGE)
-        except OSError:
-            pass  # a kernel without huge pages
         whole = np.frombuffer(memory, np.uint8)
     else:
         alignment = CACHE_LINE

@@ -258,7 +258,7 @@ def root_value(tree, constants):
     return root.value_sum / max(1, root.visits)
 
 
-@inner
+@hot
 def write_row(tree, records, t, constants, played):
     """Record a row: the root, its value, its policy target (`policy_target`), and the edge `played`.
 
@@ -295,7 +295,7 @@ def write_row(tree, records, t, constants, played):
     here.rows += 1
 
 
-@inner
+@hot
 def play_move(game, trees, records, t, constants, rules):
     """Resign, or record and play an action, in game `t`, whose search has ended; finish it if it is over."""
     tree = get_tree(trees, t)
@@ -365,8 +365,8 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
 
     Args:
         game, trees, records, rules: see the module.
-        constants, fast: constants of full searches and of the others, which differ in noise and temperature of
-            the root alone.
+        constants, fast: constants of full searches and of the others, which differ in the noise and the
+            temperature of the root alone.
         slots: number of leaves in the last batch.
         logits, values: their evaluations, see `expand_and_backup`.
 
