@@ -166,20 +166,14 @@ def spread(x):
 def legal_actions(own, opp, kings, jumper, out):
     """Write the legal actions, ascending, into `out` (int array, room for all); return their number."""
     a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
-    # Two sets of 64 actions: testing each direction of each square would be a guess of the CPU every time.
-    low = spread(a) | spread(b) << 1 | spread(c) << 2 | spread(d) << 3
-    high = spread(a >> 16) | spread(b >> 16) << 1 | spread(c >> 16) << 2 | spread(d >> 16) << 3
     n = 0
-    while low:
-        action = lowest(low)
-        low ^= np.int64(1) << action
-        out[n] = action
-        n += 1
-    while high:
-        action = lowest(high)
-        high ^= np.int64(1) << action
-        out[n] = 64 + action
-        n += 1
+    for half in range(0, 32, 16):  # a branch for each direction of each square would be guessed wrong often
+        rest = spread(a >> half) | spread(b >> half) << 1 | spread(c >> half) << 2 | spread(d >> half) << 3
+        while rest:
+            action = lowest(rest)
+            rest ^= np.int64(1) << action
+            out[n] = 4 * half + action
+            n += 1
     return n
 
 

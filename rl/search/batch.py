@@ -7,8 +7,7 @@ tree.
 
 import numpy as np
 
-from ckai.game.borrowing import borrowed
-from ckai.game.jit import hot, kernel
+from ckai.game.jit import borrowed, hot, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import OPEN
@@ -23,7 +22,6 @@ from ckai.rl.search.mcts import (
     end_descent,
     ends_descent,
     get_tree,
-    keep_subtree,
     logits_to_priors,
     prove_tablebase_root,
     reset,
@@ -31,6 +29,7 @@ from ckai.rl.search.mcts import (
 )
 from ckai.rl.search.prefetch import prefetch, prefetch_edges
 from ckai.rl.search.selection import prepare_root
+from ckai.rl.search.subtree import keep_subtree
 
 
 @hot

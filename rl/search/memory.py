@@ -32,4 +32,5 @@ def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
         alignment = CACHE_LINE
         whole = np.zeros(size + alignment, np.uint8)
     first = -whole.ctypes.data % alignment
-    return whole[first : first + size].view(dtype).reshape(shape)
+    array: NDArray[Any] = whole[first : first + size].view(dtype).reshape(shape)
+    return array
