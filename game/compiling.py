@@ -12,7 +12,7 @@ from typing import Any
 
 from numba.core import event
 
-from ckai.game import kernel_cache
+from ckai.game.compiler import kernel_cache
 
 _EVENT = "numba:compile"
 _report: Callable[[str], None] = logging.getLogger("ckai").warning

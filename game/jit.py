@@ -2,8 +2,8 @@
 
 Most of what compiling takes is not the function: a wrapper for callers in Python, one for callers in C,
 versions for arguments that are constants (`-1`, `False`), and the same code optimized again in every function
-that calls it. Functions that kernels call are compiled into them and nowhere else, see `ckai.game.inlining`;
-only what Python calls gets a wrapper.
+that calls it. Functions that kernels call are compiled into them and nowhere else, see
+`ckai.game.compiler.inlining`; only what Python calls gets a wrapper.
 """
 
 from functools import partial
@@ -14,8 +14,9 @@ from numba import njit, typeof, types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload, register_jitable
 
-from ckai.game import compiling, kernel_cache, resolution
-from ckai.game.inlining import SUPPORTED, InnerCompiler
+from ckai.game import compiling
+from ckai.game.compiler import kernel_cache, resolution
+from ckai.game.compiler.inlining import SUPPORTED, InnerCompiler
 
 kernel_cache.install(compiling.report_unsaved)
 compiling.install()

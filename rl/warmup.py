@@ -16,10 +16,12 @@ from ckai.datasets.tables import Tables, build_tables
 from ckai.datasets.tables.probe import compile_probes
 from ckai.datasets.tables.rows import draw_endgames, endgame_rows, hops_that_keep
 from ckai.datasets.warmup import compile_reading
-from ckai.game import Game, kernel_cache
+from ckai.game import Game
+from ckai.game.compiler import kernel_cache
 from ckai.game.compiling import count_compiled
 from ckai.game.warmup import compile_rules
 from ckai.models.inputs.tactics import material_changes
+from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.cache import CachedEvaluator
@@ -30,7 +32,6 @@ from ckai.rl.games.playouts import playouts, traced_playout
 from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.alphabeta import move_values
-from ckai.rl.search.alphabeta_search import AlphaBetaSearch
 from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.warmup import compile_selfplay, compile_walks, small_network

@@ -15,13 +15,11 @@ ORDERS = {
     "game": (
         (
             "color",
+            "compiler",
             "errors",
-            "inlining",
-            "kernel_cache",
             "moves",
             "notation",
             "outcome",
-            "resolution",
             "squares",
         ),
         ("compiling", "svg"),
@@ -62,6 +60,7 @@ ORDERS = {
         ("games",),
         ("evaluators",),
         ("search",),
+        ("alphabeta",),
         ("engine", "matches"),
         ("selfplay",),
         ("loop",),

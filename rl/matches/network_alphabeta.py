@@ -7,10 +7,10 @@ import numpy as np
 
 from ckai.datasets.tables import Tables
 from ckai.models.inference.integers import IntegerEvaluator
+from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.players import MoveSide, Side
-from ckai.rl.search.alphabeta_search import AlphaBetaSearch
 from ckai.rl.search.clock import Clock, TimeControl, move_time
 
 

@@ -8,7 +8,7 @@ from numba.core.errors import TypingError
 from numba.core.registry import cpu_target
 from numba.extending import type_callable
 
-from ckai.game import resolution
+from ckai.game.compiler import resolution
 
 CALLS = [
     (operator.add, (types.int64, types.int64)),

@@ -7,9 +7,9 @@ from tests.support.tree_game import WIDTH, Leaf, draw
 
 from ckai.models.inference.integers import IntegerEvaluator, IntegerWeights
 from ckai.models.networks.swift import SCALE
-from ckai.rl.search.alphabeta_memory import FULL_WIDTH, PROVEN, Constants
-from ckai.rl.search.alphabeta_search import AlphaBetaSearch, reductions
-from ckai.rl.search.transpositions import (
+from ckai.rl.alphabeta.memory import FULL_WIDTH, PROVEN, Constants
+from ckai.rl.alphabeta.search import AlphaBetaSearch, reductions
+from ckai.rl.alphabeta.transpositions import (
     LOWER,
     NO_SCORE,
     action_of,

@@ -14,12 +14,12 @@ from ckai.game import Position
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inputs.packing import pack_positions
 from ckai.models.registry import build
+from ckai.rl.alphabeta.memory import FULL_WIDTH, VALUE_SCALE
+from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.connect4 import Connect4
 from ckai.rl.games.registry import get_game
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
-from ckai.rl.search.alphabeta_memory import FULL_WIDTH, VALUE_SCALE
-from ckai.rl.search.alphabeta_search import AlphaBetaSearch
 
 POSITIONS = [
     Position.start().fen,

@@ -27,7 +27,7 @@ class Memory(NamedTuple):
     """The arrays of a search; one position is searched at a time."""
 
     table: Any
-    """[T, STATE_WORDS + 1] int64, see `ckai.rl.search.transpositions`."""
+    """[T, STATE_WORDS + 1] int64, see `ckai.rl.alphabeta.transpositions`."""
     path: Any
     """[MOST_HOPS, STATE_WORDS] int64: keys of the game's states and of the path, oldest first."""
     actions: Any

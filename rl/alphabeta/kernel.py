@@ -19,9 +19,7 @@ import numpy as np
 
 from ckai.game.jit import inner, kernel, recursive_kernel
 from ckai.models.inference.integers import forward, logit
-from ckai.rl.games import contract
-from ckai.rl.games.contract import DRAW, NONE, WIN
-from ckai.rl.search.alphabeta_memory import (
+from ckai.rl.alphabeta.memory import (
     AGE,
     EVALUATIONS,
     INFINITE,
@@ -36,7 +34,7 @@ from ckai.rl.search.alphabeta_memory import (
     VALUE_SCALE,
     WON,
 )
-from ckai.rl.search.transpositions import (
+from ckai.rl.alphabeta.transpositions import (
     EXACT,
     LOWER,
     NO_SCORE,
@@ -51,6 +49,8 @@ from ckai.rl.search.transpositions import (
     static_of,
     write,
 )
+from ckai.rl.games import contract
+from ckai.rl.games.contract import DRAW, NONE, WIN
 
 
 @inner

@@ -14,13 +14,14 @@ from typing import Any
 from numba.core import types
 from numba.core.types.functions import BaseFunction
 
-_resolve = BaseFunction.get_call_type
+_resolve: Any = BaseFunction.get_call_type
 SUPPORTED = list(inspect.signature(_resolve).parameters) == ["self", "context", "args", "kws"] and {
     "_impl_keys",
     "templates",
 } <= set(_resolve.__code__.co_names)
 """Whether this version of Numba has what is used here."""
 
+_TUPLE: Any = types.BaseTuple  # type: ignore[attr-defined]
 _PLAIN = (types.Number, types.Boolean, types.Array, types.Record)
 """Types for which the answer depends on nothing else."""
 _resolved: dict[Any, tuple[Any, Any]] = {}
@@ -30,7 +31,7 @@ _resolved: dict[Any, tuple[Any, Any]] = {}
 def install() -> None:
     """Remember the resolutions of this process from now on."""
     if SUPPORTED:
-        BaseFunction.get_call_type = _remembered
+        setattr(BaseFunction, "get_call_type", _remembered)  # noqa: B010  (mypy forbids to assign a method)
 
 
 def _remembered(self: Any, context: Any, args: Any, kws: Any) -> Any:
@@ -50,4 +51,4 @@ def _remembered(self: Any, context: Any, args: Any, kws: Any) -> Any:
 def _is_plain(of: Any) -> bool:
     if isinstance(of, types.Literal):
         of = of.literal_type
-    return isinstance(of, _PLAIN) or (isinstance(of, types.BaseTuple) and all(map(_is_plain, of)))
+    return isinstance(of, _PLAIN) or (isinstance(of, _TUPLE) and all(map(_is_plain, of)))

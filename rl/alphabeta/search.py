@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.rl.games.contract import State
-from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.search.alphabeta import alpha_beta, principal_variation, set_path
-from ckai.rl.search.alphabeta_memory import (
+from ckai.rl.alphabeta.kernel import alpha_beta, principal_variation, set_path
+from ckai.rl.alphabeta.memory import (
     AGE,
     EVALUATIONS,
     INFINITE,
@@ -28,6 +26,8 @@ from ckai.rl.search.alphabeta_memory import (
     Constants,
     Memory,
 )
+from ckai.rl.games.contract import State
+from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.inline_search import InlineNetwork, inline_network
 
 LONGEST_PV = 40
