@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -20,11 +20,11 @@ from ckai.rl.engine.limit import DEFAULT_VISITS, MAX_COUNT, EngineError, Limit
 from ckai.rl.engine.policy import evaluate_policy
 from ckai.rl.engine.reading import TreeReader
 from ckai.rl.engine.result import Policy, SearchResult, StopReason
-from ckai.rl.engine.root import Root, legal_moves, read_position
+from ckai.rl.engine.root import Root, forget_draw, legal_moves, read_position
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.games.checkers import Checkers, pack
+from ckai.rl.games.checkers import Checkers
 from ckai.rl.games.contract import NONE
-from ckai.rl.search.arrays import NEW, TERMINAL
+from ckai.rl.search.arrays import NEW
 from ckai.rl.search.factory import make_searcher, measured_pacing
 from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
@@ -422,16 +422,8 @@ class Engine:
             for action in actions:
                 searcher.play(0, action)
         else:
-            history = root.history[-here.halfmove_clock :] if here.halfmove_clock else []
-            keys = [pack(replace(p, halfmove_clock=0)) for p in history]
-            searcher.set_root(0, pack(here), np.array(keys, np.int64).reshape(-1, 2))
-        if searcher.root(0)["status"] == TERMINAL:
-            # There is a legal move, so the position is drawn by rule. Search it as if it were not: without
-            # its history, and if it is still drawn, despite its halfmove clock.
-            searcher.set_root(0, pack(here))
-            if searcher.root(0)["status"] == TERMINAL:
-                searcher.tree_batch.nodes[0, 0]["status"] = NEW
-                searcher.tree_batch.nodes[0, 0]["proof"] = NONE
+            root.plant(searcher, 0)
+        forget_draw(searcher, 0, here)
         self._root = root
         self._reader.root_changed()
         return 0 if searcher.root(0)["status"] == NEW else self._reader.nodes

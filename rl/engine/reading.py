@@ -52,10 +52,10 @@ class _Branch:
 
 
 class TreeReader:
-    """Reads results from tree 0 of a searcher, between two steps of its search."""
+    """Reads results from a tree of a searcher, between two steps of its search."""
 
     def __init__(
-        self, searcher: Searcher, tables: Tables | None, policy: Callable[[Position], Policy]
+        self, searcher: Searcher, tables: Tables | None, policy: Callable[[Position], Policy], tree: int = 0
     ) -> None:
         """Create a reader.
 
@@ -63,27 +63,34 @@ class TreeReader:
             searcher: a searcher of checkers.
             tables: endgame tables of its rules, or None.
             policy: the network's policy, to choose how a capture continues after the hops that were searched.
+            tree: index of the tree.
         """
-        self._searcher, self._tables, self._policy = searcher, tables, policy
+        self._searcher, self._tables, self._policy, self._tree = searcher, tables, policy, tree
         self._plies = np.zeros(searcher.tree_batch.nodes.shape[1], np.int16)
         self._measured, self._depth = 0, 0
         # What reading calls must not be compiled within a limit of time.
         compile_rules()
-        compile_for(deepest_ply, searcher.tree_batch.nodes[0], 0, 0, self._plies)
+        compile_for(deepest_ply, searcher.tree_batch.nodes[tree], 0, 0, self._plies)
         if tables is not None:
             compile_probes(tables)
+
+    @property
+    def _arrays(self) -> tuple[Any, Any]:
+        """The nodes and the edges of the tree."""
+        trees = self._searcher.tree_batch
+        return trees.nodes[self._tree], trees.edges[self._tree]
 
     # --- figures ------------------------------------------------------------------------------------
 
     @property
     def nodes(self) -> int:
         """Number of positions in the tree."""
-        return int(self._searcher.tree_batch.info[0]["nodes"])
+        return int(self._searcher.tree_batch.info[self._tree]["nodes"])
 
     @property
     def ready(self) -> bool:
         """Whether the root is evaluated, so that there is a result."""
-        return int(self._searcher.root(0)["status"]) == OPEN
+        return int(self._searcher.root(self._tree)["status"]) == OPEN
 
     def root_changed(self) -> None:
         """Discard what was computed for the last root."""
@@ -91,7 +98,7 @@ class TreeReader:
 
     def depth(self) -> int:
         """Return the depth of the tree in plies, see `Limit.depth`; looks at new nodes only."""
-        nodes, used = self._searcher.tree_batch.nodes[0], self.nodes
+        nodes, used = self._searcher.tree_batch.nodes[self._tree], self.nodes
         self._depth = max(self._depth, int(deepest_ply(nodes, self._measured, used, self._plies)))
         self._measured = used
         return self._depth
@@ -115,7 +122,7 @@ class TreeReader:
             multipv: most lines in the result.
             seconds, nodes, evaluations, reason: see `SearchResult`.
         """
-        root, turn = self._searcher.root(0), turn_of(here)
+        root, turn = self._searcher.root(self._tree), turn_of(here)
         proof = int(root["proof"])
         branches = [self._branch(0, move) for move in here.legal_moves()]
         best = self._best(here, 0)
@@ -159,7 +166,7 @@ class TreeReader:
 
     def _branch(self, node: int, move: Move) -> _Branch:
         """Return a move at a node with the figures that the tree has of it."""
-        nodes, edges = self._searcher.tree_batch.nodes[0], self._searcher.tree_batch.edges[0]
+        nodes, edges = self._arrays
         branch = _Branch(move)
         for action in move.actions:
             if node < 0 or nodes[node]["status"] != OPEN:
@@ -177,7 +184,7 @@ class TreeReader:
 
     def _best(self, position: Position, node: int) -> _Branch | None:
         """Return the move to play at a node, its hops chosen as `best_root_edge` does; None without edges."""
-        nodes, edges = self._searcher.tree_batch.nodes[0], self._searcher.tree_batch.edges[0]
+        nodes, edges = self._arrays
         actions: list[int] = []
         at, moves = node, position.legal_moves()
         while at >= 0 and nodes[at]["status"] == OPEN:

@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ckai.game import Move, Position
+from ckai.rl.games.checkers import pack
+from ckai.rl.games.contract import NONE
+from ckai.rl.search.arrays import NEW, TERMINAL
+from ckai.rl.search.searcher import Searcher
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,13 @@ class Root:
         legal_moves(here)
         return cls(here, earlier)
 
+    def plant(self, searcher: Searcher, t: int) -> None:
+        """Make this the root of tree `t`, emptied, with the history that repetitions can reach."""
+        here = self.position
+        history = self.history[-here.halfmove_clock :] if here.halfmove_clock else []
+        keys = [pack(replace(p, halfmove_clock=0)) for p in history]
+        searcher.set_root(t, pack(here), np.array(keys, np.int64).reshape(-1, 2))
+
     def actions_from(self, old: "Root") -> list[int] | None:
         """Return the hops of the at most two moves that lead here from an older root, or None.
 
@@ -46,6 +59,24 @@ class Root:
 
     def _continues(self, old: "Root", since: list[Position]) -> bool:
         return not self.history or _keys(self.history) == _keys([*old.history, *since])
+
+
+def forget_draw(searcher: Searcher, t: int, here: Position) -> None:
+    """Open the root of tree `t` if it is drawn by rule, so that it is searched as if it were not.
+
+    There is a legal move, so only a draw can have ended the game: the history goes, and if the position is
+    still drawn, its halfmove clock does not count.
+
+    Args:
+        searcher: its tree `t` has the root `here`.
+        t: index of the tree.
+        here: a position with a legal move.
+    """
+    if searcher.root(t)["status"] == TERMINAL:
+        searcher.set_root(t, pack(here))
+        if searcher.root(t)["status"] == TERMINAL:
+            searcher.tree_batch.nodes[t, 0]["status"] = NEW
+            searcher.tree_batch.nodes[t, 0]["proof"] = NONE
 
 
 def read_position(position: Position | str) -> Position:
