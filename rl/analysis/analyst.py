@@ -101,7 +101,7 @@ class Analyst:
             The report, a `PlyReport` for each move.
 
         Raises:
-            Interrupted: `stopped` said so.
+            InterruptedSearchError: `stopped` said so.
             ValueError: the evaluator answered with numbers that are not finite.
 
         Example:

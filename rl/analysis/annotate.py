@@ -82,9 +82,7 @@ def _is_annotator(name: str, value: str) -> bool:
 
 
 def _copy(each: PdnMove) -> PdnMove:
-    return replace(
-        each, nags=list(each.nags), comments=list(each.comments), variations=list(each.variations)
-    )
+    return replace(each, nags=list(each.nags), comments=list(each.comments), variations=list(each.variations))
 
 
 def _stripped(each: PdnMove) -> PdnMove:

@@ -24,7 +24,7 @@ GROWTH = 32
 """Root visits that allow one more leaf of a tree in a batch."""
 
 
-class Interrupted(Exception):
+class InterruptedSearchError(Exception):
     """The search was stopped from another thread."""
 
 
@@ -72,7 +72,7 @@ class BatchSearch:
             The results in the order of the positions, each with one line.
 
         Raises:
-            Interrupted: `stopped` said so.
+            InterruptedSearchError: `stopped` said so.
             ValueError, Exception: see `Searcher.step`.
         """
         results: list[SearchResult] = []
@@ -91,7 +91,7 @@ class BatchSearch:
             while searcher.step(targets):
                 if self._stopped():
                     searcher.flush()
-                    raise Interrupted
+                    raise InterruptedSearchError
         return [self._read(t, root.position) for t, root in enumerate(roots)]
 
     def _read(self, t: int, here: Position) -> SearchResult:

@@ -21,7 +21,9 @@ class AnalysisConfig:
     inaccuracy: float = setting(
         default=0.05, gt=0, lt=1, help="Expected points that an inaccuracy (?!) costs, at least"
     )
-    mistake: float = setting(default=0.1, gt=0, lt=1, help="Expected points that a mistake (?) costs, at least")
+    mistake: float = setting(
+        default=0.1, gt=0, lt=1, help="Expected points that a mistake (?) costs, at least"
+    )
     blunder: float = setting(
         default=0.2, gt=0, lt=1, help="Expected points that a blunder (??) costs, at least"
     )

@@ -76,9 +76,9 @@ def phase_of(pieces: int, config: AnalysisConfig) -> Phase:
 def accuracy_of(cost: float) -> float:
     """Return the accuracy of a move, 0 to 100 %, from what it costs in expected points, 0 to 1.
 
-    103.1668 exp(-0.04354 c) - 3.1669 with the cost c in percent, between 0 and 100: what Lichess computes from
-    the "win percentage" before and after a move, which is the expected points of its fitted curve (source:
-    Lichess, "Accuracy metric", https://lichess.org/page/accuracy).
+    103.1668 exp(-0.04354 c) - 3.1669 with the cost c in percent, kept within 0 and 100: what Lichess computes
+    from the "win percentage" before and after a move, which is the expected points of its fitted curve
+    (source: Lichess, "Accuracy metric", https://lichess.org/page/accuracy).
 
     >>> [round(accuracy_of(cost)) for cost in (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)]
     [100, 80, 64, 40, 9, 0]

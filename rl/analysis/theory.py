@@ -32,8 +32,8 @@ def theory_of(
         return f"{_named(final)} by the tables in the last position, {_told(played)} in the game."
     start, first = verdicts[0]
     if first != played:
-        after = f"after {move_number(plies, start - 1)} {plies[start - 1].move}" if start else "from the start"
-        return f"{_named(first)} by the tables {after}, {_told(played)} in the game."
+        when = f"after {move_number(plies, start - 1)} {plies[start - 1].move}" if start else "from the start"
+        return f"{_named(first)} by the tables {when}, {_told(played)} in the game."
     return ""
 
 

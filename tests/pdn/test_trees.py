@@ -21,7 +21,13 @@ def one(text):
 
 def line(moves):
     return [
-        (str(m.move), m.nags, m.marks, m.comments, [(v.comments, line(v.moves), v.rest) for v in m.variations])
+        (
+            str(m.move),
+            m.nags,
+            m.marks,
+            m.comments,
+            [(v.comments, line(v.moves), v.rest) for v in m.variations],
+        )
         for m in moves
     ]
 
@@ -31,7 +37,9 @@ def plain(game):
 
 
 # Every character but surrogates, which no file can hold; and often those that mean something to PDN.
-CHARACTERS = st.one_of(st.sampled_from('{}()[]";%\\$!?.1-9 \n\r\t\0\x1b\x85\u2028'), st.characters(codec="utf-8"))
+CHARACTERS = st.one_of(
+    st.sampled_from('{}()[]";%\\$!?.1-9 \n\r\t\0\x1b\x85\u2028'), st.characters(codec="utf-8")
+)
 ANY_TEXT = st.text(CHARACTERS, max_size=120)
 
 
