@@ -4,9 +4,9 @@
     python benchmarks/thrown.py check games.pdn thrown.json best.ckpt
 
 `make` looks through lost games for a move of the loser that turns a level position into a lost one by a deep
-alpha-beta search with a network of integers: before it the loser holds at least -LEVEL, after it the winner has
-at least LOST, both at the depth asked for; where the endgame tables have a position, they decide. One move a
-game, the last such.
+alpha-beta search with a network of integers: before it the loser holds at least -LEVEL, after it the winner
+has at least LOST, both at the depth asked for; where the endgame tables have a position, they decide. One
+move a game, the last such, and no position twice.
 `check` analyses these games as `ckai analyze` does and counts the moves that carry a mark, by mark.
 """
 
@@ -107,6 +107,7 @@ def make(
     source: Iterator[PdnGame] = read_games(games)
     lock, stop = threading.Lock(), threading.Event()
     found: list[dict[str, Any]] = []
+    seen: set[str] = set()
     looked, begun = Counter[str](), time.perf_counter()
 
     def work() -> None:
@@ -123,6 +124,10 @@ def make(
                 looked["games"] += 1
                 if ply is None or len(found) >= positions:
                     continue
+                before = game.play().positions[ply].fen
+                if before in seen:
+                    continue
+                seen.add(before)
                 found.append({"game": game.number, "ply": ply, "move": str(game.moves[ply].move)})
                 print(f"{len(found)} of {looked['games']}, {time.perf_counter() - begun:.0f} s", flush=True)
                 if len(found) == positions:
@@ -139,24 +144,32 @@ def make(
 @click.argument("thrown", type=click.Path(exists=True, path_type=Path))
 @click.argument("network")
 @click.option("--visits", default=AnalysisConfig().visits, show_default=True)
+@click.option("--check", "times", default=AnalysisConfig().check, show_default=True)
 @click.option("--evaluator", default="auto", show_default=True)
 @click.option("--missed", is_flag=True, help="List the moves without a mark.")
-def check(games: Path, thrown: Path, network: str, visits: int, evaluator: str, missed: bool) -> None:
+def check(
+    games: Path, thrown: Path, network: str, visits: int, times: int, evaluator: str, missed: bool
+) -> None:
     """Analyse the games and count the marks of these moves."""
     tasks = {each["game"]: each["ply"] for each in json.loads(thrown.read_text())}
     analyst = Analyst(
-        load_evaluator(network, evaluator, batch=64), AnalysisConfig(visits=visits), tables=Tables.open()
+        load_evaluator(network, evaluator, batch=64),
+        AnalysisConfig(visits=visits, check=times),
+        tables=Tables.open(),
     )
+    begun, plies = time.process_time(), 0
     marks: Counter[str] = Counter()
     chosen = [game for game in read_games(games) if game.number in tasks]
     for game in track(chosen, "analysing", transient=True):
         ply = tasks[game.number]
         report = analyst.analyze(game.play(), game.result)
         it = report.plies[ply]
+        plies += len(report.plies)
         marks[str(it.grade or "none")] += 1
         if missed and it.grade in (None, Grade.INACCURACY):
             near = [(n, p.move, p.points, p.played) for n, p in enumerate(report.plies) if abs(n - ply) < 5]
             print(f"game {game.number}, ply {ply}: {it.move}, points {it.points} to {it.played}; {near}")
+    print(f"{plies:,} plies, {time.process_time() - begun:.0f} s of CPU time")
     table = Table("mark", "moves", title=f"{network}, {visits} visits, {len(chosen)} moves")
     for name in [*map(str, reversed(Grade)), "none"]:
         table.add_row(name, str(marks[name]))

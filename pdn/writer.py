@@ -13,9 +13,9 @@ WIDTH = 80
 def write_game(game: PdnGame) -> str:
     """Write one game: its tags, a blank line, its moves wrapped at 80 columns, and a blank line.
 
-    What PDN cannot express is replaced: a closing brace in a comment by a bracket, control characters and line
-    ends by spaces. Everything else is read back as it was, but for the spaces of a comment, of which the
-    reader keeps one between two words. A game with a `problem` is written up to it.
+    What PDN cannot express is replaced: a closing brace in a comment by a bracket, control characters and
+    line ends by spaces. Everything else is read back as it was, but for the spaces of a comment, of which
+    the reader keeps one between two words. A game with a `problem` is written up to it.
 
     >>> import io
     >>> from ckai.pdn import read_games

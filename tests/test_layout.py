@@ -53,12 +53,12 @@ ORDERS = {
         ("evaluators",),
         ("search",),
         ("engine", "matches"),
-        ("selfplay",),
+        ("analysis", "selfplay"),
         ("loop",),
         ("bench", "warmup"),
     ),
     "rl/games": (("*",), ("checkers", "connect4", "tictactoe")),
-    "cli": (("shared",), ("terminal",), ("*",), ("main",)),
+    "cli": (("shared",), ("pages", "terminal"), ("*",), ("main",)),
 }
 """The parts of a folder, its modules and folders, in levels: a part may import those of earlier levels.
 
@@ -79,6 +79,7 @@ OF_ONE_GAME = {
     "rl/games/tictactoe.py": "the game itself",
     "rl/games/grid.py": "what the two games of stones share; it names them in its docstrings",
     "rl/engine": "its moves, FEN and tablebases are those of checkers",
+    "rl/analysis": "its PDN, moves and tablebases are those of checkers",
     "rl/bench": "the published figures are of checkers",
     "rl/matches/alphabeta.py": "material is counted in men and kings",
     "rl/matches/hub.py": "Hub is a protocol of draughts programs",

@@ -1,7 +1,7 @@
 """The board of a page: its shapes once, as definitions that diagrams and the script refer to.
 
-Works for every game with a `GameSpec.layout`. `board.js` moves the pieces, `board.css` has the colours; both are
-for every page with a board.
+Works for every game with a `GameSpec.layout`. `board.js` moves the pieces, `board.css` has the colours; both
+are for every page with a board.
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +26,9 @@ def definitions(layout: Layout) -> Markup:
         f'<g id="{name}">{squares_svg(layout, flipped=flipped)}</g>'
         for name, flipped in (("board", False), ("board-flipped", True))
     ]
-    pieces = [f'<g id="piece-{letter}" class="piece {letter}">{piece_shapes(letter)}</g>' for letter in LETTERS]
+    pieces = [
+        f'<g id="piece-{letter}" class="piece {letter}">{piece_shapes(letter)}</g>' for letter in LETTERS
+    ]
     return Markup(
         f'<svg class="definitions" width="0" height="0" aria-hidden="true"><defs>{"".join(boards + pieces)}'
         "</defs></svg>"

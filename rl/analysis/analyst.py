@@ -113,7 +113,7 @@ class Analyst:
             [True, True]
         """
         nodes = self._nodes(game)
-        searched = self._search_all(nodes, game)
+        searched = self._search_all(nodes, game) + self._check_end(nodes[-1], result)
         self._back_up(nodes)
         for _ in range(ROUNDS):
             doubtful = [n for n in range(len(game.moves)) if self._doubtful(nodes, n)]
@@ -170,6 +170,21 @@ class Analyst:
             node.points = points
             node.lines = {found.move: (points, found.pv)}
             node.ranked = sorted(found.visits, key=lambda move: -found.visits[move])
+
+    def _check_end(self, last: _Node, result: str | None) -> int:
+        """Search the last position again if its value is not that of the result: a player resigned.
+
+        Returns:
+            The number of searches.
+        """
+        points = {"1-0": 1.0, "0-1": 0.0, "1/2-1/2": 0.5}.get(result or "")
+        if points is None or not last.lines or last.verdict is not None:
+            return 0
+        black = last.points if last.root.position.black else 1 - last.points
+        if abs(black - points) < self.config.blunder:
+            return 0
+        self._search([last], self.config.visits * self.config.check)
+        return 1
 
     def _back_up(self, nodes: list[_Node]) -> None:
         """Set `backed_up` from the end of the game to its start."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ckai.datasets.files import ForeignFileError, locked, write_whole
 from ckai.datasets.tables import Tables
@@ -27,6 +27,9 @@ from ckai.rl.search.threads import run_all
 
 FORMAT = 1
 """Version of the files in a work folder."""
+
+Named: TypeAlias = tuple[Path, str | None]
+"""A file and its name in messages; None: its path."""
 
 
 @dataclass
@@ -45,7 +48,7 @@ class Contents:
     """Of the games, as they were read."""
 
 
-def look_through(files: Sequence[Path]) -> Contents:
+def look_through(files: Sequence[Named]) -> Contents:
     """Read the files once, to count their games and to list those that cannot be read whole.
 
     Raises:
@@ -64,7 +67,7 @@ def look_through(files: Sequence[Path]) -> Contents:
         moves = " ".join(str(each.move) for each in game.moves)
         digest.update(f"{game.start.fen} {game.result} {moves}\n".encode())
     if not contents.games and not contents.rejected:
-        raise PdnError("expected games, found none", ", ".join(map(str, files)))
+        raise PdnError("expected games, found none", ", ".join(name or str(path) for path, name in files))
     contents.digest = digest.hexdigest()
     return contents
 
@@ -98,12 +101,12 @@ class Work:
     """
 
     def __init__(
-        self, files: Sequence[Path], output: Path, config: AnalysisConfig, identity: dict[str, Any]
+        self, files: Sequence[Named], output: Path, config: AnalysisConfig, identity: dict[str, Any]
     ) -> None:
         """Read the files once.
 
         Args:
-            files: PDN files, see `read_games`.
+            files: PDN files with their names in messages, see `read_games`; they are read several times.
             output: the file that the analysis will be written to.
             config: the settings.
             identity: what else must be the same for an interrupted analysis to go on: network, tables.
@@ -250,10 +253,10 @@ class Work:
         return report if [ply.move for ply in report.plies] == [str(m.move) for m in game.moves] else None
 
 
-def _games(files: Sequence[Path]) -> Iterator[PdnGame]:
-    for file in files:
-        yield from read_games(file)
+def _games(files: Sequence[Named]) -> Iterator[PdnGame]:
+    for path, name in files:
+        yield from read_games(path, name)
 
 
-def _usable(files: Sequence[Path]) -> Iterator[PdnGame]:
+def _usable(files: Sequence[Named]) -> Iterator[PdnGame]:
     return (game for game in _games(files) if not game.rejected)
