@@ -106,7 +106,7 @@ class Analyst:
 
         Example:
             >>> from ckai.rl.evaluators.loading import load_evaluator
-            >>> game = Game(Position.from_fen("B:W18,27:B1,14"))
+            >>> game = Game(Position.from_fen("B:W18,27,32:B1,14"))
             >>> _ = game.push("14x23"), game.push("27x18")
             >>> analyst = Analyst(load_evaluator("uniform"), AnalysisConfig(visits=20))
             >>> [ply.forced for ply in analyst.analyze(game).plies]
