@@ -73,6 +73,8 @@ GAMES = {
 """The module of each game that ships."""
 GENERIC = ("datasets", "models", "rl", "cli")
 """Rooms whose modules are for every game, except:"""
+OF_EVERY_GAME = ("ckai.game.jit", "ckai.game.svg")
+"""Modules of the room of checkers that serve every game."""
 OF_ONE_GAME = {
     "rl/games/checkers": "the game itself",
     "rl/games/connect4.py": "the game itself",
@@ -336,7 +338,7 @@ def named_games(text, package):
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and package.startswith("ckai.rl"):
             names = {alias.name for alias in node.names} - {"Outcome", "MoveError"}
-            if f"{node.module}.".startswith("ckai.game.") and names and node.module != "ckai.game.jit":
+            if f"{node.module}.".startswith("ckai.game.") and names and node.module not in OF_EVERY_GAME:
                 yield f"imports {', '.join(sorted(names))} of {node.module}"
             if node.module == "ckai.rl.games":
                 known = {module.split(".")[-1] for module in GAMES.values()}
