@@ -35,7 +35,7 @@ from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.search.alphabeta_search import AlphaBetaSearch
 from ckai.rl.search.threads import run_all
 
-LEVEL, LOST = 0.3, 0.8
+LEVEL, LOST = 0.3, 0.7
 """The loser's value before the move is at least -LEVEL; the winner's after it at least LOST."""
 QUICK = 5
 """Plies of the searches that choose candidates."""
@@ -66,13 +66,11 @@ class Finder:
         if loser_black is None:
             return None
         for n in range(len(played.moves) - 1, -1, -1):
-            before, after = played.positions[n], played.positions[n + 1]
+            before = played.positions[n]
             if before.black != loser_black or len(before.legal_moves()) == 1:
                 continue
             if self._throws(played, n, QUICK, SLACK) and self._throws(played, n, depth, 0.0):
                 return n
-            if -self.value(after, played.positions[: n + 1], QUICK) > LEVEL:
-                break  # the loser was better here: an older mistake is another story
         return None
 
     def _throws(self, game: Game, n: int, depth: int, slack: float) -> bool:
@@ -97,8 +95,16 @@ def main() -> None:
 @click.option("--depth", default=13, show_default=True, help="Plies of the deep search.")
 @click.option("--skip", default=0, show_default=True, help="Games of the file to leave out at its start.")
 @click.option("--threads", default=2, show_default=True)
+@click.option("--seconds", default=1e9, help="End after this time.  [default: no limit]")
 def make(
-    games: Path, network: Path, output: Path, positions: int, depth: int, skip: int, threads: int
+    games: Path,
+    network: Path,
+    output: Path,
+    positions: int,
+    depth: int,
+    skip: int,
+    threads: int,
+    seconds: float,
 ) -> None:
     """Find moves that threw a level game away."""
     evaluator = load_evaluator(network, "integers", threads=threads)
@@ -115,7 +121,7 @@ def make(
         while not stop.is_set():
             with lock:
                 game = next(source, None)
-            if game is None:
+            if game is None or time.perf_counter() - begun > seconds:
                 return
             if game.number < skip or game.problem is not None:
                 continue

@@ -32,7 +32,11 @@ COMMANDS: dict[str, tuple[Any, str, str]] = {
         "The finished checkpoint and the run folder hold them. A preset changes some defaults.",
     ),
     "distill": (DistillConfig, "Walks", "Kept beside the shards until the end."),
-    "analyze": (AnalysisConfig, "Searches and grades", "An unfinished analysis goes on with the same ones only."),
+    "analyze": (
+        AnalysisConfig,
+        "Searches and grades",
+        "An unfinished analysis goes on with the same ones only.",
+    ),
 }
 
 

@@ -45,7 +45,7 @@ def expected_points(value: float, sharpness: float = 1.0) -> float:
     if sharpness == 1.0:
         return p
     good, bad = p**sharpness, (1 - p) ** sharpness
-    return good / (good + bad)
+    return float(good / (good + bad))
 
 
 def grade_of(cost: float, config: AnalysisConfig) -> Grade | None:

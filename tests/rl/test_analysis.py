@@ -22,7 +22,9 @@ from ckai.rl.analysis.work import Work, check_output
 from ckai.rl.evaluators.uniform import UniformEvaluator
 
 # White plays 14-10??, which loses the man to 6x15 and with it the game; 14-9 held on.
-GIVEN_AWAY = '[Black "Ann"]\n[White "Bob"]\n[Result "1-0"]\n[FEN "W:W14,32:B6,1"]\n1. ... 14-10 {my plan} 1-0\n'
+GIVEN_AWAY = (
+    '[Black "Ann"]\n[White "Bob"]\n[Result "1-0"]\n[FEN "W:W14,32:B6,1"]\n1. ... 14-10 {my plan} 1-0\n'
+)
 
 
 def read(text):
@@ -233,7 +235,9 @@ def test_players_add_up_their_games(analyst):
 
 # --- files ------------------------------------------------------------------------------------------
 
-GAMES = GIVEN_AWAY + '[FEN "B:W18,27,32:B1,14"]\n1. 14x23 27x18 *\n\n[Event "bad"]\n1. 11-15 22-18 2. 8-11 *\n'
+GAMES = (
+    GIVEN_AWAY + '[FEN "B:W18,27,32:B1,14"]\n1. 14x23 27x18 *\n\n[Event "bad"]\n1. 11-15 22-18 2. 8-11 *\n'
+)
 
 
 def work(folder, text=GAMES, **changes):
@@ -294,7 +298,10 @@ def test_work_of_other_settings_is_not_gone_on_with(tmp_path):
         pass
     with other.opened(fresh=True):
         pass
-    with pytest.raises(ForeignFileError, match="other games"), work(tmp_path, GIVEN_AWAY, mistake=0.15).opened():
+    with (
+        pytest.raises(ForeignFileError, match="other games"),
+        work(tmp_path, GIVEN_AWAY, mistake=0.15).opened(),
+    ):
         pass
 
 
