@@ -1,5 +1,7 @@
 """Analysis of games: what moves cost, grades, verdicts of the tables, annotations, players, interruption."""
 
+import doctest
+import importlib
 import io
 import json
 from dataclasses import replace
@@ -46,6 +48,14 @@ def analyst(tables):
 def analyzed(analyst, text):
     (game,) = read(text)
     return game, analyst.analyze(game.play(), game.result)
+
+
+@pytest.mark.parametrize("name", ["analyst", "grading", "theory"])
+def test_the_examples_run(name):
+    module = importlib.import_module(f"ckai.rl.analysis.{name}")
+    result = doctest.testmod(module)
+    assert result.attempted
+    assert not result.failed
 
 
 # --- points, grades, accuracy -----------------------------------------------------------------------
@@ -222,7 +232,7 @@ def test_a_report_of_another_game_is_refused(analyst):
 
 
 def test_players_add_up_their_games(analyst):
-    game, report = analyzed(analyst, GIVEN_AWAY)
+    _, report = analyzed(analyst, GIVEN_AWAY)
     table = PlayerTable(AnalysisConfig())
     table.add("Ann", "Bob", report)
     table.add("Bob", None, report)
