@@ -13,7 +13,7 @@ class AnalysisConfig:
 
     visits: int = setting(default=200, ge=2, le=1_000_000, help="Visits of the search of each position")
     check: int = setting(
-        default=4,
+        default=8,
         ge=1,
         le=100,
         help="Where a move seems to cost points: times the visits, for the position and its best moves",
