@@ -8,7 +8,10 @@ position after it does. Searches of 200 visits err, so three things are done bef
   move that allowed it, not on one after it.
 - Where a move seems to cost points, or the search and what followed disagree, the position, the one after the
   move and those after the best moves are searched again with more visits, and then compared.
-- Positions in the endgame tables have the tables' value.
+- A move that would be called better than the one played has to stand up to a second opinion, an alpha-beta
+  search or one with more visits still: else the position was lost before, and that move is blamed.
+
+Positions in the endgame tables have the tables' value.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,17 +20,19 @@ from dataclasses import dataclass, field
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Move, Position
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.analysis.batch import BatchSearch
 from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.grading import expected_points, grade_of
+from ckai.rl.analysis.refute import MORE, SecondOpinion
 from ckai.rl.analysis.report import GameReport, PlyReport, Verdict
 from ckai.rl.analysis.theory import theory_of
 from ckai.rl.engine.root import Root
 
 ALTERNATIVES = 3
 """Most moves besides the one played that a check searches."""
-ROUNDS = 2
-"""Rounds of checks: the second looks at what the first has changed."""
+ROUNDS = 3
+"""Rounds of checks: each looks at what the one before has changed."""
 TABLE_POINTS = {"win": 1.0, "draw": 0.5, "loss": 0.0}
 
 
@@ -84,7 +89,10 @@ class Analyst:
         self.config = config or AnalysisConfig()
         self.tables = tables
         config = self.config
-        self._batch = BatchSearch(evaluator, config.visits * config.check, tables=tables, stopped=stopped)
+        visits = config.visits * config.check
+        most = visits if isinstance(evaluator, IntegerEvaluator) else visits * MORE
+        self._batch = BatchSearch(evaluator, most, tables=tables, stopped=stopped)
+        self._second = SecondOpinion(evaluator, self._batch, visits)
 
     def close(self) -> None:
         """Free the search trees."""
@@ -240,7 +248,32 @@ class Analyst:
                 points = 0.5
             best = child.best()
             node.lines[move] = points, [move, *(best[2] if best else [])]
-        return len(chosen) + len(searchable)
+        self._back_up(nodes)
+        return len(chosen) + len(searchable) + self._ask_again(nodes, after)
+
+    def _ask_again(self, nodes: list[_Node], after: list[tuple[_Node, Move, _Node]]) -> int:
+        """Hold moves that seem better than the one played against a second opinion.
+
+        Args:
+            nodes: the positions of the game.
+            after: positions with a move, and the position after it.
+
+        Returns:
+            The number of searches.
+        """
+        following = {id(node): nodes[n + 1] for n, node in enumerate(nodes[:-1])}
+        asked = [
+            (node, move, child)
+            for node, move, child in after
+            if child.legal
+            and child.verdict is None
+            and node.lines[move][0] - (1 - following[id(node)].backed_up) >= self.config.inaccuracy
+        ]
+        values = self._second.values([child.root for _, _, child in asked])
+        for (node, move, _), value in zip(asked, values, strict=True):
+            points, line = node.lines[move]
+            node.lines[move] = min(points, 1 - self._points(value)), line
+        return len(asked)
 
     # --- reports ----------------------------------------------------------------------------------------
 
