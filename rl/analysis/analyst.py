@@ -252,7 +252,9 @@ class Analyst:
         return len(chosen) + len(searchable) + self._ask_again(nodes, after)
 
     def _ask_again(self, nodes: list[_Node], after: list[tuple[_Node, Move, _Node]]) -> int:
-        """Hold moves that seem better than the one played against a second opinion.
+        """Hold moves that seem better than the one played, by a mistake, against a second opinion.
+
+        The best move first; another one only if that falls back.
 
         Args:
             nodes: the positions of the game.
@@ -262,18 +264,24 @@ class Analyst:
             The number of searches.
         """
         following = {id(node): nodes[n + 1] for n, node in enumerate(nodes[:-1])}
-        asked = [
-            (node, move, child)
-            for node, move, child in after
-            if child.legal
-            and child.verdict is None
-            and node.lines[move][0] - (1 - following[id(node)].backed_up) >= self.config.inaccuracy
-        ]
-        values = self._second.values([child.root for _, _, child in asked])
-        for (node, move, _), value in zip(asked, values, strict=True):
-            points, line = node.lines[move]
-            node.lines[move] = min(points, 1 - self._points(value)), line
-        return len(asked)
+        waiting = {(id(node), move): (node, move, child) for node, move, child in after}
+        count = 0
+        while True:
+            asked = []
+            for node in {id(node): node for node, _, _ in after}.values():
+                best = node.best()
+                if best is None or best[1] - (1 - following[id(node)].backed_up) < self.config.mistake:
+                    continue
+                found = waiting.pop((id(node), best[0]), None)
+                if found is not None and found[2].legal and found[2].verdict is None:
+                    asked.append(found)
+            if not asked:
+                return count
+            values = self._second.values([child.root for _, _, child in asked])
+            for (node, move, _), value in zip(asked, values, strict=True):
+                points, line = node.lines[move]
+                node.lines[move] = min(points, 1 - self._points(value)), line
+            count += len(asked)
 
     # --- reports ----------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from ckai.rl.engine.root import Root
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.search.alphabeta_search import AlphaBetaSearch
 
-NODES = 200_000
+NODES = 100_000
 """Positions of an alpha-beta search."""
 MORE = 8
 """Without alpha-beta: times the visits of a check."""
@@ -16,8 +16,8 @@ MORE = 8
 class SecondOpinion:
     """Values of positions by another search, or a longer one, than that which thinks well of them.
 
-    With a network of integers it is an alpha-beta search, which sees every short refutation; with others a tree
-    search with more visits.
+    With a network of integers it is an alpha-beta search, which sees every short refutation; with others a
+    tree search with more visits.
     """
 
     def __init__(self, evaluator: Evaluator, batch: BatchSearch, visits: int) -> None:
@@ -40,10 +40,9 @@ class SecondOpinion:
             InterruptedSearchError, ValueError, Exception: see `BatchSearch.search`.
         """
         if self._alpha_beta is None:
-            found = self._batch.search(roots, self._visits)
-            return [
-                float(each.value if each.lines[0].value is None else each.lines[0].value) for each in found
-            ]
+            results = self._batch.search(roots, self._visits)
+            best = [(result.lines[0].value, result.value) for result in results]
+            return [float(root if value is None else value) for value, root in best]
         return [
             self._alpha_beta.search(
                 pack(root.position), [pack(earlier) for earlier in root.history], nodes=NODES
