@@ -22,6 +22,7 @@ GROUPS = {
         "export": "Export a network to ONNX, OpenVINO or TorchScript.",
         "selfplay": "Continue training by self-play.",
         "play": "Play against a network in the terminal.",
+        "analyze": "Find the mistakes in games, and what was better.",
     },
     "Strength": {
         "match": "Play A against B and estimate the Elo difference.",

@@ -6,6 +6,7 @@ from typing import Any
 from ckai.datasets.files import write_whole
 from ckai.datasets.settings import Setting, all_settings
 from ckai.models.training.config import PretrainConfig
+from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.loop.config import RunConfig
 from ckai.rl.selfplay.distill_config import DistillConfig
 
@@ -31,6 +32,11 @@ COMMANDS: dict[str, tuple[Any, str, str]] = {
         "The finished checkpoint and the run folder hold them. A preset changes some defaults.",
     ),
     "distill": (DistillConfig, "Walks", "Kept beside the shards until the end."),
+    "analyze": (
+        AnalysisConfig,
+        "Searches and grades",
+        "An unfinished analysis goes on with the same ones only.",
+    ),
 }
 
 

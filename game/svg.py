@@ -1,14 +1,20 @@
-"""A board as SVG, without dependencies: for notebooks, web pages and reports."""
+"""A board as SVG, without dependencies: for notebooks, web pages and reports.
+
+A `Layout` says where the squares of a game are; the shapes are the same for every game. Each shape has a
+class (`square dark`, `number`, `piece`, `arrow`), so that a page can style it anew.
+"""
 
 import itertools
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from ckai.game.squares import SQUARES, file_of
 
-_CELL = 45
-_MARGIN = 12
-_WIDTH = 8 * _CELL + 2 * _MARGIN
-_STYLE = {
+CELL = 45
+"""Width of a square."""
+MARGIN = 12
+"""Width of the frame."""
+STYLE = {
     "frame": "#3d2b1f",
     "light": "#f0d9b5",
     "dark": "#8a6d4f",
@@ -17,13 +23,61 @@ _STYLE = {
     "number": "#e8d8c0",
     "arrow": "#1f6fb2",
 }
-_PIECES = {"b": ("#2b2b2b", "#8c8c8c"), "w": ("#f7f3e8", "#9c8f7a")}
-_CROWN = "M-9,6 L-11,-6 L-5,-1 L0,-9 L5,-1 L11,-6 L9,6 Z"
+"""Colours by class."""
+PIECES = {"b": ("#2b2b2b", "#8c8c8c"), "w": ("#f7f3e8", "#9c8f7a")}
+"""Fill and line of each side's pieces; capitals are kings."""
+CROWN = ((-9, 6), (-11, -6), (-5, -1), (0, -9), (5, -1), (11, -6), (9, 6))
+"""Corners of a king's crown, from the center of its square."""
+CROWN_FILL = "#d4a017"
+RADIUS, INNER_RADIUS = 17, 12
+"""Of the two circles of a piece."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the squares of a board are."""
+
+    rows: int
+    columns: int
+    squares: Mapping[int, tuple[int, int]]
+    """Row from the top and column from the left, 0-based, by the number of the square."""
+    numbers: bool = True
+    """Whether people know the squares by these numbers."""
+
+    @property
+    def width(self) -> int:
+        """Width of the drawing."""
+        return self.columns * CELL + 2 * MARGIN
+
+    @property
+    def height(self) -> int:
+        """Height of the drawing."""
+        return self.rows * CELL + 2 * MARGIN
+
+    def center(self, square: int, flipped: bool = False) -> tuple[float, float]:
+        """Return the center of a square.
+
+        Raises:
+            ValueError: there is no such square.
+        """
+        if square not in self.squares:
+            raise ValueError(f"expected a square from 1 to {max(self.squares)}, found {square}")
+        row, column = self.squares[square]
+        if flipped:
+            row, column = self.rows - 1 - row, self.columns - 1 - column
+        return MARGIN + (column + 0.5) * CELL, MARGIN + (row + 0.5) * CELL
+
+
+DRAUGHTS = Layout(
+    8, 8, {square: ((square - 1) // 4, file_of(square - 1)) for square in range(1, SQUARES + 1)}
+)
+"""The draughts board, with White at the bottom."""
 
 
 def board_svg(
     pieces: Mapping[int, str],
     *,
+    layout: Layout = DRAUGHTS,
     size: int = 400,
     flipped: bool = False,
     last_move: Sequence[int] = (),
@@ -35,12 +89,13 @@ def board_svg(
     """Draw a board.
 
     Args:
-        pieces: PDN square 1..32 -> `b`, `B`, `w` or `W` (capitals are kings).
-        size: width and height in pixels.
+        pieces: square -> `b`, `B`, `w` or `W` (capitals are kings).
+        layout: the squares; default: the draughts board with PDN squares 1..32.
+        size: width in pixels.
         flipped: draw Black at the bottom instead of White.
-        last_move: PDN squares of a move, first to last: shaded, with an arrow along them.
-        highlight: PDN squares to shade.
-        arrows: pairs of PDN squares (from, to).
+        last_move: squares of a move, first to last: shaded, with an arrow along them.
+        highlight: squares to shade.
+        arrows: pairs of squares (from, to).
         numbers: print the number of each square.
         title: text for screen readers and tooltips.
 
@@ -49,75 +104,119 @@ def board_svg(
         square in `data-square`.
 
     Raises:
-        ValueError: for a square outside 1..32, an unknown piece or a size below 1.
+        ValueError: for an unknown square, an unknown piece or a size below 1.
     """
-    arrows = list(arrows)
     if not size >= 1:
         raise ValueError(f"expected a size >= 1, found {size}")
-    for square in [*pieces, *last_move, *highlight, *(end for arrow in arrows for end in arrow)]:
-        if not 1 <= square <= SQUARES:
-            raise ValueError(f"expected a square from 1 to {SQUARES}, found {square}")
-    for letter in pieces.values():
-        if letter not in ("b", "B", "w", "W"):
-            raise ValueError(f"expected a piece of b, B, w, W, found {letter!r}")
+    height = size * layout.height / layout.width
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {layout.width} {layout.height}"'
+            f' width="{size}" height="{height:g}" font-family="sans-serif">',
+            *([f"<title>{_escape(title)}</title>"] if title else []),
+            squares_svg(layout, flipped=flipped, last=last_move, highlight=highlight, numbers=numbers),
+            *(piece_svg(pieces[square], square, layout, flipped) for square in sorted(pieces)),
+            *(
+                arrow_svg(layout, *pair, flipped=flipped)
+                for pair in [*itertools.pairwise(last_move), *arrows]
+            ),
+            "</svg>",
+        ]
+    )
+
+
+def squares_svg(
+    layout: Layout,
+    *,
+    flipped: bool = False,
+    last: Collection[int] = (),
+    highlight: Collection[int] = (),
+    numbers: bool = True,
+) -> str:
+    """Return the frame and the squares of an empty board, as elements; see `board_svg`."""
+    for square in [*last, *highlight]:
+        layout.center(square)
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_WIDTH}"'
-        f' width="{size}" height="{size}" font-family="sans-serif">',
-        *([f"<title>{_escape(title)}</title>"] if title else []),
-        f'<rect width="{_WIDTH}" height="{_WIDTH}" fill="{_STYLE["frame"]}"/>',
-        f'<rect x="{_MARGIN}" y="{_MARGIN}" width="{8 * _CELL}" height="{8 * _CELL}"'
-        f' fill="{_STYLE["light"]}"/>',
+        f'<rect class="frame" width="{layout.width}" height="{layout.height}" fill="{STYLE["frame"]}"/>',
+        f'<rect class="light" x="{MARGIN}" y="{MARGIN}" width="{layout.columns * CELL}"'
+        f' height="{layout.rows * CELL}" fill="{STYLE["light"]}"/>',
     ]
-    for square in range(1, SQUARES + 1):
-        x, y = _center(square, flipped)
-        shade = "highlight" if square in highlight else "last" if square in last_move else "dark"
-        left, top = x - _CELL / 2, y - _CELL / 2
+    whole = len(layout.squares) == layout.rows * layout.columns
+    for square in sorted(layout.squares):
+        x, y = layout.center(square, flipped)
+        shade = "highlight" if square in highlight else "last" if square in last else "dark"
+        left, top = x - CELL / 2, y - CELL / 2
+        line = f' stroke="{STYLE["frame"]}"' if whole else ""  # no light squares stand between them
         parts.append(
-            f'<rect class="square {shade}" x="{left:g}" y="{top:g}" width="{_CELL}" height="{_CELL}"'
-            f' fill="{_STYLE[shade]}"/>'
+            f'<rect class="square {shade}" x="{left:g}" y="{top:g}" width="{CELL}" height="{CELL}"'
+            f' fill="{STYLE[shade]}"{line}/>'
         )
-        if numbers:
+        if numbers and layout.numbers:
             parts.append(
-                f'<text x="{left + 3:g}" y="{top + 10:g}" font-size="9"'
-                f' fill="{_STYLE["number"]}">{square}</text>'
+                f'<text class="number" x="{left + 3:g}" y="{top + 10:g}" font-size="9"'
+                f' fill="{STYLE["number"]}">{square}</text>'
             )
-    parts += [_piece(pieces[square], square, flipped) for square in sorted(pieces)]
-    parts += [_arrow(*pair, flipped) for pair in [*itertools.pairwise(last_move), *arrows]]
-    return "\n".join([*parts, "</svg>"])
+    return "\n".join(parts)
 
 
-def _center(square: int, flipped: bool) -> tuple[float, float]:
-    row, file = (square - 1) // 4, file_of(square - 1)
-    if flipped:
-        row, file = 7 - row, 7 - file
-    return _MARGIN + (file + 0.5) * _CELL, _MARGIN + (row + 0.5) * _CELL
-
-
-def _piece(letter: str, square: int, flipped: bool) -> str:
-    x, y = _center(square, flipped)
-    fill, line = _PIECES[letter.lower()]
-    crown = f'<path d="{_CROWN}" fill="#d4a017"/>' if letter.isupper() else ""
+def piece_svg(letter: str, square: int, layout: Layout = DRAUGHTS, flipped: bool = False) -> str:
+    """Return a piece on its square, as a `<g>` element."""
+    x, y = layout.center(square, flipped)
     return (
         f'<g class="piece" data-piece="{letter}" data-square="{square}" transform="translate({x:g},{y:g})">'
-        f'<circle r="17" fill="{fill}" stroke="{line}" stroke-width="2"/>'
-        f'<circle r="12" fill="none" stroke="{line}"/>{crown}</g>'
+        f"{piece_shapes(letter)}</g>"
     )
 
 
-def _arrow(start: int, end: int, flipped: bool) -> str:
-    """A line with a triangle as its head; the head ends at the center of the square."""
-    (x1, y1), (x2, y2) = _center(start, flipped), _center(end, flipped)
+def piece_shapes(letter: str) -> str:
+    """Return the shapes of a piece around the origin.
+
+    Raises:
+        ValueError: there is no such piece.
+    """
+    if letter not in ("b", "B", "w", "W"):
+        raise ValueError(f"expected a piece of b, B, w, W, found {letter!r}")
+    fill, line = PIECES[letter.lower()]
+    corners = " L".join(f"{x},{y}" for x, y in CROWN)
+    crown = f'<path d="M{corners} Z" fill="{CROWN_FILL}"/>' if letter.isupper() else ""
+    return (
+        f'<circle r="{RADIUS}" fill="{fill}" stroke="{line}" stroke-width="2"/>'
+        f'<circle r="{INNER_RADIUS}" fill="none" stroke="{line}"/>{crown}'
+    )
+
+
+def arrow_svg(layout: Layout, start: int, end: int, *, flipped: bool = False, name: str = "arrow") -> str:
+    """Return a line with a triangle as its head, which ends at the center of the square `end`.
+
+    Args:
+        layout: the squares.
+        start, end: squares.
+        flipped: see `board_svg`.
+        name: the class of the element.
+    """
+    shapes = arrow_points(layout, start, end, flipped)
+    if shapes is None:
+        return ""
+    (x1, y1), (bx, by), *head = shapes
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in head)
+    return (
+        f'<g class="{name}" opacity="0.75"><line x1="{x1:.1f}" y1="{y1:.1f}" x2="{bx:.1f}" y2="{by:.1f}"'
+        f' stroke="{STYLE["arrow"]}" stroke-width="4"/>'
+        f'<polygon points="{points}" fill="{STYLE["arrow"]}"/></g>'
+    )
+
+
+def arrow_points(
+    layout: Layout, start: int, end: int, flipped: bool = False
+) -> list[tuple[float, float]] | None:
+    """Return the ends of an arrow's line and the corners of its head; None for an arrow of no length."""
+    (x1, y1), (x2, y2) = layout.center(start, flipped), layout.center(end, flipped)
     length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
     if length == 0:
-        return ""
+        return None
     ux, uy = (x2 - x1) / length, (y2 - y1) / length
     bx, by = x2 - 12 * ux, y2 - 12 * uy
-    head = f"{x2:.1f},{y2:.1f} {bx - 6 * uy:.1f},{by + 6 * ux:.1f} {bx + 6 * uy:.1f},{by - 6 * ux:.1f}"
-    color = _STYLE["arrow"]
-    return (
-        f'<g class="arrow" opacity="0.75"><line x1="{x1:.1f}" y1="{y1:.1f}" x2="{bx:.1f}" y2="{by:.1f}"'
-        f' stroke="{color}" stroke-width="4"/><polygon points="{head}" fill="{color}"/></g>'
-    )
+    return [(x1, y1), (bx, by), (x2, y2), (bx - 6 * uy, by + 6 * ux), (bx + 6 * uy, by - 6 * ux)]
 
 
 def _escape(text: str) -> str:

@@ -1,5 +1,6 @@
 """Write games as PDN text, with everything that the reader keeps."""
 
+import re
 import textwrap
 from collections.abc import Iterable
 
@@ -12,8 +13,9 @@ WIDTH = 80
 def write_game(game: PdnGame) -> str:
     """Write one game: its tags, a blank line, its moves wrapped at 80 columns, and a blank line.
 
-    A closing brace in a comment becomes a bracket and a line end in a tag a space, because PDN cannot express
-    them. A game with a `problem` is written up to it.
+    What PDN cannot express is replaced: a closing brace in a comment by a bracket, control characters and
+    line ends by spaces. Everything else is read back as it was, but for the spaces of a comment, of which
+    the reader keeps one between two words. A game with a `problem` is written up to it.
 
     >>> import io
     >>> from ckai.pdn import read_games
@@ -21,7 +23,7 @@ def write_game(game: PdnGame) -> str:
     >>> write_game(game)
     '[Event "Club"]\\n\\n1. 11-15 23-19 {remark}\\n\\n'
     """
-    lines = [f'[{name} "{_escape(value)}"]' for name, value in game.headers]
+    lines = [f'[{_CONTROLS.sub(" ", name)} "{_escape(value)}"]' for name, value in game.headers]
     words = [*_comments(game.comments), *_moves(game.start, game.moves)]
     if game.token is not None:
         words.append(game.token)
@@ -47,12 +49,16 @@ def write_games(games: Iterable[PdnGame]) -> str:
     return "".join(map(write_game, games))
 
 
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+"""C0 and C1 control characters: a terminal would obey them."""
+
+
 def _escape(value: str) -> str:
-    return " ".join(value.split("\n")).replace("\r", " ").replace("\\", "\\\\").replace('"', '\\"')
+    return _CONTROLS.sub(" ", value).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _comments(comments: Iterable[str]) -> list[str]:
-    return ["{" + comment.replace("}", ")") + "}" for comment in comments]
+    return ["{" + " ".join(_CONTROLS.sub(" ", c).replace("}", ")").split()) + "}" for c in comments]
 
 
 def _moves(start: Position, moves: list[PdnMove], ply: int = 0) -> list[str]:

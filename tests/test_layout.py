@@ -62,12 +62,12 @@ ORDERS = {
         ("search",),
         ("alphabeta",),
         ("engine", "matches"),
-        ("selfplay",),
+        ("analysis", "selfplay"),
         ("loop",),
         ("bench", "warmup"),
     ),
     "rl/games": (("*",), ("checkers", "connect4", "tictactoe")),
-    "cli": (("shared",), ("terminal",), ("*",), ("main",)),
+    "cli": (("shared",), ("pages", "terminal"), ("*",), ("main",)),
 }
 """The parts of a folder, its modules and folders, in levels: a part may import those of earlier levels.
 
@@ -82,12 +82,15 @@ GAMES = {
 """The module of each game that ships."""
 GENERIC = ("datasets", "models", "rl", "cli")
 """Rooms whose modules are for every game, except:"""
+OF_EVERY_GAME = ("ckai.game.jit", "ckai.game.svg")
+"""Modules of the room of checkers that serve every game."""
 OF_ONE_GAME = {
     "rl/games/checkers": "the game itself",
     "rl/games/connect4.py": "the game itself",
     "rl/games/tictactoe.py": "the game itself",
     "rl/games/grid.py": "what the two games of stones share; it names them in its docstrings",
     "rl/engine": "its moves, FEN and tablebases are those of checkers",
+    "rl/analysis": "its PDN, moves and tablebases are those of checkers",
     "rl/bench": "the published figures are of checkers",
     "rl/matches/alphabeta.py": "material is counted in men and kings",
     "rl/matches/hub.py": "Hub is a protocol of draughts programs",
@@ -344,7 +347,7 @@ def named_games(text, package):
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and package.startswith("ckai.rl"):
             names = {alias.name for alias in node.names} - {"Outcome", "MoveError"}
-            if f"{node.module}.".startswith("ckai.game.") and names and node.module != "ckai.game.jit":
+            if f"{node.module}.".startswith("ckai.game.") and names and node.module not in OF_EVERY_GAME:
                 yield f"imports {', '.join(sorted(names))} of {node.module}"
             if node.module == "ckai.rl.games":
                 known = {module.split(".")[-1] for module in GAMES.values()}

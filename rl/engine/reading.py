@@ -53,10 +53,10 @@ class _Branch:
 
 
 class TreeReader:
-    """Reads results from tree 0 of a searcher, between two steps of its search."""
+    """Reads results from a tree of a searcher, between two steps of its search."""
 
     def __init__(
-        self, searcher: Searcher, tables: Tables | None, policy: Callable[[Position], Policy]
+        self, searcher: Searcher, tables: Tables | None, policy: Callable[[Position], Policy], tree: int = 0
     ) -> None:
         """Create a reader.
 
@@ -64,27 +64,34 @@ class TreeReader:
             searcher: a searcher of checkers.
             tables: endgame tables of its rules, or None.
             policy: the network's policy, to choose how a capture continues after the hops that were searched.
+            tree: index of the tree.
         """
-        self._searcher, self._tables, self._policy = searcher, tables, policy
+        self._searcher, self._tables, self._policy, self._tree = searcher, tables, policy, tree
         self._plies = np.zeros(searcher.tree_batch.nodes.shape[1], np.int16)
         self._measured, self._depth = 0, 0
         # What reading calls must not be compiled within a limit of time.
         compile_rules()
-        compile_for(deepest_ply, searcher.tree_batch.nodes[0], 0, 0, self._plies)
+        compile_for(deepest_ply, searcher.tree_batch.nodes[tree], 0, 0, self._plies)
         if tables is not None:
             compile_probes(tables)
+
+    @property
+    def _arrays(self) -> tuple[Any, Any]:
+        """The nodes and the edges of the tree."""
+        trees = self._searcher.tree_batch
+        return trees.nodes[self._tree], trees.edges[self._tree]
 
     # --- figures ------------------------------------------------------------------------------------
 
     @property
     def nodes(self) -> int:
         """Number of positions in the tree."""
-        return int(self._searcher.tree_batch.info[0]["nodes"])
+        return int(self._searcher.tree_batch.info[self._tree]["nodes"])
 
     @property
     def ready(self) -> bool:
         """Whether the root is evaluated, so that there is a result."""
-        return int(self._searcher.root(0)["status"]) == OPEN
+        return int(self._searcher.root(self._tree)["status"]) == OPEN
 
     def contest(self, position: Position) -> Contest:
         """Compare the moves of the position at the root, see `ckai.rl.search.clock`."""
@@ -93,8 +100,8 @@ class TreeReader:
             return Contest(np.inf, True)
         if not self.ready:
             return Contest(0.0, True)
-        found = self._searcher.contest(0)
-        action = self._searcher.best(0)
+        found = self._searcher.contest(self._tree)
+        action = self._searcher.best(self._tree)
         # Which way a capture goes on after the first hop is open while that has visits.
         several = sum(move.actions[0] == action for move in moves) > 1
         return Contest(0.0, found.settled) if several else found
@@ -105,7 +112,7 @@ class TreeReader:
 
     def depth(self) -> int:
         """Return the depth of the tree in plies, see `Limit.depth`; looks at new nodes only."""
-        nodes, used = self._searcher.tree_batch.nodes[0], self.nodes
+        nodes, used = self._searcher.tree_batch.nodes[self._tree], self.nodes
         if len(self._plies) < len(nodes):  # the tree has grown
             self._plies = np.concatenate([self._plies, np.zeros(len(nodes) - len(self._plies), np.int16)])
         self._depth = max(self._depth, int(deepest_ply(nodes, self._measured, used, self._plies)))
@@ -131,7 +138,7 @@ class TreeReader:
             multipv: most lines in the result.
             seconds, nodes, evaluations, reason: see `SearchResult`.
         """
-        root, turn = self._searcher.root(0), turn_of(here)
+        root, turn = self._searcher.root(self._tree), turn_of(here)
         proof = int(root["proof"])
         branches = [self._branch(0, move) for move in here.legal_moves()]
         best = self._best(here, 0)
@@ -175,7 +182,7 @@ class TreeReader:
 
     def _branch(self, node: int, move: Move) -> _Branch:
         """Return a move at a node with the figures that the tree has of it."""
-        nodes, edges = self._searcher.tree_batch.nodes[0], self._searcher.tree_batch.edges[0]
+        nodes, edges = self._arrays
         branch = _Branch(move)
         for action in move.actions:
             if node < 0 or nodes[node]["status"] != OPEN:
@@ -193,7 +200,7 @@ class TreeReader:
 
     def _best(self, position: Position, node: int) -> _Branch | None:
         """Return the move to play at a node, its hops chosen as `best_root_edge` does; None without edges."""
-        nodes, edges = self._searcher.tree_batch.nodes[0], self._searcher.tree_batch.edges[0]
+        nodes, edges = self._arrays
         actions: list[int] = []
         at, moves = node, position.legal_moves()
         while at >= 0 and nodes[at]["status"] == OPEN:

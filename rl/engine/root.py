@@ -33,6 +33,13 @@ class Root:
         legal_moves(here)
         return cls(here, earlier)
 
+    def plant(self, searcher: Searcher, t: int) -> None:
+        """Make this the root of tree `t`, emptied, with the history that repetitions can reach."""
+        here = self.position
+        history = self.history[-here.halfmove_clock :] if here.halfmove_clock else []
+        keys = [pack(replace(p, halfmove_clock=0)) for p in history]
+        searcher.set_root(t, pack(here), np.array(keys, np.int64).reshape(-1, 2))
+
     def actions_from(self, old: "Root") -> list[int] | None:
         """Return the hops of the at most two moves that lead here from an older root, or None.
 
@@ -68,16 +75,26 @@ def set_root(searcher: Searcher, root: Root, old: Root | None) -> None:
         for action in actions:
             searcher.play(0, action)
     else:
-        history = root.history[-here.halfmove_clock :] if here.halfmove_clock else []
-        keys = [pack(replace(p, halfmove_clock=0)) for p in history]
-        searcher.set_root(0, pack(here), np.array(keys, np.int64).reshape(-1, 2))
-    if searcher.root(0)["status"] == TERMINAL:
-        # There is a legal move, so the position is drawn by rule. Search it as if it were not: without its
-        # history, and if it is still drawn, despite its halfmove clock.
-        searcher.set_root(0, pack(here))
-        if searcher.root(0)["status"] == TERMINAL:
-            searcher.tree_batch.nodes[0, 0]["status"] = NEW
-            searcher.tree_batch.nodes[0, 0]["proof"] = NONE
+        root.plant(searcher, 0)
+    forget_draw(searcher, 0, here)
+
+
+def forget_draw(searcher: Searcher, t: int, here: Position) -> None:
+    """Open the root of tree `t` if it is drawn by rule, so that it is searched as if it were not.
+
+    There is a legal move, so only a draw can have ended the game: the history goes, and if the position is
+    still drawn, its halfmove clock does not count.
+
+    Args:
+        searcher: its tree `t` has the root `here`.
+        t: index of the tree.
+        here: a position with a legal move.
+    """
+    if searcher.root(t)["status"] == TERMINAL:
+        searcher.set_root(t, pack(here))
+        if searcher.root(t)["status"] == TERMINAL:
+            searcher.tree_batch.nodes[t, 0]["status"] = NEW
+            searcher.tree_batch.nodes[t, 0]["proof"] = NONE
 
 
 def read_position(position: Position | str) -> Position:

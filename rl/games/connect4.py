@@ -11,6 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ckai.game.jit import inner
+from ckai.game.svg import Layout
 from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games import contract
@@ -121,6 +122,8 @@ class Connect4Spec(GridSpec):
             tuple(6 - column for column in range(7)),
         ),
     )
+    layout = Layout(6, 7, {i + 1: (5 - i // 7, i % 7) for i in range(42)}, numbers=False)
+    bits: ClassVar[Mapping[int, int]] = {i + 1: i % 7 * 7 + i // 7 for i in range(42)}
     run_defaults: ClassVar[Mapping[str, Any]] = {
         "selfplay.tables": 0,
         "selfplay.temperature_plies": 8,

@@ -4,11 +4,11 @@ A move is one action; its text is the action counted from 1, a square or a colum
 Black, as in English draughts, and "1-0" means that it won.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -164,7 +164,20 @@ def solve(position: GridPosition) -> int:
 
 
 class GridSpec(GameSpec):
-    """The parts of a `GameSpec` that games of stones on a grid share."""
+    """The parts of a `GameSpec` that games of stones on a grid share.
+
+    Attributes:
+        bits: the bit of each square of `layout` in the state, by the number of the square.
+    """
+
+    bits: ClassVar[Mapping[int, int]] = {}
+
+    def pieces(self, position: GridPosition) -> dict[int, str]:
+        """See `GameSpec.pieces`."""
+        own, other = position.state
+        mine, its = ("b", "w") if position.black else ("w", "b")
+        filled = own | other
+        return {n: mine if own >> bit & 1 else its for n, bit in self.bits.items() if filled >> bit & 1}
 
     def position(self, state: State | None = None) -> GridPosition:
         """See `GameSpec.position`."""

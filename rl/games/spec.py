@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ckai.datasets.schema import LEGAL_MASK_BYTES, selfplay_schema
 from ckai.datasets.tables import Tables
 from ckai.game import Outcome
+from ckai.game.svg import Layout
 from ckai.rl.games.contract import State
 from ckai.rl.games.openings import positions_after
 
@@ -114,6 +115,7 @@ class GameSpec(ABC):
         supports_experts: whether games can begin in positions of expert games.
         run_defaults: settings of a self-play run that suit it better than the general ones, by dotted names.
         solvable: whether `solve` is fast for every position.
+        layout: how its board is drawn, see `ckai.game.svg`; None: it is not.
     """
 
     name: str
@@ -124,6 +126,7 @@ class GameSpec(ABC):
     supports_tables: bool = False
     supports_experts: bool = False
     solvable: bool = False
+    layout: Layout | None = None
     run_defaults: ClassVar[Mapping[str, Any]] = {}
 
     def __repr__(self) -> str:
@@ -224,6 +227,21 @@ class GameSpec(ABC):
             max_men_lost: pieces that a side may lose by force in them, in games where that has a meaning.
         """
         return tuple(p for p in positions_after(self.position(), plies) if p.legal_moves())
+
+    # --- drawing ----------------------------------------------------------------------------------------
+
+    def pieces(self, position: Any) -> dict[int, str]:
+        """Return the pieces of a position by the squares of `layout`: `b` and `w`, kings `B` and `W`.
+
+        Raises:
+            NotImplementedError: the game has no `layout`.
+        """
+        raise NotImplementedError(f"{self.name} does not say how its board is drawn")
+
+    def path(self, position: Any, move: Any) -> tuple[int, ...]:
+        """Return the squares of a move in the order in which it is made; by default those that it fills."""
+        before, after = self.pieces(position), self.pieces(position.push(move))
+        return tuple(square for square in after if square not in before)
 
     def solve(self, position: Any) -> int:
         """Return the game-theoretic value for the side to move, 1, 0 or -1, of a `solvable` game."""

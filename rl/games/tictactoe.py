@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ckai.game.jit import inner
+from ckai.game.svg import Layout
 from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games import contract
@@ -107,6 +108,8 @@ class TicTacToeSpec(GridSpec):
     plies = 7
     symmetries = _symmetries()
     solvable = True
+    layout = Layout(3, 3, {i + 1: (i // 3, i % 3) for i in range(9)})
+    bits: ClassVar[Mapping[int, int]] = {i + 1: i for i in range(9)}
     run_defaults: ClassVar[Mapping[str, Any]] = {
         "selfplay.tables": 0,
         "selfplay.temperature_plies": 8,

@@ -92,6 +92,7 @@ def test_after_warmup_no_command_compiles(tmp_path, fresh):
     assert done.stdout.startswith("everything is compiled already")
 
     network = ("--epochs", "1", "--set", "channels=8", "--set", "hidden=16")
+    (tmp_path / "games.pdn").write_text("1. 11-15 22-18 2. 15x22 25x18 *\n")
     for command in (
         ("perft", "--depth", "5"),
         ("parse", SAMPLE, "-o", "data/sample.parquet"),
@@ -108,6 +109,8 @@ def test_after_warmup_no_command_compiles(tmp_path, fresh):
         ("selfplay", *NEW, "--game", "tictactoe", "--run", "runs/g", *SMALL),
         ("play", "--engine", "pretrained.ckpt", "--side", "none", "--seconds", "0.02", "--max-plies", "6"),
         ("play", "--engine", "rollout", "--side", "none", "--sims", "20", "--max-plies", "6"),
+        ("analyze", "games.pdn", "--engine", "pretrained.ckpt", "--visits", "20"),
+        ("analyze", "games.pdn", "--engine", "rollout", "--visits", "20", "-o", "b.pdn"),
         ("match", "pretrained.ckpt@0.01s", "rollout@20", "--games", "2"),
         ("tournament", "pretrained.ckpt@8", "random", "alphabeta@2", "rollout@20", "--games", "2"),
         ("tables", "build", "--pieces", "3", "--folder", "tables"),

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN
-from ckai.game import Game, Position
+from ckai.game import Game, Move, Position
+from ckai.game.svg import DRAUGHTS
 from ckai.pdn import from_game, write_game
 from ckai.rl.games.checkers.openings import balanced_openings
 from ckai.rl.games.checkers.rules import (
@@ -31,6 +32,7 @@ class CheckersSpec(GameSpec):
     plies = 90
     supports_tables = True
     supports_experts = True
+    layout = DRAUGHTS
 
     def make_rules(self, tables: Tables | None = None, **limits: int) -> Any:
         """See `GameSpec.make_rules`."""
@@ -62,6 +64,15 @@ class CheckersSpec(GameSpec):
         mover = np.where(values == DRAWN, 0, np.where(values & 1, 1, -1))
         results = np.where(black_to_move(states), mover, -mover)
         return np.where(values == UNKNOWN, NOT_IN_TABLES, results).astype(np.int8)
+
+    def pieces(self, position: Position) -> dict[int, str]:
+        """See `GameSpec.pieces`."""
+        letters = {square: position.piece(square) for square in DRAUGHTS.squares}
+        return {square: letter for square, letter in letters.items() if letter != "."}
+
+    def path(self, position: Position, move: Move) -> tuple[int, ...]:
+        """See `GameSpec.path`."""
+        return tuple(move.path)
 
     def openings(self, plies: int = 3, max_men_lost: int = 0) -> tuple[Position, ...]:
         """Return the positions in which no side loses a man by force, see `balanced_openings`."""

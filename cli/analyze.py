@@ -1,0 +1,352 @@
+"""`ckai analyze`: values, mistakes and best lines of games, as annotated PDN and as a page."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, NO_NETWORK
+from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar, report_compilation
+from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
+from ckai.cli.shared.tables import open_tables, tables_option
+from ckai.datasets.settings import change_settings
+from ckai.rl.analysis.config import AnalysisConfig
+
+if TYPE_CHECKING:
+    from ckai.rl.analysis.report import Progress
+    from ckai.rl.analysis.work import Contents, Work
+
+GENERATOR = b'<meta name="generator" content="ckai analyze">'
+"""What a page by this command has in its head."""
+LISTED = 10
+"""Games that cannot be read whole, at most, that standard error names."""
+
+
+@click.command("analyze", cls=SettingsCommand)
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path))
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="PDN to write.  [default: <name of the first file>-analysis.pdn in the current folder]",
+)
+@click.option("--html", type=click.Path(path_type=Path), help="Also write a page with all games, a file.")
+@click.option(
+    "--boards",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Also write a picture of each position in which a move was marked.",
+)
+@click.option(
+    "--format",
+    "picture",
+    type=click.Choice(["svg", "png"]),
+    default="svg",
+    show_default=True,
+    help="Form of these pictures.",
+)
+@click.option(
+    "--engine",
+    "source",
+    metavar="CKPT",
+    help="Network: a checkpoint, a run folder, `rollout` or `uniform`.  "
+    "[default: the newest of pretrained.ckpt and runs/*/best.ckpt]",
+)
+@click.option(
+    "--evaluator", default="auto", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
+)
+@tables_option
+@click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: all cores]")
+@click.option("--fresh", is_flag=True, help="Drop what an unfinished analysis left, and begin again.")
+@settings_options(AnalysisConfig)
+@json_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    files: tuple[Path, ...],
+    output: Path | None,
+    html: Path | None,
+    boards: Path | None,
+    picture: str,
+    source: str | None,
+    evaluator: str,
+    tables: str,
+    threads: int | None,
+    fresh: bool,
+    as_json: bool,
+) -> None:
+    """Analyse games: the value of every position, mistakes, and what was better.
+
+    FILE is read as ckai parse reads it. The games are written as PDN with comments, marks and variations;
+    mistakes are graded by the points that they cost. Games that are done are kept when the analysis is broken
+    off: the same command goes on.
+
+    \b
+    ckai analyze games.pdn --html games.html
+    """
+    import os
+
+    from ckai.pdn.sources import source_stem
+    from ckai.rl.analysis.work import Work, check_output
+    from ckai.rl.evaluators.loading import load_evaluator
+
+    config = change_settings(AnalysisConfig(), given_settings(ctx))
+    output = output or Path(f"{source_stem(files[0])}-analysis.pdn")
+    check_output(output, files)
+    _check_page(html)
+    report_compilation()
+    source = _network(source)
+    network_tables = open_tables(tables)
+    threads = threads or os.cpu_count() or 1
+    identity = {"network": _digest(source), "tables": network_tables.pieces if network_tables else 0}
+    with _readable(files) as named:
+        work = Work(named, output, config, identity)
+        _report_refused(work.contents)
+        network = load_evaluator(
+            source,
+            evaluator,
+            batch=64,
+            threads=threads,
+            tell=lambda report: click.echo(str(report), err=True),
+        )
+        with work.opened(fresh=fresh):
+            with progress_bar("analysing", "plies") as bar:
+                total = _analyze(work, network, network_tables, threads, bar)
+            name = source if source in NO_NETWORK else "/".join(Path(source).parts[-2:])
+            result = _write(work, files, name, html, boards, picture)
+    work.remove()
+    result = _summary(work.contents, total, output, html, boards) | result
+    if as_json:
+        print_json(result)
+        return
+    _print_players(result["players"])
+    for line in _lines(result, total):
+        click.echo(line)
+
+
+def _analyze(
+    work: "Work", network: Any, tables: Any, threads: int, bar: Callable[[int, int], None]
+) -> "Progress":
+    """Analyse the games; say how to go on if it is broken off."""
+
+    def show(progress: "Progress") -> None:
+        bar(progress.plies, work.contents.plies)
+
+    try:
+        return work.analyze(network, tables=tables, threads=threads, progress=show)
+    except BaseException:
+        done = f"{work.games_done():,} of {count_text(work.contents.games, 'game')} done"
+        click.echo(f"{done} and kept in {work.folder}: the same command goes on", err=True)
+        raise
+
+
+def _write(
+    work: "Work", files: Iterable[Path], network: str, html: Path | None, boards: Path | None, picture: str
+) -> dict[str, Any]:
+    """Write the annotated games, the page and the pictures; return what JSON says of players and games."""
+    from ckai.cli.pages.pictures import write_pictures
+    from ckai.cli.pages.report import ReportPage
+    from ckai.datasets.files import whole_file, write_whole
+    from ckai.pdn import write_game
+    from ckai.rl.analysis.annotate import annotate
+    from ckai.rl.analysis.players import PlayerTable, side_accuracy
+    from ckai.rl.games.registry import DEFAULT_GAME
+
+    config = work.config
+    names = ", ".join("standard input" if str(file) == "-" else file.name for file in files)
+    annotator = f"{network}, {config.visits} visits"
+    facts = [("Network", network), ("Visits a position", f"{config.visits:,}")]
+    facts.append(("Games", f"{work.contents.games:,}"))
+    page = ReportPage(DEFAULT_GAME, f"Analysis of {names}", facts) if html else None
+    players = PlayerTable(config)
+    games: list[dict[str, Any]] = []
+    pictures = 0
+    with whole_file(work.output) as file:
+        for game, report in work.results():
+            file.write(write_game(annotate(game, report, annotator)).encode())
+            players.add(game.header("Black"), game.header("White"), report)
+            if page is not None:
+                page.add(game, report)
+            if boards is not None:
+                pictures += write_pictures(boards, DEFAULT_GAME, game, report, len(games), picture)
+            games.append(
+                {
+                    "file": game.path,
+                    "line": game.line,
+                    "black": game.header("Black"),
+                    "white": game.header("White"),
+                    "result": report.result,
+                    "accuracy": {
+                        "black": _rounded(side_accuracy(report, True)),
+                        "white": _rounded(side_accuracy(report, False)),
+                    },
+                    "theory": report.theory or None,
+                    "moves": [
+                        {
+                            "move": ply.move,
+                            "points": ply.points,
+                            "played": ply.played,
+                            "cost": round(ply.cost, 4),
+                            "grade": ply.grade,
+                            "best": ply.best,
+                            "line": list(ply.line),
+                            "verdict": ply.verdict,
+                        }
+                        for ply in report.plies
+                    ],
+                }
+            )
+    if page is not None and html is not None:
+        write_whole(html, page.html(players.rows()))
+    return {"players": players.rows(), "pictures": pictures, "games": games}
+
+
+def _summary(
+    contents: "Contents", total: "Progress", output: Path, html: Path | None, boards: Path | None
+) -> dict[str, Any]:
+    return {
+        "games_read": contents.games + contents.rejected,
+        "games_analyzed": contents.games,
+        "games_truncated": contents.truncated,
+        "games_rejected": contents.rejected,
+        "games_kept": total.kept,
+        "plies": total.plies,
+        "positions_searched": total.positions,
+        "output": str(output),
+        "html": str(html) if html else None,
+        "boards": str(boards) if boards else None,
+        "grades": {name: total.grades.get(name, 0) for name in ("inaccuracy", "mistake", "blunder")},
+        "refused": [
+            {"file": e.path, "line": e.line, "game": e.game, "ply": e.ply, "reason": e.reason}
+            for e in contents.refused
+        ],
+    }
+
+
+def _lines(result: dict[str, Any], total: "Progress") -> Iterable[str]:
+    """The result as text, line by line."""
+    grades = result["grades"]
+    marks = ", ".join(
+        count_text(grades[name], name, plural)
+        for name, plural in (("blunder", None), ("mistake", None), ("inaccuracy", "inaccuracies"))
+    )
+    kept = f", {total.kept:,} of them in an earlier run" if total.kept else ""
+    games = count_text(result["games_analyzed"], "game")
+    yield f"{games} analysed{kept}: {count_text(result['plies'], 'ply', 'plies')}, {marks}"
+    theory = sum(game["theory"] is not None for game in result["games"])
+    if theory:
+        yield f"{count_text(theory, 'game')} in which the endgame tables and the result part"
+    yield f"games with comments, marks and lines: {click.format_filename(result['output'])}"
+    if result["html"]:
+        yield f"page: {click.format_filename(result['html'])}"
+    if result["boards"]:
+        pictures = count_text(result["pictures"], "picture")
+        yield f"{pictures} of positions: {click.format_filename(result['boards'])}"
+
+
+def _print_players(players: list[dict[str, Any]], most: int = 20) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from ckai.rl.analysis.grading import SIGNS, Phase
+
+    table = Table(box=None, pad_edge=False)
+    signs = {str(grade): sign for grade, sign in SIGNS.items()}
+    table.add_column("player", overflow="fold")
+    for title in ("games", "accuracy", *signs.values(), *map(str, Phase)):
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in players[:most]:
+        cells = [str(row["games"]), _percent(row["accuracy"]), *(str(row[grade]) for grade in signs)]
+        cells += [_percent(row["phases"][str(phase)]["accuracy"]) for phase in Phase]
+        # Names come from the file: no markup, no control characters.
+        table.add_row(Text(_printable(row["name"])), *cells)
+    Console(highlight=False).print(table)
+    if len(players) > most:
+        click.echo(
+            f"and {count_text(len(players) - most, 'player')} more, in --json and on the page of --html"
+        )
+
+
+def _percent(accuracy: float | None) -> str:
+    return "-" if accuracy is None else f"{accuracy:.1f} %"
+
+
+def _rounded(accuracy: float | None) -> float | None:
+    return None if accuracy is None else round(accuracy, 2)
+
+
+# --- what is checked before ---------------------------------------------------------------------------
+
+
+def _network(source: str | None) -> str:
+    """Return the network to use; by default the newest, whose name standard error gets."""
+    from ckai.cli.shared.networks import network_file, newest_network
+
+    if source is None:
+        path, skipped = newest_network()
+        click.echo(f"the newest network here is {path}", err=True)
+        for text in skipped:
+            click.echo(f"skipped {text}", err=True)
+        return str(path)
+    return source if source in NO_NETWORK else str(network_file(Path(source)))
+
+
+def _digest(source: str) -> str:
+    """Return what identifies a network."""
+    import hashlib
+
+    return source if source in NO_NETWORK else hashlib.sha256(Path(source).read_bytes()).hexdigest()
+
+
+def _check_page(html: Path | None) -> None:
+    """Check that the page does not replace another file."""
+    from ckai.datasets.files import ForeignFileError
+
+    if html is None or not html.exists():
+        return
+    if not html.is_file() or (html.stat().st_size and GENERATOR not in html.read_bytes()[:2000]):
+        raise ForeignFileError(
+            f"{html}: expected a page by ckai analyze to replace, found another file; choose another name"
+        )
+
+
+@contextmanager
+def _readable(files: tuple[Path, ...]) -> Iterator[list[tuple[Path, str | None]]]:
+    """Files that can be read several times, with names for messages: standard input is copied."""
+    import shutil
+    import sys
+    import tempfile
+
+    from ckai.pdn.sources import source_name
+
+    with tempfile.TemporaryDirectory() as folder:
+        named: list[tuple[Path, str | None]] = []
+        for file in files:
+            if str(file) == "-":
+                copy = Path(folder) / f"{len(named)}.pdn"
+                with copy.open("wb") as to:
+                    shutil.copyfileobj(sys.stdin.buffer, to)
+                named.append((copy, source_name(file)))
+            else:
+                named.append((file, None))
+        yield named
+
+
+def _report_refused(contents: "Contents") -> None:
+    """Name the games that cannot be read whole on standard error."""
+    for error in contents.refused[:LISTED]:
+        click.echo(f"ckai: warning: {_printable(str(error))}", err=True)
+    if len(contents.refused) > LISTED:
+        click.echo(f"ckai: warning: and {len(contents.refused) - LISTED:,} more games", err=True)
+    if contents.refused:
+        click.echo(
+            f"{contents.truncated:,} analysed up to the error, {contents.rejected:,} left out", err=True
+        )
+
+
+def _printable(text: str) -> str:
+    """Text from a file, for a terminal."""
+    return "".join(c if c.isprintable() else " " for c in text)

@@ -1,0 +1,43 @@
+"""Analysis of games: values of positions, graded moves, players' accuracy, annotated PDN.
+
+    from ckai.rl.analysis import Analyst, annotate
+    report = Analyst(evaluator).analyze(game)       # a GameReport: what each move costs, and what was better
+
+May import `games`, `evaluators`, `search` and `engine`.
+"""
+
+from typing import TYPE_CHECKING
+
+from ckai.datasets.lazy import lazy_exports
+
+if TYPE_CHECKING:
+    from ckai.rl.analysis.analyst import Analyst
+    from ckai.rl.analysis.annotate import annotate
+    from ckai.rl.analysis.config import AnalysisConfig
+    from ckai.rl.analysis.grading import Grade, accuracy_of, expected_points
+    from ckai.rl.analysis.players import PlayerTable
+    from ckai.rl.analysis.report import GameReport, PlyReport
+else:
+    __getattr__, __dir__ = lazy_exports(
+        __name__,
+        {
+            "analyst": ["Analyst"],
+            "annotate": ["annotate"],
+            "config": ["AnalysisConfig"],
+            "grading": ["Grade", "accuracy_of", "expected_points"],
+            "players": ["PlayerTable"],
+            "report": ["GameReport", "PlyReport"],
+        },
+    )
+
+__all__ = [
+    "AnalysisConfig",
+    "Analyst",
+    "GameReport",
+    "Grade",
+    "PlayerTable",
+    "PlyReport",
+    "accuracy_of",
+    "annotate",
+    "expected_points",
+]

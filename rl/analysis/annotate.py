@@ -1,0 +1,130 @@
+"""Annotated PDN: the values, glyphs, comments and best lines of an analysis in a game that was read.
+
+What the file had stays, except what an earlier analysis by ckai wrote, so that analysing its output again
+changes nothing but the values. Every comment of an analysis begins with a command in the form that chess
+programs use: `[%eval +0.31]`, twice Black's expected points less 1, or `[%tables]`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ckai.game import MoveError, Position
+from ckai.pdn import PdnGame, PdnMove, Variation
+from ckai.rl.analysis.grading import NAGS, Grade
+from ckai.rl.analysis.report import GameReport, PlyReport
+
+ANNOTATOR = "ckai"
+"""First word of the Annotator tag of a game that was analysed."""
+_EVAL, _TABLES = "[%eval ", "[%tables]"
+_VERDICTS = {1: "won for Black by the tables", 0: "drawn by the tables", -1: "won for White by the tables"}
+
+
+def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
+    """Return a copy of a game with the analysis written into it.
+
+    Args:
+        game: the game that was analysed.
+        report: its report.
+        annotator: the network and settings, for the Annotator tag.
+
+    Raises:
+        ValueError: the report is of another game.
+    """
+    moves = [str(each.move) for each in game.moves]
+    if moves != [ply.move for ply in report.plies]:
+        raise ValueError(f"game {game.number}: expected the report of its {len(moves)} moves, found another")
+    clean = strip(game)
+    tag = ("Annotator", f"{ANNOTATOR} {annotator}".strip())
+    at = next((n for n, (name, _) in enumerate(clean.headers) if name.lower() in ("setup", "fen")), None)
+    headers = list(clean.headers)
+    headers.insert(len(headers) if at is None else at, tag)
+    verdicts = _black_verdicts(report)
+    position = clean.start
+    annotated: list[PdnMove] = []
+    for n, (each, ply) in enumerate(zip(clean.moves, report.plies, strict=True)):
+        new = verdicts[n + 1] is not None and verdicts[n + 1] != verdicts[n]
+        annotated.append(_annotated(each, ply, position, _VERDICTS[verdicts[n + 1] or 0] if new else ""))
+        position = position.push(each.move)
+    after = list(clean.after)
+    comments = list(clean.comments)
+    if report.theory:
+        (comments if clean.token is None else after).append(f"{_TABLES} {report.theory}")
+    return replace(clean, headers=headers, moves=annotated, after=after, comments=comments)
+
+
+def strip(game: PdnGame) -> PdnGame:
+    """Return a copy without what an analysis by ckai wrote; a game that has none is copied as it is."""
+    headers = [(name, value) for name, value in game.headers if not _is_annotator(name, value)]
+    ours = len(headers) < len(game.headers)
+    return replace(
+        game,
+        headers=headers,
+        comments=[c for c in game.comments if not (ours and c.startswith(_TABLES))],
+        after=[c for c in game.after if not (ours and c.startswith(_TABLES))],
+        moves=[_stripped(each) if ours else _copy(each) for each in game.moves],
+    )
+
+
+def eval_text(black_points: float) -> str:
+    """Return the command of a comment for Black's expected points: `[%eval +0.31]`."""
+    return f"{_EVAL}{2 * black_points - 1:+.2f}]".replace("-0.00", "+0.00")
+
+
+def sentence(ply: PlyReport) -> str:
+    """Return what a comment says of a graded move: `Mistake, costs 0.18 points. Better: 9-14.`"""
+    if ply.grade is None:
+        return ""
+    return f"{ply.grade.capitalize()}, costs {ply.cost:.2f} points. Better: {ply.best}."
+
+
+def _is_annotator(name: str, value: str) -> bool:
+    return name.lower() == "annotator" and value.split()[:1] == [ANNOTATOR]
+
+
+def _copy(each: PdnMove) -> PdnMove:
+    return replace(each, nags=list(each.nags), comments=list(each.comments), variations=list(each.variations))
+
+
+def _stripped(each: PdnMove) -> PdnMove:
+    ours = [c for c in each.comments if c.startswith(_EVAL)]
+    nags = list(each.nags)
+    for grade in Grade:
+        if NAGS[grade] in nags and any(f"] {grade.capitalize()}, " in c for c in ours):
+            nags.remove(NAGS[grade])
+    return PdnMove(
+        each.move,
+        nags,
+        each.marks,
+        [c for c in each.comments if not c.startswith(_EVAL)],
+        [v for v in each.variations if not (v.comments and v.comments[0].startswith(_EVAL))],
+    )
+
+
+def _annotated(each: PdnMove, ply: PlyReport, position: Position, verdict: str) -> PdnMove:
+    words = [eval_text(ply.black_points), sentence(ply), verdict.capitalize() + "." if verdict else ""]
+    each.comments.append(" ".join(filter(None, words)))
+    if ply.grade is not None:
+        each.nags.append(NAGS[ply.grade])
+        points = ply.points if ply.black else 1 - ply.points
+        moves = _line(position, ply.line)
+        each.variations.append(Variation([f"{eval_text(points)} better"], moves))
+    return each
+
+
+def _line(position: Position, texts: Sequence[str]) -> list[PdnMove]:
+    moves = []
+    for text in texts:
+        try:
+            move = position.find_move(text)
+        except MoveError as error:
+            raise ValueError(f"expected a line that can be played, found {text} ({error})") from error
+        moves.append(PdnMove(move))
+        position = position.push(move)
+    return moves
+
+
+def _black_verdicts(report: GameReport) -> list[int | None]:
+    """Black's result by the tables in the first position and after each move, None where they have none."""
+    sides = [*((ply.verdict, ply.black) for ply in report.plies), (report.verdict, report.black_to_move)]
+    of = {"win": 1, "draw": 0, "loss": -1}
+    return [None if verdict is None else of[verdict] * (1 if black else -1) for verdict, black in sides]

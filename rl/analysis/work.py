@@ -1,0 +1,262 @@
+"""Analysis of whole files, by several threads; an interrupted one goes on where it ended.
+
+Each game that is done is a file of its own in a work folder beside the output, written under a temporary name
+and renamed, so that a kill loses the games in progress at most.
+"""
+
+import hashlib
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ckai.datasets.files import ForeignFileError, locked, write_whole
+from ckai.datasets.tables import Tables
+from ckai.models.inference.evaluator import Evaluator
+from ckai.pdn import PdnError, PdnGame, read_games
+from ckai.rl.analysis.analyst import Analyst
+from ckai.rl.analysis.annotate import ANNOTATOR
+from ckai.rl.analysis.batch import InterruptedSearchError
+from ckai.rl.analysis.config import AnalysisConfig
+from ckai.rl.analysis.report import GameReport, Progress
+from ckai.rl.search.threads import run_all
+
+FORMAT = 1
+"""Version of the files in a work folder."""
+
+Named: TypeAlias = tuple[Path, str | None]
+"""A file and its name in messages; None: its path."""
+
+
+@dataclass
+class Contents:
+    """What the files hold."""
+
+    games: int = 0
+    """Games that can be analysed, from their first move to where they can be read."""
+    plies: int = 0
+    """Of those games."""
+    truncated: int = 0
+    rejected: int = 0
+    refused: list[PdnError] = field(default_factory=list)
+    """Why games are not read whole, or not at all, in the order of the files."""
+    digest: str = ""
+    """Of the games, as they were read."""
+
+
+def look_through(files: Sequence[Named]) -> Contents:
+    """Read the files once, to count their games and to list those that cannot be read whole.
+
+    Raises:
+        OSError, PdnError: see `read_games`; also if there is no game at all.
+    """
+    contents, digest = Contents(), hashlib.sha256()
+    for game in _games(files):
+        if game.problem is not None:
+            contents.refused.append(game.problem)
+        if game.rejected:
+            contents.rejected += 1
+            continue
+        contents.truncated += game.problem is not None
+        contents.games += 1
+        contents.plies += len(game.moves)
+        moves = " ".join(str(each.move) for each in game.moves)
+        digest.update(f"{game.start.fen} {game.result} {moves}\n".encode())
+    if not contents.games and not contents.rejected:
+        raise PdnError("expected games, found none", ", ".join(name or str(path) for path, name in files))
+    contents.digest = digest.hexdigest()
+    return contents
+
+
+def check_output(output: Path, files: Sequence[Path]) -> None:
+    """Check that the output does not replace what `ckai analyze` did not write.
+
+    Raises:
+        ForeignFileError: it is one of the files to analyse, or another file.
+    """
+    if not output.exists():
+        return
+    if any(str(file) != "-" and file.exists() and output.samefile(file) for file in files):
+        raise ForeignFileError(f"{output}: expected another name than that of the games to analyse")
+    if not output.is_file():
+        raise ForeignFileError(f"{output}: expected a name for a file, found a folder or a device")
+    first = next(read_games(output), None) if output.stat().st_size else None
+    ours = first is not None and (first.header("Annotator") or "").split()[:1] == [ANNOTATOR]
+    if output.stat().st_size and not ours:
+        raise ForeignFileError(
+            f"{output}: expected an analysis by ckai to replace, found another file; choose another output"
+        )
+
+
+class Work:
+    """The analysis of the games of some files, kept in a folder beside the output until it is written.
+
+    Attributes:
+        folder: the work folder.
+        contents: what the files hold.
+    """
+
+    def __init__(
+        self, files: Sequence[Named], output: Path, config: AnalysisConfig, identity: dict[str, Any]
+    ) -> None:
+        """Read the files once.
+
+        Args:
+            files: PDN files with their names in messages, see `read_games`; they are read several times.
+            output: the file that the analysis will be written to.
+            config: the settings.
+            identity: what else must be the same for an interrupted analysis to go on: network, tables.
+
+        Raises:
+            OSError, PdnError: see `look_through`.
+        """
+        self.files, self.output, self.config = list(files), output, config
+        self.folder = output.with_name(f"{output.name}.work")
+        self.contents = look_through(files)
+        self._identity = {
+            "format": FORMAT, "games": self.contents.digest, **identity, "settings": asdict(config)
+        }  # fmt: skip
+
+    @contextmanager
+    def opened(self, *, fresh: bool = False) -> Iterator[None]:
+        """Hold the work folder, which is made or gone on with.
+
+        Args:
+            fresh: drop what an interrupted analysis left.
+
+        Raises:
+            LockedError: another process works in it.
+            ForeignFileError: it is of other games, another network or other settings.
+            WriteError: it cannot be written.
+        """
+        with locked(self.folder / "lock"):
+            path = self.folder / "analysis.json"
+            if fresh:
+                for old in self.folder.glob("*.json"):
+                    old.unlink()
+            if path.exists():
+                self._check_identity(path)
+            else:
+                write_whole(path, json.dumps(self._identity, indent=1) + "\n")
+            yield
+
+    def _check_identity(self, path: Path) -> None:
+        try:
+            found = json.loads(path.read_text())
+            differ = [name for name, value in self._identity.items() if found.get(name) != value]
+        except (ValueError, AttributeError):
+            differ = ["everything"]
+        if differ:
+            raise ForeignFileError(
+                f"{self.folder}: expected the unfinished analysis of these games with this network and these "
+                f"settings, found one with other {', '.join(differ)}: give --fresh to drop it, or choose "
+                "another output"
+            )
+
+    def analyze(
+        self,
+        evaluator: Evaluator,
+        *,
+        tables: Tables | None = None,
+        threads: int = 1,
+        progress: Callable[[Progress], None] = lambda progress: None,
+    ) -> Progress:
+        """Analyse the games that are not done yet; `opened` must hold the folder.
+
+        Args:
+            evaluator: evaluates positions, called by all threads.
+            tables: endgame tables.
+            threads: number of threads, each with a game of its own.
+            progress: called after every game, one call at a time.
+
+        Raises:
+            KeyboardInterrupt: after the threads have ended; the games done are kept.
+            Exception: whatever a thread raised.
+        """
+        stop, lock = threading.Event(), threading.Lock()
+        errors: list[BaseException] = []
+        total = Progress()
+        waiting = enumerate(_usable(self.files))
+
+        def take() -> tuple[int, PdnGame] | None:
+            """The next game that is not done."""
+            with lock:
+                for number, game in waiting:
+                    report = self._kept(number, game)
+                    if report is None:
+                        return number, game
+                    total.kept += 1
+                    self._count(total, report, progress)
+            return None
+
+        def work() -> None:
+            try:
+                analyst = Analyst(evaluator, self.config, tables=tables, stopped=stop.is_set)
+                while not stop.is_set() and (taken := take()) is not None:
+                    number, game = taken
+                    report = analyst.analyze(game.play(), game.result)
+                    if game.problem is not None:
+                        report = replace(report, theory="")  # what comes after is not known
+                    write_whole(self._path(number), json.dumps(report.plain()))
+                    with lock:
+                        self._count(total, report, progress)
+                analyst.close()
+            except InterruptedSearchError:
+                pass
+            except BaseException as error:
+                errors.append(error)
+                stop.set()
+
+        run_all([threading.Thread(target=work) for _ in range(threads)], stop)
+        if errors:
+            raise errors[0]
+        return total
+
+    def _count(self, total: Progress, report: GameReport, progress: Callable[[Progress], None]) -> None:
+        total.games += 1
+        total.plies += len(report.plies)
+        total.positions += report.positions
+        for ply in report.plies:
+            if ply.grade is not None:
+                total.grades[str(ply.grade)] = total.grades.get(str(ply.grade), 0) + 1
+        progress(total)
+
+    def games_done(self) -> int:
+        """Return the number of games whose reports are kept."""
+        return sum(path.stem.isdecimal() for path in self.folder.glob("*.json"))
+
+    def results(self) -> Iterator[tuple[PdnGame, GameReport]]:
+        """Yield the games with their reports, in the order of the files, once all are analysed."""
+        for number, game in enumerate(_usable(self.files)):
+            report = self._kept(number, game)
+            if report is None:
+                raise RuntimeError(f"{self._path(number)}: expected a report, found none")
+            yield game, report
+
+    def remove(self) -> None:
+        """Remove the work folder, after the output was written."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:06d}.json"
+
+    def _kept(self, number: int, game: PdnGame) -> GameReport | None:
+        """The report of a game, None if it is not done or the file is damaged."""
+        try:
+            report = GameReport.read(json.loads(self._path(number).read_text()))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return report if [ply.move for ply in report.plies] == [str(m.move) for m in game.moves] else None
+
+
+def _games(files: Sequence[Named]) -> Iterator[PdnGame]:
+    for path, name in files:
+        yield from read_games(path, name)
+
+
+def _usable(files: Sequence[Named]) -> Iterator[PdnGame]:
+    return (game for game in _games(files) if not game.rejected)

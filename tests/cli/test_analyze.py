@@ -1,0 +1,261 @@
+"""`ckai analyze` as a command: what it writes, prints, refuses and goes on with."""
+
+import io
+import json
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from child_process import started
+
+from ckai.game.svg import board_svg
+from ckai.pdn import read_games
+from ckai.rl.games.registry import get_game
+
+RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
+LOSES = '[FEN "W:W12,22,27:B1,14"]\n1. ... 22-18 2. 14x23x32 1-0\n'
+HOSTILE = (
+    '[Event "</script><script>alert(1)</script>"]\n[Black "<img src=x onerror=alert(2)>"]\n'
+    '[White "Ann \x1b[31m & \\"Co\\""]\n' + LOSES.replace("22-18", "22-18 {<b>bold</b> $(x)}")
+)
+BROKEN = '[Event "broken"]\n1. 11-15 22-18 2. 8-11 *\n\n[Event "no draughts"]\n[GameType "1"]\n1. e4 *\n'
+QUICK = ("--engine", "uniform", "--visits", "30", "--tables", "3", "--threads", "1")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def games_of(path):
+    return list(read_games(path))
+
+
+def test_games_are_written_with_marks_comments_and_lines(here, ckai):
+    Path("mine.pdn").write_text('[Black "Ann"]\n[White "Bob"]\n' + LOSES)
+    code, out, err = ckai("analyze", "mine.pdn", *QUICK)
+    assert code == 0, err
+    lines = out.splitlines()
+    assert re.match(r"player +games +accuracy +\?! +\? +\?\? +opening +midgame +endgame", lines[0])
+    assert [line.split()[0] for line in lines[1:3]] == ["Ann", "Bob"]
+    assert lines[3].startswith("1 game analysed: 2 plies, 1 blunder, 0 mistakes, 0 inaccuracies")
+    assert lines[-1] == "games with comments, marks and lines: mine-analysis.pdn"
+    (game,) = games_of("mine-analysis.pdn")
+    assert game.problem is None
+    assert game.header("Annotator") == "ckai uniform, 30 visits"
+    assert game.moves[0].nags == [4]
+    assert "Blunder, costs" in game.moves[0].comments[0]
+    assert game.moves[0].variations[0].moves
+    assert not Path("mine-analysis.pdn.work").exists()
+
+
+def test_json_has_every_move_and_nothing_else(here, ckai):
+    Path("mine.pdn").write_text(LOSES + "\n" + BROKEN)
+    code, out, err = ckai("analyze", "mine.pdn", *QUICK, "-o", "out.pdn", "--json")
+    assert code == 0, err
+    result = json.loads(out)
+    assert (result["games_read"], result["games_analyzed"]) == (3, 2)
+    assert (result["games_truncated"], result["games_rejected"]) == (1, 1)
+    assert result["grades"]["blunder"] == 1
+    first = result["games"][0]["moves"][0]
+    assert (first["move"], first["grade"]) == ("22-18", "blunder")
+    assert first["cost"] == pytest.approx(first["points"] - first["played"], abs=1e-3)
+    assert [each["game"] for each in result["refused"]] == [1, 2]
+    assert len(games_of("out.pdn")) == 2
+
+
+def test_games_that_cannot_be_read_are_named(here, ckai):
+    Path("mine.pdn").write_text(LOSES + "\n" + BROKEN)
+    _, _, err = ckai("analyze", "mine.pdn", *QUICK)
+    assert "ckai: warning: mine.pdn:4: game 1: ply 2: '8-11' is illegal here (legal: 15x22)" not in err
+    warnings = [line for line in err.splitlines() if line.startswith("ckai: warning")]
+    assert len(warnings) == 2
+    assert "game 1: ply 2: '8-11' is illegal here (legal: 15x22)" in warnings[0]
+    assert "found '1' (chess)" in warnings[1] or "GameType" in warnings[1]
+    assert "1 analysed up to the error, 1 left out" in err
+
+
+class Page(HTMLParser):
+    """The tags of a page, the text of its data, and its names."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.inside, self.data = [], "", ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append((tag, dict(attributes)))
+        self.inside = dict(attributes).get("id", "") if tag == "script" else ""
+
+    def handle_data(self, text):
+        if self.inside == "data":
+            self.data += text
+
+
+def test_the_page_is_whole_and_harmless(here, ckai):
+    Path("mine.pdn").write_text(HOSTILE)
+    code, out, err = ckai("analyze", "mine.pdn", *QUICK, "--html", "page.html")
+    assert code == 0, err
+    assert "\x1b" not in out + err
+    text = Path("page.html").read_text()
+    page = Page(text)
+    names = [tag for tag, _ in page.tags]
+    assert names.count("script") == 2
+    assert "img" not in names
+    assert "&lt;img src=x onerror=alert(2)&gt;" in text
+    for _, attributes in page.tags:
+        assert not any(name.startswith("on") for name in attributes)
+        for name in ("src", "href"):
+            assert (attributes.get(name) or "#").startswith("#"), attributes
+    assert "http" not in re.sub(r"http-equiv|http://www\.w3\.org/2000/svg", "", text)
+    data = json.loads(page.data)
+    (game,) = data["games"]
+    assert len(game["positions"]) == 3
+    assert set(map(len, game["positions"])) == {32}
+    assert game["lines"]["1"]
+    assert "<b>bold</b> $(x)" in game["texts"][1]
+    sections = [attributes for tag, attributes in page.tags if attributes.get("class") == "game"]
+    assert [each["id"] for each in sections] == ["game-0"]
+
+
+def test_the_policy_of_the_page_allows_its_own_script_only(here, ckai):
+    import base64
+    import hashlib
+
+    Path("mine.pdn").write_text(LOSES)
+    ckai("analyze", "mine.pdn", *QUICK, "--html", "page.html")
+    text = Path("page.html").read_text()
+    script = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    assert len(script) == 1
+    digest = base64.b64encode(hashlib.sha256(script[0].encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in text
+    assert "default-src 'none'" in text
+
+
+def test_boards_are_pictures_of_the_marked_positions(here, ckai):
+    Path("mine.pdn").write_text(LOSES)
+    code, out, err = ckai("analyze", "mine.pdn", *QUICK, "--boards", "pictures")
+    assert code == 0, err
+    (picture,) = Path("pictures").iterdir()
+    assert picture.name == "game-001-001-blunder.svg"
+    drawing = ET.fromstring(picture.read_text())
+    kinds = [group.get("class") for group in drawing.iter("{http://www.w3.org/2000/svg}g")]
+    assert kinds.count("piece") == 5
+    assert kinds.count("arrow") == 2
+    assert "1 picture of positions: pictures" in out
+
+
+@pytest.mark.draws
+def test_boards_as_png(here, ckai):
+    Path("mine.pdn").write_text(LOSES)
+    assert ckai("analyze", "mine.pdn", *QUICK, "--boards", "pictures", "--format", "png")[0] == 0
+    (picture,) = Path("pictures").iterdir()
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["checkers", "connect4", "tictactoe"])
+def test_every_game_is_drawn(name):
+    spec = get_game(name)
+    game = spec.game()
+    for _ in range(3):
+        before, move = game.position, game.position.legal_moves()[0]
+        game.push(move)
+        pieces = spec.pieces(game.position)
+        assert spec.path(before, move)[-1] in pieces
+        assert set(spec.path(before, move)) <= set(spec.layout.squares)
+    drawing = ET.fromstring(board_svg(pieces, layout=spec.layout))
+    drawn = [g.get("data-piece") for g in drawing.iter("{http://www.w3.org/2000/svg}g")]
+    assert sorted(drawn) == sorted(pieces.values())
+
+
+def test_standard_input_is_read(here, ckai, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(LOSES.encode())))
+    code, _, err = ckai("analyze", "-", *QUICK)
+    assert code == 0, err
+    assert len(games_of("stdin-analysis.pdn")) == 1
+
+
+def test_what_is_not_ours_is_not_replaced(here, ckai):
+    Path("mine.pdn").write_text(LOSES)
+    Path("other.pdn").write_text(LOSES)
+    Path("page.html").write_text("<p>my page</p>")
+    for words, why in (
+        (("-o", "mine.pdn"), "expected another name"),
+        (("-o", "other.pdn"), "expected an analysis by ckai"),
+        (("--html", "page.html"), "expected a page by ckai analyze"),
+    ):
+        code, out, err = ckai("analyze", "mine.pdn", *QUICK, *words)
+        assert (code, out) == (1, "")
+        assert why in err
+    assert Path("page.html").read_text() == "<p>my page</p>"
+    assert ckai("analyze", "mine.pdn", *QUICK, "--html", "new.html")[0] == 0
+    assert ckai("analyze", "mine.pdn", *QUICK, "--html", "new.html")[0] == 0  # its own are
+
+
+def test_errors_are_one_line(here, ckai):
+    Path("empty.pdn").write_text("no games\n")
+    Path("mine.pdn").write_text(LOSES)
+    for words, why in (
+        (("empty.pdn", *QUICK), "expected games, found none"),
+        (("none.pdn", *QUICK), "none.pdn"),
+        (("mine.pdn", "--engine", "none.ckpt"), "expected a checkpoint"),
+        (("mine.pdn",), "expected pretrained.ckpt"),
+    ):
+        code, out, err = ckai("analyze", *words)
+        assert (code, out) == (1, "")
+        assert why in err
+        assert err.strip().count("\n") == 0
+    code, _, err = ckai("analyze", "mine.pdn", *QUICK, "--mistake", "0.9")
+    assert code == 1
+    assert "expected inaccuracy <= mistake <= blunder" in err
+
+
+def test_ctrl_c_says_how_to_go_on(here, ckai, monkeypatch):
+    from ckai.rl.analysis.analyst import Analyst
+
+    Path("mine.pdn").write_text(LOSES * 3)
+    analyze, calls = Analyst.analyze, []
+
+    def interrupted(self, *arguments):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return analyze(self, *arguments)
+
+    monkeypatch.setattr(Analyst, "analyze", interrupted)
+    code, out, err = ckai("analyze", "mine.pdn", *QUICK)
+    assert (code, out) == (130, "")
+    assert "2 of 3 games done and kept in mine-analysis.pdn.work: the same command goes on" in err
+    assert not Path("mine-analysis.pdn").exists()
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    code, out, _ = ckai("analyze", "mine.pdn", *QUICK)
+    assert code == 0
+    assert "3 games analysed, 2 of them in an earlier run" in out
+
+
+@pytest.mark.programs
+def test_a_kill_loses_the_game_in_progress_at_most(here):
+    Path("mine.pdn").write_text((LOSES + "\n") * 400)
+    words = [sys.executable, "-c", RUN, "analyze", "mine.pdn", *QUICK, "--json"]
+    work = Path("mine-analysis.pdn.work")
+    with started(words) as process:
+        until = time.monotonic() + 120
+        while len(list(work.glob("0*.json"))) < 5 and time.monotonic() < until:
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.kill()
+        process.wait()
+    done = len(list(work.glob("0*.json")))
+    assert 5 <= done < 400
+    again = subprocess.run(words, capture_output=True, text=True, timeout=240)
+    assert again.returncode == 0, again.stderr
+    result = json.loads(again.stdout)
+    assert (result["games_analyzed"], result["games_kept"]) == (400, done)
+    assert len(games_of("mine-analysis.pdn")) == 400

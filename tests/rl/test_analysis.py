@@ -1,0 +1,341 @@
+"""Analysis of games: what moves cost, grades, verdicts of the tables, annotations, players, interruption."""
+
+import doctest
+import importlib
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from ckai.datasets import files
+from ckai.datasets.files import ForeignFileError, LockedError
+from ckai.datasets.settings import SettingError
+from ckai.datasets.tables import Tables
+from ckai.game import Game, Position
+from ckai.pdn import PdnError, read_games, write_game
+from ckai.rl.analysis import AnalysisConfig, Analyst, PlayerTable, accuracy_of, annotate, expected_points
+from ckai.rl.analysis.annotate import strip
+from ckai.rl.analysis.grading import NAGS, Grade, grade_of
+from ckai.rl.analysis.players import side_accuracy
+from ckai.rl.analysis.report import GameReport
+from ckai.rl.analysis.work import Work, check_output
+from ckai.rl.evaluators.uniform import UniformEvaluator
+
+# White plays 14-10??, which loses the man to 6x15 and with it the game; 14-9 held on.
+GIVEN_AWAY = (
+    '[Black "Ann"]\n[White "Bob"]\n[Result "1-0"]\n[FEN "W:W14,32:B6,1"]\n1. ... 14-10 {my plan} 1-0\n'
+)
+
+
+def read(text):
+    return list(read_games(io.BytesIO(text.encode()), "games.pdn"))
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return Tables.open(3)
+
+
+@pytest.fixture(scope="module")
+def analyst(tables):
+    made = Analyst(UniformEvaluator(), AnalysisConfig(visits=100), tables=tables)
+    yield made
+    made.close()
+
+
+def analyzed(analyst, text):
+    (game,) = read(text)
+    return game, analyst.analyze(game.play(), game.result)
+
+
+@pytest.mark.parametrize("name", ["analyst", "grading", "theory"])
+def test_the_examples_run(name):
+    module = importlib.import_module(f"ckai.rl.analysis.{name}")
+    result = doctest.testmod(module)
+    assert result.attempted
+    assert not result.failed
+
+
+# --- points, grades, accuracy -----------------------------------------------------------------------
+
+
+def test_expected_points_are_those_of_both_sides_together():
+    for sharpness in (0.5, 1.0, 2.0):
+        for value in np.linspace(-1, 1, 21):
+            both = expected_points(value, sharpness) + expected_points(-value, sharpness)
+            assert both == pytest.approx(1)
+
+
+def test_a_slip_in_a_won_game_costs_less_with_sharp_points():
+    slip = expected_points(0.95, 2.0) - expected_points(0.75, 2.0)
+    level = expected_points(0.1, 2.0) - expected_points(-0.1, 2.0)
+    assert slip < 0.03 < 0.09 < level
+    assert grade_of(slip, AnalysisConfig()) is None
+
+
+def test_grades_begin_at_their_thresholds():
+    config = AnalysisConfig()
+    assert [grade_of(c, config) for c in (0.0, 0.0499, 0.05, 0.3 - 0.2, 0.2, 1.0)] == [
+        None,
+        None,
+        Grade.INACCURACY,
+        Grade.MISTAKE,
+        Grade.BLUNDER,
+        Grade.BLUNDER,
+    ]
+
+
+@pytest.mark.parametrize("wrong", [{"mistake": 0.3}, {"endgame": 20}, {"visits": 1}, {"inaccuracy": 0.0}])
+def test_settings_out_of_order_are_refused(wrong):
+    with pytest.raises(SettingError):
+        AnalysisConfig(**wrong)
+
+
+def test_accuracy_falls_with_the_cost_and_stays_within_bounds():
+    values = [accuracy_of(cost) for cost in np.linspace(0, 1, 101)]
+    assert values[0] == pytest.approx(100, abs=0.001)
+    assert values[-1] == 0
+    assert values == sorted(values, reverse=True)
+
+
+# --- moves ------------------------------------------------------------------------------------------
+
+
+def test_a_move_that_gives_the_game_away_is_a_blunder(analyst):
+    _, report = analyzed(analyst, GIVEN_AWAY)
+    (ply,) = report.plies
+    assert ply.grade == Grade.BLUNDER
+    assert ply.best != "14-10"
+    assert ply.line[0] == ply.best
+    assert ply.cost >= 0.2
+    assert not ply.forced
+
+
+def test_the_move_that_allows_a_shot_is_blamed_not_the_one_after(analyst):
+    # 22-18 lets Black take two and win; the capture that follows is forced.
+    text = '[FEN "W:W12,22,27:B1,14"]\n1. ... 22-18 2. 14x23x32 1-0\n'
+    _, report = analyzed(analyst, text)
+    assert report.plies[0].grade == Grade.BLUNDER
+    assert report.plies[1].grade is None
+    assert report.plies[1].cost == 0
+
+
+def test_forced_moves_have_no_grade_and_take_the_value_that_follows(analyst):
+    _, report = analyzed(analyst, '[FEN "B:W18,27,32:B1,14"]\n1. 14x23 27x18 *\n')
+    assert [ply.forced for ply in report.plies] == [True, True]
+    assert [ply.grade for ply in report.plies] == [None, None]
+    first, second = report.plies
+    assert first.points == first.played == pytest.approx(1 - second.played)
+    assert side_accuracy(report, True) is None
+
+
+def test_a_lost_last_position_has_no_points(analyst):
+    _, report = analyzed(analyst, '[FEN "B:W18:B14"]\n1. 14x23 1-0\n')
+    assert report.curve() == [1.0, 1.0]
+
+
+def test_a_drawn_last_position_by_rule_is_half_a_point(analyst):
+    game = Game(Position.from_fen("B:WK32,K28:BK1,K5"), halfmove_limit=4)
+    for text in ("1-6", "32-27", "6-1", "27-32"):
+        game.push(text)
+    assert analyst.analyze(game, "1/2-1/2").curve()[-1] == 0.5
+
+
+def test_tables_have_the_last_word(analyst):
+    # Two kings against one in the double corner is won; the game was given up as a draw.
+    text = '[FEN "B:WK32:BK15,K18"]\n1. 15-19 32-28 1/2-1/2\n'
+    _, report = analyzed(analyst, text)
+    assert report.plies[0].verdict == "win"
+    assert report.plies[0].points == 1.0
+    assert report.theory == "Won for Black by the tables in the last position, drawn in the game."
+
+
+def test_a_draw_by_the_tables_that_was_lost_is_named(analyst):
+    # A king in the double corner holds against one; it walks out, and was lost in the end.
+    text = '[FEN "B:WK18:BK1"]\n1. 1-5 18-14 2. 5-1 14-10 1/2-1/2\n'
+    _, report = analyzed(analyst, text)
+    assert {ply.verdict for ply in report.plies} == {"draw"}
+    assert report.theory == ""
+    _, report = analyzed(analyst, text.replace("1/2-1/2", "0-1"))
+    assert report.theory == "Drawn by the tables in the last position, won by White in the game."
+
+
+def test_a_drawn_game_that_was_played_away_is_named_with_its_blunder(analyst):
+    _, report = analyzed(analyst, '[FEN "B:WK3,K4:BK7"]\n1. 7-2 0-1\n')
+    assert (report.plies[0].grade, report.plies[0].cost, report.plies[0].best) == (Grade.BLUNDER, 0.5, "7-11")
+    assert report.theory == "Drawn by the tables from the start, won by White in the game."
+
+
+def test_a_game_without_moves_has_a_value(analyst):
+    _, report = analyzed(analyst, '[Event "x"]\n*\n')
+    assert report.plies == ()
+    assert 0 <= report.start <= 1
+
+
+def test_a_game_that_went_on_after_a_draw_by_rule_is_analysed_to_its_end(analyst):
+    back_and_forth = " ".join(f"{n}. 1-6 32-27 {n + 1}. 6-1 27-32" for n in range(1, 9, 2))
+    _, report = analyzed(analyst, f'[FEN "B:WK32,K20:BK1,K12"]\n{back_and_forth} *\n')
+    assert len(report.plies) == 16
+    assert all(0 <= ply.points <= 1 for ply in report.plies)
+
+
+def test_a_report_is_read_back_from_json(analyst):
+    _, report = analyzed(analyst, GIVEN_AWAY)
+    assert GameReport.read(json.loads(json.dumps(report.plain()))) == report
+
+
+# --- annotations ------------------------------------------------------------------------------------
+
+
+def test_what_is_written_is_read_back_with_every_mark(analyst):
+    game, report = analyzed(analyst, GIVEN_AWAY)
+    (again,) = read(write_game(annotate(game, report, "net, 100 visits")))
+    (each,) = again.moves
+    assert again.header("Annotator") == "ckai net, 100 visits"
+    assert each.nags == [NAGS[Grade.BLUNDER]]
+    assert each.comments[0] == "my plan"
+    assert each.comments[1].startswith("[%eval +")
+    assert f"Better: {report.plies[0].best}." in each.comments[1]
+    (line,) = each.variations
+    assert [str(m.move) for m in line.moves] == list(report.plies[0].line)
+    assert line.rest == ""
+    assert game.moves[0].comments == ["my plan"]  # the game that was read is as it was
+
+
+def test_an_analysis_of_an_analysis_is_the_same(analyst):
+    game, report = analyzed(analyst, GIVEN_AWAY)
+    text = write_game(annotate(game, report, "net"))
+    (again,) = read(text)
+    assert write_game(annotate(again, report, "net")) == text
+    assert write_game(strip(again)) == write_game(game)
+
+
+def test_annotations_of_others_are_kept(analyst):
+    text = '[Annotator "Wood"]\n[FEN "W:W14,32:B6,1"]\n1. ... 14-10 $4 {[%eval -9] odd} (1. ... 14-9) 0-1\n'
+    game, report = analyzed(analyst, text)
+    annotated = annotate(game, report)
+    assert [value for name, value in annotated.headers if name == "Annotator"] == ["Wood", "ckai"]
+    assert annotated.moves[0].comments[0] == "[%eval -9] odd"
+    assert len(annotated.moves[0].variations) == 2
+    assert annotated.moves[0].nags == [4, 4]
+
+
+def test_a_report_of_another_game_is_refused(analyst):
+    game, report = analyzed(analyst, GIVEN_AWAY)
+    with pytest.raises(ValueError, match="expected the report of its 1 moves"):
+        annotate(game, replace(report, plies=()))
+
+
+# --- players ----------------------------------------------------------------------------------------
+
+
+def test_players_add_up_their_games(analyst):
+    _, report = analyzed(analyst, GIVEN_AWAY)
+    table = PlayerTable(AnalysisConfig())
+    table.add("Ann", "Bob", report)
+    table.add("Bob", None, report)
+    bob, nobody, ann = table.rows()[0], *sorted(table.rows()[1:], key=lambda row: row["name"])
+    assert (bob["name"], bob["games"], bob["score"], bob["blunder"]) == ("Bob", 2, 1.0, 1)
+    assert (nobody["name"], nobody["blunder"], nobody["phases"]["endgame"]["moves"]) == ("?", 1, 1)
+    assert (ann["name"], ann["moves"], ann["accuracy"]) == ("Ann", 0, None)
+    assert bob["accuracy"] == pytest.approx(accuracy_of(report.plies[0].cost), abs=0.01)
+
+
+# --- files ------------------------------------------------------------------------------------------
+
+GAMES = (
+    GIVEN_AWAY + '[FEN "B:W18,27,32:B1,14"]\n1. 14x23 27x18 *\n\n[Event "bad"]\n1. 11-15 22-18 2. 8-11 *\n'
+)
+
+
+def work(folder, text=GAMES, **changes):
+    path = folder / "games.pdn"
+    path.write_text(text)
+    settings = AnalysisConfig(visits=20, **changes)
+    return Work([(path, None)], folder / "out.pdn", settings, {"network": "uniform", "tables": 0})
+
+
+def test_games_done_are_kept_when_the_analysis_breaks(tmp_path, monkeypatch):
+    broken = work(tmp_path)
+    write_whole = files.write_whole
+
+    def full_disk(path, data):
+        if path.name == "000001.json":
+            raise OSError("no space left")
+        write_whole(path, data)
+
+    monkeypatch.setattr("ckai.rl.analysis.work.write_whole", full_disk)
+    with pytest.raises(OSError, match="no space left"), broken.opened():
+        broken.analyze(UniformEvaluator())
+    monkeypatch.undo()
+    assert broken.games_done() == 1
+    again = work(tmp_path)
+    with again.opened():
+        total = again.analyze(UniformEvaluator())
+        assert (total.games, total.kept) == (3, 1)
+        moves = [[ply.move for ply in report.plies] for _, report in again.results()]
+    assert moves == [["14-10"], ["14x23", "27x18"], ["11-15", "22-18"]]
+    again.remove()
+    assert not again.folder.exists()
+
+
+def test_a_damaged_report_is_made_anew(tmp_path):
+    first = work(tmp_path)
+    with first.opened():
+        first.analyze(UniformEvaluator())
+        (first.folder / "000001.json").write_text('{"plies": [')
+        (first.folder / "000002.json").write_text((first.folder / "000000.json").read_text())
+        assert first.analyze(UniformEvaluator()).kept == 1
+
+
+def test_threads_do_not_change_the_reports(tmp_path):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    one, two = work(tmp_path / "a"), work(tmp_path / "b")
+    with one.opened(), two.opened():
+        one.analyze(UniformEvaluator(), threads=1)
+        two.analyze(UniformEvaluator(), threads=3)
+        assert [r for _, r in one.results()] == [r for _, r in two.results()]
+
+
+def test_work_of_other_settings_is_not_gone_on_with(tmp_path):
+    with work(tmp_path).opened():
+        pass
+    other = work(tmp_path, mistake=0.15)
+    with pytest.raises(ForeignFileError, match="other settings: give --fresh"), other.opened():
+        pass
+    with other.opened(fresh=True):
+        pass
+    with (
+        pytest.raises(ForeignFileError, match="other games"),
+        work(tmp_path, GIVEN_AWAY, mistake=0.15).opened(),
+    ):
+        pass
+
+
+def test_two_analyses_do_not_share_a_folder(tmp_path):
+    with work(tmp_path).opened(), pytest.raises(LockedError), work(tmp_path).opened():
+        pass
+
+
+def test_what_cannot_be_read_is_listed(tmp_path):
+    contents = work(tmp_path, GAMES + '[GameType "20"]\n1. 32-28 *\n').contents
+    assert (contents.games, contents.truncated, contents.rejected) == (3, 1, 1)
+    assert [error.game for error in contents.refused] == [2, 3]
+    with pytest.raises(PdnError, match="expected games, found none"):
+        work(tmp_path, "nothing here")
+
+
+def test_only_an_analysis_is_replaced(tmp_path, analyst):
+    game, report = analyzed(analyst, GIVEN_AWAY)
+    output = tmp_path / "out.pdn"
+    check_output(output, [])
+    output.write_text(write_game(annotate(game, report)))
+    check_output(output, [])
+    output.write_text(GIVEN_AWAY)
+    with pytest.raises(ForeignFileError, match="an analysis by ckai"):
+        check_output(output, [])
+    with pytest.raises(ForeignFileError, match="another name"):
+        check_output(output, [output])
