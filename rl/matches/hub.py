@@ -217,6 +217,8 @@ class _HubSide(MoveSide):
         super().__init__(boards)
         self.player = player
         self.program = HubProgram(player.command)
+        self.stopped = True
+        """Whether the program is not searching, or was told to stop."""
 
     def start(self, board: int, position: Position, stream: int) -> None:
         super().start(board, position, stream)
@@ -229,13 +231,22 @@ class _HubSide(MoveSide):
         seconds: float | None = self.player.seconds + SPARE_SECONDS
         if self.player.depth is not None:
             level, seconds = f"level depth={self.player.depth}", None
-        return self.program.think(
-            game.positions[begin],
-            game.moves[begin:],
-            level,
-            seconds=seconds,
-            silence=self.player.silence_seconds,
-        )
+        self.stopped = False
+        try:
+            return self.program.think(
+                game.positions[begin],
+                game.moves[begin:],
+                level,
+                seconds=seconds,
+                silence=self.player.silence_seconds,
+            )
+        finally:
+            self.stopped = True
+
+    def stop(self) -> None:
+        if not self.stopped:
+            self.stopped = True
+            self.program.send("stop")
 
     def close(self) -> None:
         self.program.close()
