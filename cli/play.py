@@ -4,6 +4,7 @@ import io
 import os
 import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     "--load",
     "loaded",
     metavar="FILE[:N[:PLY]]",
-    help="Go on with game N of a PDN file, or step through it if it is finished; with PLY, play on from there.",
+    help="Go on with game N of a PDN file, or step through it if it is finished; PLY: play on from there.",
 )
 @click.option("--view", is_flag=True, help="Step through the game loaded, finished or not.")
 @click.option("--sims", type=click.IntRange(1), help="Visits per move.  [default: 400]")
@@ -253,40 +254,47 @@ class _Players:
             NoNetworkError: there is no network.
         """
         if player is None:
-            # Without a file the network is looked for here, so that the first message comes before the board.
-            source = None if later else newest(self.spec.name)
-            return self._searching(source, sims, seconds)
+            if later:
+                return self._searching(lambda: newest(self.spec.name), network_name(None), sims, seconds)
+            source = newest(self.spec.name)
+            return self._searching(lambda: source, network_name(source), sims, seconds)
         limited = player.number is not None or player.seconds is not None or player.policy
         if limited and (sims is not None or seconds is not None):
             raise click.UsageError(f"--engine {player.text} has a limit; leave out --sims and --seconds")
         if player.policy or not (player.who in NO_NETWORK or os.path.exists(player.who)):
-            return self._playing(player.text + limit_text(sims, seconds))
-        return self._searching(player.who, sims or player.number, seconds or player.seconds)
+            text = player.text + limit_text(sims, seconds)
+            return self._playing(lambda: text, text)
+        limits = sims or player.number, seconds or player.seconds
+        return self._searching(lambda: player.who, network_name(player.who), *limits)
 
     def analyst(self) -> "Opponent":
         """Return an opponent that gives hints beside one that cannot: the newest network, or playouts."""
-        try:
-            source = newest(self.spec.name)
-        except NoNetworkError:
-            source = NO_NETWORK[0]
-        return self._searching(source, None, None)
 
-    def _searching(self, source: str | None, sims: int | None, seconds: float | None) -> "Opponent":
-        """Return a tree search with a network or without; None: the newest, when it is needed."""
+        def find() -> str:
+            try:
+                return newest(self.spec.name)
+            except NoNetworkError:
+                return NO_NETWORK[0]
+
+        return self._searching(find, network_name(None), None, None)
+
+    def _searching(
+        self, find: Callable[[], str], name: str, sims: int | None, seconds: float | None
+    ) -> "Opponent":
+        """Return a tree search; `find` says with which network, or with none, when it is needed."""
         from ckai.cli.terminal.opponent import SIMS, EngineOpponent
 
-        name = network_name(source)
         if self.spec.name != DEFAULT_GAME_NAME:
             limit = limit_text(SIMS if sims is None and seconds is None else sims, seconds)
-            return self._playing(f"{source or newest(self.spec.name)}{limit}", name, analyses=True)
+            return self._playing(lambda: find() + limit, name, analyses=True)
 
         def load() -> Any:
             from ckai.rl.engine import Engine
 
-            network, endgames = source or newest(self.spec.name), open_tables(self.tables)
+            network, endgames = network_path(find()), open_tables(self.tables)
             with self.console.status("loading the network ..."):
                 return Engine.load(
-                    network_path(network),
+                    network,
                     evaluator=self.evaluator,
                     tables=endgames,
                     tell=lambda report: click.echo(str(report), err=True),
@@ -295,7 +303,8 @@ class _Players:
 
         return EngineOpponent(load, name, sims=sims, seconds=seconds, vary=self.vary, seed=self.seed)
 
-    def _playing(self, text: str, name: str | None = None, *, analyses: bool = False) -> "Opponent":
+    def _playing(self, find: Callable[[], str], name: str, *, analyses: bool = False) -> "Opponent":
+        """Return a player of matches; `find` returns its spec when it is needed."""
         from ckai.cli.terminal.player_opponent import PlayerOpponent
 
         def load() -> Any:
@@ -303,9 +312,9 @@ class _Players:
 
             endgames = open_tables(self.tables) if self.spec.supports_tables else None
             with self.console.status("loading the player ..."):
-                return load_player(text, backend=self.evaluator, tables=endgames, game=self.spec)
+                return load_player(find(), backend=self.evaluator, tables=endgames, game=self.spec)
 
-        return PlayerOpponent(load, name or text, self.spec, seed=self.seed, analyses=analyses)
+        return PlayerOpponent(load, name, self.spec, seed=self.seed, analyses=analyses)
 
 
 def limit_text(sims: int | None, seconds: float | None) -> str:

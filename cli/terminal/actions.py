@@ -210,7 +210,7 @@ class Actions:
         return "/".join(rows)
 
     def _load(self, argument: str) -> None:
-        table, spec = self._table, self._session.spec
+        spec = self._session.spec
         try:
             where = FileGame.read(argument)
             loaded = where.load(spec)

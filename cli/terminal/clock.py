@@ -101,7 +101,7 @@ class Clock:
         return self._left[side] - (self._now() - self._since if self._running == side else 0.0)
 
     def restore(self, ply: int) -> None:
-        """Set both clocks to what they were when the move after `ply` plies began, as far as that is known."""
+        """Set both clocks to what they were when the move after `ply` plies began, if that is known."""
         self._running = None
         if ply in self._marks:
             self._left = dict(self._marks[ply])

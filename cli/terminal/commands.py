@@ -34,21 +34,21 @@ SECTIONS: Final[dict[str, dict[str, CommandHelp]]] = {
     "Play": {
         "moves": CommandHelp("m", "list the legal moves"),
         "hint": CommandHelp("i", "show a good move", (PLAY, VIEW)),
-        "go": CommandHelp("g", "let the engine make this move", (PLAY,)),
-        "undo": CommandHelp("u", "take your last move back", (PLAY, OVER)),
-        "redo": CommandHelp("r", "play again what was taken back", (PLAY, OVER)),
+        "go": CommandHelp("g", "let the engine move now", (PLAY,)),
+        "undo": CommandHelp("u", "take your move back", (PLAY, OVER)),
+        "redo": CommandHelp("r", "play it again", (PLAY, OVER)),
         "draw": CommandHelp(
             "d", "offer a draw", (PLAY,), more="Asks first; the engine declines if it is better."
         ),
         "resign": CommandHelp("", "resign the game", (PLAY,), more="Asks first."),
-        "forced": CommandHelp("", "play forced moves for you", argument="on|off"),
+        "forced": CommandHelp("", "forced moves by itself", argument="on|off"),
         "explain": CommandHelp(
             "e why",
             "explain the last move",
             argument="MOVE",
-            more="With a move, that one instead of the last. Says the value before and after, what it costs in "
-            "expected points, the main line, what the other moves lose, shots, forced moves, how often it was "
-            "played in the data set, and the opening.",
+            more="With a move, that one instead of the last. Says the value before and after, what it costs "
+            "in expected points, the main line, what the other moves lose, shots, forced moves, how often it "
+            "was played in the data set, and the opening.",
         ),
     },
     "Games": {
@@ -58,31 +58,31 @@ SECTIONS: Final[dict[str, dict[str, CommandHelp]]] = {
         ),
         "opening": CommandHelp(
             "o",
-            "name the opening; begin one",
+            "its name; begin one",
             argument="NAME",
-            more="opening list: all names. opening NAME, opening ballot, opening ballot:N or opening 11-15 23-19: "
-            "a new game from there. A ballot is a three-move opening in which no side loses a man, as drawn in "
-            "tournaments.",
+            more="opening list: all names. opening NAME, opening ballot, opening ballot:N or opening 11-15 "
+            "23-19: a new game from there. A ballot is a three-move opening in which no side loses a man, as "
+            "drawn in tournaments.",
         ),
         "setup": CommandHelp(
             "",
             "set up a position",
             argument="FEN",
-            more="Without a FEN it asks for the board, row by row from the top, and the side to move. Rows as "
-            "`. b . b . . . B`, or only the four dark squares: `bb.B`.",
+            more="Without a FEN it asks for the board, row by row from the top, and the side to move. A row "
+            "is `. b . b . . . B`, or only its four dark squares, `bb.B`.",
         ),
         "load": CommandHelp("", "open a saved game", argument="FILE:N:PLY"),
-        "save": CommandHelp("s", "save the game, or to FILE", argument="FILE"),
+        "save": CommandHelp("s", "save, or to FILE", argument="FILE"),
         "quit": CommandHelp("q exit", "save the game and leave"),
     },
     "Board": {
         "board": CommandHelp("b", "draw the board again"),
         "flip": CommandHelp("f", "turn the board around"),
         "pieces": CommandHelp("", "draw figures or letters", argument="figures|letters"),
-        "show": CommandHelp("", "show the engine's thoughts"),
-        "hide": CommandHelp("", "hide them"),
-        "fen": CommandHelp("", "print the position as text"),
-        "help": CommandHelp("h ?", "this list, or one command", argument="COMMAND"),
+        "show": CommandHelp("", "show the search"),
+        "hide": CommandHelp("", "hide it"),
+        "fen": CommandHelp("", "the position as text"),
+        "help": CommandHelp("h ?", "this list; one command", argument="COMMAND"),
     },
     "Step through": {
         "view": CommandHelp("", "step through this game"),
@@ -198,10 +198,10 @@ def help_lines(width: int, name: str = "") -> list[str]:
     return lines
 
 
-CELL = 40
+CELL = 38
 """Columns of an entry in the list."""
 
 
 def _cell(name: str, each: CommandHelp) -> str:
     short = f", {each.short.split()[0]}" if each.short and "_" not in each.short else ""
-    return f"  {name + short:<12}{each.text}"
+    return f"  {name + short:<13} {each.text}"

@@ -64,7 +64,7 @@ class ExpertMoves:
         self.load()
         assert self._rows is not None
         boards, actions, results = self._rows
-        same = np.flatnonzero((boards == board).all(axis=1)) if boards.shape[1] == len(board) else []
+        same = np.flatnonzero((boards == board).all(axis=1)).tolist()
         found = []
         for action in dict.fromkeys(move.actions[0] for move in moves):
             rows = [row for row in same if actions[row] == action]

@@ -86,18 +86,16 @@ class Explainer:
             line = [move, *rest]
         loss = max(0.0, best - values[move]) / 2
         verdict = "the best move" if move == result.move or loss < 0.005 else f"costs {loss:.2f} points"
-        lines = [f"value for {name}: {best:+.2f} before, {values[move]:+.2f} after; {verdict}"]
+        before, later = (round(value, 2) + 0.0 for value in (best, values[move]))
+        lines = [f"value for {name}: {before:+.2f} before, {later:+.2f} after; {verdict}"]
         lines.append(f"main line: {_moves(line)}")
         if loss >= 0.005 and result.move != move:
             lines.append(f"better: {_moves(result.pv)}")
         others = sorted((each for each in values if each != move), key=lambda each: -values[each])
         if others:
-            shown = ", ".join(
-                f"{each} {(values[each] - best) / 2 + 0.0:+.2f}" for each in others[:ALTERNATIVES]
-            )
-            lines.append(
-                f"other moves, points lost: {shown}".replace("+0.00", "0.00").replace("-0.00", "0.00")
-            )
+            lost = {each: max(0.0, best - values[each]) / 2 for each in others[:ALTERNATIVES]}
+            shown = ", ".join(f"{each} {points:.2f}" for each, points in lost.items())
+            lines.append(f"other moves, points lost: {shown}")
         return lines
 
     def _value_after(self, game: Any, after: Any) -> tuple[float, list[Any]]:
@@ -129,8 +127,11 @@ class Explainer:
     def _played(self, position: Any, legal: list[Any]) -> list[str]:
         if self.experts is None or not self.spec.supports_experts:
             return []
-        found = self.experts.played(position.board, legal)
         where = f"in {self.experts.path.name}"
+        try:
+            found = self.experts.played(position.board, legal)
+        except ValueError as error:  # the rest of the explanation stands
+            return [str(error)]
         if not found:
             return [f"{where}: this position was never reached"]
         total = sum(each.times for each in found)

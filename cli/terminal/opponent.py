@@ -63,10 +63,8 @@ class Reply:
         if result.proven and result.sims == 1:
             return "proven, no search needed"
         if self.varied:
-            return (
-                f"{result.visits[self.move]:,} of {count_text(result.sims, 'visit')}, {result.seconds:.1f} s; "
-                f"most: {result.move}"
-            )
+            visits = f"{result.visits[self.move]:,} of {count_text(result.sims, 'visit')}"
+            return f"{visits}, {result.seconds:.1f} s; most: {result.move}"
         return f"{count_text(result.sims, 'visit')}, {result.seconds:.1f} s"
 
     def top_moves(self, number: int = 5) -> list[tuple[Any, float, str]]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ckai.cli.terminal.opponent import Reply
+from ckai.cli.terminal.session import side_of
 from ckai.rl.games.spec import GameSpec
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class PlayerOpponent:
         total = sum(each.visits for each in figures)
         if not total or set(moves) != {(each.action,) for each in figures}:
             return None
-        turn = "black" if game.position.black else "white"
+        turn = side_of(game.position)
         figures = sorted(figures, key=lambda each: (each.action != action, -each.visits))
         lines = [
             Line(

@@ -1,4 +1,4 @@
-"""A game between people and an engine, with the moves ahead of the current one; independent of the terminal."""
+"""A game between people and an engine, and the moves that lie ahead; independent of the terminal."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Literal, TypeAlias

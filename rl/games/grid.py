@@ -243,13 +243,10 @@ class GridSpec(GameSpec):
         """Read a board: rows from the top, `/` between them, of `b`, `w` and `.`; see `GameSpec`."""
         rows, grid = text.strip().lower().split("/"), self.grid()
         shape = len(grid), len(grid[0])
-        if (
-            len(rows) != shape[0]
-            or {len(row) for row in rows} != {shape[1]}
-            or set(text.lower()) - set("bw./")
-        ):
+        if [len(row) for row in rows] != [shape[1]] * shape[0] or set("".join(rows)) - set("bw."):
             raise ValueError(
-                f"expected {shape[0]} rows of {shape[1]} squares of b, w and . with / between, found {text[:60]!r}"
+                f"expected {shape[0]} rows of {shape[1]} squares of b, w and . with / between, "
+                f"found {text[:60]!r}"
             )
         stones = {"b": 0, "w": 0, ".": 0}
         for letters, bits in zip(rows, grid, strict=True):

@@ -1,4 +1,4 @@
-"""The text of a player spec, parsed; imports nothing heavy, so that commands can check it before they load."""
+"""The text of a player spec, parsed; imports nothing heavy, so that a command can check it first."""
 
 import re
 from dataclasses import dataclass
