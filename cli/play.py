@@ -144,11 +144,12 @@ def command(
 ) -> None:
     """Play a game, see `_HELP`."""
     from ckai.cli.terminal.clock import Clock, TimeControl
-    from ckai.cli.terminal.game import Options, TerminalGame
+    from ckai.cli.terminal.game import TerminalGame
     from ckai.cli.terminal.record import Record
     from ckai.cli.terminal.screen import leaving_on_signals, make_console
     from ckai.cli.terminal.session import SIDES, Session
     from ckai.cli.terminal.start import FileGame, Source, game_of, open_game, opening_moves
+    from ckai.cli.terminal.table import Options
     from ckai.rl.games.registry import get_game
     from ckai.rl.matches.player_spec import PlayerSpec
 

@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ckai.cli.terminal.clock import Clock
 from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, help_lines
@@ -13,10 +13,8 @@ from ckai.cli.terminal.opponent import Reply
 from ckai.cli.terminal.record import Record, error_text
 from ckai.cli.terminal.session import SIDES, Session
 from ckai.cli.terminal.start import FileGame, Source, StartError, game_of, open_game, opening_moves
+from ckai.cli.terminal.table import Table
 from ckai.game import MoveError
-
-if TYPE_CHECKING:
-    from ckai.cli.terminal.game import TerminalGame
 
 
 class Actions:
@@ -26,7 +24,7 @@ class Actions:
         table: the game whose prompt it is.
     """
 
-    def __init__(self, table: "TerminalGame") -> None:
+    def __init__(self, table: Table) -> None:
         self._table = table
         self._copies: dict[Path, Record] = {}
 
@@ -324,6 +322,11 @@ class Actions:
             table.flipped = session.spec.turnable and session.humans == {"black"}
         if session.game.outcome() is not None:
             raise CommandError("the game is over here; go back first")
+        if session.humans != SIDES["both"]:
+            try:
+                table.opponent.load()
+            except (ValueError, OSError, RuntimeError) as error:
+                raise CommandError(str(error)) from error
         if session.ahead or session.ended is not None or table.source.path is not None:
             self._begin(session.game, session.ahead)
         else:

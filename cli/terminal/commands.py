@@ -34,7 +34,7 @@ SECTIONS: Final[dict[str, dict[str, CommandHelp]]] = {
     "Play": {
         "moves": CommandHelp("m", "list the legal moves"),
         "hint": CommandHelp("i", "show a good move", (PLAY, VIEW)),
-        "go": CommandHelp("g", "let the engine move now", (PLAY,)),
+        "go": CommandHelp("g", "let the engine move", (PLAY,)),
         "undo": CommandHelp("u", "take your move back", (PLAY, OVER)),
         "redo": CommandHelp("r", "play it again", (PLAY, OVER)),
         "draw": CommandHelp(
@@ -78,7 +78,7 @@ SECTIONS: Final[dict[str, dict[str, CommandHelp]]] = {
     "Board": {
         "board": CommandHelp("b", "draw the board again"),
         "flip": CommandHelp("f", "turn the board around"),
-        "pieces": CommandHelp("", "draw figures or letters", argument="figures|letters"),
+        "pieces": CommandHelp("", "figures or letters", argument="figures|letters"),
         "show": CommandHelp("", "show the search"),
         "hide": CommandHelp("", "hide it"),
         "fen": CommandHelp("", "the position as text"),

@@ -3,7 +3,6 @@
 import datetime
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, TextIO
 
 from rich.console import Console
@@ -11,31 +10,18 @@ from rich.text import Text
 
 from ckai.cli.shared.output import count_text
 from ckai.cli.terminal.actions import Actions
-from ckai.cli.terminal.board import Pieces, detect_look, draw_board, join_columns
+from ckai.cli.terminal.board import detect_look, draw_board, join_columns
 from ckai.cli.terminal.clock import Clock, move_seconds
 from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, read_command
-from ckai.cli.terminal.experts import ExpertMoves
 from ckai.cli.terminal.opponent import Opponent, Reply
 from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, reply_lines, state_lines, viewed_lines
 from ckai.cli.terminal.record import Record, error_text
 from ckai.cli.terminal.screen import FlagFallError, Screen
 from ckai.cli.terminal.session import Session, Side
 from ckai.cli.terminal.start import HUMAN, Source
+from ckai.cli.terminal.table import Options
 from ckai.cli.terminal.thinking import wait_for
 from ckai.game import MoveError, Outcome
-
-
-@dataclass
-class Options:
-    """How a game is shown and played; the commands of the prompt change them."""
-
-    show: bool = False
-    """Show the engine's value, moves and PV with its moves."""
-    auto_forced: bool = False
-    """Play people's forced moves for them."""
-    pieces: Pieces = "auto"
-    experts: ExpertMoves | None = None
-    """The data set at hand."""
 
 
 class TerminalGame:
@@ -71,7 +57,7 @@ class TerminalGame:
         """
         self.session, self.opponent, self.record = session, opponent, record
         self.screen, self.console = Screen(console, lines), console
-        self.analyst = analyst or opponent
+        self.analyst: Opponent = analyst or opponent
         self.clock, self.options, self.source = clock, options or Options(), source or Source()
         self.mode = VIEW if view else PLAY
         self.flipped = session.spec.turnable and session.humans == {"black"}

@@ -63,9 +63,9 @@ def viewed_lines(
     """Return what is known of a game that is stepped through: players, event, where one is, the comment."""
     lines = []
     for tag, name in zip(("Black", "White"), session.spec.side_names, strict=True):
-        if headers.get(tag):
+        if headers.get(tag, "?") not in ("", "?"):
             lines.append(Text(cut(f"{name}: {headers[tag]}", PANEL_COLUMNS)))
-    event = ", ".join(headers[tag] for tag in ("Event", "Date") if headers.get(tag))
+    event = ", ".join(headers[tag] for tag in ("Event", "Date") if headers.get(tag, "?") not in ("", "?"))
     if event:
         lines.append(Text(cut(event, PANEL_COLUMNS), style="dim"))
     lines.append(Text(f"ply {session.ply} of {session.ply + len(session.ahead)}", style="bold"))

@@ -18,10 +18,11 @@ from rich.console import Console
 from ckai.cli import play
 from ckai.cli.shared.networks import NoNetworkError, network_file, newest_network
 from ckai.cli.terminal.commands import COMMANDS
-from ckai.cli.terminal.game import Options, TerminalGame
+from ckai.cli.terminal.game import TerminalGame
 from ckai.cli.terminal.opponent import EngineOpponent
 from ckai.cli.terminal.record import Record
 from ckai.cli.terminal.session import SIDES, Session
+from ckai.cli.terminal.table import Options
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
@@ -359,7 +360,7 @@ def test_flip_help_fen_board(tmp_path):
     assert script.play() is None
     text = shown.getvalue()
     assert text.index("    32w     31w") < text.index("     1b      2b")
-    assert "let the engine move now" in text
+    assert "let the engine move" in text
     assert Position.start().fen in text.splitlines()  # in one piece, however narrow
 
 
