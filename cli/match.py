@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.shared.arena import EVEN, Arena, arena_options
+from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import count_text, json_option, print_json, stderr_console
-from ckai.rl.matches.forms import forms_text
+from ckai.rl.matches.forms import TIME_MARGIN, forms_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,7 +24,8 @@ _HELP = f"""Play A against B and estimate the Elo difference; each opening is pl
 A and B are each WHO or WHO@LIMIT:
 {forms_text()}
 
-Visits and playouts are for each hop of a capture of several, seconds for the whole move.
+Visits and playouts are for each hop of a capture of several, seconds for the whole move. A player with
+a clock loses the game when its time is over.
 """
 
 
@@ -46,6 +48,14 @@ Visits and playouts are for each hop of a capture of several, seconds for the wh
     help="Plies after which a game counts as a draw.",
 )
 @click.option(
+    "--time-margin",
+    type=FiniteRange(0),
+    default=TIME_MARGIN,
+    show_default=True,
+    metavar="SECONDS",
+    help="Seconds by which a clock may be overstepped before the game is lost on time.",
+)
+@click.option(
     "--in-flight",
     type=click.IntRange(1),
     default=512,
@@ -65,6 +75,7 @@ def command(
     games: int,
     sprt: tuple[float, float] | None,
     max_plies: int,
+    time_margin: float,
     in_flight: int,
     pdn: Path | None,
     as_json: bool,
@@ -98,6 +109,7 @@ def command(
             players[1],
             positions,
             max_plies=max_plies,
+            time_margin=time_margin,
             in_flight=in_flight,
             on_game=on_game,
             stop=stop,
@@ -168,6 +180,7 @@ def _print_result(result: "MatchResult", a: str, b: str, test: "Sprt | None", as
     if as_json:
         summary = {"a": a, "b": b, **result.summary(), "elo": pairs.elo, "interval": list(pairs.interval)}
         summary |= {"pairs": pairs.pairs, "superiority": pairs.superiority}
+        summary["time_losses"] = list(result.time_losses)
         if test and sprt:
             summary["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": sprt.ratio}
             summary["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
@@ -177,6 +190,9 @@ def _print_result(result: "MatchResult", a: str, b: str, test: "Sprt | None", as
 
     Console(highlight=False).print(result_table(result, a, b))
     click.echo(f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}")
+    for name, lost in zip((a, b), result.time_losses, strict=True):
+        if lost:
+            click.echo(f"{name} lost {count_text(lost, 'game')} on time")
     if test and sprt:
         verdict = {True: f"{a} is better", False: f"{a} is not better", None: "undecided"}
         click.echo(

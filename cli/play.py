@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ckai.cli.terminal.opponent import Opponent
     from ckai.rl.games.spec import GameSpec
     from ckai.rl.matches.player_spec import PlayerSpec
+    from ckai.rl.search.clock import TimeControl
 
 _HELP = """Play against a network or another player in the terminal.
 
@@ -79,7 +80,9 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
 @click.option("--view", is_flag=True, help="Step through the game loaded, finished or not.")
 @click.option("--sims", type=click.IntRange(1), help="Visits per move.  [default: 400]")
 @click.option("--seconds", type=FiniteRange(0, min_open=True), help="Seconds per move.")
-@click.option("--clock", metavar="TIME", help="Time of each side and increment per move: 5m+3s, 90+2, 1h.")
+@click.option(
+    "--clock", metavar="TIME", help="Time of each side and increment per move: 5m+3s, 90s+1s, 40/20m."
+)
 @click.option(
     "--vary",
     type=click.IntRange(0),
@@ -143,7 +146,7 @@ def command(
     file: Path | None,
 ) -> None:
     """Play a game, see `_HELP`."""
-    from ckai.cli.terminal.clock import Clock, TimeControl
+    from ckai.cli.terminal.clock import GameClock
     from ckai.cli.terminal.game import TerminalGame
     from ckai.cli.terminal.record import Record
     from ckai.cli.terminal.screen import leaving_on_signals, make_console
@@ -152,6 +155,7 @@ def command(
     from ckai.cli.terminal.table import Options
     from ckai.rl.games.registry import get_game
     from ckai.rl.matches.player_spec import PlayerSpec
+    from ckai.rl.search.clock import TimeControl
 
     report_compilation()
     given = [name for name, value in (("--fen", fen), ("--opening", opening), ("--load", loaded)) if value]
@@ -166,6 +170,10 @@ def command(
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--clock") from error
     player = None if source is None else PlayerSpec.read(source)
+    if player is not None and player.control is not None:  # one clock for both sides
+        if control is not None or sims is not None or seconds is not None:
+            raise click.UsageError(f"--engine {player.text} has a clock; leave out other limits")
+        control, player = player.control, PlayerSpec.read(player.who)
     spec = get_game(game_name or game_of_player(player))
     humans = None if side is None else SIDES[side]
     if max_plies is not None and humans != SIDES["none"]:
@@ -195,7 +203,9 @@ def command(
             stream.reconfigure(errors="replace")
     console = make_console()
     alone = session.humans == SIDES["both"] or view
-    makers = _Players(spec, console, evaluator=evaluator, tables=tables, vary=vary, seed=seed)
+    makers = _Players(
+        spec, console, evaluator=evaluator, tables=tables, vary=vary, seed=seed, control=control
+    )
     opponent = makers.opponent(player, sims=sims, seconds=seconds, later=alone)
     terminal = TerminalGame(
         session,
@@ -204,7 +214,7 @@ def command(
         console,
         sys.stdin or io.StringIO(),
         analyst=opponent if opponent.analyses else makers.analyst(),
-        clock=None if control is None else Clock(control),
+        clock=None if control is None else GameClock(control),
         options=Options(show=show, auto_forced=auto_forced, pieces=pieces, experts=data_set(experts, spec)),
         source=origin,
         view=view,
@@ -225,6 +235,7 @@ class _Players:
         spec: the game.
         console: shows what is being loaded.
         evaluator, tables, vary, seed: values of the options.
+        control: time of each side, None without clocks.
     """
 
     def __init__(
@@ -236,7 +247,9 @@ class _Players:
         tables: str,
         vary: int,
         seed: int | None,
+        control: "TimeControl | None" = None,
     ) -> None:
+        self.control = control
         self.spec, self.console = spec, console
         self.evaluator, self.tables, self.vary, self.seed = evaluator, tables, vary, seed
 
@@ -254,6 +267,8 @@ class _Players:
             UsageError: a limit is given twice.
             NoNetworkError: there is no network.
         """
+        from ckai.rl.matches.player_spec import ALPHA_BETA, HUB
+
         if player is None:
             if later:
                 return self._searching(lambda: newest(self.spec.name), network_name(None), sims, seconds)
@@ -264,6 +279,8 @@ class _Players:
             raise click.UsageError(f"--engine {player.text} has a limit; leave out --sims and --seconds")
         if player.policy or not (player.who in NO_NETWORK or os.path.exists(player.who)):
             text = player.text + limit_text(sims, seconds)
+            if not limited and self.control is not None and player.who.startswith((HUB, ALPHA_BETA)):
+                text = f"{player.who}@{self.control}"
             return self._playing(lambda: text, text)
         limits = sims or player.number, seconds or player.seconds
         return self._searching(lambda: player.who, network_name(player.who), *limits)
@@ -277,17 +294,29 @@ class _Players:
             except NoNetworkError:
                 return NO_NETWORK[0]
 
-        return self._searching(find, network_name(None), None, None)
+        return self._searching(find, network_name(None), None, None, timed=False)
 
     def _searching(
-        self, find: Callable[[], str], name: str, sims: int | None, seconds: float | None
+        self,
+        find: Callable[[], str],
+        name: str,
+        sims: int | None,
+        seconds: float | None,
+        *,
+        timed: bool = True,
     ) -> "Opponent":
-        """Return a tree search; `find` says with which network, or with none, when it is needed."""
+        """Return a tree search; `find` says with which network, or with none, when it is needed.
+
+        With `timed` it plays by the clock, if there is one.
+        """
         from ckai.cli.terminal.opponent import SIMS, EngineOpponent
 
         if self.spec.name != DEFAULT_GAME_NAME:
             limit = limit_text(SIMS if sims is None and seconds is None else sims, seconds)
-            return self._playing(lambda: find() + limit, name, analyses=True)
+            by_clock = self.control is not None and timed
+            if by_clock:
+                limit = f"@{self.control}"
+            return self._playing(lambda: find() + limit, name, analyses=not by_clock)
 
         def load() -> Any:
             from ckai.rl.engine import Engine

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ckai.cli.terminal.clock import Clock
+from ckai.cli.terminal.clock import GameClock
 from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, help_lines
 from ckai.cli.terminal.explain import Explainer
 from ckai.cli.terminal.opponent import Reply
@@ -167,7 +167,7 @@ class Actions:
         table.session = Session(game, old.humans, max_plies=old.max_plies, ahead=ahead, spec=old.spec)
         table.mode, table.reply, table.source = PLAY, None, source or Source()
         if table.clock is not None:
-            table.clock = Clock(table.clock.control)
+            table.clock = GameClock(table.clock.control)
         table.record, table.saved = table.record.fresh(), False
         table.adopt()
         table.show()

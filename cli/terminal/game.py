@@ -11,7 +11,7 @@ from rich.text import Text
 from ckai.cli.shared.output import count_text
 from ckai.cli.terminal.actions import Actions
 from ckai.cli.terminal.board import detect_look, draw_board, join_columns
-from ckai.cli.terminal.clock import Clock, move_seconds
+from ckai.cli.terminal.clock import GameClock
 from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, read_command
 from ckai.cli.terminal.opponent import Opponent, Reply
 from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, reply_lines, state_lines, viewed_lines
@@ -36,7 +36,7 @@ class TerminalGame:
         lines: TextIO,
         *,
         analyst: Opponent | None = None,
-        clock: Clock | None = None,
+        clock: GameClock | None = None,
         options: Options | None = None,
         source: Source | None = None,
         view: bool = False,
@@ -128,10 +128,8 @@ class TerminalGame:
         self.play_reply(self._opponents_search())
 
     def _opponents_search(self) -> Reply:
-        seconds = None
-        if self.clock is not None:
-            seconds = move_seconds(self.clock.left(self.session.side), self.clock.control.increment)
-        return self._wait(self.opponent, lambda: self.opponent.reply(self.session.game, seconds=seconds))
+        clock = None if self.clock is None else self.clock.sides[self.session.side]
+        return self._wait(self.opponent, lambda: self.opponent.reply(self.session.game, clock=clock))
 
     def search(self, game: Any, lines: int) -> Reply:
         """Search the current position of a game with the analyst, for at least so many lines.

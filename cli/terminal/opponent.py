@@ -9,6 +9,7 @@ from ckai.cli.shared.output import count_text
 
 if TYPE_CHECKING:
     from ckai.rl.engine import Engine, Line, SearchResult
+    from ckai.rl.search.clock import Clock
 
 SIMS = 400
 """Visits per move without a limit."""
@@ -62,10 +63,10 @@ class Reply:
             return ""
         if result.proven and result.sims == 1:
             return "proven, no search needed"
+        text = f"{count_text(result.sims, 'visit')}, {result.seconds:.1f} s"
         if self.varied:
-            visits = f"{result.visits[self.move]:,} of {count_text(result.sims, 'visit')}"
-            return f"{visits}, {result.seconds:.1f} s; most: {result.move}"
-        return f"{count_text(result.sims, 'visit')}, {result.seconds:.1f} s"
+            text = f"{result.visits[self.move]:,} of {text}; most: {result.move}"
+        return text + ("; the tree is full, it searched no further" if result.reason == "full" else "")
 
     def top_moves(self, number: int = 5) -> list[tuple[Any, float, str]]:
         """Return the best and the most visited moves, as (move, prior, visits or proven result).
@@ -107,13 +108,13 @@ class Opponent(Protocol):
             ValueError: it cannot be loaded.
         """
 
-    def reply(self, game: Any, *, vary: bool = True, seconds: float | None = None, lines: int = 1) -> Reply:
+    def reply(self, game: Any, *, vary: bool = True, clock: "Clock | None" = None, lines: int = 1) -> Reply:
         """Choose a move in the current position of a game.
 
         Args:
             game: the game; its earlier positions count for repetitions.
             vary: allow nearly best moves at the start of the game.
-            seconds: time for the move, in place of its own limit.
+            clock: the clock of the side to move, in place of its own limit; None: none.
             lines: least number of lines of the search, if it has one.
 
         Raises:
@@ -173,18 +174,19 @@ class EngineOpponent:
             engine.search(Position.start(), sims=2)
             self._engine = engine
 
-    def reply(self, game: Any, *, vary: bool = True, seconds: float | None = None, lines: int = 1) -> Reply:
+    def reply(self, game: Any, *, vary: bool = True, clock: "Clock | None" = None, lines: int = 1) -> Reply:
         """See `Opponent`."""
         self.load()
         assert self._engine is not None
         vary = vary and len(game.moves) < self._vary
-        result = self._engine.search(
-            game.position,
-            sims=self._sims if seconds is None else None,
-            seconds=self._seconds if seconds is None else seconds,
-            history=game.history,
-            multipv=len(game.position.legal_moves()) if vary else lines,
-        )
+        lines = len(game.position.legal_moves()) if vary else lines
+        limits: dict[str, Any] = {"sims": self._sims, "seconds": self._seconds}
+        if clock is not None:
+            from ckai.rl.engine import Limit
+
+            added = clock.control.increment
+            limits = {"limit": Limit(clock=clock.left, increment=added, remaining_moves=clock.moves)}
+        result = self._engine.search(game.position, history=game.history, multipv=lines, **limits)
         move = result.move
         if vary and result.proven is None:
             least = NEARLY * max(result.visits.values())

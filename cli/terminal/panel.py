@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
-from ckai.cli.terminal.clock import Clock
+from ckai.cli.terminal.clock import GameClock
 from ckai.cli.terminal.opponent import Reply
 from ckai.cli.terminal.session import Session, Side
 
@@ -44,7 +44,7 @@ def move_line(reply: Reply, who: str, verb: str) -> Text:
     return Text.assemble((f"{who} ", ""), (f"{verb} {reply.move}", "bold"))
 
 
-def state_lines(session: Session, clock: Clock | None, *, score: bool) -> list[Text]:
+def state_lines(session: Session, clock: GameClock | None, *, score: bool) -> list[Text]:
     """Return the score, the clocks, the side to move and what the draw rules have to say."""
     lines: list[Text] = []
     if score:

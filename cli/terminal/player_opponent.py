@@ -1,7 +1,6 @@
 """Any player of matches as an opponent in the terminal."""
 
 import random
-import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from ckai.rl.games.spec import GameSpec
 if TYPE_CHECKING:
     from ckai.rl.engine import SearchResult
     from ckai.rl.matches.players import ActionFigures, Player, Side
+    from ckai.rl.search.clock import Clock
 
 
 class PlayerOpponent:
@@ -45,21 +45,18 @@ class PlayerOpponent:
         self._first: Any = None
         """Key of the first position of the game that the player follows; None: none yet."""
         self._moves: list[Any] = []
+        self._clock: Clock | None = None
 
     def load(self) -> None:
         """See `Opponent`."""
         if self._side is None:
             self._side = self._load().sit(1)
 
-    def reply(self, game: Any, *, vary: bool = True, seconds: float | None = None, lines: int = 1) -> Reply:
-        """See `Opponent`; the player's own limit holds, and `seconds` as well."""
+    def reply(self, game: Any, *, vary: bool = True, clock: "Clock | None" = None, lines: int = 1) -> Reply:
+        """See `Opponent`; players without a sense of time keep their own limit."""
         self.load()
         assert self._side is not None
-        self._follow(game)
-        timer = None if seconds is None else threading.Timer(seconds, self.stop)
-        if timer is not None:
-            timer.daemon = True
-            timer.start()
+        self._follow(game, clock)
         begun = time.perf_counter()
         try:
             actions: list[int] = []
@@ -74,20 +71,17 @@ class PlayerOpponent:
         except BaseException:
             self._first = None  # the player may be anywhere: show it the whole game again
             raise
-        finally:
-            if timer is not None:
-                timer.cancel()
         self._moves.append(move)
         return Reply(move, result)
 
-    def _follow(self, game: Any) -> None:
+    def _follow(self, game: Any, clock: "Clock | None") -> None:
         """Tell the player what has been played since its last move; begin again where that was taken back."""
         assert self._side is not None
         first, moves = game.positions[0].key, list(game.moves)
         known = len(self._moves)
-        if self._first != first or self._moves != moves[:known]:
-            self._side.start(0, game.positions[0], self._random.getrandbits(63))
-            self._first, known = first, 0
+        if self._first != first or self._moves != moves[:known] or clock is not self._clock:
+            self._side.start(0, game.positions[0], self._random.getrandbits(63), clock)
+            self._first, self._clock, known = first, clock, 0
         for move in moves[known:]:
             for action in move.actions:
                 self._side.play(0, action)

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ckai.cli.terminal.board import Pieces
-from ckai.cli.terminal.clock import Clock
+from ckai.cli.terminal.clock import GameClock
 from ckai.cli.terminal.experts import ExpertMoves
 from ckai.cli.terminal.opponent import Opponent, Reply
 from ckai.cli.terminal.record import Record
@@ -38,7 +38,7 @@ class Table(Protocol):
     record: Record
     screen: Screen
     console: Console
-    clock: Clock | None
+    clock: GameClock | None
     options: Options
     source: Source
     mode: str

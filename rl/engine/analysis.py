@@ -53,6 +53,10 @@ class Analysis:
             raise RuntimeError("the search failed; its error was raised before")
         return self._final
 
+    def join(self) -> None:
+        """Wait until the thread has ended; raise nothing."""
+        self._thread.join()
+
     def __next__(self) -> SearchResult:
         with self._changed:
             self._changed.wait_for(lambda: self._fresh is not None or self._ended)

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -16,44 +15,37 @@ from ckai.game import Position
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.engine.analysis import Analysis, Publish
-from ckai.rl.engine.limit import DEFAULT_VISITS, MAX_COUNT, EngineError, Limit
+from ckai.rl.engine.limit import DEFAULT_VISITS, EngineError, Limit
 from ckai.rl.engine.policy import evaluate_policy
 from ckai.rl.engine.reading import TreeReader
 from ckai.rl.engine.result import Policy, SearchResult, StopReason
-from ckai.rl.engine.root import Root, legal_moves, read_position
+from ckai.rl.engine.root import Root, legal_moves, read_position, set_root
+from ckai.rl.engine.task import Course, Task
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.games.checkers import Checkers, pack
-from ckai.rl.games.contract import NONE
-from ckai.rl.search.arrays import NEW, TERMINAL
+from ckai.rl.games.checkers import Checkers
+from ckai.rl.search.arrays import NEW, memory_nodes
 from ckai.rl.search.factory import make_searcher, measured_pacing
-from ckai.rl.search.pacing import Pacing
+from ckai.rl.search.pacing import SIZES, Pacing
 from ckai.rl.search.selection import SearchConstants
 
 LEAVES = 256
-"""Most positions in one call of the network."""
+"""Most positions in one call of the network, unless time alone ends the search: see `Pacing`."""
 GROWTH = 32
 """Root visits that allow one more position in a call, unless time alone ends the search: see `Pacing`."""
 BATCHES = 2
 """Calls of the network at the same time."""
+NODES = 1_000_000
+"""Capacity in positions of a tree that may grow, before it does."""
 INTERVAL = 0.1
 """Seconds between two results of an analysis."""
-
-
-@dataclass
-class _Task:
-    """The search in progress."""
-
-    root: Root
-    limit: Limit
-    multipv: int
-    stop: threading.Event = field(default_factory=threading.Event)
 
 
 class Engine:
     """Searches positions with PUCT and an evaluator.
 
     An engine runs one search at a time. `stop` and `close` may be called from any thread, other methods only
-    while no search is in progress. The next search of the same game keeps the subtree of its position.
+    while no search is in progress; they stop one that was begun by `ponder`. The next search of the same game
+    keeps the subtree of its position.
 
     Example:
         >>> with Engine.load("uniform") as engine:
@@ -72,8 +64,8 @@ class Engine:
         *,
         seed: int | None = None,
         constants: SearchConstants | None = None,
-        nodes: int = 1_000_000,
-        leaves: int = LEAVES,
+        nodes: int | None = None,
+        leaves: int | None = None,
         batches: int = BATCHES,
         game: Checkers | None = None,
         tables: Tables | None = None,
@@ -84,8 +76,9 @@ class Engine:
             evaluator: evaluates positions; `close` leaves it open.
             seed: seed of the noise at the root, if `constants` have any; None: 0.
             constants: constants of the search; None: those that suit the evaluator.
-            nodes: capacity of the tree in positions; a search ends when the tree is full.
-            leaves: most positions in one call of the evaluator; a small tree sends fewer.
+            nodes: capacity of the tree in positions; a search ends when it is full. None: the tree grows, up
+                to a quarter of the machine's memory.
+            leaves: most positions in one call of the evaluator; None: 256, or 1,024 in a search by time.
             batches: calls of the evaluator at the same time, each in a thread of its own. Results depend on
                 this number, but not on the timing of the threads.
             game: the draw rules; None: the usual ones.
@@ -97,21 +90,24 @@ class Engine:
         self._owns_evaluator = False
         self._searcher = make_searcher(
             evaluator,
-            nodes=nodes,
-            leaves=leaves,
+            nodes=nodes or NODES,
+            leaves=leaves or max(SIZES),
             growth=GROWTH,
             batches=batches,
             constants=constants,
             game=(game or Checkers()).with_tables(tables),
             seed=0 if seed is None else seed,
         )
+        self._most_nodes = nodes or max(NODES, memory_nodes(self._searcher.game))
+        self._leaves = leaves
         self._pacing: Pacing | None = None
         self._policy = partial(evaluate_policy, evaluator)
         self._reader = TreeReader(self._searcher, tables, self._policy)
         self._root: Root | None = None
         """Root of the last search; None if its tree cannot be used again."""
         self._changed = threading.Condition()
-        self._task: _Task | None = None
+        self._task: Task | None = None
+        self._pondering: Analysis | None = None
         self._closed = False
 
     @classmethod
@@ -178,6 +174,7 @@ class Engine:
             if self._task is not None:
                 self._task.stop.set()
             self._changed.wait_for(lambda: self._task is None)
+            self._end_pondering()
             self._searcher.close()
             del self._searcher, self._reader  # the tree may be a hundred megabytes
         if self._owns_evaluator:
@@ -199,7 +196,7 @@ class Engine:
             EngineError: the engine is closed, or searching.
         """
         with self._changed:
-            self._check_idle()
+            self._make_idle()
             self._root = None
 
     # --- policy, search, analysis -------------------------------------------------------------------
@@ -307,10 +304,41 @@ class Engine:
             >>> len(final.lines), final.sims >= 1000, str(final.reason)
             (3, True, 'stopped')
         """
-        if not interval >= 0:
-            raise ValueError(f"expected interval >= 0, found {interval!r}")
-        task = self._begin(position, limit or Limit(), history, multipv)
-        return Analysis(lambda publish: self._run(task, publish, interval), task.stop.set)
+        return self._analyse((position, limit or Limit(), history, multipv), interval)
+
+    def ponder(
+        self,
+        position: Position | str,
+        *,
+        history: Sequence[Position | str] = (),
+        multipv: int = 1,
+        interval: float = INTERVAL,
+    ) -> Analysis:
+        """Search on the opponent's time, until the next search, `stop` or `close`.
+
+        Args:
+            position: the position in which the opponent is to move, or the one after the expected reply. The
+                next search of this game takes over what it needs of the tree: the part below the reply that
+                was played, or nothing if the expected reply was not.
+            history, multipv, interval: see `analysis`.
+
+        Returns:
+            The search in progress. An error in it does not spoil the next search.
+
+        Raises:
+            ValueError, PositionError, EngineError: see `search`.
+
+        Example:
+            >>> with Engine.load("uniform") as engine:
+            ...     position = Position.start().push("11-15")
+            ...     pondering = engine.ponder(position)
+            ...     expected = next(pondering).move
+            ...     result = engine.search(position.push(expected), seconds=0.01)
+            >>> str(pondering.wait().reason), result.sims > result.evaluations
+            ('stopped', True)
+        """
+        self._pondering = self._analyse((position, Limit(), history, multipv), interval, gives_way=True)
+        return self._pondering
 
     # --- the search itself --------------------------------------------------------------------------
 
@@ -318,23 +346,46 @@ class Engine:
         if self._closed:
             raise EngineError("the engine is closed; load another one")
 
-    def _check_idle(self) -> None:
+    def _make_idle(self) -> None:
+        """Stop a search on the opponent's time; raise an error if there is another search."""
+        if self._task is not None and self._task.gives_way:
+            self._task.stop.set()
+            self._changed.wait_for(lambda: self._task is None)
         self._check_open()
         if self._task is not None:
             raise EngineError("the engine is searching; stop that search first, or use another engine")
+        self._end_pondering()
+
+    def _end_pondering(self) -> None:
+        """Wait for the thread of a search on the opponent's time, which has ended."""
+        if self._pondering is not None:
+            self._pondering.join()
 
     def _begin(
-        self, position: Position | str, limit: Limit, history: Sequence[Position | str], multipv: int
-    ) -> _Task:
+        self,
+        position: Position | str,
+        limit: Limit,
+        history: Sequence[Position | str],
+        multipv: int,
+        *,
+        gives_way: bool = False,
+    ) -> Task:
         """Check the arguments of a search and mark the engine as searching; `_run` must follow."""
         if not hasattr(multipv, "__index__") or multipv < 1:
             raise ValueError(f"expected an integer multipv >= 1, found {multipv!r}")
         with self._changed:
-            self._check_idle()
-            self._task = _Task(Root.read(position, history), limit, multipv)
+            self._make_idle()
+            self._task = Task(Root.read(position, history), limit, multipv, gives_way)
             return self._task
 
-    def _run(self, task: _Task, publish: Publish | None = None, interval: float = INTERVAL) -> SearchResult:
+    def _analyse(self, search: tuple[Any, ...], interval: float, gives_way: bool = False) -> Analysis:
+        """Run a search, given as the arguments of `_begin`, in a thread of its own."""
+        if not interval >= 0:
+            raise ValueError(f"expected interval >= 0, found {interval!r}")
+        task = self._begin(*search, gives_way=gives_way)
+        return Analysis(lambda publish: self._run(task, publish, interval), task.stop.set)
+
+    def _run(self, task: Task, publish: Publish | None = None, interval: float = INTERVAL) -> SearchResult:
         """Run the search of `_begin`, passing intermediate results to `publish`."""
         try:
             return self._search(task, publish, interval)
@@ -348,13 +399,18 @@ class Engine:
                 self._task = None
                 self._changed.notify_all()
 
-    def _search(self, task: _Task, publish: Publish | None, interval: float) -> SearchResult:
+    def _search(self, task: Task, publish: Publish | None, interval: float) -> SearchResult:
         searcher, reader, limit = self._searcher, self._reader, task.limit
         if limit.by_time and self._pacing is None:
             self._pacing = measured_pacing(self.evaluator, searcher.game)
-        searcher.pacing = self._pacing if limit.by_time else None
-        start = time.perf_counter()
-        kept = self._set_root(task.root)
+        searcher.pacing, leaves = (self._pacing, max(SIZES)) if limit.by_time else (None, LEAVES)
+        searcher.leaves = self._leaves or leaves
+        begun = time.perf_counter()
+        set_root(searcher, task.root, self._root)
+        self._root = task.root
+        reader.root_changed()
+        kept = 0 if searcher.root(0)["status"] == NEW else reader.nodes
+        course = Course(task, searcher, reader, kept=kept, begun=begun, most_nodes=self._most_nodes)
         earlier_evaluations = searcher.evaluations
         published_at, published_visits = -interval, 0
 
@@ -362,76 +418,21 @@ class Engine:
             return reader.result(
                 task.root.position,
                 task.multipv,
-                seconds=time.perf_counter() - start,
-                nodes=reader.nodes - kept,
+                seconds=course.seconds,
+                nodes=course.added,
                 evaluations=searcher.evaluations - earlier_evaluations,
                 reason=reason,
             )
 
-        def reached() -> StopReason | None:
-            if task.stop.is_set():
-                return StopReason.STOPPED
-            if limit.seconds is not None and time.perf_counter() - start >= limit.seconds:
-                return StopReason.SECONDS
-            if limit.depth is not None and reader.depth() >= limit.depth:
-                return StopReason.DEPTH
-            if limit.nodes is not None and reader.nodes - kept >= limit.nodes:
-                return StopReason.NODES
-            return None
-
         with one_torch_thread():
             searcher.step(np.ones(1, np.int32))  # the root is evaluated under any limit
-            reason = reached()
+            reason = course.reached()
             while reason is None:
-                reason = self._step(limit, kept) or reached()
+                reason = course.step() or course.reached()
                 if publish is not None and reader.ready and reason is None:
-                    now, visits = time.perf_counter() - start, int(searcher.root(0)["visits"])
-                    if now - published_at >= interval and visits > published_visits:
+                    visits = int(searcher.root(0)["visits"])
+                    if course.seconds - published_at >= interval and visits > published_visits:
                         publish(result(None))
-                        published_at, published_visits = time.perf_counter() - start, visits
+                        published_at, published_visits = course.seconds, visits
             searcher.flush()
             return result(reason)
-
-    def _step(self, limit: Limit, kept: int) -> StopReason | None:
-        """Search one more batch; return why the search has ended, or None if it has not."""
-        searcher = self._searcher
-        max_visits = target_visits = MAX_COUNT if limit.visits is None else int(limit.visits)
-        if limit.nodes is not None:
-            # A visit adds one position at most.
-            remaining = limit.nodes - (self._reader.nodes - kept)
-            target_visits = min(max_visits, int(searcher.root(0)["visits"]) + searcher.in_flight + remaining)
-        root = searcher.root(0)
-        visits_before = int(root["visits"])
-        if searcher.step(np.array([target_visits], np.int32)):
-            return None
-        if root["proof"] != NONE:
-            return StopReason.PROVEN
-        if root["visits"] >= max_visits:
-            return StopReason.VISITS
-        return StopReason.FULL if root["visits"] == visits_before < target_visits else None
-
-    def _set_root(self, root: Root) -> int:
-        """Make a position the root, keeping its subtree if the tree has it.
-
-        Returns:
-            The number of positions in the tree that earlier searches added.
-        """
-        searcher, here = self._searcher, root.position
-        actions = None if self._root is None else root.actions_from(self._root)
-        if actions is not None:
-            for action in actions:
-                searcher.play(0, action)
-        else:
-            history = root.history[-here.halfmove_clock :] if here.halfmove_clock else []
-            keys = [pack(replace(p, halfmove_clock=0)) for p in history]
-            searcher.set_root(0, pack(here), np.array(keys, np.int64).reshape(-1, 2))
-        if searcher.root(0)["status"] == TERMINAL:
-            # There is a legal move, so the position is drawn by rule. Search it as if it were not: without
-            # its history, and if it is still drawn, despite its halfmove clock.
-            searcher.set_root(0, pack(here))
-            if searcher.root(0)["status"] == TERMINAL:
-                searcher.tree_batch.nodes[0, 0]["status"] = NEW
-                searcher.tree_batch.nodes[0, 0]["proof"] = NONE
-        self._root = root
-        self._reader.root_changed()
-        return 0 if searcher.root(0)["status"] == NEW else self._reader.nodes

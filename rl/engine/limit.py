@@ -1,5 +1,6 @@
 """Limits of a search."""
 
+import math
 from dataclasses import dataclass, fields
 
 DEFAULT_VISITS = 400
@@ -24,6 +25,8 @@ class Limit:
     Example:
         >>> Limit(visits=1000, seconds=0.5)
         Limit(visits=1000, seconds=0.5)
+        >>> Limit(clock=60, increment=0.5)
+        Limit(clock=60, increment=0.5)
         >>> Limit(seconds=0)
         Traceback (most recent call last):
         ValueError: expected seconds > 0, found 0
@@ -34,6 +37,14 @@ class Limit:
     seconds: float | None = None
     """Wall time of this call, above 0, for a whole move: all hops of a capture together. The root is always
     evaluated, and batches in flight are completed."""
+    clock: float | None = None
+    """Seconds left on the clock of the side to move. The search takes a share of them (see
+    `ckai.rl.search.clock.move_time`), ends early when its first move can no longer change, and takes longer
+    while the most visited move is not the one of the highest value. 0 or less: the root is evaluated."""
+    increment: float = 0.0
+    """Seconds that the clock gains after the move, 0 or more."""
+    remaining_moves: int | None = None
+    """Moves to the next time control, this one included, 1 or more; None: the clock is for the whole game."""
     depth: int | None = None
     """Plies from the root to the deepest position in the tree (selective depth), 1 or more. A capture of
     several hops is 1 ply; the subtree kept from an earlier search counts."""
@@ -41,7 +52,7 @@ class Limit:
     """Most positions that this search adds to the tree, 1 or more, those within a capture included."""
 
     def __post_init__(self) -> None:
-        for name in ("visits", "depth", "nodes"):
+        for name in ("visits", "depth", "nodes", "remaining_moves"):
             value = getattr(self, name)
             if value is None:
                 continue
@@ -49,12 +60,19 @@ class Limit:
                 raise ValueError(f"expected {name} from 1 to {MAX_COUNT:,}, found {value!r}")
         if self.seconds is not None and not self.seconds > 0:
             raise ValueError(f"expected seconds > 0, found {self.seconds!r}")
+        if self.clock is not None and not math.isfinite(self.clock):
+            raise ValueError(f"expected a finite clock, found {self.clock!r}")
+        if not 0 <= self.increment < math.inf:
+            raise ValueError(f"expected increment >= 0, found {self.increment!r}")
+        if self.clock is None and (self.increment or self.remaining_moves is not None):
+            raise ValueError("expected a clock with an increment or remaining_moves, found none")
 
     @property
     def by_time(self) -> bool:
         """Whether only time ends the search, or nothing does: its results depend on the machine."""
-        return self.seconds is not None or (self.visits is None and self.nodes is None and self.depth is None)
+        timed = self.seconds is not None or self.clock is not None
+        return timed or (self.visits is None and self.nodes is None and self.depth is None)
 
     def __repr__(self) -> str:
-        given = ((field.name, getattr(self, field.name)) for field in fields(self))
-        return f"Limit({', '.join(f'{name}={value!r}' for name, value in given if value is not None)})"
+        given = [field for field in fields(self) if getattr(self, field.name) != field.default]
+        return f"Limit({', '.join(f'{field.name}={getattr(self, field.name)!r}' for field in given)})"

@@ -16,6 +16,7 @@ from ckai.rl.engine.policy import turn_of
 from ckai.rl.engine.result import Line, MoveMap, Policy, Proof, SearchResult, StopReason, Turn, Value
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import OPEN
+from ckai.rl.search.clock import Contest
 from ckai.rl.search.depth import deepest_ply
 from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.searcher import Searcher
@@ -85,6 +86,19 @@ class TreeReader:
         """Whether the root is evaluated, so that there is a result."""
         return int(self._searcher.root(0)["status"]) == OPEN
 
+    def contest(self, position: Position) -> Contest:
+        """Compare the moves of the position at the root, see `ckai.rl.search.clock`."""
+        moves = position.legal_moves()
+        if len(moves) == 1:
+            return Contest(np.inf, True)
+        if not self.ready:
+            return Contest(0.0, True)
+        found = self._searcher.contest(0)
+        action = self._searcher.best(0)
+        # Which way a capture goes on after the first hop is open while that has visits.
+        several = sum(move.actions[0] == action for move in moves) > 1
+        return Contest(0.0, found.settled) if several else found
+
     def root_changed(self) -> None:
         """Discard what was computed for the last root."""
         self._measured, self._depth = 0, 0
@@ -92,6 +106,8 @@ class TreeReader:
     def depth(self) -> int:
         """Return the depth of the tree in plies, see `Limit.depth`; looks at new nodes only."""
         nodes, used = self._searcher.tree_batch.nodes[0], self.nodes
+        if len(self._plies) < len(nodes):  # the tree has grown
+            self._plies = np.concatenate([self._plies, np.zeros(len(nodes) - len(self._plies), np.int16)])
         self._depth = max(self._depth, int(deepest_ply(nodes, self._measured, used, self._plies)))
         self._measured = used
         return self._depth

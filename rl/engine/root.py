@@ -3,7 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ckai.game import Move, Position
+from ckai.rl.games.checkers import pack
+from ckai.rl.games.contract import NONE
+from ckai.rl.search.arrays import NEW, TERMINAL
+from ckai.rl.search.searcher import Searcher
 
 
 @dataclass(frozen=True)
@@ -46,6 +52,32 @@ class Root:
 
     def _continues(self, old: "Root", since: list[Position]) -> bool:
         return not self.history or _keys(self.history) == _keys([*old.history, *since])
+
+
+def set_root(searcher: Searcher, root: Root, old: Root | None) -> None:
+    """Make a position the root of tree 0, keeping its subtree if the tree has it.
+
+    Args:
+        searcher: a searcher of checkers.
+        root: the position.
+        old: the root of the tree; None: the tree cannot be used.
+    """
+    here = root.position
+    actions = None if old is None else root.actions_from(old)
+    if actions is not None:
+        for action in actions:
+            searcher.play(0, action)
+    else:
+        history = root.history[-here.halfmove_clock :] if here.halfmove_clock else []
+        keys = [pack(replace(p, halfmove_clock=0)) for p in history]
+        searcher.set_root(0, pack(here), np.array(keys, np.int64).reshape(-1, 2))
+    if searcher.root(0)["status"] == TERMINAL:
+        # There is a legal move, so the position is drawn by rule. Search it as if it were not: without its
+        # history, and if it is still drawn, despite its halfmove clock.
+        searcher.set_root(0, pack(here))
+        if searcher.root(0)["status"] == TERMINAL:
+            searcher.tree_batch.nodes[0, 0]["status"] = NEW
+            searcher.tree_batch.nodes[0, 0]["proof"] = NONE
 
 
 def read_position(position: Position | str) -> Position:

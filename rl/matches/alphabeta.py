@@ -14,6 +14,7 @@ from ckai.game import Game, Move
 from ckai.game.material import UNBOUNDED, alpha_beta
 from ckai.rl.games.checkers.openings import VALUES
 from ckai.rl.matches.players import MoveSide, Side
+from ckai.rl.search.clock import Clock
 
 
 def move_values(game: Game, depth: int) -> dict[Move, int]:
@@ -44,7 +45,7 @@ class _AlphaBetaSide(MoveSide):
         super().__init__(boards)
         self.depth = depth
 
-    def choose(self, game: Game, random: np.random.Generator) -> Move:
+    def choose(self, game: Game, random: np.random.Generator, clock: Clock | None = None) -> Move:
         values = move_values(game, self.depth)
         best = [move for move, value in values.items() if value == max(values.values())]
         return best[random.integers(len(best))]
@@ -56,6 +57,7 @@ class AlphaBetaPlayer:
 
     depth: int
     timed = False
+    control = None
     GAME: ClassVar[str] = DEFAULT_GAME_NAME
 
     def sit(self, boards: int) -> Side:

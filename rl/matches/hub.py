@@ -1,8 +1,8 @@
 """Other programs as players, by Hub, the protocol of draughts engines (version 2, Fabien Letouzey 2017).
 
-A process plays one game at a time, by time or depth. Unknown messages are ignored, as the protocol asks. A
-program that has a limit of seconds is given up `SPARE_SECONDS` after it. One that searches to a depth may
-take as long as it likes, but is given up when it has sent no line, such as `info`, for
+A process plays one game at a time, by time, clock or depth. Unknown messages are ignored, as the protocol
+asks. A program that has a limit of seconds is given up `SPARE_SECONDS` after it. One that searches to a depth
+may take as long as it likes, but is given up when it has sent no line, such as `info`, for
 `HubPlayer.silence_seconds`.
 """
 
@@ -20,6 +20,7 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.game import Game, Move, Position
 from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
 from ckai.rl.matches.players import MoveSide, Side
+from ckai.rl.search.clock import Clock, TimeControl
 
 START_SECONDS = 30.0
 """Time limit for a program to get ready."""
@@ -220,17 +221,22 @@ class _HubSide(MoveSide):
         self.stopped = True
         """Whether the program is not searching, or was told to stop."""
 
-    def start(self, board: int, position: Position, stream: int) -> None:
-        super().start(board, position, stream)
+    def start(self, board: int, position: Position, stream: int, clock: Clock | None = None) -> None:
+        super().start(board, position, stream, clock)
         self.program.send("new-game")
 
-    def choose(self, game: Game, random: np.random.Generator) -> Move:
+    def choose(self, game: Game, random: np.random.Generator, clock: Clock | None = None) -> Move:
         # Send the moves since the last irreversible one, which the program needs for repetitions.
         begin = max(0, len(game.moves) - game.position.halfmove_clock)
         level = f"level move-time={self.player.seconds:g}"
         seconds: float | None = self.player.seconds + SPARE_SECONDS
         if self.player.depth is not None:
             level, seconds = f"level depth={self.player.depth}", None
+        if clock is not None:
+            left = max(clock.left, 0.0)
+            moves = "" if clock.moves is None else f" moves={clock.moves}"
+            level = f"level{moves} time={left:.3f} inc={clock.control.increment:g}"
+            seconds = left + SPARE_SECONDS
         self.stopped = False
         try:
             return self.program.think(
@@ -261,6 +267,7 @@ class HubPlayer:
         seconds: time per move.
         depth: depth in plies; if given, it replaces `seconds`.
         silence_seconds: with a depth, time without a line after which the program is given up.
+        control: time per game; if given, it replaces `seconds` and `depth`.
 
     Raises:
         ValueError: `silence_seconds` is not above 0.
@@ -270,6 +277,7 @@ class HubPlayer:
     seconds: float = 0.1
     depth: int | None = None
     silence_seconds: float = HUB_SILENCE_SECONDS
+    control: TimeControl | None = None
     timed = True
     GAME: ClassVar[str] = DEFAULT_GAME_NAME
 

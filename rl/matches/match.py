@@ -7,13 +7,15 @@ from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 from typing import Any
 
-from ckai.game import Outcome
+from ckai.game import Outcome, Reason
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.elo import PairStatistics
+from ckai.rl.matches.forms import TIME_MARGIN
 from ckai.rl.matches.players import Player, Side
+from ckai.rl.search.clock import Clock
 from ckai.rl.search.threads import run_all
 
 
@@ -31,6 +33,11 @@ class MatchGame:
     """None if the game reached the length limit; counts as a draw."""
     stream: int = 0
     """Seed of the players' random choices."""
+
+    @property
+    def lost_on_time(self) -> bool:
+        """Whether a player's clock ran out."""
+        return self.outcome is not None and self.outcome.reason == Reason.TIME
 
     @property
     def score(self) -> float:
@@ -60,6 +67,12 @@ class MatchResult:
     def losses(self) -> int:
         """Games A lost."""
         return sum(game.score == 0.0 for game in self.games)
+
+    @property
+    def time_losses(self) -> tuple[int, int]:
+        """Games that A and B lost on time."""
+        scores = [game.score for game in self.games if game.lost_on_time]
+        return scores.count(0.0), scores.count(1.0)
 
     @property
     def score(self) -> float:
@@ -105,7 +118,9 @@ class MatchResult:
 def to_plain(games: Sequence[MatchGame]) -> list[dict[str, Any]]:
     """Convert games to plain data for `from_plain`."""
     return [
-        {"pair": g.pair, "a_black": g.a_black, "moves": [str(move) for move in g.game.moves]} for g in games
+        {"pair": g.pair, "a_black": g.a_black, "moves": [str(move) for move in g.game.moves]}
+        | ({"won_on_time": g.outcome.winner} if g.outcome is not None and g.lost_on_time else {})
+        for g in games
     ]
 
 
@@ -129,7 +144,11 @@ def from_plain(
         game = spec.game(openings[record["pair"]])
         for move in record["moves"]:
             game.push(move)
-        games.append(MatchGame(record["pair"], record["a_black"], game, game.outcome()))
+        winner = record.get("won_on_time")
+        if winner not in (None, "black", "white"):
+            raise ValueError(f"expected won_on_time black or white, found {winner!r}")
+        outcome = game.outcome() if winner is None else _time_over(winner)
+        games.append(MatchGame(record["pair"], record["a_black"], game, outcome))
     if len({(game.pair, game.a_black) for game in games}) < len(games):
         raise ValueError("expected every game once, found one twice")
     return games
@@ -142,6 +161,7 @@ def play_match(
     *,
     spec: GameSpec = DEFAULT_GAME,
     max_plies: int = 300,
+    time_margin: float = TIME_MARGIN,
     threads: int = 2,
     in_flight: int = 512,
     seed: int = 0,
@@ -157,6 +177,7 @@ def play_match(
         openings: start positions.
         spec: the game.
         max_plies: longer games count as draws.
+        time_margin: seconds by which a clock may be overstepped before the game is lost on time.
         threads: number of threads.
         in_flight: games at once in all threads; one per thread if a player plays by time.
         seed: seed of the players' random choices; each game has a stream of its own.
@@ -193,7 +214,7 @@ def play_match(
                 MatchGame(pair, a_black, spec.game(openings[pair]), None, seed_stream(seed, pair, a_black))
                 for pair, a_black in mine
             )
-            _play_seats((a, b), games, min(boards, len(mine)), max_plies, finish, stop)
+            _play_seats((a, b), games, min(boards, len(mine)), max_plies, time_margin, finish, stop)
         except BaseException as error:
             errors.append(error)
             stop.set()
@@ -211,6 +232,7 @@ def _play_seats(
     waiting: deque[MatchGame],
     boards: int,
     max_plies: int,
+    time_margin: float,
     on_game: Callable[[MatchGame], None],
     stop: threading.Event,
 ) -> None:
@@ -221,13 +243,15 @@ def _play_seats(
         sides += [player.sit(boards) for player in players]
         active: dict[int, MatchGame] = {}
         hops: list[list[int]] = [[] for _ in range(boards)]
+        clocks: list[list[Clock | None]] = [[None] * boards for _ in players]
 
         def begin(board: int) -> None:
             active.pop(board, None)
             if waiting:
                 active[board] = game = waiting.popleft()
-                for side in sides:
-                    side.start(board, game.game.position, game.stream)
+                for player, side, mine in zip(players, sides, clocks, strict=True):
+                    mine[board] = None if player.control is None else Clock(player.control)
+                    side.start(board, game.game.position, game.stream, mine[board])
 
         for board in range(boards):
             begin(board)
@@ -238,12 +262,28 @@ def _play_seats(
                     for board, game in sorted(active.items())
                     if (game.game.position.black == game.a_black) == (number == 0)
                 ]
-                for board, action in zip(mine, side.actions(mine) if mine else [], strict=True):
+                running = [clock for board in mine if (clock := clocks[number][board]) is not None]
+                for clock in running:
+                    clock.start()
+                actions = side.actions(mine) if mine else []
+                for clock in running:
+                    clock.stop()
+                for board, action in zip(mine, actions, strict=True):
+                    clock = clocks[number][board]
+                    if clock is not None and clock.left < -time_margin:
+                        seat = active[board]
+                        winner = "white" if seat.game.position.black else "black"
+                        hops[board] = []
+                        on_game(replace(seat, outcome=_time_over(winner)))
+                        begin(board)
+                        continue
                     for other in sides:
                         other.play(board, action)
                     hops[board].append(action)
                     if _push(active[board], hops[board]):
                         hops[board] = []
+                        if clock is not None:
+                            clock.press()
                         ended = _ended(active[board], max_plies)
                         if ended is not None:
                             on_game(ended)
@@ -251,6 +291,10 @@ def _play_seats(
     finally:
         for side in sides:
             side.close()
+
+
+def _time_over(winner: str) -> Outcome:
+    return Outcome(winner, Reason.TIME)
 
 
 def _push(seat: MatchGame, hops: list[int]) -> bool:

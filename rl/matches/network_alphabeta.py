@@ -11,6 +11,7 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.players import MoveSide, Side
 from ckai.rl.search.alphabeta_search import AlphaBetaSearch
+from ckai.rl.search.clock import Clock, TimeControl, move_time
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class NetworkAlphaBetaPlayer:
     """Positions per move."""
     depth: int | None = None
     """Plies per move."""
+    control: TimeControl | None = None
+    """Time per game; replaces `seconds`."""
     tables: Tables | None = None
     """Tablebases to probe."""
     spec: GameSpec = DEFAULT_GAME
@@ -32,7 +35,7 @@ class NetworkAlphaBetaPlayer:
     @property
     def timed(self) -> bool:
         """See `Player`."""
-        return self.seconds is not None
+        return self.seconds is not None or self.control is not None
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""
@@ -48,16 +51,21 @@ class _Side(MoveSide):
     def stop(self) -> None:
         self.search.stop()
 
-    def choose(self, game: Any, random: np.random.Generator) -> Any:
+    def choose(self, game: Any, random: np.random.Generator, clock: Clock | None = None) -> Any:
         player, spec = self.player, self.player.spec
         moves = game.position.legal_moves()
         if len(moves) == 1:
             return moves[0]
+        seconds, likely = player.seconds, None
+        if clock is not None:
+            times = move_time(clock.left, clock.control.increment, clock.moves, len(game.positions) - 1)
+            seconds, likely = times.most, times.target
         history = [spec.state(position) for position in game.positions[:-1]]
         result = self.search.search(
             spec.state(game.position),
             history,
-            seconds=player.seconds,
+            seconds=seconds,
+            enough=likely,
             nodes=player.nodes,
             depth=player.depth,
         )

@@ -3,6 +3,9 @@
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.match import MatchGame, MatchResult
 
+TIME_FORFEIT = "time forfeit"
+"""Termination tag of a game lost on time, as in the PGN standard."""
+
 
 def match_pdn(result: MatchResult, a: str, b: str, spec: GameSpec) -> str:
     """Return every game of a match as PDN, the players by name."""
@@ -13,4 +16,6 @@ def match_game_pdn(game: MatchGame, a: str, b: str, spec: GameSpec) -> str:
     """Return a game of a match as PDN."""
     black, white = (a, b) if game.a_black else (b, a)
     headers = {"Event": f"{a} against {b}", "Round": str(game.pair + 1), "Black": black, "White": white}
+    if game.lost_on_time:
+        headers["Termination"] = TIME_FORFEIT
     return spec.to_pdn(game.game, headers, game.outcome.result if game.outcome else "*")

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from ckai.rl.search.clock import TimeControl
+
 MOST = 1_000_000_000
 """Largest number after the @."""
 
@@ -12,6 +14,11 @@ ALPHA_BETA = "alphabeta:"
 """Start of the spec of alpha-beta with a network, whose file follows."""
 
 _LIMIT = re.compile(r"(?P<who>.+)@(?:(?P<number>\d+)|(?P<seconds>\d*\.?\d+)(?P<unit>m?)s|(?P<policy>policy))")
+
+
+_TIME = r"\d*\.?\d+(?:ms|m|s)"
+_CLOCK = re.compile(rf"(?P<who>.+)@(?P<control>\d+/{_TIME}(?:\+[^@/]*)?|{_TIME}\+[^@/]*|\d*\.?\d+m)")
+"""A time control: moves/time, time+increment (which is checked later), or minutes."""
 
 
 class PlayerSpecError(ValueError):
@@ -28,6 +35,8 @@ class PlayerSpec:
     """Visits, playouts or depth in plies."""
     seconds: float | None = None
     policy: bool = False
+    control: TimeControl | None = None
+    """Time per game."""
 
     @classmethod
     def read(cls, text: str) -> "PlayerSpec":
@@ -41,11 +50,16 @@ class PlayerSpec:
         """
         if not text.strip():
             raise PlayerSpecError("expected a player, found an empty name")
-        parts = _LIMIT.fullmatch(text)
-        who = text if parts is None else parts["who"]
+        parts, clock = _LIMIT.fullmatch(text), _CLOCK.fullmatch(text)
+        who = clock["who"] if clock else parts["who"] if parts else text
         for start, what in ((HUB, "COMMAND"), (ALPHA_BETA, "NETWORK")):
             if who.startswith(start) and not who.removeprefix(start).strip():
                 raise PlayerSpecError(f"{text}: expected {start}{what}, found no {what.lower()}")
+        if clock is not None:
+            try:
+                return cls(text, who, control=TimeControl.read(clock["control"]))
+            except ValueError as error:
+                raise PlayerSpecError(f"{text}: {error}") from None
         if parts is None:
             return cls(text, text)
         number, seconds = parts["number"], parts["seconds"]

@@ -13,6 +13,8 @@ from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
+from ckai.rl.search.arrays import memory_nodes
+from ckai.rl.search.clock import OVERHEAD, Clock, MoveTime, Thinking, TimeControl, move_time
 from ckai.rl.search.factory import make_searcher, measured_pacing
 from ckai.rl.search.pacing import SIZES
 from ckai.rl.search.searcher import Searcher
@@ -35,8 +37,11 @@ class ActionFigures(NamedTuple):
 class Side(Protocol):
     """A player's state on its boards; `play` passes it every action of both sides."""
 
-    def start(self, board: int, position: Any, stream: int) -> None:
-        """Start a game on a board; `stream` seeds its random choices."""
+    def start(self, board: int, position: Any, stream: int, clock: Clock | None = None) -> None:
+        """Start a game on a board; `stream` seeds its random choices.
+
+        `clock` is the player's clock if it has a time control; it runs while the player is to move.
+        """
 
     def actions(self, boards: Sequence[int]) -> list[int]:
         """Return the action for each of these boards, where the player is to move."""
@@ -61,6 +66,10 @@ class Player(Protocol):
     def timed(self) -> bool:
         """Whether the player moves by time, so that each thread plays one board at a time."""
 
+    @property
+    def control(self) -> TimeControl | None:
+        """The time control of the player's games; None: it has no clock."""
+
     def sit(self, boards: int) -> Side:
         """Create the state for `boards` boards; called once per thread of a match."""
 
@@ -78,22 +87,24 @@ class SearchPlayer:
     """Tablebases to probe."""
     seconds: float | None = None
     """Time per move, all hops of a capture together; replaces `sims`. Batches in flight are completed."""
+    control: TimeControl | None = None
+    """Time per game; replaces `sims` and `seconds`."""
     spec: GameSpec = DEFAULT_GAME
     """The game."""
 
     @property
     def timed(self) -> bool:
         """See `Player`."""
-        return self.seconds is not None
+        return self.seconds is not None or self.control is not None
 
     def searcher(self, trees: int) -> Searcher:
         """Create a searcher for `trees` games at once."""
         rules = self.spec.make_rules(self.tables)
-        if self.seconds is not None:
+        if self.timed:
             searcher = make_searcher(
                 self.evaluator,
                 trees=trees,
-                nodes=max(LEAST_TIMED_NODES, int(TIMED_NODES_PER_SECOND * self.seconds)),
+                nodes=TIMED_NODES,
                 leaves=max(SIZES),
                 constants=self.constants,
                 game=rules,
@@ -109,26 +120,29 @@ class SearchPlayer:
         return _SearchSide(self, self.searcher(boards), boards)
 
 
-LEAST_TIMED_NODES, TIMED_NODES_PER_SECOND = 100_000, 300_000
-"""Capacity of a tree for a search by time: more than any evaluator reaches, with what earlier moves leave."""
+TIMED_NODES = 100_000
+"""Capacity of a tree for searches by time, before it grows."""
 
 
 class _SearchSide:
     def __init__(self, player: SearchPlayer, searcher: Searcher, boards: int) -> None:
         self.player, self.searcher = player, searcher
         self.visits = np.zeros(boards, np.int32)
-        self.until: list[float | None] = [None] * boards
+        self.most_nodes = memory_nodes(searcher.game) if player.timed else 0
+        self.clocks: list[Clock | None] = [None] * boards
+        self.plies = [0] * boards
+        self.until: list[MoveTime | None] = [None] * boards
         """By time: when the time of the move in progress ends; None before its first hop."""
         self.stopped = threading.Event()
 
-    def start(self, board: int, position: Any, stream: int) -> None:
-        self.until[board] = None
+    def start(self, board: int, position: Any, stream: int, clock: Clock | None = None) -> None:
+        self.until[board], self.clocks[board], self.plies[board] = None, clock, 0
         self.searcher.tree_batch.info[board]["rng"] = np.uint64(stream)
         self.searcher.set_root(board, self.player.spec.state(position))
 
     def actions(self, boards: Sequence[int]) -> list[int]:
         self.stopped.clear()
-        if self.player.seconds is None:
+        if not self.player.timed:
             self.visits[:] = 0
             for board in boards:
                 self.visits[board] = 1 if self._forced(board) else self.player.sims
@@ -137,13 +151,14 @@ class _SearchSide:
             self.searcher.flush()
         else:
             for board in boards:
-                self._search_by_time(board, self.player.seconds)
+                self._search_by_time(board)
         return [self.searcher.best(board) for board in boards]
 
     def play(self, board: int, action: int) -> None:
         self.searcher.play(board, action)
         if self.searcher.root(board)["sign"] < 0:  # the turn has passed: the move is complete
             self.until[board] = None
+            self.plies[board] += 1
 
     def stop(self) -> None:
         self.stopped.set()
@@ -167,20 +182,38 @@ class _SearchSide:
     def _forced(self, board: int) -> bool:
         return int(self.searcher.root(board)["num_edges"]) == 1
 
-    def _search_by_time(self, board: int, seconds: float) -> None:
+    def _search_by_time(self, board: int) -> None:
         """Search for one hop in what is left of the time of the move."""
+        searcher, begun = self.searcher, time.perf_counter()
         until = self.until[board]
         if until is None:
-            until = self.until[board] = time.perf_counter() + seconds
+            spare = self._time_of_move(board)
+            until = self.until[board] = MoveTime(begun + spare.target, begun + spare.most)
         self.visits[:] = 0
         self.visits[board] = 1
-        self.searcher.run(self.visits)  # the root is evaluated under any limit
-        if not self._forced(board):
-            self.visits[board] = np.iinfo(np.int32).max
-            while time.perf_counter() < until and self.searcher.step(self.visits):
-                if self.stopped.is_set():
-                    break
-            self.searcher.flush()
+        searcher.run(self.visits)  # the root is evaluated under any limit
+        if self._forced(board):
+            return
+        left = MoveTime(max(0.0, until.target - begun), max(0.0, until.most - begun))
+        by_clock = self.clocks[board] is not None
+        thinking = Thinking(left, begun, int(searcher.root(board)["visits"]), early=by_clock)
+        self.visits[board] = np.iinfo(np.int32).max
+        while not thinking.ended(
+            time.perf_counter(), int(searcher.root(board)["visits"]), lambda: searcher.contest(board)
+        ):
+            searcher.make_room(self.most_nodes)
+            if not searcher.step(self.visits) or self.stopped.is_set():
+                break
+        searcher.flush()
+
+    def _time_of_move(self, board: int) -> MoveTime:
+        clock, pacing = self.clocks[board], self.searcher.pacing
+        if clock is None:
+            seconds = self.player.seconds
+            assert seconds is not None, "a player with a time control was given no clock"
+            return MoveTime(seconds, seconds)
+        margin = OVERHEAD + (2 * pacing.longest(self.searcher.leaves) if pacing else 0.0)
+        return move_time(clock.left, clock.control.increment, clock.moves, self.plies[board], margin)
 
 
 class MoveSide(ABC):
@@ -192,14 +225,15 @@ class MoveSide(ABC):
         self.hops: list[list[int]] = [[] for _ in range(boards)]
         self.plans: list[list[int]] = [[] for _ in range(boards)]
         self.random = [np.random.default_rng(0) for _ in range(boards)]
+        self.clocks: list[Clock | None] = [None] * boards
 
     @abstractmethod
-    def choose(self, game: Any, random: np.random.Generator) -> Any:
+    def choose(self, game: Any, random: np.random.Generator, clock: Clock | None = None) -> Any:
         """Return the move to play."""
 
-    def start(self, board: int, position: Any, stream: int) -> None:
+    def start(self, board: int, position: Any, stream: int, clock: Clock | None = None) -> None:
         """See `Side`."""
-        self.games[board] = self.spec.game(position)
+        self.games[board], self.clocks[board] = self.spec.game(position), clock
         self.hops[board], self.plans[board] = [], []
         self.random[board] = np.random.default_rng(stream)
 
@@ -207,7 +241,8 @@ class MoveSide(ABC):
         """See `Side`."""
         for board in boards:
             if not self.plans[board]:
-                self.plans[board] = list(self.choose(self.games[board], self.random[board]).actions)
+                move = self.choose(self.games[board], self.random[board], self.clocks[board])
+                self.plans[board] = list(move.actions)
         return [self.plans[board][0] for board in boards]
 
     def play(self, board: int, action: int) -> None:
@@ -234,7 +269,7 @@ class MoveSide(ABC):
 
 
 class _RandomSide(MoveSide):
-    def choose(self, game: Any, random: np.random.Generator) -> Any:
+    def choose(self, game: Any, random: np.random.Generator, clock: Clock | None = None) -> Any:
         moves = game.position.legal_moves()
         return moves[random.integers(len(moves))]
 
@@ -245,6 +280,7 @@ class RandomPlayer:
 
     spec: GameSpec = DEFAULT_GAME
     timed = False
+    control = None
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""
@@ -252,7 +288,7 @@ class RandomPlayer:
 
 
 class _PerfectSide(MoveSide):
-    def choose(self, game: Any, random: np.random.Generator) -> Any:
+    def choose(self, game: Any, random: np.random.Generator, clock: Clock | None = None) -> Any:
         moves = game.position.legal_moves()
         values = [self.spec.solve(game.position.push(move)) for move in moves]
         best = [move for move, value in zip(moves, values, strict=True) if value == min(values)]
@@ -265,6 +301,7 @@ class PerfectPlayer:
 
     spec: GameSpec
     timed = False
+    control = None
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""

@@ -66,7 +66,11 @@ def load_player(
         _require_limit(spec, "seconds or a depth", policy=False)
         _require_game(HubPlayer.GAME, game, text)
         return HubPlayer(
-            spec.who.removeprefix(HUB), spec.seconds or DEFAULT_SECONDS, spec.number, hub_timeout
+            spec.who.removeprefix(HUB),
+            spec.seconds or DEFAULT_SECONDS,
+            spec.number,
+            hub_timeout,
+            control=spec.control,
         )
     source: Any = spec.who
     if spec.who in (ROLLOUT, UNIFORM):
@@ -75,7 +79,8 @@ def load_player(
         source = _checkpoint(spec)
         if source is None:
             who, at, limit = spec.text.rpartition("@")
-            hint = f"; a limit is a number, seconds such as 0.5s, or policy, not {limit!r}" if at else ""
+            limits = "a number, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
+            hint = f"; a limit is {limits}, not {limit!r}" if at else ""
             raise PlayerSpecError(
                 f"{text}: expected a checkpoint, a run folder, alphabeta:NETWORK, rollout, uniform, "
                 f"alphabeta, random, perfect or hub:COMMAND, found no file "
@@ -89,12 +94,19 @@ def load_player(
                 f"{text}: expected a network with integers (ckai pretrain --model swift), found "
                 f"{evaluator.name}"
             )
-        seconds = spec.seconds if spec.number or spec.seconds else DEFAULT_SECONDS
-        return NetworkAlphaBetaPlayer(evaluator, seconds, depth=spec.number, tables=tables, spec=game)
+        seconds = spec.seconds if spec.number or spec.seconds or spec.control else DEFAULT_SECONDS
+        return NetworkAlphaBetaPlayer(
+            evaluator, seconds, depth=spec.number, control=spec.control, tables=tables, spec=game
+        )
     sims = POLICY_SIMS if spec.policy else spec.number or DEFAULT_VISITS
     # The bare policy must not use tablebases.
     return SearchPlayer(
-        evaluator, sims, tables=None if spec.policy else tables, seconds=spec.seconds, spec=game
+        evaluator,
+        sims,
+        tables=None if spec.policy else tables,
+        seconds=spec.seconds,
+        control=spec.control,
+        spec=game,
     )
 
 
@@ -132,7 +144,7 @@ def _require_limit(
 ) -> None:
     if (
         (spec.number is not None and not number)
-        or (spec.seconds is not None and not seconds)
+        or ((spec.seconds is not None or spec.control is not None) and not seconds)
         or (spec.policy and not policy)
     ):
         raise PlayerSpecError(f"{spec.text}: expected {wanted} after {spec.who}, found another limit")

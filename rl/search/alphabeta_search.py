@@ -1,6 +1,7 @@
 """`AlphaBetaSearch`: alpha-beta search of single positions with a network of integers, within limits."""
 
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -97,6 +98,7 @@ class AlphaBetaSearch:
         history: Sequence[State] = (),
         *,
         seconds: float | None = None,
+        enough: float | None = None,
         nodes: int | None = None,
         depth: int | None = None,
     ) -> AlphaBetaResult:
@@ -106,6 +108,8 @@ class AlphaBetaSearch:
             state: the state, which has a legal action.
             history: earlier states of the game, oldest first; those that cannot be repeated may be left out.
             seconds: end after this time.
+            enough: end after a depth that leaves no more than half of this time: a depth takes about as long
+                as all those before it, or longer.
             nodes: end after this many positions.
             depth: end after the search of this depth in plies.
         """
@@ -119,6 +123,7 @@ class AlphaBetaSearch:
         memory.history[:] //= 8
         memory.counters[:] = 0, 0, np.iinfo(np.int64).max if nodes is None else nodes
         memory.stop[0] = 0
+        begun = time.perf_counter()
         timer = None if seconds is None else threading.Timer(seconds, self.stop)
         if timer is not None:
             timer.daemon = True
@@ -133,6 +138,8 @@ class AlphaBetaSearch:
                 done += 1
                 best = score, self._main_line(words)
                 if abs(score) >= PROVEN and WON - abs(score) <= done:
+                    break
+                if enough is not None and time.perf_counter() - begun >= enough / 2:
                     break
         finally:
             if timer is not None:

@@ -10,6 +10,7 @@ the same side may have to go on jumping: then both ends of the edge have the sam
 keeps its sign (`sign` +1); otherwise the value is negated (`sign` -1).
 """
 
+import os
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,3 +146,46 @@ def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int) -> int:
     """Return the memory in bytes of what `allocate_trees` allocates for the same arguments."""
     shapes = _shapes(game, trees, nodes, leaves)
     return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
+
+
+RESERVE = 4096
+"""Positions for which a tree that may grow always has room before a batch."""
+MEMORY_SHARE, UNKNOWN_MEMORY = 0.25, 8 << 30
+"""Share of the machine's memory that a tree may grow to, and bytes of that memory where it cannot be read."""
+
+
+def memory_nodes(game: Any) -> int:
+    """Return the capacity in nodes of a tree that takes `MEMORY_SHARE` of the machine's memory."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        memory = UNKNOWN_MEMORY
+    thousand = tree_batch_bytes(game, 1, 2000, 1) - tree_batch_bytes(game, 1, 1000, 1)
+    return int(MEMORY_SHARE * memory / thousand) * 1000
+
+
+def grown(trees: TreeBatch, game: Any, most: int) -> TreeBatch:
+    """Return trees with room for `RESERVE` more nodes each, as far as `most` allows.
+
+    Args:
+        trees: the trees; leaves may be in flight.
+        game: the rules.
+        most: largest capacity of a tree in nodes.
+
+    Returns:
+        `trees` themselves if they have room; else a copy with twice the capacity or more that shares
+        everything but nodes, edges and working memory. Searches go on in it as they would have.
+    """
+    capacity, used = trees.nodes.shape[1], trees.info
+    nodes, edges = int(used["nodes"].max()), int(used["edges"].max())
+    per_node = min(EDGES_PER_NODE, game.MAX_LEGAL_ACTIONS)
+    if capacity >= most or (
+        nodes + RESERVE <= capacity and edges + per_node * RESERVE <= trees.edges.shape[1]
+    ):
+        return trees
+    larger = allocate_trees(game, len(trees.nodes), min(most, max(2 * capacity, nodes + 2 * RESERVE)), 0)
+    for t in range(len(trees.nodes)):
+        for name in ("nodes", "edges"):
+            count = int(used[name][t])
+            getattr(larger, name)[t, :count] = getattr(trees, name)[t, :count]
+    return trees._replace(nodes=larger.nodes, edges=larger.edges, scratch=larger.scratch)

@@ -13,7 +13,7 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.search.arrays import TreeBatch, allocate_trees
+from ckai.rl.search.arrays import TreeBatch, allocate_trees, grown
 from ckai.rl.search.batch import (
     best_action,
     expand_and_backup,
@@ -21,6 +21,7 @@ from ckai.rl.search.batch import (
     select_all_leaves,
     set_root_state,
 )
+from ckai.rl.search.clock import Contest, contest
 from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
 
@@ -70,7 +71,7 @@ class Searcher:
         Args:
             evaluator: evaluates the leaves; stays open when the searcher is closed.
             trees: T, number of trees.
-            nodes: capacity of a tree in nodes; a search ends when its tree is full.
+            nodes: capacity of a tree in nodes; a search ends when its tree is full, see `make_room`.
             leaves: most leaves of one tree in a batch. Leaves in flight count as visits, which spreads them.
             growth: root visits that allow one more leaf in a batch, so that a small tree sends small batches;
                 0: always up to `leaves`.
@@ -218,6 +219,20 @@ class Searcher:
         while self.step(visits):
             pass
 
+    def make_room(self, most: int) -> None:
+        """Let the trees grow if they are nearly full, so that a search goes on; else do nothing.
+
+        Args:
+            most: largest capacity of a tree in nodes; a tree that has it does not grow.
+        """
+        larger = grown(self.tree_batch, self.game, most)
+        if larger is not self.tree_batch:
+            self.tree_batch = larger
+            for batch in self._batches:
+                batch.tree_batch = batch.tree_batch._replace(
+                    nodes=larger.nodes, edges=larger.edges, scratch=larger.scratch
+                )
+
     def play(self, t: int, action: int) -> None:
         """Play an action at the root of tree `t` and keep the subtree; leaves in flight are backed up first.
 
@@ -227,6 +242,12 @@ class Searcher:
         self.flush()
         if not play_root_action(self.game, self.tree_batch, t, action):
             raise ValueError(f"action {action} is not legal at the root of tree {t}")
+
+    def contest(self, t: int) -> Contest:
+        """Compare the actions at the root of tree `t`, which is expanded and not proven."""
+        root = self.root(t)
+        first = int(root["first_edge"])
+        return contest(self.tree_batch.edges[t, first : first + int(root["num_edges"])])
 
     def best(self, t: int) -> int:
         """Return the action to play in tree `t`, see `ckai.rl.search.mcts.best_root_edge`."""

@@ -370,7 +370,7 @@ def test_alpha_beta_with_a_network(tmp_path):
         ("hub: @8", "no command"),
         ("@", "no file @"),
         ("@400", "no file @400"),
-        ("x@", "a limit is a number, seconds such as 0.5s, or policy, not ''"),
+        ("x@", "seconds such as 0.5s, a clock such as 60s\\+0.6s, or policy, not ''"),
         ("rollout@50us", "not '50us'"),
         ("rollout@0ms", "above 0"),
         ("alphabeta:", "expected alphabeta:NETWORK, found no network"),

@@ -1,0 +1,108 @@
+"""A search in progress: what it searches, and when it ends."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ckai.rl.engine.limit import MAX_COUNT, Limit
+from ckai.rl.engine.reading import TreeReader
+from ckai.rl.engine.result import StopReason
+from ckai.rl.engine.root import Root
+from ckai.rl.games.contract import NONE
+from ckai.rl.search.clock import OVERHEAD, Contest, Thinking, move_time
+from ckai.rl.search.searcher import Searcher
+
+
+@dataclass
+class Task:
+    """The search in progress."""
+
+    root: Root
+    limit: Limit
+    multipv: int
+    gives_way: bool = False
+    """Whether the next search stops it, as it does with a search on the opponent's time."""
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+class Course:
+    """The course of one search: its steps until a limit is reached.
+
+    Attributes:
+        begun: when it began, by `time.perf_counter`.
+        kept: positions in the tree that earlier searches added.
+    """
+
+    def __init__(
+        self, task: Task, searcher: Searcher, reader: TreeReader, *, kept: int, begun: float, most_nodes: int
+    ) -> None:
+        """Begin a search whose root is set.
+
+        Args:
+            task: the search.
+            searcher: its tree is tree 0.
+            reader: reads that tree.
+            kept, begun: see the class.
+            most_nodes: capacity that the tree may grow to.
+        """
+        self._task, self._searcher, self._reader, self._most_nodes = task, searcher, reader, most_nodes
+        self.kept, self.begun = kept, begun
+        self._clock: Thinking | None = None
+        limit = task.limit
+        if limit.clock is not None:
+            margin = OVERHEAD + (2 * searcher.pacing.longest(searcher.leaves) if searcher.pacing else 0.0)
+            times = move_time(
+                limit.clock, limit.increment, limit.remaining_moves, len(task.root.history), margin
+            )
+            self._clock = Thinking(times, begun, int(searcher.root(0)["visits"]))
+
+    @property
+    def seconds(self) -> float:
+        """Wall time so far."""
+        return time.perf_counter() - self.begun
+
+    @property
+    def added(self) -> int:
+        """Positions that this search added to the tree."""
+        return self._reader.nodes - self.kept
+
+    def reached(self) -> StopReason | None:
+        """Return the limit that is reached, or None if the search goes on."""
+        limit = self._task.limit
+        if self._task.stop.is_set():
+            return StopReason.STOPPED
+        if limit.seconds is not None and self.seconds >= limit.seconds:
+            return StopReason.SECONDS
+        if self._clock is not None:
+            now, visits = time.perf_counter(), int(self._searcher.root(0)["visits"])
+            if self._clock.ended(now, visits, self._contest):
+                over = now - self.begun >= self._clock.time.target
+                return StopReason.CLOCK if over else StopReason.DECIDED
+        if limit.depth is not None and self._reader.depth() >= limit.depth:
+            return StopReason.DEPTH
+        if limit.nodes is not None and self.added >= limit.nodes:
+            return StopReason.NODES
+        return None
+
+    def _contest(self) -> Contest:
+        return self._reader.contest(self._task.root.position)
+
+    def step(self) -> StopReason | None:
+        """Search one more batch; return why the search has ended, or None if it has not."""
+        searcher, limit = self._searcher, self._task.limit
+        searcher.make_room(self._most_nodes)
+        root = searcher.root(0)
+        visits_before = int(root["visits"])
+        max_visits = target_visits = MAX_COUNT if limit.visits is None else int(limit.visits)
+        if limit.nodes is not None:
+            # A visit adds one position at most.
+            target_visits = min(max_visits, visits_before + searcher.in_flight + limit.nodes - self.added)
+        if searcher.step(np.array([target_visits], np.int32)):
+            return None
+        if root["proof"] != NONE:
+            return StopReason.PROVEN
+        if root["visits"] >= max_visits:
+            return StopReason.VISITS
+        return StopReason.FULL if root["visits"] == visits_before < target_visits else None

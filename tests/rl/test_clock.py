@@ -1,0 +1,401 @@
+"""Time controls, clocks, the time of a move, and when a search by a clock ends."""
+
+import doctest
+import math
+
+import numpy as np
+import pytest
+
+from ckai.game import Position, Reason
+from ckai.rl.engine import engine, task
+from ckai.rl.engine.engine import Engine
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.result import StopReason
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.contract import LOSS
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.matches import players
+from ckai.rl.matches.match import from_plain, play_match, to_plain
+from ckai.rl.matches.openings import draw_openings
+from ckai.rl.matches.pdn import match_game_pdn
+from ckai.rl.matches.players import RandomPlayer, SearchPlayer
+from ckai.rl.matches.specs import PlayerSpec, PlayerSpecError, load_player
+from ckai.rl.search import clock
+from ckai.rl.search.arrays import EDGE
+from ckai.rl.search.clock import (
+    CHECKS,
+    OVERHEAD,
+    Clock,
+    Contest,
+    MoveTime,
+    Thinking,
+    TimeControl,
+    contest,
+    move_time,
+)
+from ckai.rl.search.pacing import Pacing
+
+START = Position.start()
+
+
+def test_the_examples_in_the_docstrings():
+    ran = doctest.testmod(clock)
+    assert ran.failed == 0 < ran.attempted
+
+
+# --- time controls -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "control"),
+    [
+        ("60s", TimeControl(60)),
+        ("5m+3s", TimeControl(300, 3)),
+        ("0.5m", TimeControl(30)),
+        ("500ms+20ms", TimeControl(0.5, 0.02)),
+        ("40/300s", TimeControl(300, 0, 40)),
+        ("40/5m+.5s", TimeControl(300, 0.5, 40)),
+    ],
+)
+def test_time_controls_are_read(text, control):
+    assert TimeControl.read(text) == control
+    assert TimeControl.read(str(control)) == control
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "such as 5m\\+3s"),
+        ("60", "found '60'"),
+        ("60s+", "found '60s\\+'"),
+        ("60s+1", "found '60s\\+1'"),
+        ("0s", "a time above 0"),
+        ("99999999m", "at most 1,000,000 s"),
+        ("1s+9999999s", "an increment from 0"),
+        ("0/1s", "from 1 to 1,000 moves, found 0"),
+        ("2000/1s", "from 1 to 1,000 moves"),
+        ("9" * 5000 + "/1s", "from 1 to 1,000 moves"),
+        ("9" * 5000 + "s", "at most 1,000,000 s"),
+    ],
+)
+def test_texts_that_are_no_time_controls(text, message):
+    with pytest.raises(ValueError, match=message):
+        TimeControl.read(text)
+
+
+class Time:
+    """A clock on the wall, set by hand."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+    perf_counter = __call__
+
+
+def test_a_clock_runs_only_while_it_is_started():
+    wall = Time()
+    mine = Clock(TimeControl(10, 1, moves=2), now=wall)
+    wall.now = 5
+    assert mine.left == 10
+    mine.start()
+    wall.now = 7
+    mine.start()  # it runs already
+    assert mine.left == 8
+    mine.press()
+    wall.now = 50
+    assert (mine.left, mine.moves) == (9, 1)
+    mine.start()
+    wall.now = 62
+    assert mine.left == -3
+    mine.press()  # the second move: the next control begins
+    assert (mine.left, mine.moves) == (-3 + 1 + 10, 2)
+
+
+# --- the time of a move --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("increment", [0, 0.1, 5])
+@pytest.mark.parametrize("moves", [None, 1, 2, 40])
+@pytest.mark.parametrize("plies", [0, 30, 500])
+def test_a_move_never_takes_more_than_there_is(increment, moves, plies):
+    for left in (-3, 0, 0.01, 0.5, 60, 7200):
+        target, most = move_time(left, increment, moves, plies, margin=0.05)
+        assert 0 <= target <= most <= max(0.0, left - 0.05)
+        assert (target > 0) == (left > 0.05)
+
+
+def test_time_is_shared_out_over_the_moves_to_come():
+    assert move_time(3600, plies=0).target == pytest.approx(3600 / 36, rel=0.01)
+    assert move_time(3600, plies=100).target == pytest.approx(3600 / 12, rel=0.01)
+    assert move_time(60, moves=10, margin=0).target == pytest.approx(6)
+    assert move_time(60, moves=1, margin=0) == MoveTime(60, 60)
+    assert move_time(60, 2.0).target - move_time(60).target == pytest.approx(2)
+
+
+@pytest.mark.parametrize("control", [TimeControl(10), TimeControl(10, 0.5), TimeControl(10, 0, 5)])
+def test_a_player_who_always_thinks_longest_never_runs_out(control):
+    wall = Time()
+    mine = Clock(control, now=wall)
+    spent = []
+    for ply in range(0, 600, 2):
+        mine.start()
+        spent.append(move_time(mine.left, control.increment, mine.moves, ply, margin=0.001).most)
+        wall.now += spent[-1]
+        assert mine.left >= 0
+        mine.press()
+    if control.increment:  # it lives on the increment in the end
+        assert spent[-1] == pytest.approx(control.increment, rel=0.1)
+
+
+# --- when a search ends --------------------------------------------------------------------------------
+
+
+def edges(*rows):
+    made = np.zeros(len(rows), EDGE)
+    for edge, (visits, value, in_flight, proof) in zip(made, rows, strict=True):
+        edge["visits"], edge["value_sum"] = visits, visits * value
+        edge["in_flight"], edge["proof"] = in_flight, proof
+    return made
+
+
+def test_the_contest_of_the_moves():
+    assert contest(edges((100, 0.1, 5, 0), (60, 0.0, 7, 0), (0, 0, 0, 0))) == (33, True)
+    assert contest(edges((60, 0.2, 0, 0), (100, 0.1, 0, 0))) == (40, False)
+    assert contest(edges((5, 0.9, 0, 0), (100, 0.1, 0, 0))) == (95, True)  # too few visits to count
+    assert contest(edges((100, 0.1, 0, 0), (100, 0.3, 0, 0))) == (0, True)
+    # A move that loses is no rival, however many visits it has.
+    assert contest(edges((100, 0.1, 0, 0), (900, 0.3, 0, LOSS))) == (math.inf, True)
+    assert contest(edges((100, 0.1, 0, LOSS))) == (math.inf, True)
+
+
+def test_a_search_ends_when_its_first_move_cannot_change():
+    thinking = Thinking(MoveTime(10, 20), 0.0, 0)
+    assert not thinking.ended(1.0, 100, lambda: Contest(90, True))  # 900 visits are to come
+    assert not thinking.ended(5.0, 500, lambda: Contest(499, True))
+    assert thinking.ended(5.5, 550, lambda: Contest(451, True))
+    # Visits of earlier searches do not make this one faster.
+    assert Thinking(MoveTime(10, 20), 0.0, 5000).ended(1.0, 5100, lambda: Contest(901, True))
+    assert not Thinking(MoveTime(10, 20), 0.0, 5000).ended(1.0, 5100, lambda: Contest(899, True))
+
+
+def test_a_search_that_speeds_up_counts_on_it():
+    thinking = Thinking(MoveTime(10, 20), 0.0, 0)
+    assert not thinking.ended(1.0, 10, lambda: Contest(10, True))
+    assert not thinking.ended(2.0, 510, lambda: Contest(3000, True))  # 500 a second now
+    assert thinking.ended(3.0, 1010, lambda: Contest(3501, True))
+
+
+def test_an_unsettled_search_goes_on():
+    thinking = Thinking(MoveTime(10, 20), 0.0, 0)
+    assert not thinking.ended(10.0, 1000, lambda: Contest(0, False))
+    assert not thinking.ended(19.9, 1990, lambda: Contest(900, False))
+    assert thinking.ended(20.0, 2000, lambda: Contest(0, False))
+    thinking = Thinking(MoveTime(10, 20), 0.0, 0)
+    assert not thinking.ended(9.9, 990, lambda: Contest(0, True))
+    assert thinking.ended(10.2, 1020, lambda: Contest(0, True))
+
+
+def test_fixed_time_is_fixed():
+    def never():
+        raise AssertionError("the moves were compared")
+
+    thinking = Thinking(MoveTime(10, 10), 0.0, 0, early=False)
+    assert not thinking.ended(9.99, 1000, never)
+    assert thinking.ended(10.0, 1000, never)
+
+
+# --- the engine ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ({"clock": math.nan}, "a finite clock"),
+        ({"clock": math.inf}, "a finite clock"),
+        ({"clock": 60, "increment": -1}, "increment >= 0"),
+        ({"clock": 60, "increment": math.inf}, "increment >= 0"),
+        ({"clock": 60, "remaining_moves": 0}, "remaining_moves from 1"),
+        ({"increment": 1}, "expected a clock"),
+        ({"remaining_moves": 1}, "expected a clock"),
+    ],
+)
+def test_clocks_that_limits_refuse(limit, message):
+    with pytest.raises(ValueError, match=message):
+        Limit(**limit)
+
+
+class Leaning(UniformEvaluator):
+    """Prefers actions with low numbers; a position takes 0.05 s of its own clock."""
+
+    now = 0.0
+
+    def perf_counter(self):
+        return self.now
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits, values = super().evaluate(boards, out_logits, out_values)
+        logits[:] = -1.0 * np.arange(logits.shape[1], dtype=np.float32)
+        self.now += 0.05 * len(boards)
+        return logits, values
+
+
+@pytest.fixture
+def leaning(monkeypatch):
+    evaluator = Leaning()
+    with Engine(evaluator, batches=1) as searching:
+        searching._pacing = Pacing(1.0)
+        for module in (engine, task):
+            monkeypatch.setattr(module, "time", evaluator)
+        yield searching
+
+
+def test_a_move_without_an_alternative_takes_one_evaluation(leaning):
+    only = "W:W5:B2,3"
+    assert len(Position.from_fen(only).legal_moves()) == 1
+    result = leaning.search(only, Limit(clock=3600))
+    assert (result.reason, result.sims) == (StopReason.DECIDED, 1)
+
+
+def test_a_search_by_clock_ends_with_its_decision(leaning):
+    target = move_time(3600).target
+    result = leaning.search(START, Limit(clock=3600))
+    assert result.reason == StopReason.DECIDED
+    assert 0.5 * target < result.seconds < 0.95 * target
+    best, second = sorted(result.visits.values(), reverse=True)[:2]
+    assert best > 2 * second
+    fixed = leaning.search(START, Limit(seconds=target))
+    assert (fixed.reason, round(fixed.seconds)) == (StopReason.SECONDS, round(target))
+
+
+def test_with_equal_moves_the_time_is_used(leaning, monkeypatch):
+    monkeypatch.setattr(task.Course, "_contest", lambda self: Contest(0.0, True))
+    target = move_time(3600, margin=OVERHEAD).target
+    result = leaning.search(START, Limit(clock=3600))
+    assert result.reason == StopReason.CLOCK
+    assert target <= result.seconds <= target * (1 + 2 / CHECKS)
+
+
+def test_the_way_a_capture_goes_on_is_part_of_the_decision(leaning):
+    jumps = Position.from_fen("B:W7,15,16,29,31,32:B2,4")
+    assert [str(move) for move in jumps.legal_moves()] == ["2x11x18", "2x11x20"]
+    leaning.search(jumps, Limit(visits=200))
+    assert leaning._searcher.contest(0).lead == math.inf  # one hop
+    assert leaning._reader.contest(jumps).lead == 0.0  # two moves
+
+
+def test_no_time_left_is_one_evaluation():
+    with Engine.load("uniform") as searching:
+        result = searching.search(START, Limit(clock=0.001))
+    assert (result.reason, result.sims) == (StopReason.CLOCK, 1)
+
+
+# --- players and matches -------------------------------------------------------------------------------
+
+
+def test_players_by_clock():
+    minute = TimeControl(60, 0.6)
+    assert PlayerSpec.read("a.ckpt@60s+0.6s") == PlayerSpec("a.ckpt@60s+0.6s", "a.ckpt", control=minute)
+    assert PlayerSpec.read("a.ckpt@40/5m").control == TimeControl(300, 0, 40)
+    assert PlayerSpec.read("a.ckpt@5m").control == TimeControl(300)
+    assert PlayerSpec.read("a.ckpt@60s").control is None
+    assert PlayerSpec.read("runs@40/best.ckpt").control is None  # a file
+    assert load_player("uniform@60s+0.6s").control == minute
+    assert load_player("hub:program@60s+0.6s").control == minute
+    for text, message in (
+        ("uniform@60s+x", "such as 5m\\+3s"),
+        ("uniform@0s+1s", "a time above 0"),
+        ("random@5m", "expected no limit"),
+        ("alphabeta@5m+1s", "expected a depth"),
+    ):
+        with pytest.raises(PlayerSpecError, match=message):
+            load_player(text)
+
+
+@pytest.mark.parametrize("spec", ["uniform@0.2s+5ms", "rollout@0.2s+5ms", "uniform@10/0.1s"])
+def test_whole_games_by_clock(spec):
+    result = play_match(load_player(spec), RandomPlayer(), draw_openings(1, 0), threads=1, time_margin=60)
+    assert len(result.games) == 2
+    assert result.time_losses == (0, 0)
+
+
+def test_the_time_of_a_move_comes_from_the_clock(monkeypatch):
+    evaluator = Leaning()
+    side = SearchPlayer(evaluator, 100, control=TimeControl(3600)).sit(1)
+    side.searcher.pacing = Pacing(1.0)
+    monkeypatch.setattr(players, "time", evaluator)
+    mine = Clock(TimeControl(3600), now=evaluator.perf_counter)
+    side.start(0, START, 0, mine)
+    mine.start()
+    evaluator.now += 600.0  # as if other moves had taken them
+    begun = evaluator.now
+    side.actions([0])
+    target = move_time(3000).target
+    assert 0.5 * target < evaluator.now - begun < 0.95 * target
+
+
+class Late:
+    """A player with a clock that stands still for its first moves, then is over."""
+
+    timed, control = True, TimeControl(10, 0.0)
+
+    def __init__(self, moves):
+        self.moves = moves
+
+    def sit(self, boards):
+        side = RandomPlayer().sit(boards)
+        start, actions, left = side.start, side.actions, {}
+
+        def started(board, position, stream, clock=None):
+            left[board] = self.moves, clock
+            start(board, position, stream, clock)
+
+        def acted(boards):
+            for board in boards:
+                moves, clock = left[board]
+                left[board] = moves - 1, clock
+                if not moves:
+                    clock._left -= 10.1
+            return actions(boards)
+
+        side.start, side.actions = started, acted
+        return side
+
+
+def test_a_game_is_lost_on_time():
+    openings = draw_openings(2, 0)
+    result = play_match(Late(3), RandomPlayer(), openings, threads=1)
+    assert len(result.games) == 4
+    assert (result.losses, result.time_losses) == (4, (4, 0))
+    for game in result.games:
+        assert game.outcome.reason == Reason.TIME
+        assert (game.outcome.winner == "black") != game.a_black
+        assert game.game.position.black == game.a_black  # the move that came too late is not played
+        text = match_game_pdn(game, "a", "b", DEFAULT_GAME)
+        assert '[Termination "time forfeit"]' in text
+        assert text.rstrip().endswith("0-1" if game.a_black else "1-0")
+    again = from_plain(to_plain(result.games), openings)
+    assert [(g.outcome, g.game.moves) for g in again] == [(g.outcome, g.game.moves) for g in result.games]
+    assert play_match(RandomPlayer(), Late(3), openings, threads=1).time_losses == (0, 4)
+
+
+def test_a_margin_forgives():
+    result = play_match(Late(3), RandomPlayer(), draw_openings(1, 0), threads=1, time_margin=60.0)
+    assert result.time_losses == (0, 0)
+
+
+def test_damaged_records_of_games_lost_on_time():
+    openings = draw_openings(1, 0)
+    with pytest.raises(ValueError, match="won_on_time black or white, found 'red'"):
+        from_plain([{"pair": 0, "a_black": True, "moves": [], "won_on_time": "red"}], openings)
+
+
+def test_clocks_in_the_match_command(ckai, tmp_path):
+    code, out, _ = ckai(
+        "match", "uniform@0.2s+10ms", "random", "--games", "2", "--time-margin", "60",
+        "--tables", "none", "--pdn", tmp_path / "games.pdn", "--json",
+    )  # fmt: skip
+    assert code == 0
+    assert '"time_losses": [0, 0]' in " ".join(out.split())
