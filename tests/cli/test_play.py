@@ -1,6 +1,5 @@
 """Games in the terminal, through a pipe and on a console, with a real and a scripted engine."""
 
-import io
 import json
 import os
 import re
@@ -13,80 +12,23 @@ from dataclasses import replace
 import pytest
 from child_process import started
 from click.testing import CliRunner
-from rich.console import Console
+from terminal_game import FirstMove, only_game, table
 
 from ckai.cli import play
 from ckai.cli.shared.networks import NoNetworkError, network_file, newest_network
 from ckai.cli.terminal.commands import COMMANDS
-from ckai.cli.terminal.game import TerminalGame
 from ckai.cli.terminal.opponent import EngineOpponent
 from ckai.cli.terminal.record import Record
-from ckai.cli.terminal.session import SIDES, Session
-from ckai.cli.terminal.table import Options
+from ckai.cli.terminal.session import SIDES
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.engine.engine import Engine
-from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value
+from ckai.rl.engine.result import MoveMap, Value
 from ckai.rl.matches.player_spec import PlayerSpecError
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
-
-
-class FirstMove:
-    """An engine that plays the first legal move and records its calls."""
-
-    def __init__(self, value=0.0):
-        self.value = value
-        self.asked = []
-
-    def stop(self):
-        pass
-
-    def close(self):
-        pass
-
-    def search(self, position, *, sims=None, seconds=None, history=(), multipv=1):
-        self.asked.append((position, sims, seconds, list(history)))
-        moves = position.legal_moves()
-        value = Value(self.value, "black" if position.black else "white")
-        return SearchResult(
-            lines=[
-                Line(pv=pv_of(position, move), value=value, visits=60 // (i + 1), prior=1 / len(moves))
-                for i, move in enumerate(moves[:multipv])
-            ],
-            value=value,
-            visits=MoveMap({move: 60 // (i + 1) for i, move in enumerate(moves)}),
-            priors=MoveMap({move: 1 / len(moves) for move in moves}),
-            sims=100,
-            seconds=0.1,
-        )
-
-
-def pv_of(position, move):
-    """A move and the first legal reply."""
-    return [move, *position.push(move).legal_moves()[:1]]
-
-
-def table(lines, tmp_path, *, side="black", fen=None, engine=None, width=80, vary=0, show=False, **screen):
-    """A game with scripted input, and its output."""
-    engine = engine or FirstMove()
-    shown = io.StringIO()
-    console = Console(
-        file=shown, width=width, highlight=False, markup=False, _environ={"TERM": "xterm-256color"}, **screen
-    )
-    game = Game(None if fen is None else Position.from_fen(fen))
-    opponent = EngineOpponent(lambda: engine, "ckai test", vary=vary, seed=1)
-    record = Record(folder=tmp_path / "games")
-    session, options = Session(game, SIDES[side]), Options(show=show)
-    return TerminalGame(session, opponent, record, console, io.StringIO(lines), options=options), shown
-
-
-def only_game(path):
-    (game,) = read_games(path)
-    assert game.problem is None
-    return game
 
 
 # --- a game --------------------------------------------------------------------------------------------
