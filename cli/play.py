@@ -196,6 +196,7 @@ def command(
         if opening is not None:
             game = game_of(opening_moves(opening, spec, random.Random(seed))[1], spec)
         session = Session(game, SIDES["black"] if humans is None else humans, max_plies=max_plies, spec=spec)
+    options = Options(show=show, auto_forced=auto_forced, pieces=pieces, experts=data_set(experts, spec))
     spec.diagram(session.position)  # a game that cannot be drawn is refused here
 
     for stream in (sys.stdin, sys.stdout):  # undecodable input must not end the game
@@ -215,7 +216,7 @@ def command(
         sys.stdin or io.StringIO(),
         analyst=opponent if opponent.analyses else makers.analyst(),
         clock=None if control is None else GameClock(control),
-        options=Options(show=show, auto_forced=auto_forced, pieces=pieces, experts=data_set(experts, spec)),
+        options=options,
         source=origin,
         view=view,
     )

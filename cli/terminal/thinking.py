@@ -40,10 +40,13 @@ def wait_for(work: Callable[[], T], stop: Callable[[], None]) -> T:
         Exception: whatever `work` raised.
     """
     thread = _Work(work)
-    thread.start()
+    begun = False
     pressed: float | None = None
     while not thread.done.is_set():
         try:
+            if not begun:
+                begun = True
+                thread.start()
             thread.done.wait(POLL_SECONDS)
             if pressed is not None:
                 stop()

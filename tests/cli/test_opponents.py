@@ -43,16 +43,14 @@ def invoke(words, lines):
 # --- players ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "spec", ["random", "alphabeta@3", "rollout@20", "uniform@20", "uniform@10ms", "uniform@policy", HUB]
-)
+LINES = "11-15\nmoves\nundo\n9-13\ngo\n"
+
+
+@pytest.mark.parametrize("spec", ["random", "alphabeta@3", "rollout@20", "uniform@20", "uniform@10ms", HUB])
 def test_every_player_of_matches_plays_checkers(here, spec):
     result = invoke(
         ["--engine", spec, "--tables", "none", "--pdn", "a.pdn"], "11-15\nmoves\nundo\n9-13\ngo\n"
     )
-    if spec == "uniform@policy":
-        assert "found another limit" in str(result.exception)
-        return
     assert result.exit_code == 0, result.output
     game = only_game("a.pdn")
     assert (len(game.moves), str(game.moves[0].move)) == (4, "9-13")
@@ -148,18 +146,10 @@ def test_openings_and_positions_begin_a_game(here):
     assert result.exit_code == 0
     result = invoke(["--side", "both", "--opening", "old fourteenth", "--pdn", "b.pdn"], "opening\n17-13\n")
     assert "Old Fourteenth" in result.output
-    assert [str(each.move) for each in only_game("b.pdn").moves] == [
-        "11-15",
-        "23-19",
-        "8-11",
-        "22-17",
-        "4-8",
-        "17-13",
-    ]
-    board = "....b.../........" + 6 * "/...." + "/black"
-    result = invoke(["--side", "both", "--fen", ".b../...." + 6 * "/...." + "/black"], "fen\n")
-    assert "White won: Black" not in result.output
-    assert board
+    moves = " ".join(str(each.move) for each in only_game("b.pdn").moves)
+    assert moves == "11-15 23-19 8-11 22-17 4-8 17-13"
+    result = invoke(["--side", "both", "--fen", ".b../...." + 5 * "/...." + "/..w./black"], "fen\n")
+    assert "B:W31:B2\n" in result.output
 
 
 # --- Ctrl-C -----------------------------------------------------------------------------------------------
@@ -188,11 +178,10 @@ def test_a_second_ctrl_c_leaves():
         _thread.interrupt_main()
         leave.wait(60)
 
+    threading.Timer(10, leave.set).start()
     with pytest.raises(KeyboardInterrupt):
-        try:
-            wait_for(work, stop)
-        finally:
-            leave.set()
+        wait_for(work, stop)
+    leave.set()
 
 
 def test_an_error_of_the_search_comes_through():
@@ -382,5 +371,5 @@ def test_a_game_at_a_terminal_that_is_closed(here, term):
         process.kill()
         process.wait()
     assert len(only_game("a.pdn").moves) == 2
-    colored = b"\x1b[48;5;" in screen or b"\x1b[42m" in screen
+    colored = b"\x1b[48;5;" in screen or b"42m" in screen
     assert colored == (term != "dumb")

@@ -27,7 +27,7 @@ class FirstMove:
     def close(self):
         pass
 
-    def search(self, position, *, sims=None, seconds=None, history=(), multipv=1):
+    def search(self, position, *, sims=None, seconds=None, limit=None, history=(), multipv=1):
         self.asked.append((position, sims, seconds, list(history)))
         moves = position.legal_moves()
         value = Value(self.value, "black" if position.black else "white")
