@@ -28,7 +28,6 @@ class Reason(StrEnum):
     HALFMOVE_LIMIT = "too long without a capture or a man's move"
     RESIGNED = "resigned"
     AGREED = "agreed"
-    TIME = "out of time"
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ MOST_MODULES, MOST_LINES = 20, 400
 LONGER = {
     "game/kernels.py": (446, "the jitted rules: what calls each other must be compiled together"),
     "game/position.py": (495, "one class that users know as the position; half of it is docstrings"),
-    "rl/engine/engine.py": (438, "one class that users know as the engine; half of it is docstrings"),
+    "rl/engine/engine.py": (436, "one class that users know as the engine; half of it is docstrings"),
 }
 """Modules of more than `MOST_LINES`: how many lines they may have, and why. The numbers may only go down."""
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())

@@ -25,11 +25,11 @@ from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.checkers import Checkers
 from ckai.rl.search.arrays import NEW, memory_nodes
 from ckai.rl.search.factory import make_searcher, measured_pacing
-from ckai.rl.search.pacing import SIZES, Pacing
+from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
 
 LEAVES = 256
-"""Most positions in one call of the network, unless time alone ends the search: see `Pacing`."""
+"""Most positions in one call of the network."""
 GROWTH = 32
 """Root visits that allow one more position in a call, unless time alone ends the search: see `Pacing`."""
 BATCHES = 2
@@ -65,7 +65,7 @@ class Engine:
         seed: int | None = None,
         constants: SearchConstants | None = None,
         nodes: int | None = None,
-        leaves: int | None = None,
+        leaves: int = LEAVES,
         batches: int = BATCHES,
         game: Checkers | None = None,
         tables: Tables | None = None,
@@ -78,7 +78,7 @@ class Engine:
             constants: constants of the search; None: those that suit the evaluator.
             nodes: capacity of the tree in positions; a search ends when it is full. None: the tree grows, up
                 to a quarter of the machine's memory.
-            leaves: most positions in one call of the evaluator; None: 256, or 1,024 in a search by time.
+            leaves: most positions in one call of the evaluator; a small tree sends fewer.
             batches: calls of the evaluator at the same time, each in a thread of its own. Results depend on
                 this number, but not on the timing of the threads.
             game: the draw rules; None: the usual ones.
@@ -91,7 +91,7 @@ class Engine:
         self._searcher = make_searcher(
             evaluator,
             nodes=nodes or NODES,
-            leaves=leaves or max(SIZES),
+            leaves=leaves,
             growth=GROWTH,
             batches=batches,
             constants=constants,
@@ -99,7 +99,6 @@ class Engine:
             seed=0 if seed is None else seed,
         )
         self._most_nodes = nodes or max(NODES, memory_nodes(self._searcher.game))
-        self._leaves = leaves
         self._pacing: Pacing | None = None
         self._policy = partial(evaluate_policy, evaluator)
         self._reader = TreeReader(self._searcher, tables, self._policy)
@@ -403,8 +402,7 @@ class Engine:
         searcher, reader, limit = self._searcher, self._reader, task.limit
         if limit.by_time and self._pacing is None:
             self._pacing = measured_pacing(self.evaluator, searcher.game)
-        searcher.pacing, leaves = (self._pacing, max(SIZES)) if limit.by_time else (None, LEAVES)
-        searcher.leaves = self._leaves or leaves
+        searcher.pacing = self._pacing if limit.by_time else None
         begun = time.perf_counter()
         set_root(searcher, task.root, self._root)
         self._root = task.root

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count, takewhile
 from typing import Any
 
-from ckai.game import Outcome, Reason
+from ckai.game import Outcome
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
@@ -15,7 +15,7 @@ from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.elo import PairStatistics
 from ckai.rl.matches.forms import TIME_MARGIN
 from ckai.rl.matches.players import Player, Side
-from ckai.rl.search.clock import Clock
+from ckai.rl.search.clock import Clock, ClockReason
 from ckai.rl.search.threads import run_all
 
 
@@ -37,7 +37,7 @@ class MatchGame:
     @property
     def lost_on_time(self) -> bool:
         """Whether a player's clock ran out."""
-        return self.outcome is not None and self.outcome.reason == Reason.TIME
+        return self.outcome is not None and self.outcome.reason == ClockReason.TIME
 
     @property
     def score(self) -> float:
@@ -294,7 +294,7 @@ def _play_seats(
 
 
 def _time_over(winner: str) -> Outcome:
-    return Outcome(winner, Reason.TIME)
+    return Outcome(winner, ClockReason.TIME)
 
 
 def _push(seat: MatchGame, hops: list[int]) -> bool:

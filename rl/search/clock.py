@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,12 @@ _TIME = r"(\d+(?:\.\d*)?|\.\d+)(ms|s|m)"
 _CONTROL = re.compile(rf"(?:(?P<moves>\d+)/)?{_TIME}(?:\+{_TIME})?")
 MOST_SECONDS, MOST_MOVES = 1_000_000, 1000
 """Largest time and number of moves of a time control."""
+
+
+class ClockReason(StrEnum):
+    """Why a game is over, for an `Outcome`, where a clock ended it."""
+
+    TIME = "out of time"
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,8 @@ from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.calling import evaluate_into
 
-SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Sizes of calls."""
-LONGEST_CALL = 0.02
-"""Most seconds for one call: a search that is stopped, or whose time is over, waits for those in flight."""
-ALWAYS = 256
-"""Size that a call may have however long it takes: other work can make the latency look much too long."""
 MEASURED = (1, 16, 64)
 """Sizes of the calls that measure the latency."""
 CALLS = 7
@@ -47,14 +43,12 @@ class Pacing:
         self.cost = cost
 
     def longest(self, most: int) -> float:
-        """Return the latency in seconds of the longest call if none has more than `most` leaves."""
-        return (self.balance + min(most, self.leaves(2**31 - 1))) * self.cost
+        """Return the latency in seconds of a call with `most` leaves, or with the largest of `SIZES`."""
+        return (self.balance + min(most, SIZES[-1])) * self.cost
 
     def leaves(self, visits: int) -> int:
         """Return the most leaves for a call when the root has this many visits."""
         best = self.balance * (math.sqrt(1 + 2 * max(visits, 1) / self.balance) - 1)
-        if self.cost > 0:
-            best = min(best, max(ALWAYS, LONGEST_CALL / self.cost - self.balance))
         return SIZES[max(0, bisect_right(SIZES, best) - 1)]
 
     @staticmethod

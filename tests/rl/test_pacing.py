@@ -11,7 +11,7 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.search.pacing import ALWAYS, LONGEST_CALL, SIZES, Pacing
+from ckai.rl.search.pacing import SIZES, Pacing
 from ckai.rl.search.searcher import Searcher
 
 
@@ -46,26 +46,10 @@ def test_the_size_is_the_best_of_all():
     assert chosen <= best < SIZES[SIZES.index(chosen) + 1]
 
 
-def test_no_call_is_longer_than_a_stop_may_wait():
+def test_the_latency_of_the_longest_call():
     pacing = Pacing(10.0, cost=50e-6)
-    assert pacing.leaves(10**9) == 384
-    assert pacing.longest(1024) == pytest.approx(394 * 50e-6)
     assert pacing.longest(64) == pytest.approx(74 * 50e-6)
-    assert pacing.longest(1024) <= LONGEST_CALL
-    assert Pacing(10.0).leaves(10**9) == SIZES[-1]
-    assert Pacing(10.0, cost=1.0).leaves(10**9) == ALWAYS
-
-
-def test_a_search_by_time_may_send_larger_batches():
-    for leaves, most in ((None, 256), (64, 64)):
-        evaluator = Clocked(1.0, 0.1)
-        with Engine(evaluator, leaves=leaves, batches=1) as engine:
-            engine._pacing = Pacing(200.0)
-            engine.search(Position.start(), Limit(visits=20_000))
-            assert max(evaluator.sizes) == most
-            evaluator.sizes.clear()
-            engine.search(Position.start(), Limit(seconds=0.5))
-            assert most < max(evaluator.sizes) <= 1024 if leaves is None else max(evaluator.sizes) == leaves
+    assert pacing.longest(10_000) == pytest.approx((10 + SIZES[-1]) * 50e-6)
 
 
 def test_a_costly_call_makes_large_batches():
