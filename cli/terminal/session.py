@@ -1,11 +1,13 @@
 """A game between people and an engine, and the moves that lie ahead; independent of the terminal."""
 
 from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias
 
 from ckai.game import Outcome, Reason
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
+from ckai.rl.search.clock import ClockReason
 
 Side: TypeAlias = Literal["black", "white"]
 
@@ -150,9 +152,9 @@ class Session:
 
     def lose_on_time(self) -> Outcome:
         """End the game because the time of the side to move is up."""
-        return self._lost(Reason.TIME, f"{self.side.capitalize()} is out of time")
+        return self._lost(ClockReason.TIME, f"{self.side.capitalize()} is out of time")
 
-    def _lost(self, reason: Reason, detail: str) -> Outcome:
+    def _lost(self, reason: StrEnum, detail: str) -> Outcome:
         self.ended = Outcome("white" if self.side == "black" else "black", reason, detail)
         return self.ended
 
