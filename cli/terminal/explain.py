@@ -15,6 +15,8 @@ LEAST_VISITS = 8
 """Fewer visits say nothing of a move's value."""
 ALTERNATIVES = 6
 """Most moves listed."""
+MISSED = 0.02
+"""Least cost of a move, in points, that missed a shot: a cheaper one has found as much in another way."""
 LINE_PLIES = 8
 """Most moves of a main line that are shown."""
 
@@ -55,21 +57,23 @@ class Explainer:
         opening = self.spec.opening_name(after)
         if opening:
             lines.append(f"opening: {opening}")
+        loss = 0.0
         if len(legal) == 1:
             lines.append("forced: it was the only legal move")
         else:
-            lines += self._values(game, after, move, name)
-        lines += self._shots(position, after, move, name)
+            values, loss = self._values(game, after, move, name)
+            lines += values
+        lines += self._shots(position, after, move, name, missed=loss >= MISSED)
         return [*lines, *self._played(position, legal)]
 
     # --- values -------------------------------------------------------------------------------------
 
-    def _values(self, game: Any, after: Any, move: Any, name: str) -> list[str]:
-        """Return the value before and after the move, the main lines and what the other moves lose."""
+    def _values(self, game: Any, after: Any, move: Any, name: str) -> tuple[list[str], float]:
+        """Return the value before and after, the main lines, the other moves; and what the move costs."""
         legal = game.position.legal_moves()
         result = self.search(game, len(legal)).result
         if result is None:
-            return []
+            return [], 1.0
         if self.spec.solvable:
             values = {each: -float(self.spec.solve(game.position.push(each))) for each in legal}
             best = max(values.values())
@@ -96,7 +100,7 @@ class Explainer:
             lost = {each: max(0.0, best - values[each]) / 2 for each in others[:ALTERNATIVES]}
             shown = ", ".join(f"{each} {points:.2f}" for each, points in lost.items())
             lines.append(f"other moves, points lost: {shown}")
-        return lines
+        return lines, loss
 
     def _value_after(self, game: Any, after: Any) -> tuple[float, list[Any]]:
         """Return the value of the position after a move for the side that played it, and how it goes on."""
@@ -110,14 +114,14 @@ class Explainer:
 
     # --- shots and experts --------------------------------------------------------------------------
 
-    def _shots(self, position: Any, after: Any, move: Any, name: str) -> list[str]:
+    def _shots(self, position: Any, after: Any, move: Any, name: str, *, missed: bool) -> list[str]:
         names = self.spec.side_names
         other = names[1] if name == names[0] else names[0]
         lines = []
         before = self.spec.find_shot(position)
         if before is not None and before.line[0] == move:
             lines.append(f"{_kind(before)} for {name}: {_shot(before)}")
-        elif before is not None:
+        elif before is not None and missed:
             lines.append(f"missed {_kind(before)}: {_shot(before)}")
         threat = self.spec.find_shot(after.position)
         if threat is not None:

@@ -412,8 +412,14 @@ SHOT = "W:W14,22,26,29,30,31,32:B3,4,5,6,7,12,15,24"
 def test_explain_shows_shots(here):
     played = explained("14-10\nexplain\n", here, side="both", fen=SHOT)
     assert re.search(r"a shot for White: 14-10 7x14 22-18 \S+ .*, wins 3 for 2", played)
-    missed = explained("32-28\nexplain\n", here, side="both", fen=SHOT)
+    missed = explained("32-28\nexplain\n", here, side="both", fen=SHOT, engine=Weighted())
     assert "missed a shot: 14-10 7x14" in missed
+    no_worse = explained("32-28\nexplain\n", here, side="both", fen=SHOT)
+    assert "a shot" not in no_worse
+    exchange = "B:W17,20,21,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,9,10,12,15,16"
+    assert "shot" not in explained(
+        "explain 16x23\n", here, side="both", fen=exchange.replace("W17", "W17,19")
+    )
     threat = explained(
         "2-7\nexplain\n",
         here,

@@ -20,21 +20,25 @@ def find_shot(position: Position, depth: int = DEPTH) -> Shot | None:
         position: where the line begins. What pending captures win at once is no shot.
         depth: most plies searched.
 
-    >>> shot = find_shot(Position.from_fen("B:W19,26,27:B11,12,3"))
-    >>> shot is None
+    >>> shot = find_shot(Position.from_fen("W:W14,22,26,29,30,31,32:B3,4,5,6,7,12,15,24"))
+    >>> " ".join(map(str, shot.line)), shot.taken, shot.given
+    ('14-10 7x14 22-18 14x23 26x19x10x1', 3, 2)
+    >>> find_shot(Position.start()) is None
     True
     """
     if not position.legal_moves():
         return None
     at_once = _value(position, 0)
     for plies in range(1, depth + 1):
-        value = _value(position, plies)
-        if value - at_once >= LEAST:
-            return _shot(position, plies, value)
+        if _value(position, plies) - at_once >= LEAST:
+            shot = _shot(position, plies)
+            # In the middle of an exchange a gain may only make up for what was given before.
+            if shot.wins or shot.taken > shot.given:
+                return shot
     return None
 
 
-def _shot(position: Position, plies: int, value: int) -> Shot:
+def _shot(position: Position, plies: int) -> Shot:
     """Follow the best moves of both sides until the gain is on the board."""
     line: list[Move] = []
     counts = [0, 0]
