@@ -168,6 +168,8 @@ class Actions:
         table.mode, table.reply, table.source = PLAY, None, source or Source()
         if table.clock is not None:
             table.clock = GameClock(table.clock.control)
+        if table.saved:
+            self._print(f"saved in {table.record.path}", wrap=False)
         table.record, table.saved = table.record.fresh(), False
         table.adopt()
         table.show()

@@ -68,7 +68,7 @@ class Players:
         limited = player.number is not None or player.seconds is not None or player.policy
         if limited and (sims is not None or seconds is not None):
             raise click.UsageError(f"--engine {player.text} has a limit; leave out --sims and --seconds")
-        if player.policy or not (player.who in NO_NETWORK or os.path.exists(player.who)):
+        if player.policy or not searches(player.who):
             text = player.text + limit_text(sims, seconds)
             if not limited and self.control is not None and player.who.startswith((HUB, ALPHA_BETA)):
                 text = f"{player.who}@{self.control}"
@@ -133,6 +133,14 @@ class Players:
                 return load_player(find(), backend=self.evaluator, tables=endgames, game=self.spec)
 
         return PlayerOpponent(load, name, self.spec, seed=self.seed, analyses=analyses)
+
+
+def searches(who: str) -> bool:
+    """Return whether a player without its limit is a tree search: with a network, or without one."""
+    try:
+        return who in NO_NETWORK or bool(network_file(Path(who)))
+    except (NoNetworkError, OSError):  # also a name that is too long for a file
+        return False
 
 
 def limit_text(sims: int | None, seconds: float | None) -> str:

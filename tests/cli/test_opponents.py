@@ -207,6 +207,22 @@ def test_tree_searches_stop_when_they_are_told(spec):
     assert results[0].result.sims < 100_000_000
 
 
+def test_another_program_is_told_to_stop():
+    game = get_game("checkers")
+    opponent = PlayerOpponent(lambda: load_player(f"{HUB} patient@500s"), "x", game)
+    opponent.load()
+    try:
+        assert str(wait_for(lambda: opponent.reply(game.game()), interrupting(opponent.stop)).move) == "10-14"
+    finally:
+        opponent.close()
+
+
+def interrupting(stop):
+    """`stop`, and a Ctrl-C as soon as the search has begun."""
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    return stop
+
+
 # --- clocks -----------------------------------------------------------------------------------------------
 
 

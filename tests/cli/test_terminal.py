@@ -83,11 +83,10 @@ WAYS_IN = {PLAY: "", OVER: "resign\ny\n", VIEW: "view\n"}
 
 
 @pytest.mark.parametrize("mode", WAYS_IN)
-@pytest.mark.parametrize("color", [False, True])
-@pytest.mark.parametrize("argument", ["", " 1", " 99999999", " x\x1b[2J", " " + "y" * 3000])
+@pytest.mark.parametrize("argument", ["", " 2", " x\x1b[2J" + "y" * 3000])
 @pytest.mark.parametrize("name", COMMANDS)
-def test_no_command_ends_the_program_in_any_mode(here, mode, color, argument, name):
-    screen = {"force_terminal": True, "color_system": "256"} if color else {}
+def test_no_command_ends_the_program_in_any_mode(here, mode, argument, name):
+    screen = {"force_terminal": True, "color_system": "256"}
     _, text = run(f"11-15\n{WAYS_IN[mode]}{name}{argument}\nhelp\n", here, **screen)
     assert "\x1b[2J" not in text
     assert ("end of input" in text) == (name != "quit")
@@ -168,7 +167,8 @@ def test_a_lost_game_can_be_taken_back(here):
 
 
 def test_rematch_is_another_game_in_another_file(here):
-    script, _ = run("11-15\nresign\ny\nrematch\n9-13\n", here)
+    script, text = run("11-15\nresign\ny\nrematch\n9-13\n", here)
+    assert f"saved in {here}/games/game-001.pdn\n" in text
     assert [path.name for path in sorted((here / "games").iterdir())] == ["game-001.pdn", "game-002.pdn"]
     assert only_game(here / "games/game-001.pdn").token == "0-1"
     assert texts(script)[:1] == ["9-13"]
