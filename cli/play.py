@@ -190,7 +190,10 @@ def command(
             game = game_of(opening_moves(opening, spec, random.Random(seed))[1], spec)
         session = Session(game, SIDES["black"] if humans is None else humans, max_plies=max_plies, spec=spec)
     options = Options(show=show, auto_forced=auto_forced, pieces=pieces, experts=data_set(experts, spec))
-    spec.diagram(session.position)  # a game that cannot be drawn is refused here
+    try:
+        spec.diagram(session.position)
+    except NotImplementedError as error:
+        raise click.ClickException(str(error)) from error
 
     for stream in (sys.stdin, sys.stdout):  # undecodable input must not end the game
         if isinstance(stream, io.TextIOWrapper):

@@ -389,3 +389,12 @@ def test_a_game_at_a_terminal_that_is_closed(here, term):
     assert len(only_game("a.pdn").moves) == 2
     colored = b"\x1b[48;5;" in screen or b"42m" in screen
     assert colored == (term != "dumb")
+
+
+def test_a_game_that_cannot_be_drawn_is_refused(here, monkeypatch):
+    from ckai.rl.games.grid import GridSpec
+
+    monkeypatch.setattr(type(get_game("connect4")), "grid", GridSpec.grid)
+    result = invoke(["--game", "connect4", "--side", "both"], "")
+    assert result.exit_code == 1
+    assert "connect4 does not say how its board is drawn (GridSpec.grid)" in result.output
