@@ -72,7 +72,7 @@ class Players:
             text = player.text + limit_text(sims, seconds)
             if not limited and self.control is not None and player.who.startswith((HUB, ALPHA_BETA)):
                 text = f"{player.who}@{self.control}"
-            return self._playing(lambda: text, text)
+            return self._playing(lambda: text, player_name(text))
         limits = sims or player.number, seconds or player.seconds
         return self._searching(lambda: player.who, network_name(player.who), *limits)
 
@@ -133,6 +133,16 @@ class Players:
                 return load_player(find(), backend=self.evaluator, tables=endgames, game=self.spec)
 
         return PlayerOpponent(load, name, self.spec, seed=self.seed, analyses=analyses)
+
+
+def player_name(text: str) -> str:
+    """Return the name of a player of matches for messages and PDN headers, without folders and arguments."""
+    who, at, limit = text.rpartition("@")
+    who, end = (who, at + limit) if who else (text, "")
+    if who.startswith(HUB):
+        return HUB + Path(who.removeprefix(HUB).split()[0]).name + end
+    start = ALPHA_BETA if who.startswith(ALPHA_BETA) else ""
+    return start + "/".join(Path(who.removeprefix(start)).parts[-2:]) + end
 
 
 def searches(who: str) -> bool:
