@@ -1,13 +1,22 @@
 """`ckai bench`: measure the speed of each part on this machine."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import click
 
+from ckai.cli.shared.arena import EVEN
 from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS
 from ckai.cli.shared.numbers import FiniteRange
-from ckai.cli.shared.output import json_option, print_json, report_compilation, stderr_console
+from ckai.cli.shared.output import (
+    count_text,
+    json_option,
+    print_json,
+    report_compilation,
+    stderr_console,
+    time_text,
+)
 
 PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "search", "training")
 
@@ -50,6 +59,21 @@ PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "
 @click.option(
     "--games", default=256, show_default=True, type=click.IntRange(1), help="Number of whole games to play."
 )
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="SECONDS",
+    type=FiniteRange(0, min_open=True),
+    help="Time of a search; may be repeated.  [default: 0.02, 0.05, 0.2, 1, 5]",
+)
+@click.option(
+    "--strength",
+    "match_games",
+    metavar="GAMES",
+    type=EVEN,
+    help="Also play matches of so many games for the Elo of each backend at each --limit; takes long.",
+)
 @json_option
 def command(
     parts: tuple[str, ...],
@@ -62,12 +86,16 @@ def command(
     in_flight: int,
     sims: int,
     games: int,
+    limits: tuple[float, ...],
+    match_games: int | None,
     as_json: bool,
 ) -> None:
     """Measure each PART, or all of them: the median of several rounds after a warm-up.
 
     PART is rules, playouts, parse, network, tree, selfplay, games, search or training. The search is measured
-    with every backend that is installed, the other parts with one.
+    with every backend that is installed, the other parts with one. With --strength, each backend plays the
+    first one at each limit, the first one also itself at the next shorter limit; a network of integers plays
+    as tree search and as alpha-beta. The first backend at the shortest limit has 0 Elo.
 
     The two sides of a ratio take turns, so a machine that slows down affects both.
     """
@@ -79,6 +107,7 @@ def command(
     from ckai.models.registry import build, parse_settings
     from ckai.rl.bench import rules as bench
     from ckai.rl.bench import search as bench_search
+    from ckai.rl.bench import strength as bench_strength
     from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.games.registry import get_game
     from ckai.rl.selfplay.config import SelfPlayConfig
@@ -99,6 +128,13 @@ def command(
                 f"expected a network for {DEFAULT_GAME_NAME} to measure search, found {checkpoint} for {game}"
             )
         selected = parts or [part for part in PARTS if part != "search" or game == DEFAULT_GAME_NAME]
+        backends = BACKENDS if evaluator == "fastest" else (evaluator,)
+        times = limits or bench_search.LIMITS
+        if match_games:
+            backends_of_matches = bench_strength.available(network, backends)
+            matches = bench_strength.matches(backends_of_matches, times)
+            if not matches:
+                raise click.UsageError("--strength needs two backends or two limits of time to compare")
         groups = SelfPlayConfig(in_flight=in_flight).group_count
         loaded = load_evaluator(
             checkpoint,
@@ -118,15 +154,22 @@ def command(
                 loaded, sims=sims, in_flight=in_flight, rounds=rounds, seconds=seconds, encoding=encoding
             ),
             "games": lambda: bench_search.bench_games(loaded, sims=sims, games=games, spec=get_game(game)),
-            "search": lambda: bench_search.bench_search(
-                network, BACKENDS if evaluator == "fastest" else [evaluator], rounds, seconds / 4
-            ),
+            "search": lambda: bench_search.bench_search(network, backends, rounds, seconds / 4, times),
             "training": lambda: bench.bench_training(rounds, model),
         }
         try:
             for part in selected:
                 console.print(f"measuring {part} ...")
                 measures += list(benchmarks[part]())
+                if part == "search" and match_games:
+                    estimate = bench_strength.match_seconds(matches, match_games, os.cpu_count() or 1)
+                    console.print(
+                        f"playing {count_text(len(matches), 'match', 'matches')} of "
+                        f"{match_games:,} games, about {time_text(estimate)} ..."
+                    )
+                    measures += bench_strength.bench_strength(
+                        network, backends_of_matches, times, match_games, say=console.print
+                    )
         finally:
             loaded.close()
     if as_json:
@@ -136,8 +179,11 @@ def command(
     for measure in measures:
         if measure.unit != unit:
             unit = measure.unit
-            click.echo(f"{unit:53}{'median':>9}{'min':>9}{'max':>9}")
-        numbers = [f"{_short(value):>9}" for value in (measure.median, measure.least, measure.most)]
+            titles = ("Elo", "from", "to") if unit == "Elo" else ("median", "min", "max")
+            heading = "strength by time per move, 95 % interval" if unit == "Elo" else unit
+            click.echo(f"{heading:53}{''.join(f'{title:>9}' for title in titles)}")
+        show = "{:+.0f}".format if unit == "Elo" else _short
+        numbers = [f"{show(value):>9}" for value in (measure.median, measure.least, measure.most)]
         name = measure.name if len(measure.name) <= 50 else f"{measure.name[:47]}..."
         click.echo(f"  {name:51}{''.join(numbers)}")
         if measure.against:

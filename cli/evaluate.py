@@ -21,10 +21,8 @@ from ckai.cli.shared.tables import open_tables
 )
 @click.option(
     "--split",
-    default="heldout",
-    show_default=True,
     type=click.Choice(["heldout", "train", "all"]),
-    help="Games to evaluate on.",
+    help="Games to evaluate on.  [default: heldout, or all if the network was trained on other data]",
 )
 @click.option("--heldout", type=float, help="Share of the games held out.  [default: as in training]")
 @click.option(
@@ -54,7 +52,7 @@ from ckai.cli.shared.tables import open_tables
 def command(
     checkpoint: Path,
     paths: tuple[Path, ...],
-    split: Literal["heldout", "train", "all"],
+    split: Literal["heldout", "train", "all"] | None,
     heldout: float | None,
     split_seed: int | None,
     memory_mb: int,
@@ -65,7 +63,7 @@ def command(
     """Evaluate the network in CHECKPOINT on games it was not trained on.
 
     The data are split by game as in the network's training. "Unseen" positions are those that do not occur in
-    the training games.
+    the training games; they and the baselines are left out for data that the network was not trained on.
     """
     from ckai.cli.shared.training import groups_table, metrics_table
     from ckai.datasets.choices import DEFAULT_GAME_NAME
@@ -89,6 +87,15 @@ def command(
     evaluation = evaluate_checkpoint(
         loaded, files, split=split, split_seed=split_seed, heldout=heldout, memory_mb=memory_mb
     )
+    side = {"heldout": "the held-out games", "train": "the training games", "all": "all games"}[
+        evaluation.split
+    ]
+    if evaluation.other_data:
+        names = ", ".join(str(entry.get("name")) for entry in loaded.info["data"])
+        paths_text = ", ".join(map(str, files))
+        click.echo(
+            f"ckai: the network was trained on {names}, not on {paths_text}; evaluating {side}", err=True
+        )
     speed = speeds(network)
     if plots is not None:
         _draw(plots, loaded, evaluation.breakdown)
@@ -101,6 +108,7 @@ def command(
         "split": evaluation.split,
         "split_seed": evaluation.split_seed,
         "heldout": evaluation.heldout,
+        "other_data": evaluation.other_data,
     }
     if as_json:
         result: dict[str, Any] = {
@@ -113,17 +121,19 @@ def command(
             result["endgames"] = truth
         click.echo(json.dumps(result))
         return
-    sides = {"heldout": "the held-out games", "train": "the training games", "all": "all games"}
-    side = f"{sides[split]} (share {evaluation.heldout}, split seed {evaluation.split_seed})"
+    if evaluation.split != "all":
+        side += f" (share {evaluation.heldout}, split seed {evaluation.split_seed})"
     rates = ", ".join(f"{rate:,.0f} on the {device}" for device, rate in speed.items())
     click.echo(f"{loaded.architecture}: {evaluation.parameters:,} parameters; evaluations/s: {rates}")
     click.echo(metrics_table(evaluation.metrics, f"on {side} of {', '.join(map(str, files))}"))
-    click.echo("baselines")
+    if evaluation.baselines or default_game:
+        click.echo("baselines")
     for name, text in (
         ("most_frequent_seen", "the training games' most frequent move, in positions seen there"),
         ("most_frequent", "the same, with a random legal move in unseen positions"),
     ):
-        click.echo(f"  {text:<68}{evaluation.baselines[name]:>7.1%}")
+        if name in evaluation.baselines:
+            click.echo(f"  {text:<68}{evaluation.baselines[name]:>7.1%}")
     if default_game:
         article = ARTICLE["top1_of_its_own_training_positions"]
         click.echo(f"  {'cnn2x2 in its article, on the positions it was trained on':<68}{article:>7.1%}")

@@ -1,5 +1,6 @@
 """`ckai play`: play against a network or another player in the terminal."""
 
+import gc
 import io
 import random
 import sys
@@ -138,6 +139,9 @@ def command(
     file: Path | None,
 ) -> None:
     """Play a game, see `_HELP`."""
+    # The start makes a million objects that stay; looking through them time and again takes a tenth of it.
+    gc.disable()
+    click.get_current_context().call_on_close(gc.enable)
     from ckai.cli.terminal.clock import GameClock
     from ckai.cli.terminal.game import TerminalGame
     from ckai.cli.terminal.players import Players, game_of_player
@@ -216,6 +220,7 @@ def command(
     )
     if not alone:
         opponent.load()
+    gc.enable()
     try:
         with leaving_on_signals():
             terminal.play()

@@ -2,6 +2,7 @@
 
 import tempfile
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 
 from ckai.datasets.convert import parse_files
@@ -19,11 +20,17 @@ _PDN = b"""[Event "1"]
 
 
 @cache
-def compile_reading() -> None:
-    """Compile the reader of PDN and the conversion to rows."""
-    compile_rules()
+def compile_conversion() -> None:
+    """Compile the conversion of games without errors to rows."""
     with tempfile.TemporaryDirectory() as name:
         source = Path(name) / "games.pdn"
         source.write_bytes(_PDN)
-        list(read_games(source))
         parse_files(source, Path(name) / "games.parquet")
+
+
+@cache
+def compile_reading() -> None:
+    """Compile the conversion to rows, and the reader of PDN, which explains errors as well."""
+    compile_rules()
+    compile_conversion()
+    list(read_games(BytesIO(_PDN)))

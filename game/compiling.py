@@ -7,6 +7,7 @@ its own way with `report_with`.
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from time import perf_counter
 from typing import Any
 
 from numba.core import event
@@ -24,21 +25,32 @@ class CompileCounter(event.Listener):  # type: ignore[misc]
 
     Attributes:
         functions: number of functions compiled so far, those inside kernels included.
+        seconds: time that compiling took so far, of kernels with all that they call.
     """
 
     def __init__(self) -> None:
         self.functions = 0
+        self.seconds = 0.0
+        self._depth = 0
+        self._begun = 0.0
 
     def on_start(self, event: Any) -> None:
         """See Numba's `Listener`."""
+        # Numba compiles in one thread at a time, and the functions that one calls within it.
+        if self._depth == 0:
+            self._begun = perf_counter()
+        self._depth += 1
         if _is_ours(event):
             self.functions += 1
 
     def on_end(self, event: Any) -> None:
         """See Numba's `Listener`."""
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += perf_counter() - self._begun
 
 
-class _Reporter(CompileCounter):
+class _Reporter(event.Listener):  # type: ignore[misc]
     """Says once in a process that something is compiled."""
 
     def on_start(self, event: Any) -> None:
@@ -46,6 +58,9 @@ class _Reporter(CompileCounter):
         if not _reported and _is_ours(event):
             _reported = True
             _report(message())
+
+    def on_end(self, event: Any) -> None:
+        """See Numba's `Listener`."""
 
 
 def _is_ours(event: Any) -> bool:

@@ -10,19 +10,23 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
-from numba import njit, typeof
-from numba.extending import overload, register_jitable
+from numba import njit, typeof, types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload, register_jitable
 
-from ckai.game import compiling, kernel_cache
+from ckai.game import compiling, kernel_cache, resolution
 from ckai.game.inlining import SUPPORTED, InnerCompiler
 
 kernel_cache.install(compiling.report_unsaved)
 compiling.install()
+resolution.install()
 
 CACHED = kernel_cache.folder() is not None
 """Whether compiled code is kept; Numba refuses to define cached functions where it cannot be."""
 INNER: dict[str, Any] = {"cache": CACHED, "no_cfunc_wrapper": True}
 """Options of a function that is compiled into its callers."""
+COUNTED: dict[str, Any] = {"_nrt": True}
+"""Option of an inner function that allocates arrays, wherever it is called."""
 if SUPPORTED:
     INNER["pipeline_class"] = InnerCompiler
 KERNELS: list[Any] = []
@@ -37,9 +41,23 @@ def inner(function: Any) -> Any:
     return register_jitable(**INNER)(function)
 
 
+def hot(function: Any) -> Any:
+    """As `inner`, for what a search runs most: inlined at every call.
+
+    Where the arguments of the kernel are `borrowed`, the compiler then sees that there
+    are no references to count.
+    """
+    return register_jitable(**INNER, forceinline=True)(function)
+
+
 def recursive_kernel(function: Any) -> Any:
-    """For functions that Python calls and that call themselves; other threads run meanwhile."""
-    return _dispatcher(function, nogil=True)
+    """For functions that Python calls and that call themselves; other threads run meanwhile.
+
+    The function and those it calls allocate nothing and return no arrays: they are compiled without Numba's
+    counting of references, which would count every array of the arguments up and down in every call. What
+    must allocate says so with the option `COUNTED`.
+    """
+    return _dispatcher(function, nogil=True, _nrt=False)
 
 
 def quick_kernel(function: Any) -> Any:
@@ -57,8 +75,8 @@ def compile_for(function: Any, *arguments: Any) -> None:
     function.func.compile(tuple(typeof(argument) for argument in arguments))
 
 
-def _dispatcher(function: Any, *, nogil: bool) -> Any:
-    KERNELS.append(njit(cache=CACHED, nogil=nogil, no_cfunc_wrapper=True)(function))
+def _dispatcher(function: Any, **options: Any) -> Any:
+    KERNELS.append(njit(cache=CACHED, no_cfunc_wrapper=True, **options)(function))
     return KERNELS[-1]
 
 
@@ -73,3 +91,31 @@ def _for_both(function: Any, *, nogil: bool) -> Any:
     body.__qualname__ = f"{function.__qualname__}_inner"  # the name in Numba's cache
     overload(call, jit_options=INNER, strict=False)(lambda *args: body)
     return call
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def borrowed(typingctx: Any, value: Any) -> Any:
+    """Return an array, or a tuple that holds some, without a count of references.
+
+    Numba counts them wherever a view is made or passed on, by atomic operations that take longer than most
+    of what a search does with the view. The arguments of a kernel live as long as the call.
+    Only for arguments of a kernel; the result and views of it must not be returned from the kernel.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return _without_owner(context, builder, value, args[0])
+
+    return value(value), codegen
+
+
+def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+    if isinstance(kind, types.Array):
+        view = context.make_array(kind)(context, builder, value)
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        view.parent = cgutils.get_null_value(view.parent.type)
+        return view._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        for i, item in enumerate(kind.types):
+            part = _without_owner(context, builder, item, builder.extract_value(value, i))
+            value = builder.insert_value(value, part, i)
+    return value

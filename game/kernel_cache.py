@@ -7,6 +7,9 @@ other types. Here each read and each write of an entry holds a lock on the folde
 
 Numba refuses to define a cached function where no folder can be written, and to run one that it cannot save.
 Here such functions run uncached.
+
+A function is compiled with or without the counting of references, as its caller is. Numba has one entry for
+both in its index; here they have two.
 """
 
 import os
@@ -16,12 +19,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba.core.caching import CompileResultCacheImpl, IndexDataCacheFile
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
+from numba.core.targetconfig import ConfigStack
 
 LOCK = ".ckai.lock"
 """Name of the lock file in a cache folder."""
 
-_save, _load = IndexDataCacheFile.save, IndexDataCacheFile.load
+_save, _load, _key = IndexDataCacheFile.save, IndexDataCacheFile.load, FunctionCache._index_key
 
 
 @contextmanager
@@ -75,8 +79,16 @@ def install(on_failure: Callable[[OSError], None]) -> None:
 
     IndexDataCacheFile.save = save
     IndexDataCacheFile.load = _load_locked
+    FunctionCache._index_key = _key_by_counting
 
 
 def _load_locked(self: Any, key: Any) -> Any:
     with _locked(self._cache_path, shared=True):
         return _load(self, key)
+
+
+def _key_by_counting(self: Any, signature: Any, codegen: Any) -> Any:
+    """Return the key of an entry; those of functions without counting, see `recursive_kernel`, differ."""
+    caller = ConfigStack.top_or_none()
+    key = _key(self, signature, codegen)
+    return key if caller is None or caller.nrt else (*key, "uncounted")

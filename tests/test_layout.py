@@ -13,7 +13,17 @@ ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli")
 """In the order of imports: a room may import those before it."""
 ORDERS = {
     "game": (
-        ("color", "errors", "inlining", "kernel_cache", "moves", "notation", "outcome", "squares"),
+        (
+            "color",
+            "errors",
+            "inlining",
+            "kernel_cache",
+            "moves",
+            "notation",
+            "outcome",
+            "resolution",
+            "squares",
+        ),
         ("compiling", "svg"),
         ("jit",),
         ("kernels",),

@@ -142,17 +142,21 @@ def make_lookup() -> NDArray[np.int64]:
     return _empty_lookup().copy()
 
 
-@cache  # a quarter of a second
+@cache
 def _empty_lookup() -> NDArray[np.int64]:
     lookup = np.full(STARTS + KEYS, -1, np.int64)
     ways = np.array([[comb(n, k) for k in range(_WIDTH)] for n in range(33)])
     lookup[:_MEN_AT] = ways.ravel()
     parts = [lookup]
     at = len(lookup)
+    # For each set of own men, in the order of `_spread`, how many of them stand where the other's men can.
+    shared = np.zeros(1, np.int64)
     for m1 in range(_SIDE):
         placements = comb(MEN_SQUARES, m1)
-        own = [int(_spread(rank, m1, MEN_SQUARES, lookup)) >> 4 for rank in range(placements)]
-        free = MEN_SQUARES - np.array([bits.bit_count() for bits in own])
+        if m1:
+            # By the highest square: below it, the sets of one man less that fit, which come first.
+            shared = np.concatenate([shared[: comb(top, m1 - 1)] + (top >= 4) for top in range(MEN_SQUARES)])
+        free = MEN_SQUARES - shared
         for m2 in range(_SIDE - m1):
             ahead = np.cumsum(ways[free, m2])
             lookup[_MEN_AT + m1 * _SIDE + m2] = at

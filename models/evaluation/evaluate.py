@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, position_keys
 from ckai.models.checkpoint import Checkpoint
@@ -38,32 +39,54 @@ class Evaluation:
     breakdown: dict[str, Any]
     """See `ckai.models.evaluation.metrics.Metrics.breakdown`."""
     baselines: dict[str, float]
-    """Accuracy without a network, see `frequent_moves`."""
+    """Accuracy without a network, see `frequent_moves`; empty if `other_data`."""
     parameters: int
     """Number of trained parameters."""
     split: Split
     split_seed: int
     heldout: float
     """Share of the games held out with that seed."""
+    other_data: bool
+    """Whether the network was trained on none of the files."""
+
+
+def trained_on(checkpoint: Checkpoint, file: RowFile) -> bool | None:
+    """Whether a network was trained on a file, by its name or its number of rows.
+
+    A file that was moved, renamed, or parsed again with more games numbers its games as before.
+
+    Args:
+        checkpoint: the network.
+        file: the file in question.
+
+    Returns:
+        None if the checkpoint does not say what it was trained on.
+    """
+    data = checkpoint.info.get("data")
+    if not data:
+        return None
+    return any(file.path.name == entry.get("name") or file.rows == entry.get("rows") for entry in data)
 
 
 def evaluate_checkpoint(
     checkpoint: Checkpoint,
     paths: Sequence[str | Path],
     *,
-    split: Split = "heldout",
+    split: Split | None = None,
     split_seed: int | None = None,
     heldout: float | None = None,
     memory_mb: int = 1024,
 ) -> Evaluation:
     """Evaluate a checkpoint on the rows of games.
 
-    Unseen positions are those that the training side of `paths` does not contain.
+    Unseen positions are those that the training side of `paths` does not contain. If the network was trained
+    on none of `paths`, there is no such side: unseen positions and baselines are left out.
 
     Args:
         checkpoint: the network, of any game, and how its training data were split.
         paths: row files of the same game.
-        split: "heldout", "train" or "all" games.
+        split: "heldout", "train" or "all" games; None: "heldout", or "all" if the network was trained on none
+            of `paths` and neither `split_seed` nor `heldout` is given.
         split_seed, heldout: the split; None: as in the checkpoint's training.
         memory_mb: see `RowsDataModule`.
 
@@ -80,8 +103,6 @@ def evaluate_checkpoint(
     stored = checkpoint.info.get("split", {})
     seed = int(stored.get("seed", DEFAULT_SEED)) if split_seed is None else split_seed
     share = float(stored.get("heldout", DEFAULT_HELDOUT)) if heldout is None else heldout
-    if split == "heldout" and not share:
-        raise DatasetError("expected a held-out share above 0, found 0: the network was trained on all games")
     network = checkpoint.network()
     data = RowsDataModule(
         paths,
@@ -91,21 +112,28 @@ def evaluate_checkpoint(
         need_both_sides=False,
         game=network.encode.GAME,
     )
+    other_data = all(trained_on(checkpoint, file) is False for file in data.files.files)
+    if split is None:
+        split = "all" if other_data and split_seed is None and heldout is None else "heldout"
+    if split == "heldout" and not share:
+        raise DatasetError("expected a held-out share above 0, found 0: the network was trained on all games")
     if split == "heldout" and not data.heldout_rows:
         raise DatasetError(f"expected held-out games, found none with a share of {share}; try --split all")
     device = pick_device()
-    measured = measure(network.to(device), data.batches(split), seen=data.train_positions(), device=device)
+    seen = None if other_data else data.train_positions()
+    measured = measure(network.to(device), data.batches(split), seen=seen, device=device)
     metrics = measured.report()
     if not metrics["rows"]:
         raise DatasetError(f"expected rows on the side {split!r}, found none")
     return Evaluation(
         metrics,
         measured.breakdown(),
-        frequent_moves(data, split),
+        {} if other_data else frequent_moves(data, split),
         sum(p.numel() for p in network.parameters()),
         split,
         seed,
         share,
+        other_data,
     )
 
 

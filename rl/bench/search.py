@@ -163,7 +163,13 @@ def bench_games(
     yield measured("the same", "hops/s", [progress.rows / spent])
 
 
-def bench_search(network: Network, backends: Sequence[str], rounds: int, seconds: float) -> Iterator[Measure]:
+def bench_search(
+    network: Network,
+    backends: Sequence[str],
+    rounds: int,
+    seconds: float,
+    limits: Sequence[float] = LIMITS,
+) -> Iterator[Measure]:
     """Measure single searches of the first position by time, each in an empty tree.
 
     Args:
@@ -172,6 +178,7 @@ def bench_search(network: Network, backends: Sequence[str], rounds: int, seconds
         rounds: searches for each limit of time.
         seconds: duration of a measurement of the network alone, to which the searches are compared: in large
             batches on all cores.
+        limits: seconds of the searches.
     """
     threads = os.cpu_count() or 1
     for backend in backends:
@@ -182,7 +189,7 @@ def bench_search(network: Network, backends: Sequence[str], rounds: int, seconds
         with Engine(evaluator, nodes=SEARCH_NODES) as engine:
             engine.search(Position.start(), seconds=0.5)
             relative = []
-            for limit in LIMITS:
+            for limit in limits:
                 visits, ratios = [], []
                 for _ in range(rounds):
                     top = ceiling(evaluator, 256, threads, seconds, network.encode)

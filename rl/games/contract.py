@@ -19,7 +19,7 @@ from numba.core.caching import NullCache
 from numba.core.dispatcher import Dispatcher
 from numba.extending import overload
 
-from ckai.game.jit import INNER, inner
+from ckai.game.jit import COUNTED, INNER, inner
 
 NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 """Proven results of a state, for the side to move; NONE: not proven."""
@@ -190,6 +190,8 @@ def _register(function: Callable[..., Any], implementation: F, fits: Callable[[t
         jitted: Any = implementation
         body, cached = jitted.py_func, not isinstance(jitted._cache, NullCache)
         options = {**jitted.targetoptions, "cache": cached} | {"pipeline_class": INNER["pipeline_class"]}
+    if function is tablebase_value:
+        options |= COUNTED
 
     @overload(function, jit_options={**options, "no_cfunc_wrapper": True}, strict=False)
     def select(game, *args):

@@ -54,7 +54,7 @@ class PlayerSpec:
         who = clock["who"] if clock else parts["who"] if parts else text
         for start, what in ((HUB, "COMMAND"), (ALPHA_BETA, "NETWORK")):
             if who.startswith(start) and not who.removeprefix(start).strip():
-                raise PlayerSpecError(f"{text}: expected {start}{what}, found no {what.lower()}")
+                raise PlayerSpecError(f"expected {start}{what}, found '{text}' without a {what.lower()}")
         if clock is not None:
             try:
                 return cls(text, who, control=TimeControl.read(clock["control"]))

@@ -1,9 +1,13 @@
 """Alpha-beta search with a network of integers, in Numba: a search that shares nothing with the tree search.
 
 Iterative deepening with a null window around the principal variation (principal variation search, Marsland
-1983), a transposition table, late move reductions, and a quiescence search: below its depth the search goes
-on while the position is not quiet, which in checkers means while a capture is compulsory. Moves are ordered
-by the table, the network's policy, killer moves and the history heuristic (Schaeffer 1989).
+1983), a transposition table, and a quiescence search: below its depth the search goes on while the position
+is not quiet, which in checkers means while a capture is compulsory. Moves are ordered by the table, the
+network's policy, killer moves and the history heuristic (Schaeffer 1989).
+
+What is unlikely to matter is searched less: late moves to a lower depth, by the logarithms of depth and move
+number and by the policy; positions far outside the window not at all (static null move pruning and razoring);
+positions that the table does not know one ply less. `FULL_WIDTH` turns all of it off.
 
 Scores are integers for the side to move: `VALUE_SCALE` times the network's value; a win in n plies is
 `WON - n`. A position that occurred before, in the game or on the path, is a draw; so is one whose halfmove
@@ -11,80 +15,42 @@ clock has run out. The table does not know the path, so near such draws its scor
 program of this kind.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
-from ckai.datasets.splitmix import mix
 from ckai.game.jit import inner, kernel, recursive_kernel
 from ckai.models.inference.integers import forward, logit
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, NONE, WIN
-
-VALUE_SCALE = 10_000
-"""Score of the network's value 1."""
-WON = 30_000
-"""Score of a won position, less the plies to the end of the game."""
-PROVEN = 20_000
-"""Scores from here on are of won games, below its negative of lost ones."""
-INFINITE = 32_000
-"""Above every score."""
-MOST_HOPS = 512
-"""Longest path in hops, with the states before the root that can be repeated."""
-POLICY_DEPTH = 2
-"""Least depth at which the network's policy orders the moves; below it costs more than it saves."""
-
-EXACT, LOWER, UPPER = 1, 2, 3
-"""What a score in the table is of the true one; 0: the entry is empty."""
-NODES, EVALUATIONS, LIMIT = 0, 1, 2
-"""Counters: positions searched, positions evaluated, and the number of positions at which to stop."""
-
-ENTRY = np.dtype(
-    [("score", np.int16), ("depth", np.int16), ("action", np.uint8), ("bound", np.uint8)], align=True
+from ckai.rl.search.alphabeta_memory import (
+    AGE,
+    EVALUATIONS,
+    INFINITE,
+    LARGEST_HISTORY,
+    LIMIT,
+    MOST_HOPS,
+    NEVER,
+    NODES,
+    PROVEN,
+    ROOT_ACTION,
+    ROOT_SCORE,
+    VALUE_SCALE,
+    WON,
 )
-
-
-class Memory(NamedTuple):
-    """The arrays of a search; one position is searched at a time."""
-
-    keys: Any
-    """[T, STATE_WORDS] int64: the state of each table entry without its halfmove clock, so a hit is exact."""
-    entries: Any
-    """[T] ENTRY."""
-    path: Any
-    """[MOST_HOPS, STATE_WORDS] int64: keys of the game's states and of the path, oldest first."""
-    actions: Any
-    """[MOST_HOPS, MAX_LEGAL_ACTIONS] uint8: the legal actions at each state of the path."""
-    order: Any
-    """[MOST_HOPS, MAX_LEGAL_ACTIONS] float32: their ranks, highest first."""
-    killers: Any
-    """[MOST_HOPS, 2] int16: the last two actions that refuted a sibling, -1 if there are none."""
-    history: Any
-    """[NUM_ACTIONS] int64: how often an action refuted, weighted by depth; in the view of the mover."""
-    counters: Any
-    """[3] int64, see `NODES`."""
-    stop: Any
-    """[1] uint8: set to 1 by any thread, ends the search soon."""
-
-
-class Constants(NamedTuple):
-    """Reductions of the depth; the defaults are usual values, not tuned by matches."""
-
-    full_depth_moves: int = 2
-    """Actions searched without a reduction."""
-    reduction_depth: int = 3
-    """Least depth for reductions."""
-    unlikely: float = 3.0
-    """Log odds below the likeliest action from which an action is reduced by one ply more."""
-
-
-@inner
-def table_slot(memory, key):
-    """Return the index of a state's entry in the table."""
-    h = np.uint64(0)
-    for word in key:
-        h = mix(h ^ np.uint64(word))
-    return np.int64(h % np.uint64(len(memory.entries)))
+from ckai.rl.search.transpositions import (
+    EXACT,
+    LOWER,
+    NO_SCORE,
+    STATIC_ONLY,
+    UPPER,
+    action_of,
+    bound_of,
+    depth_of,
+    first_place,
+    look_up,
+    score_of,
+    static_of,
+    write,
+)
 
 
 @inner
@@ -98,30 +64,34 @@ def is_repeated(game, memory, state, key, at):
 
 
 @inner
-def rank_actions(game, evaluation, memory, state, count, depth, at, table_action):
-    """Fill `order` with a rank for every legal action at `at`: log-priors, or what refuted elsewhere.
+def evaluate(game, evaluation, memory, state):
+    """Return the network's score of a state; fills `evaluation.hidden`."""
+    contract.encode(game, state, evaluation.board)
+    memory.counters[EVALUATIONS] += 1
+    return np.int64(VALUE_SCALE * forward(evaluation.weights, evaluation.board, evaluation.hidden))
 
-    The likeliest action has rank 0 where the policy ranks; the table's action comes first, then killers.
+
+@inner
+def rank_actions(evaluation, constants, memory, first, count, at, by_policy):
+    """Fill `order` with a rank for the legal actions from number `first` on at `at`.
+
+    The policy reads `evaluation.hidden`, which must be of this state; its likeliest action has about rank 0.
     """
     actions, order = memory.actions[at], memory.order[at]
-    if depth >= POLICY_DEPTH and count > 1:
-        contract.encode(game, state, evaluation.board)
-        forward(evaluation.weights, evaluation.board, evaluation.hidden)
-        memory.counters[EVALUATIONS] += 1
-        best = -np.inf
-        for i in range(count):
+    likeliest = np.float32(0.0)
+    if by_policy:
+        likeliest = np.float32(-np.inf)
+        for i in range(first, count):
             order[i] = logit(evaluation.weights, evaluation.hidden, np.int64(actions[i]))
-            best = max(best, order[i])
-        for i in range(count):
-            order[i] -= best
+            likeliest = max(likeliest, order[i])
     else:
-        for i in range(count):
-            order[i] = -100.0 + memory.history[actions[i]] / (1.0 + memory.history[actions[i]])
-            if actions[i] == memory.killers[at, 0] or actions[i] == memory.killers[at, 1]:
-                order[i] += 50.0
-    for i in range(count):
-        if actions[i] == table_action:
-            order[i] += 1000.0
+        order[first:count] = 0.0
+    weight = constants.history_weight / LARGEST_HISTORY
+    for i in range(first, count):
+        rank = order[i] - likeliest + weight * memory.history[actions[i]]
+        if actions[i] == memory.killers[at, 0] or actions[i] == memory.killers[at, 1]:
+            rank += constants.killer_bonus
+        order[i] = rank
 
 
 @inner
@@ -137,36 +107,45 @@ def take_best(memory, at, i, count):
 
 
 @inner
-def static_score(game, evaluation, memory, state):
-    """Return the network's score of a state."""
-    contract.encode(game, state, evaluation.board)
-    memory.counters[EVALUATIONS] += 1
-    return np.int64(VALUE_SCALE * forward(evaluation.weights, evaluation.board, evaluation.hidden))
+def take_action(memory, at, count, action):
+    """Move an action to the first place; return whether it is legal."""
+    actions = memory.actions[at]
+    for i in range(count):
+        if actions[i] == action:
+            actions[0], actions[i] = actions[i], actions[0]
+            memory.order[at, 0] = 0.0
+            return True
+    return False
 
 
 @inner
-def remember(memory, slot, key, action, score, depth, bound, plies):
-    """Write a table entry; the score of a proven game counts from this state, not from the root."""
-    if score >= PROVEN:
-        score += plies
-    elif score <= -PROVEN:
-        score -= plies
-    contract.store_state(memory.keys[slot], key)
-    memory.entries[slot].score = score
-    memory.entries[slot].depth = depth
-    memory.entries[slot].action = action
-    memory.entries[slot].bound = bound
+def credit(memory, action, bonus):
+    """Add to the history of an action; what is far from 0 moves less."""
+    memory.history[action] += bonus - memory.history[action] * abs(bonus) // LARGEST_HISTORY
 
 
 @inner
-def remembered_score(entry, plies):
-    """Return the score of a table entry, with wins and losses counted from the root."""
-    score = np.int64(entry.score)
-    if score >= PROVEN:
-        return score - plies
-    if score <= -PROVEN:
-        return score + plies
-    return score
+def reward(memory, at, i, depth):
+    """Reward action number `i` at `at`, which refuted, and punish those before it, which did not."""
+    actions = memory.actions[at]
+    action = actions[i]
+    if memory.killers[at, 0] != action:
+        memory.killers[at, 1] = memory.killers[at, 0]
+        memory.killers[at, 0] = action
+    bonus = min(32 * depth * depth, LARGEST_HISTORY // 8)
+    credit(memory, action, bonus)
+    for j in range(i):
+        credit(memory, actions[j], -bonus)
+
+
+@inner
+def reduction_of(constants, memory, depth, i, rank):
+    """Return the plies that action number `i` is reduced by."""
+    reductions = memory.reductions
+    plies = np.int64(reductions[min(depth, len(reductions) - 1), min(i, reductions.shape[1] - 1)])
+    if rank < -constants.unlikely:
+        plies += 1
+    return max(np.int64(0), min(plies, depth - 1))
 
 
 @inner
@@ -189,6 +168,8 @@ def terminal_score(game, memory, state, key, count, at, plies):
 @recursive_kernel
 def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, at, root, plies):
     """Return the score of a state for the side to move: exact between `alpha` and `beta`, else a bound.
+
+    The best action at the root is in `memory.root`, also after a search that was stopped.
 
     Args:
         game: the rules.
@@ -214,33 +195,84 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
         settled, score = terminal_score(game, memory, state, key, count, at, plies)
         if settled:
             return score
+        # No line from here can be better than a win at once.
+        beta = min(beta, np.int64(WON - plies - 1))
+        if alpha >= beta:
+            return beta
     quiet = contract.quiet(game, state)
-    if (depth <= 0 and quiet) or at + 1 == MOST_HOPS:
-        return static_score(game, evaluation, memory, state)
+    leaf = (depth <= 0 and quiet) or at + 1 == MOST_HOPS
     depth = max(depth, np.int64(0))
-    slot = table_slot(memory, key)
-    entry = memory.entries[slot]
-    table_action = -1
-    if entry.bound and contract.load_state(game, memory.keys[slot]) == key:
-        table_action = np.int64(entry.action)
-        if at > root and entry.depth >= depth:
-            score = remembered_score(entry, plies)
-            if (
-                entry.bound == EXACT
-                or (entry.bound == LOWER and score >= beta)
-                or (entry.bound == UPPER and score <= alpha)
-            ):
-                return score
-    rank_actions(game, evaluation, memory, state, count, depth, at, table_action)
+    narrow = beta - alpha == 1
+    place = first_place(memory.table, key)
+    fields = look_up(game, memory.table, place, key)
+    age = memory.counters[AGE]
+    table_action, static = np.int64(-1), np.int64(NO_SCORE)
+    if fields:
+        static = static_of(fields)
+        bound = bound_of(fields)
+        if bound != STATIC_ONLY:
+            table_action = action_of(fields)
+            if at > root and depth_of(fields) >= depth and (narrow or leaf):
+                score = score_of(fields, PROVEN, plies)
+                if (
+                    bound == EXACT
+                    or (bound == LOWER and score >= beta)
+                    or (bound == UPPER and score <= alpha)
+                ):
+                    return score
+    by_policy = count > 1 and depth >= constants.policy_depth
+    evaluated = False
+    wanted = leaf or (quiet and count > 1 and (by_policy or depth <= constants.static_depth))
+    if wanted and static == NO_SCORE:
+        static = evaluate(game, evaluation, memory, state)
+        evaluated = True
+        if not fields:
+            nothing = np.int64(0)
+            write(
+                game, memory.table, place, key, nothing, static, nothing, nothing, STATIC_ONLY, age, PROVEN,
+                plies,
+            )  # fmt: skip
+    if leaf:
+        return static
+    if (
+        quiet
+        and narrow
+        and count > 1
+        and at > root
+        and depth <= constants.static_depth
+        and abs(beta) < PROVEN
+    ):
+        above = static - constants.static_margin * depth >= beta
+        below = static + constants.razor_margin * depth <= alpha
+        if above or below:
+            return static
+    if at > root and table_action < 0 and depth >= constants.internal_depth:
+        depth -= 1
+    ranked = np.int64(0)
+    if table_action >= 0 and not evaluated and take_action(memory, at, count, table_action):
+        ranked = np.int64(1)  # often the others are not needed
+    else:
+        if by_policy and not evaluated:
+            evaluate(game, evaluation, memory, state)
+        rank_actions(evaluation, constants, memory, 0, count, at, by_policy)
+        if table_action >= 0:
+            for i in range(count):
+                if actions[i] == table_action:
+                    memory.order[at, i] = NEVER
     best, best_action, low = np.int64(-INFINITE), np.int64(actions[0]), alpha
     for i in range(count):
-        take_best(memory, at, i, count)
+        if i == 1 and ranked == 1:
+            if by_policy:
+                evaluate(game, evaluation, memory, state)
+            rank_actions(evaluation, constants, memory, 1, count, at, by_policy)
+        if i > 0 or ranked == 0:
+            take_best(memory, at, i, count)
         action, rank = np.int64(actions[i]), memory.order[at, i]
         after, passed = contract.play(game, state, action)
         left = depth - 1 if passed else depth
         reduction = np.int64(0)
         if quiet and passed and depth >= constants.reduction_depth and i >= constants.full_depth_moves:
-            reduction = np.int64(2) if rank < -constants.unlikely else np.int64(1)
+            reduction = reduction_of(constants, memory, depth, i, rank)
         # All but the first are expected to be no better: a null window, first at a lower depth.
         high = beta if i == 0 else low + 1
         while True:
@@ -263,37 +295,38 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
                 high = beta
         if score > best:
             best, best_action = score, action
-            low = max(low, score)
+            if score > low:
+                low = score
+                if at == root:
+                    memory.root[ROOT_ACTION], memory.root[ROOT_SCORE] = action, score
             if score >= beta:
                 if quiet:
-                    if memory.killers[at, 0] != action:
-                        memory.killers[at, 1] = memory.killers[at, 0]
-                        memory.killers[at, 0] = action
-                    memory.history[action] += depth * depth
+                    reward(memory, at, i, depth)
                 break
     bound = UPPER if best <= alpha else LOWER if best >= beta else EXACT
-    remember(memory, slot, key, best_action, best, depth, bound, plies)
+    write(game, memory.table, place, key, best, static, depth, best_action, bound, age, PROVEN, plies)
     return best
 
 
 @kernel
-def principal_variation(game, memory, state, out):
-    """Fill `out` (uint8) with the actions of the table's main line from a state; return their number."""
+def principal_variation(game, memory, state, first, out):
+    """Fill `out` (uint8) with the main line from a state, `first` and then the table's; return its length."""
     legal = np.empty(contract.max_legal_actions(game), np.uint8)
+    action = np.int64(first)
     for n in range(len(out)):
+        out[n] = action
+        state, _ = contract.play(game, state, action)
         key = contract.key(game, state)
-        slot = table_slot(memory, key)
-        if not memory.entries[slot].bound or contract.load_state(game, memory.keys[slot]) != key:
-            return n
-        action = memory.entries[slot].action
+        fields = look_up(game, memory.table, first_place(memory.table, key), key)
+        if fields == 0 or bound_of(fields) == STATIC_ONLY:
+            return n + 1
+        action = action_of(fields)
         count = contract.legal(game, state, legal)
         playable = False
         for i in range(count):
             playable |= legal[i] == action
         if not playable:
-            return n
-        out[n] = action
-        state, _ = contract.play(game, state, np.int64(action))
+            return n + 1
     return len(out)
 
 

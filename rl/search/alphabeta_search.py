@@ -7,30 +7,42 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.games.contract import State
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.search.alphabeta import (
-    ENTRY,
+from ckai.rl.search.alphabeta import alpha_beta, principal_variation, set_path
+from ckai.rl.search.alphabeta_memory import (
+    AGE,
     EVALUATIONS,
     INFINITE,
     LIMIT,
     MOST_HOPS,
     NODES,
     PROVEN,
+    ROOT_ACTION,
+    ROOT_SCORE,
     VALUE_SCALE,
     WON,
     Constants,
     Memory,
-    alpha_beta,
-    principal_variation,
-    set_path,
 )
 from ckai.rl.search.inline_search import InlineNetwork, inline_network
 
 LONGEST_PV = 40
 """Most actions in the principal variation of a result."""
+REDUCED_DEPTHS, REDUCED_MOVES = 64, 64
+"""Size of the array of reductions; what is beyond it is reduced as its last."""
+
+
+def reductions(constants: Constants) -> NDArray[np.int8]:
+    """Return the plies that a late move is reduced by, `[depths, moves]`; see `Constants`."""
+    depths, moves = np.arange(1, REDUCED_DEPTHS + 1), np.arange(1, REDUCED_MOVES + 1)
+    depths[1:], moves[1:] = depths[:-1].copy(), moves[:-1].copy()
+    logs = np.log(depths)[:, None] * np.log(moves)[None, :]
+    plies = np.floor(constants.reduction_base + logs / constants.reduction_divisor)
+    return np.maximum(plies, 1).astype(np.int8)
 
 
 @dataclass(frozen=True)
@@ -77,14 +89,15 @@ class AlphaBetaSearch:
         self.evaluation: InlineNetwork = inline_network(evaluator, self.game)
         words, most = self.game.STATE_WORDS, self.game.MAX_LEGAL_ACTIONS
         self.memory = Memory(
-            keys=np.zeros((entries, words), np.int64),
-            entries=np.zeros(entries, ENTRY),
+            table=np.zeros((entries, words + 1), np.int64),
             path=np.zeros((MOST_HOPS, words), np.int64),
             actions=np.zeros((MOST_HOPS, most), np.uint8),
             order=np.zeros((MOST_HOPS, most), np.float32),
             killers=np.full((MOST_HOPS, 2), -1, np.int16),
             history=np.zeros(self.game.NUM_ACTIONS, np.int64),
-            counters=np.zeros(3, np.int64),
+            reductions=reductions(self.constants),
+            root=np.zeros(2, np.int64),
+            counters=np.zeros(4, np.int64),
             stop=np.zeros(1, np.uint8),
         )
 
@@ -120,23 +133,23 @@ class AlphaBetaSearch:
         for n, before in enumerate(earlier):
             set_path(self.game, memory, n, tuple(np.int64(word) for word in before))
         memory.killers[:] = -1
-        memory.history[:] //= 8
-        memory.counters[:] = 0, 0, np.iinfo(np.int64).max if nodes is None else nodes
+        memory.history[:] //= 2
+        memory.counters[:3] = 0, 0, np.iinfo(np.int64).max if nodes is None else nodes
+        memory.counters[AGE] += 1
+        memory.root[ROOT_ACTION] = -1
         memory.stop[0] = 0
         begun = time.perf_counter()
         timer = None if seconds is None else threading.Timer(seconds, self.stop)
         if timer is not None:
             timer.daemon = True
             timer.start()
-        best: tuple[int, tuple[int, ...]] | None = None
         done = 0
         try:
             while done < MOST_HOPS and not (depth is not None and done >= depth):
-                score = int(self._iterate(words, done + 1, root))
+                score = self._iterate(words, done + 1, root)
                 if memory.stop[0]:
                     break
                 done += 1
-                best = score, self._main_line(words)
                 if abs(score) >= PROVEN and WON - abs(score) <= done:
                     break
                 if enough is not None and time.perf_counter() - begun >= enough / 2:
@@ -145,12 +158,12 @@ class AlphaBetaSearch:
             if timer is not None:
                 timer.cancel()
                 timer.join()  # else it might stop the next search
-        if best is None:  # not even one ply was searched in time
+        if done == 0:  # not even one ply was searched in time
             memory.stop[0] = 0
             memory.counters[LIMIT] = np.iinfo(np.int64).max
-            best = int(self._iterate(words, 1, root)), self._main_line(words)
+            self._iterate(words, 1, root)
             done = 1
-        score, pv = best
+        score, pv = int(memory.root[ROOT_SCORE]), self._main_line(words)
         proven = abs(score) >= PROVEN
         return AlphaBetaResult(
             action=pv[0],
@@ -164,12 +177,9 @@ class AlphaBetaSearch:
 
     def _main_line(self, state: Any) -> tuple[int, ...]:
         line = np.zeros(LONGEST_PV, np.uint8)
-        length = principal_variation(self.game, self.memory, state, line)
+        length = principal_variation(self.game, self.memory, state, self.memory.root[ROOT_ACTION], line)
         return tuple(int(action) for action in line[:length])
 
-    def _iterate(self, state: Any, depth: int, root: int) -> Any:
-        bounds = np.int64(-INFINITE), np.int64(INFINITE)
-        where = np.int64(root), np.int64(root), np.int64(0)
-        return alpha_beta(
-            self.game, self.evaluation, self.constants, self.memory, state, np.int64(depth), *bounds, *where
-        )
+    def _iterate(self, state: Any, depth: int, root: int) -> int:
+        numbers = (np.int64(n) for n in (depth, -INFINITE, INFINITE, root, root, 0))
+        return int(alpha_beta(self.game, self.evaluation, self.constants, self.memory, state, *numbers))

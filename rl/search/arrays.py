@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ckai.rl.search.memory import CACHE_LINE, zeros
+
 Array = NDArray[Any]
 
 PENDING, OPEN, TERMINAL, NEW = 0, 1, 2, 3
@@ -32,6 +34,7 @@ _NODE_FIELDS: list[Any] = [
     ("parent", np.int32),  # index of the parent node, -1 at the root
     ("parent_edge", np.int32),  # index of the edge that leads here, -1 at the root
     ("first_edge", np.int32),  # index of its first edge
+    ("in_flight", np.int32),  # leaves below its edges that are in a batch and not yet evaluated
     ("plies", np.int16),  # of a proven win or loss: plies to the end of the game
     ("num_edges", np.uint8),  # number of legal actions
     ("sign", np.int8),  # -1 if the move to this node passed the turn, +1 if the same side moves again
@@ -41,8 +44,13 @@ _NODE_FIELDS: list[Any] = [
 
 
 def node_dtype(state_words: int) -> np.dtype[Any]:
-    """Return NODE, the record of a node, for a game whose states have `state_words` int64 words."""
-    return np.dtype([("state", np.int64, (state_words,)), *_NODE_FIELDS], align=True)
+    """Return NODE, the record of a node, for a game whose states have `state_words` int64 words.
+
+    Its size is a multiple of a cache line: 64 bytes for states of up to 3 words.
+    """
+    fields = [("state", np.int64, (state_words,)), *_NODE_FIELDS]
+    padding = -np.dtype(fields).itemsize % CACHE_LINE
+    return np.dtype([*fields, ("padding", np.uint8, (padding,))], align=True)
 
 
 EDGE = np.dtype(
@@ -139,7 +147,7 @@ def allocate_trees(game: Any, trees: int, nodes: int, leaves: int) -> TreeBatch:
         The arrays, filled with zeros. A tree is used after `ckai.rl.search.batch.set_root_state`.
     """
     shapes = _shapes(game, trees, nodes, leaves)
-    return TreeBatch(**{name: np.zeros(shape, dtype) for name, (shape, dtype) in shapes.items()})
+    return TreeBatch(**{name: zeros(shape, dtype) for name, (shape, dtype) in shapes.items()})
 
 
 def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int) -> int:

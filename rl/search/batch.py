@@ -7,7 +7,7 @@ tree.
 
 import numpy as np
 
-from ckai.game.jit import inner, kernel
+from ckai.game.jit import borrowed, hot, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import OPEN
@@ -19,17 +19,21 @@ from ckai.rl.search.mcts import (
     backup,
     best_root_edge,
     descend,
+    end_descent,
+    ends_descent,
     get_tree,
-    keep_subtree,
     logits_to_priors,
     prove_tablebase_root,
     reset,
+    select_edge,
 )
+from ckai.rl.search.prefetch import prefetch, prefetch_edges
 from ckai.rl.search.selection import prepare_root
+from ckai.rl.search.subtree import keep_subtree
 
 
-@inner
-def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot):
+@hot
+def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, collisions, node, e):
     """Run simulations in tree `t` up to their evaluation, and add the leaves to the batch.
 
     Ends when the root has `target_visits` (visits in flight included), is proven, `max_leaves` were added,
@@ -40,6 +44,8 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot):
         target_visits: int64, visit count at which the search of the root ends.
         max_leaves: int64, most leaves to add.
         slot: int64, first free slot of the batch.
+        collisions: int32, one entry per leaf of `max_leaves`, overwritten.
+        node, e: int64, where the first descent ends (see `walk_trees`), -1 if unknown.
 
     Returns:
         The next free slot of the batch; `slot` itself if there is nothing to evaluate.
@@ -47,15 +53,17 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot):
     tree = get_tree(trees, t)
     added, num_collisions = 0, 0
     tree.info[0].target_visits = target_visits
-    first, end = tree.nodes[0].first_edge, tree.nodes[0].first_edge + tree.nodes[0].num_edges
-    for e in range(first, end):
-        target_visits -= tree.edges[e].in_flight  # leaves of other batches
+    target_visits -= tree.nodes[0].in_flight  # leaves of other batches
     if tree.nodes[0].status == OPEN and not tree.info[0].root_prepared:
         prepare_root(tree, constants)
         prove_tablebase_root(game, tree)
-    collisions = np.empty(max_leaves if max_leaves > 1 else 0, np.int32)
+    max_collisions = max_leaves if max_leaves > 1 else 0
     while added < max_leaves and tree.nodes[0].visits + added < target_visits and tree.nodes[0].proof == NONE:
-        ending, node = descend(game, tree, constants)
+        if e >= 0:
+            ending, node = end_descent(game, tree, node, e)
+            e = np.int64(-1)
+        else:
+            ending, node = descend(game, tree, constants)
         if ending == LEAF:
             trees.slots[slot].tree = t
             trees.slots[slot].node = node
@@ -64,7 +72,7 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot):
             added += 1
             if node == 0:
                 break
-        elif ending == COLLISION and node > 0 and num_collisions < len(collisions):
+        elif ending == COLLISION and node > 0 and num_collisions < max_collisions:
             # Count the leaf as in flight once more while the batch is filled, so that the next descent goes
             # elsewhere.
             add_in_flight(tree, node, 1)
@@ -72,34 +80,135 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot):
             num_collisions += 1
         elif ending != BACKED_UP:
             break
-    for node in collisions[:num_collisions]:
-        add_in_flight(tree, np.int64(node), -1)
+    for i in range(num_collisions):
+        add_in_flight(tree, np.int64(collisions[i]), -1)
     return slot
 
 
-@inner
-def prefetch_paths(trees, slots):
-    """Read the paths of the first `slots` leaves into the CPU cache, with the edges of every node on them.
+@hot
+def prefetch_leaves(trees, slots, first, end, logits):
+    """Prefetch what slots `first` to `end - 1` begin with: the node, the root, and the logits.
 
-    Only for speed: the network has evicted them. On one path every read depends on the one before; walking up
-    all paths of the batch in step lets the reads of many trees overlap.
+    Args:
+        trees: the batch of trees.
+        slots: SLOT.
+        first, end: slots to prefetch.
+        logits: as in `expand_and_backup`.
     """
-    path_node = np.empty(slots, np.int32)
-    for slot in range(slots):
-        path_node[slot] = trees.slots[slot].node
-    checksum, active_paths = 0, slots
-    while active_paths > 0:
-        active_paths = 0
-        for slot in range(slots):
-            if path_node[slot] >= 0:
-                node = trees.nodes[trees.slots[slot].tree, path_node[slot]]
-                for e in range(
-                    node.first_edge, node.first_edge + node.num_edges, 2
-                ):  # a cache line holds two
-                    checksum += trees.edges[trees.slots[slot].tree, e].visits
-                path_node[slot] = node.parent
-                active_paths += 1
-    trees.scratch[0, 0] = checksum  # used, so that the compiler does not drop the reads
+    for slot in range(first, end):
+        t = np.int64(slots[slot].tree)
+        prefetch(trees.nodes, t, np.int64(slots[slot].node))
+        prefetch(trees.nodes, t, 0)
+        for action in range(0, logits.shape[1], 16):  # float32 in a cache line
+            prefetch(logits, slot, action)
+
+
+@hot
+def prefetch_paths(trees, slots, first, end, path_node):
+    """Prefetch the paths from slots `first` to `end - 1` to their roots, with the edges of every node.
+
+    On one path every read depends on the one before; climbing all paths in step lets the reads of many trees
+    overlap.
+
+    Args:
+        trees, slots, first, end: see `prefetch_leaves`, which goes before.
+        path_node: int32, an entry per slot, overwritten.
+    """
+    for i in range(end - first):
+        path_node[i] = slots[first + i].node
+    active = True
+    while active:
+        active = False
+        for i in range(end - first):
+            if path_node[i] >= 0:
+                t = np.int64(slots[first + i].tree)
+                node = trees.nodes[t, path_node[i]]
+                parent = np.int64(node.parent)
+                prefetch_edges(trees, t, np.int64(node.first_edge), np.int64(node.num_edges))
+                path_node[i] = parent
+                if parent >= 0:
+                    prefetch(trees.nodes, t, parent)
+                    active = True
+
+
+@hot
+def walks(trees, t, target_visits):
+    """Return whether the search of tree `t` goes on with a walk: its root is ready and lacks visits.
+
+    Sets the target, which the rule at the root may read.
+    """
+    root = trees.nodes[t, 0]
+    trees.info[t].target_visits = target_visits
+    return (
+        root.status == OPEN
+        and root.proof == NONE
+        and trees.info[t].root_prepared != 0
+        and root.visits + root.in_flight < target_visits
+    )
+
+
+@hot
+def walk_trees(trees, first, count, constants, nodes, edges):
+    """Walk in many trees to where their next descent ends, one level of each after the other.
+
+    The next level of one tree is on its way from memory while the others select. Nothing in the trees is
+    changed, so the descents can be ended in any order, see `select_leaves`.
+
+    Args:
+        trees: the batch of trees.
+        first, count: the trees, `first` to `first + count - 1`.
+        constants: the `SearchConstants`; of fields of noise none is read.
+        nodes, edges: int64, one entry per tree. Entries of `nodes` are 0 where to walk, else -1; filled with
+            node and edge where the walk ended, -1 where there was none.
+    """
+    active = 0
+    for i in range(count):
+        edges[i] = -1
+        active += nodes[i] >= 0
+    while active > 0:
+        for i in range(count):
+            if nodes[i] >= 0 and edges[i] < 0:
+                tree = get_tree(trees, first + i)
+                e = np.int64(select_edge(tree, nodes[i], constants))
+                edges[i] = e
+                child = np.int64(tree.edges[e].child)
+                if child >= 0:
+                    prefetch(trees.nodes, first + i, child)
+                    edges[i] = -2 - e  # go on
+                else:
+                    active -= 1
+        for i in range(count):
+            if nodes[i] >= 0 and edges[i] < -1:
+                tree = get_tree(trees, first + i)
+                e = -2 - edges[i]
+                child = np.int64(tree.edges[e].child)
+                if ends_descent(tree, child):
+                    edges[i] = e
+                    active -= 1
+                else:
+                    nodes[i] = child
+                    edges[i] = -1
+                    here = tree.nodes[child]
+                    prefetch_edges(trees, first + i, np.int64(here.first_edge), np.int64(here.num_edges))
+
+
+@hot
+def expand_slot(trees, slots, slot, logits, values):
+    """Expand the leaf in a slot with its priors, and back its value up; see `expand_and_backup`.
+
+    Returns:
+        0.0, or NaN if a logit of a legal action or the value is not finite.
+    """
+    tree = get_tree(trees, np.int64(slots[slot].tree))
+    node = np.int64(slots[slot].node)
+    first, count = tree.nodes[node].first_edge, tree.nodes[node].num_edges
+    for e in range(first, first + count):
+        tree.edges[e].prior = logits[slot, tree.edges[e].action]
+    total = logits_to_priors(tree, node)
+    value = np.float64(values[slot])
+    tree.nodes[node].status = OPEN
+    backup(tree, node, min(1.0, max(-1.0, value)), 1)
+    return (total - total) + (value - value)
 
 
 @kernel
@@ -116,18 +225,10 @@ def expand_and_backup(trees, slots, logits, values):
         Whether all logits of legal actions and all values are finite numbers; if not, the trees of this batch
         must not be searched on.
     """
+    trees, logits, values = borrowed(trees), borrowed(logits), borrowed(values)
     not_finite = 0.0  # becomes NaN: a branch in the loop would cost more than it saves
     for slot in range(slots):
-        tree = get_tree(trees, np.int64(trees.slots[slot].tree))
-        node = np.int64(trees.slots[slot].node)
-        first, count = tree.nodes[node].first_edge, tree.nodes[node].num_edges
-        for e in range(first, first + count):
-            tree.edges[e].prior = logits[slot, tree.edges[e].action]
-        total = logits_to_priors(tree, node)
-        value = np.float64(values[slot])
-        not_finite += (total - total) + (value - value)
-        tree.nodes[node].status = OPEN
-        backup(tree, node, min(1.0, max(-1.0, value)), 1)
+        not_finite += expand_slot(trees, trees.slots, slot, logits, values)
     return not_finite == 0.0
 
 
@@ -145,13 +246,24 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
     Returns:
         The number of leaves in the batch.
     """
+    game, trees = borrowed(game), borrowed(trees)
     slot = np.int64(0)
+    collisions = np.empty(leaves, np.int32)
     for t in range(len(target_visits)):
         max_leaves = leaves
         if growth > 0:
             max_leaves = min(leaves, max(1, trees.nodes[t, 0].visits // growth))
         slot = select_leaves(
-            game, trees, t, constants, np.int64(target_visits[t]), np.int64(max_leaves), slot
+            game,
+            trees,
+            t,
+            constants,
+            np.int64(target_visits[t]),
+            np.int64(max_leaves),
+            slot,
+            collisions,
+            np.int64(-1),
+            np.int64(-1),
         )
     return slot
 

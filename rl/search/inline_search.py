@@ -15,7 +15,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from ckai.game.jit import INNER, compile_for, inner, kernel
+from ckai.game.jit import INNER, borrowed, compile_for, inner, kernel
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import Hidden, IntegerEvaluator, IntegerWeights, forward, logit
 from ckai.rl.evaluators.rollout import RolloutEvaluator
@@ -134,6 +134,7 @@ def search_trees(game, trees, target_visits, chunk, constants, evaluation):
     Returns:
         The number of evaluations, of all trees.
     """
+    game, trees, evaluation = borrowed(game), borrowed(trees), borrowed(evaluation)
     num_evaluations = 0
     for t in range(len(target_visits)):
         tree = get_tree(trees, t)
@@ -153,6 +154,8 @@ def evaluate_slots(evaluation, trees, slots, logits, values):
         logits: `[B, NUM_ACTIONS]` float32, filled where an action is legal.
         values: `[B]` float32, filled.
     """
+    evaluation, trees = borrowed(evaluation), borrowed(trees)
+    logits, values = borrowed(logits), borrowed(values)
     for slot in range(slots):
         values[slot] = forward(evaluation.weights, trees.boards[slot], evaluation.hidden)
         tree = get_tree(trees, np.int64(trees.slots[slot].tree))

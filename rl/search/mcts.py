@@ -10,7 +10,7 @@ searched again; proven draws are, and count as visits of value 0. Distances are 
 
 import numpy as np
 
-from ckai.game.jit import inner
+from ckai.game.jit import hot, inner
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
@@ -21,7 +21,7 @@ LEAF, BACKED_UP, COLLISION, FULL = 0, 1, 2, 3
 """How a descent ended, see `descend`."""
 
 
-@inner
+@hot
 def get_tree(trees, t):
     """Return tree `t` of a `TreeBatch` as a `Tree` of views."""
     return Tree(trees.nodes[t], trees.edges[t], trees.info[t : t + 1], trees.history[t])
@@ -58,7 +58,7 @@ def append_history(game, tree, state, next_state):
     tree.info[0].history_length = n + 1
 
 
-@inner
+@hot
 def count_repetitions(game, tree, state, parent):
     """Return how often `state`, a child of node `parent`, has occurred, this occurrence included.
 
@@ -83,7 +83,7 @@ def count_repetitions(game, tree, state, parent):
     return occurrences
 
 
-@inner
+@hot
 def terminal_or_tablebase(game, tree, state, parent, count):
     """Return the proof of a state that needs no search: the game is over, or a tablebase has it.
 
@@ -108,7 +108,7 @@ def terminal_or_tablebase(game, tree, state, parent, count):
     return False, proof, plies
 
 
-@inner
+@hot
 def add_node(game, tree, state, parent, edge, passed):
     """Add a node, with edges that have no priors yet.
 
@@ -137,6 +137,7 @@ def add_node(game, tree, state, parent, edge, passed):
     here.visits = 0
     here.value_sum = 0.0
     here.first_edge = first
+    here.in_flight = 0
     here.num_edges = count
     here.proof = NONE
     here.plies = 0
@@ -202,42 +203,75 @@ def descend(game, tree, constants):
         (BACKED_UP, node): a proven node, whose value was backed up. (COLLISION, node): a leaf that is in
         flight already. (FULL, -1): there is no room for another node. The last two leave the tree unchanged.
     """
-    node = 0
     if tree.nodes[0].status == NEW:
         tree.nodes[0].status = PENDING
-        return LEAF, 0
+        return LEAF, np.int64(0)
     if tree.nodes[0].status == PENDING:
-        return COLLISION, 0
+        return COLLISION, np.int64(0)
+    node, e = walk(tree, constants)
+    return end_descent(game, tree, node, e)
+
+
+@hot
+def walk(tree, constants):
+    """Follow edges from the root, which is OPEN and not proven, to the one where a descent ends.
+
+    Returns:
+        (node, edge): the edge has no child yet, or its child is proven or PENDING.
+    """
+    node = np.int64(0)
     while True:
-        e = select_root_edge(tree, constants) if node == 0 else puct_edge(tree, node, constants)
-        child = tree.edges[e].child
-        if child < 0:
-            here = tree.nodes[node]
-            state, passed = contract.play(game, contract.load_state(game, here.state), tree.edges[e].action)
-            child = add_node(game, tree, state, node, e, passed)
-            if child < 0:
-                return FULL, -1
-            tree.edges[e].child = child
-            if tree.nodes[child].proof == NONE:
-                add_in_flight(tree, child, 1)
-                return LEAF, child
-        if tree.nodes[child].proof != NONE:
-            backup(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0)
-            return BACKED_UP, child
-        if tree.nodes[child].status == PENDING:
-            return COLLISION, child
+        e = np.int64(select_edge(tree, node, constants))
+        child = np.int64(tree.edges[e].child)
+        if child < 0 or ends_descent(tree, child):
+            return node, e
         node = child
 
 
-@inner
+@hot
+def select_edge(tree, node, constants):
+    """Return the edge that is selected at an OPEN node that is not proven."""
+    return select_root_edge(tree, constants) if node == 0 else puct_edge(tree, node, constants)
+
+
+@hot
+def ends_descent(tree, node):
+    """Return whether a descent goes no further than this node: it is proven or PENDING."""
+    return tree.nodes[node].proof != NONE or tree.nodes[node].status == PENDING
+
+
+@hot
+def end_descent(game, tree, node, e):
+    """Do what `descend` does at the end of its walk, edge `e` of a node, and return the same."""
+    child = np.int64(tree.edges[e].child)
+    if child < 0:
+        here = tree.nodes[node]
+        state, passed = contract.play(game, contract.load_state(game, here.state), tree.edges[e].action)
+        child = np.int64(add_node(game, tree, state, node, e, passed))
+        if child < 0:
+            return FULL, np.int64(-1)
+        tree.edges[e].child = child
+        if tree.nodes[child].proof == NONE:
+            add_in_flight(tree, child, 1)
+            return LEAF, child
+    if tree.nodes[child].proof != NONE:
+        backup(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0)
+        return BACKED_UP, child
+    return COLLISION, child
+
+
+@hot
 def add_in_flight(tree, node, count):
-    """Add `count` (1 or -1) to `in_flight` of every edge on the path from the root to a node."""
-    while tree.nodes[node].parent >= 0:
+    """Add `count` (1 or -1) to `in_flight` of the edges on the path to a node, and of their nodes."""
+    parent = np.int64(tree.nodes[node].parent)
+    while parent >= 0:
         tree.edges[tree.nodes[node].parent_edge].in_flight += count
-        node = tree.nodes[node].parent
+        tree.nodes[parent].in_flight += count
+        node = parent
+        parent = np.int64(tree.nodes[node].parent)
 
 
-@inner
+@hot
 def backup(tree, node, value, in_flight):
     """Back a value up from a node to the root: N += 1 and W += value, and proofs as far as they reach.
 
@@ -262,6 +296,7 @@ def backup(tree, node, value, in_flight):
         tree.edges[e].visits += 1
         tree.edges[e].value_sum += value
         tree.edges[e].in_flight -= in_flight
+        tree.nodes[parent].in_flight -= in_flight
         if tree.nodes[parent].proof != NONE:
             value = PROOF_VALUE[tree.nodes[parent].proof]
         tree.nodes[parent].visits += 1
@@ -270,7 +305,7 @@ def backup(tree, node, value, in_flight):
         parent = np.int64(tree.nodes[node].parent)
 
 
-@inner
+@hot
 def logits_to_priors(tree, node):
     """Replace the logits that stand in the priors of a node's edges by their softmax.
 
@@ -329,61 +364,3 @@ def is_better_edge(tree, e, other):
         if q != other_q:
             return q > other_q
     return tree.edges[e].prior > tree.edges[other].prior
-
-
-@inner
-def keep_subtree(game, tree, e, scratch):
-    """Make the child of root edge `e` the new root, keep its subtree and drop the other nodes.
-
-    A child that does not exist or was never evaluated (it was proven when added) becomes the root of an empty
-    tree. The history gains the old root. The new root keeps its `sign`: whether the action passed the turn.
-
-    Args:
-        game: the rules.
-        tree: the tree, with no leaf in flight.
-        e: index of a root edge.
-        scratch: `[C, 2]` int32, overwritten.
-    """
-    nodes, edges, moved = tree.nodes, tree.edges, scratch
-    state = contract.load_state(game, nodes[0].state)
-    new_root = edges[e].child
-    if new_root < 0 or nodes[new_root].status == PENDING:
-        after, passed = contract.play(game, state, edges[e].action)
-        append_history(game, tree, state, after)
-        reset(game, tree, after)
-        nodes[0].sign = -1 if passed else 1
-        return
-    append_history(game, tree, state, contract.load_state(game, nodes[new_root].state))
-    # A child always has a higher index than its parent: one pass in ascending order sees parents first, and
-    # every node and edge moves to a lower index, which was read before.
-    # moved[old node, 0] is its new index, -1 if dropped; moved[new node, 1] the old index of its first edge.
-    kept, kept_edges = 0, 0
-    for node in range(new_root + 1):
-        moved[node, 0] = -1
-    for node in range(new_root, tree.info[0].nodes):
-        parent = -1
-        if node > new_root:
-            parent = moved[nodes[node].parent, 0]
-            if parent < 0:
-                moved[node, 0] = -1
-                continue
-        moved[node, 0] = kept
-        first, count = nodes[node].first_edge, nodes[node].num_edges
-        edge = -1
-        if parent >= 0:
-            # The parent's edges keep their order, so the offset from its first edge is the same.
-            edge = nodes[node].parent_edge - moved[parent, 1] + nodes[parent].first_edge
-            edges[edge].child = kept
-        moved[kept, 1] = first
-        nodes[kept] = nodes[node]
-        nodes[kept].parent = parent
-        nodes[kept].parent_edge = edge
-        nodes[kept].first_edge = kept_edges
-        for i in range(first, first + count):
-            edges[kept_edges] = edges[i]
-            edges[kept_edges].child = -1
-            kept_edges += 1
-        kept += 1
-    tree.info[0].nodes = kept
-    tree.info[0].edges = kept_edges
-    tree.info[0].root_prepared = 0

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckai.game.jit import inner
+from ckai.game.jit import hot, inner
 from ckai.rl.games.contract import DRAW, LOSS, WIN
 from ckai.rl.games.rng import gamma, uniform
 
@@ -71,7 +71,7 @@ class SearchConstants(NamedTuple):
         return SearchConstants(*values)
 
 
-@inner
+@hot
 def exploration_factor(visits, constants):
     """Return c(s) sqrt(N(s)).
 
@@ -82,39 +82,32 @@ def exploration_factor(visits, constants):
     return (np.log((1.0 + visits + constants.c_base) / constants.c_base) + constants.c_init) * np.sqrt(visits)
 
 
-@inner
+@hot
 def puct_edge(tree, node, constants):
     """Return the edge that PUCT selects at an OPEN node that is not proven."""
     first = tree.nodes[node].first_edge
     end = first + tree.nodes[node].num_edges
-    in_flight = 0
-    for e in range(first, end):
-        in_flight += tree.edges[e].in_flight
-    visits = tree.nodes[node].visits + in_flight
-    exploration = exploration_factor(visits, constants)
+    exploration = exploration_factor(tree.nodes[node].visits + tree.nodes[node].in_flight, constants)
     unvisited_q = tree.nodes[node].value_sum / max(1, tree.nodes[node].visits) - constants.fpu_reduction
     best = -1
     best_score = -np.inf
     for e in range(first, end):
+        # Choices between two values, not branches: the CPU would guess them wrong too often.
+        in_flight = tree.edges[e].in_flight
         proof = tree.edges[e].proof
-        if proof == LOSS:
-            continue
-        n = tree.edges[e].visits + tree.edges[e].in_flight
-        virtual_losses = constants.virtual_loss * tree.edges[e].in_flight
-        if proof == DRAW:
-            q = 0.0
-        elif tree.edges[e].visits + virtual_losses == 0.0:
-            q = unvisited_q
-        else:
-            q = (tree.edges[e].value_sum - virtual_losses) / (tree.edges[e].visits + virtual_losses)
-        score = q + exploration * tree.edges[e].prior / (1 + n)
-        if score > best_score:
-            best_score = score
-            best = e
+        virtual_losses = constants.virtual_loss * in_flight
+        weight = tree.edges[e].visits + virtual_losses
+        q = (tree.edges[e].value_sum - virtual_losses) / (weight if weight != 0.0 else 1.0)
+        q = q if weight != 0.0 else unvisited_q
+        q = q if proof != DRAW else 0.0
+        score = q + exploration * tree.edges[e].prior / (1 + tree.edges[e].visits + in_flight)
+        score = score if proof != LOSS else -np.inf
+        best = e if score > best_score else best
+        best_score = score if score > best_score else best_score
     return best
 
 
-@inner
+@hot
 def select_root_edge(tree, constants):
     """Return the edge that the root rule selects at an OPEN root that is not proven."""
     if constants.root_rule == GUMBEL:

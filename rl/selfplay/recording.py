@@ -13,16 +13,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game.jit import inner, kernel
+from ckai.game.jit import borrowed, hot, inner, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform
 from ckai.rl.search.arrays import TERMINAL
-from ckai.rl.search.batch import expand_and_backup, prefetch_paths, select_leaves
-from ckai.rl.search.mcts import best_root_edge, get_tree, keep_subtree, reset
+from ckai.rl.search.batch import (
+    expand_slot,
+    prefetch_leaves,
+    prefetch_paths,
+    select_leaves,
+    walk_trees,
+    walks,
+)
+from ckai.rl.search.mcts import get_tree, reset
 from ckai.rl.search.proofs import PROOF_VALUE
-from ckai.rl.search.selection import GUMBEL, gumbel_root_edge, improved_policy
+from ckai.rl.search.selection import GUMBEL, improved_policy
+from ckai.rl.search.subtree import keep_subtree
 from ckai.rl.search.targets import policy_kl, policy_target
+from ckai.rl.selfplay.choosing import pick_edge
 
 IDLE, PLAYING, FINISHED = 0, 1, 2
 """Status of a game: there is none, it is in progress, it has ended and waits to be copied out."""
@@ -72,6 +81,9 @@ def row_dtype(state_words: int) -> np.dtype[Any]:
 
 COUNT = np.dtype([("visits", np.uint32), ("action", np.uint8)], align=True)
 """The policy target of one action: its visit count, see `ckai.rl.search.selection.policy_target`."""
+
+BLOCK = 16
+"""Trees that are searched in step: enough to hide the latency of memory, few enough for the first caches."""
 
 COUNTS_PER_ROW = 14
 """Visit counts allocated per row."""
@@ -191,49 +203,6 @@ def draw_playout_cap(trees, records, t, rules):
 
 
 @inner
-def draw_edge(tree, temperature):
-    """Draw a root edge with weights N ** (1 / T), T above 0; proven losses only if all edges lose."""
-    first, count = tree.nodes[0].first_edge, tree.nodes[0].num_edges
-    weights = np.zeros(count)
-    max_visits = 0
-    for i in range(count):
-        if tree.edges[first + i].proof != LOSS:
-            max_visits = max(max_visits, tree.edges[first + i].visits)
-    if max_visits == 0:
-        return best_root_edge(tree)
-    total = 0.0
-    for i in range(count):
-        if tree.edges[first + i].proof != LOSS:
-            weights[i] = (tree.edges[first + i].visits / max_visits) ** (1.0 / temperature)
-            total += weights[i]
-    remainder = uniform(tree.info) * total
-    drawn = -1
-    for i in range(count):
-        if weights[i] > 0.0:
-            drawn = first + i
-            remainder -= weights[i]
-            if remainder < 0.0:
-                break
-    return drawn
-
-
-@inner
-def pick_edge(tree, constants, rules, ply):
-    """Return the root edge to play at this ply: drawn while the temperature is up, else the best one."""
-    temperature = rules.temperature
-    if ply >= rules.temperature_plies:
-        temperature *= 0.5 ** ((ply - rules.temperature_plies + 1) / rules.temperature_halflife)
-    if temperature < rules.temperature_floor:
-        temperature = 0.0
-    if tree.nodes[0].proof == WIN:
-        return best_root_edge(tree)
-    if constants.root_rule == GUMBEL:
-        e = gumbel_root_edge(tree, constants, temperature)
-        return e if e >= 0 else best_root_edge(tree)
-    return draw_edge(tree, temperature) if temperature > 0.0 else best_root_edge(tree)
-
-
-@inner
 def root_value(tree, constants):
     """Return the search's value of the root, in [-1, 1] for the side to move.
 
@@ -247,7 +216,7 @@ def root_value(tree, constants):
     return root.value_sum / max(1, root.visits)
 
 
-@inner
+@hot
 def write_row(tree, records, t, constants, played):
     """Record a row: the root, its value, its policy target (`policy_target`), and the edge `played`.
 
@@ -284,7 +253,7 @@ def write_row(tree, records, t, constants, played):
     here.rows += 1
 
 
-@inner
+@hot
 def play_move(game, trees, records, t, constants, rules):
     """Resign, or record and play an action, in game `t`, whose search has ended; finish it if it is over."""
     tree = get_tree(trees, t)
@@ -332,13 +301,30 @@ def play_move(game, trees, records, t, constants, rules):
     draw_playout_cap(trees, records, t, rules)
 
 
+@hot
+def search_visits(trees, records, t, rules):
+    """Return the visit count at which the current search of game `t` ends."""
+    if trees.nodes[t, 0].num_edges == 1:
+        return np.int64(rules.single_move_visits)
+    return np.int64(rules.visits if records.games[t].full == 1 else rules.fast_visits)
+
+
+@hot
+def slots_of_trees(slots, slot, end):
+    """Return the first of the slots from `slot` on that belongs to tree `end` or a later one."""
+    while slot < len(slots) and slots[slot].tree < end:
+        slot += 1
+    return slot
+
+
 @kernel
 def advance(game, trees, records, constants, fast, rules, slots, logits, values):
     """Back the last batch up, play an action wherever a search has ended, and fill the next batch.
 
     Args:
         game, trees, records, rules: see the module.
-        constants, fast: constants of full searches and of the others.
+        constants, fast: constants of full searches and of the others, which differ in the noise and the
+            temperature of the root alone.
         slots: number of leaves in the last batch.
         logits, values: their evaluations, see `expand_and_backup`.
 
@@ -346,21 +332,52 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         (number of leaves in the next batch, number of games that are FINISHED); (-1, 0) if a logit or value
         is not finite.
     """
-    prefetch_paths(trees, slots)
-    if not expand_and_backup(trees, slots, logits, values):
-        return np.int64(-1), 0
-    slot, finished = np.int64(0), 0
-    for t in range(len(records.games)):
-        while records.games[t].status == PLAYING:
-            full = records.games[t].full == 1
-            visits = rules.visits if full else rules.fast_visits
-            if trees.nodes[t, 0].num_edges == 1:
-                visits = rules.single_move_visits
-            next_slot = select_leaves(game, trees, t, constants if full else fast, visits, rules.leaves, slot)
-            if next_slot > slot:
-                slot = next_slot
-                break
-            play_move(game, trees, records, t, constants if full else fast, rules)
-        if records.games[t].status == FINISHED:
-            finished += 1
+    game, trees, records = borrowed(game), borrowed(trees), borrowed(records)
+    logits, values = borrowed(logits), borrowed(values)
+    slot, finished, used, num_trees = np.int64(0), 0, np.int64(0), np.int64(len(records.games))
+    old = trees.slots[:slots].copy()
+    collisions = np.empty(rules.leaves, np.int32)
+    path_node = np.empty(BLOCK * rules.leaves, np.int32)
+    walk_node, walk_edge = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    prefetch_leaves(trees, old, used, slots_of_trees(old, used, BLOCK), logits)
+    # A block of trees goes through all steps while it is in the cache, and the next one is prefetched.
+    for first in range(0, num_trees, BLOCK):
+        end = min(num_trees, first + BLOCK)
+        last = slots_of_trees(old, used, end)
+        prefetch_paths(trees, old, used, last, path_node)
+        prefetch_leaves(trees, old, last, slots_of_trees(old, last, end + BLOCK), logits)
+        not_finite = 0.0
+        for leaf in range(used, last):
+            not_finite += expand_slot(trees, old, leaf, logits, values)
+        if not_finite != 0.0:
+            return np.int64(-1), 0
+        used = last
+        for t in range(first, end):
+            visits = search_visits(trees, records, t, rules)
+            walk_node[t - first] = 0 if records.games[t].status == PLAYING and walks(trees, t, visits) else -1
+        walk_trees(trees, first, end - first, constants, walk_node, walk_edge)
+        for t in range(first, end):
+            node, e = walk_node[t - first], walk_edge[t - first]
+            while records.games[t].status == PLAYING:
+                full = records.games[t].full == 1
+                visits = search_visits(trees, records, t, rules)
+                next_slot = select_leaves(
+                    game,
+                    trees,
+                    t,
+                    constants if full else fast,
+                    visits,
+                    np.int64(rules.leaves),
+                    slot,
+                    collisions,
+                    node,
+                    e,
+                )
+                if next_slot > slot:
+                    slot = next_slot
+                    break
+                play_move(game, trees, records, t, constants if full else fast, rules)
+                e = np.int64(-1)
+            if records.games[t].status == FINISHED:
+                finished += 1
     return slot, finished

@@ -10,6 +10,7 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.rl.bench.rules import measured
 from ckai.rl.bench.search import ceiling, selfplay_rates
+from ckai.rl.bench.strength import available, match_seconds, matches
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.selfplay.config import SelfPlayConfig
 
@@ -80,3 +81,47 @@ def test_the_table_has_80_columns(monkeypatch):
     lines = run("rules").splitlines()
     assert max(map(len, lines)) == 80
     assert [line.split()[0] for line in lines] == ["evaluations/s", "cnn2x2,", "ratio", "x", "ideal:"]
+
+
+def test_matches_join_every_backend_at_every_limit():
+    pairs = [(str(a), str(b)) for a, b in matches(["torch", "onnx"], [0.2, 0.02, 0.2])]
+    assert pairs == [
+        ("onnx, 20 ms", "torch, 20 ms"),
+        ("torch, 200 ms", "torch, 20 ms"),
+        ("onnx, 200 ms", "torch, 200 ms"),
+    ]
+    assert matches(["torch"], [0.05]) == []
+    one = match_seconds(matches(["torch", "onnx"], [0.1]), games=40, threads=2)
+    assert match_seconds(matches(["torch", "onnx"], [0.1]), games=80, threads=2) == pytest.approx(2 * one)
+    assert match_seconds(matches(["torch", "onnx"], [0.2]), games=40, threads=2) == pytest.approx(2 * one)
+
+
+def test_a_network_of_integers_plays_as_tree_search_and_as_alpha_beta():
+    assert available(build("swift", {"hidden": 8}), ["torch", "integers"]) == ["integers", "alphabeta"]
+    assert available(build("mlp", {"hidden": 8}), ["torch", "integers"]) == ["torch"]
+
+
+def test_strength_needs_two_players():
+    result = CliRunner().invoke(
+        command, ["search", "--evaluator", "torch", "--limit", "0.01", "--strength", "2"]
+    )
+    assert result.exit_code == 2
+    assert "two backends or two limits" in result.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("model", "evaluator"), [("mlp", "cpu"), ("swift", "integers")])
+def test_strength_is_measured_by_limit(model, evaluator):
+    arguments = ["search", "--model", model, "--set", "hidden=8", "--evaluator", evaluator, "--rounds", "1"]
+    limits = ["--limit", "0.002", "--limit", "0.004", "--seconds", "0.1", "--strength", "2"]
+    result = CliRunner().invoke(command, [*arguments, *limits, "--json"], catch_exceptions=False)
+    assert result.exit_code == 0
+    measures = json.loads(result.stdout)["measures"]
+    rated = {measure["name"]: measure for measure in measures if measure["unit"] == "Elo"}
+    names = ["cpu"] if model == "mlp" else ["integers", "alphabeta"]
+    assert list(rated) == [f"{name}, {limit} ms" for limit in (2, 4) for name in names]
+    assert rated[f"{names[0]}, 2 ms"]["median"] == 0
+    for measure in rated.values():
+        assert measure["least"] <= measure["median"] <= measure["most"]
+        assert measure["rounds"] >= 2
+    assert "match 1 of" in result.stderr

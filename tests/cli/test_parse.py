@@ -4,16 +4,21 @@ import gzip
 import json
 import subprocess
 import sys
+import time
 import zipfile
 
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from numba.core import event
 
 from ckai.cli.parse import command
 from ckai.cli.stats import command as stats
+from ckai.datasets import convert
+from ckai.datasets.convert import parse_files
 from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.datasets.writer import TableWriter
+from ckai.game import compiling, kernels
 
 GAME = '[Event "one"]\n1. 11-15 *\n'
 
@@ -51,6 +56,23 @@ def test_one_is_singular(here):
     text = CliRunner().invoke(stats, ["data/a.parquet"], catch_exceptions=False).stdout
     assert "up to 1 time each" in text
     assert "headers of 1 game: 0 players, 1 event" in text
+
+
+def test_the_seconds_leave_compiling_out(here, monkeypatch):
+    """A game with an error needs kernels that the others do not."""
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(compiling, "perf_counter", lambda: now[0])
+
+    def parse_slowly(*arguments, **options):
+        with event.trigger_event("numba:compile", data={"dispatcher": kernels.resolve.func}):
+            now[0] += 100
+        now[0] += 3
+        return parse_files(*arguments, **options)
+
+    monkeypatch.setattr(convert, "parse_files", parse_slowly)
+    (here / "a.pdn").write_text(GAME)
+    assert json.loads(parse("a.pdn", "--json").stdout)["seconds"] == 3
 
 
 def test_duplicates_are_in_the_summary_and_the_json(here):

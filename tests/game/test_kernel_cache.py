@@ -7,7 +7,10 @@ import time
 from pathlib import Path
 
 import pytest
+from numba.core import event
 from numba.core.caching import IndexDataCacheFile
+from numba.core.compiler import Flags
+from numba.core.targetconfig import ConfigStack
 
 from ckai.game import compiling, kernel_cache, kernels
 
@@ -95,3 +98,29 @@ def test_without_a_cache_folder_kernels_run_uncached():
 def test_the_folder_named_is_that_of_the_kernels():
     locator = kernels.resolve.func._cache._impl.locator
     assert kernel_cache.folder() == Path(locator.get_cache_path())
+
+
+def test_the_time_of_compiling_counts_what_is_called_once(monkeypatch):
+    clock = iter((10.0, 17.0, 20.0, 22.0))
+    monkeypatch.setattr(compiling, "perf_counter", lambda: next(clock))
+    data = {"dispatcher": kernels.resolve.func}
+    with compiling.count_compiled() as compiled:
+        with event.trigger_event("numba:compile", data=data), event.trigger_event("numba:compile", data=data):
+            pass
+        assert compiled.seconds == 7
+        with event.trigger_event("numba:compile", data=data):
+            pass
+    assert (compiled.functions, compiled.seconds) == (3, 9)
+
+
+def test_functions_compiled_without_counting_have_entries_of_their_own():
+    function = kernels.resolve.func
+
+    def key(counted):
+        flags = Flags()
+        flags.nrt = counted
+        with ConfigStack().enter(flags):
+            return function._cache._index_key((), function.targetctx.codegen())
+
+    assert key(True) == function._cache._index_key((), function.targetctx.codegen())
+    assert key(True) != key(False)

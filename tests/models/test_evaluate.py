@@ -100,6 +100,47 @@ def test_another_split_can_be_asked_for_and_is_said(tmp_path, opening, ckai):
     assert "top-1 accuracy" in out
 
 
+def test_all_games_of_data_that_the_network_was_not_trained_on_are_evaluated(tmp_path, opening, ckai):
+    """Their numbers say nothing about which games were held out; names and numbers of rows show the data."""
+    data, moves = opening
+    path = tmp_path / "net.ckpt"
+    for entries, other in (
+        ([{"name": "acf.parquet", "rows": 402404}], True),
+        (
+            [{"name": "acf.parquet", "rows": 402404}, {"name": "o.parquet", "rows": 3}],
+            False,
+        ),  # more games now
+        ([{"name": "renamed.parquet", "rows": 6}], False),
+        ([], False),  # the checkpoint does not say
+    ):
+        info = {"split": {"seed": 0, "heldout": 0.1}, "data": entries}
+        save_checkpoint(path, constant_network({moves["11-15"]: 1.0}), info=info)
+        status, out, err = ckai("evaluate", path, "--data", data, "--json")
+        assert status == 0, err
+        found = json.loads(out)
+        assert found["other_data"] is other
+        assert (found["split"], found["rows"]) == (("all", 6) if other else ("heldout", 2))
+        assert ("unseen" in found, "most_frequent" in found["baselines"]) == (not other, not other)
+        said = [line for line in err.splitlines() if "was trained on" in line]
+        assert len(said) == other
+        if other:
+            assert "trained on acf.parquet, not on" in said[0]
+            assert said[0].endswith("evaluating all games")
+
+
+def test_a_side_of_other_data_can_be_asked_for(tmp_path, opening, ckai):
+    data, _ = opening
+    path = tmp_path / "net.ckpt"
+    info = {"split": {"seed": 0, "heldout": 0.1}, "data": [{"name": "acf.parquet", "rows": 402404}]}
+    save_checkpoint(path, constant_network({}), info=info)
+    for choice in (("--split", "heldout"), ("--heldout", "0.1"), ("--split-seed", "0")):
+        status, out, err = ckai("evaluate", path, "--data", data, *choice)
+        assert status == 0, err
+        assert "on the held-out games (share 0.1, split seed 0)" in out
+        assert "evaluating the held-out games" in err
+        assert "training games" not in out
+
+
 def test_what_cannot_be_measured_is_one_line(tmp_path, opening, ckai):
     data, _ = opening
     path = tmp_path / "net.ckpt"

@@ -1,5 +1,6 @@
 """Alpha-beta with a network: the value of plain minimax, the rules of the game, and its limits."""
 
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -17,10 +18,9 @@ from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.connect4 import Connect4
 from ckai.rl.games.registry import get_game
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
-from ckai.rl.search.alphabeta import VALUE_SCALE, Constants
+from ckai.rl.search.alphabeta_memory import FULL_WIDTH, VALUE_SCALE
 from ckai.rl.search.alphabeta_search import AlphaBetaSearch
 
-UNREDUCED = Constants(full_depth_moves=1000)
 POSITIONS = [
     Position.start().fen,
     "B:W18,22,23,24,25,26,27,28,30,31,32:B1,2,3,5,6,7,8,9,10,11,12",
@@ -57,7 +57,7 @@ def minimax(evaluator, position, depth, plies=0):
 def test_the_value_is_that_of_minimax(evaluator, fen, depth):
     position = Position.from_fen(fen)
     # A table of one entry remembers nothing of use, so that no deeper score takes the place of a shallower.
-    search = AlphaBetaSearch(evaluator, entries=1, constants=UNREDUCED)
+    search = AlphaBetaSearch(evaluator, entries=1, constants=FULL_WIDTH)
     result = search.search(pack(position), depth=depth)
     wanted = minimax(evaluator, position, depth)
     if abs(wanted) >= 20_000:
@@ -91,6 +91,17 @@ def test_tables_are_probed(evaluator):
     probe = tables.probe(position)
     assert probe.value == "win"
     assert (result.value, result.plies) == (1.0, probe.plies)
+
+
+def test_a_search_keeps_no_reference_to_its_arrays(evaluator):
+    """The kernel does not count references, and what it calls may."""
+    tables = Tables.open(3)
+    search = AlphaBetaSearch(evaluator, game=Checkers().with_tables(tables))
+    arrays = [*search.memory, search.evaluation.board, *search.evaluation.hidden, tables.values]
+    before = [sys.getrefcount(array) for array in arrays]
+    for fen in POSITIONS:
+        search.search(pack(Position.from_fen(fen)), depth=3)
+    assert [sys.getrefcount(array) for array in arrays] == before
 
 
 def test_a_repeated_position_is_a_draw(evaluator):

@@ -1,0 +1,81 @@
+"""What alpha-beta works with: scores, the arrays of a search, and its constants."""
+
+from typing import Any, NamedTuple
+
+VALUE_SCALE = 10_000
+"""Score of the network's value 1."""
+WON = 30_000
+"""Score of a won position, less the plies to the end of the game."""
+PROVEN = 20_000
+"""Scores from here on are of won games, below its negative of lost ones."""
+INFINITE = 32_000
+"""Above every score."""
+MOST_HOPS = 512
+"""Longest path in hops, with the states before the root that can be repeated."""
+NEVER = 1000
+"""A depth or number of moves that no search reaches."""
+LARGEST_HISTORY = 16_384
+"""Bound of the history of an action, which stands for 1."""
+
+NODES, EVALUATIONS, LIMIT, AGE = 0, 1, 2, 3
+"""Counters: positions searched and evaluated, the number of positions at which to stop, and of the search."""
+ROOT_ACTION, ROOT_SCORE = 0, 1
+"""What `Memory.root` holds."""
+
+
+class Memory(NamedTuple):
+    """The arrays of a search; one position is searched at a time."""
+
+    table: Any
+    """[T, STATE_WORDS + 1] int64, see `ckai.rl.search.transpositions`."""
+    path: Any
+    """[MOST_HOPS, STATE_WORDS] int64: keys of the game's states and of the path, oldest first."""
+    actions: Any
+    """[MOST_HOPS, MAX_LEGAL_ACTIONS] uint8: the legal actions at each state of the path."""
+    order: Any
+    """[MOST_HOPS, MAX_LEGAL_ACTIONS] float32: their ranks, highest first."""
+    killers: Any
+    """[MOST_HOPS, 2] int16: the last two actions that refuted a sibling, -1 if there are none."""
+    history: Any
+    """[NUM_ACTIONS] int64: how well an action did, 0 being average; in the view of the mover."""
+    reductions: Any
+    """[depths, moves] int8: plies that a late move is reduced by, see `Constants.reductions`."""
+    root: Any
+    """[2] int64: the best action at the root so far and its score, action -1 before any."""
+    counters: Any
+    """[4] int64, see `NODES`."""
+    stop: Any
+    """[1] uint8: set to 1 by any thread, ends the search soon."""
+
+
+class Constants(NamedTuple):
+    """What is searched less, and the order of moves; margins are scores. See docs/search.md."""
+
+    full_depth_moves: int = 3
+    """Actions searched without a reduction."""
+    reduction_depth: int = 2
+    """Least depth for reductions."""
+    reduction_base: float = 0.8
+    """Late moves are reduced by this plus log(depth) log(move number) / divisor, rounded down, 1 or more."""
+    reduction_divisor: float = 2.5
+    """See `reduction_base`."""
+    unlikely: float = 3.0
+    """Log odds below the likeliest action from which an action is reduced by one ply more."""
+    policy_depth: int = 2
+    """Least depth at which the network's policy orders the moves."""
+    history_weight: float = 1.0
+    """Log odds that the best history of an action is worth."""
+    killer_bonus: float = 1.0
+    """Log odds that a killer move is worth."""
+    static_depth: int = 4
+    """Greatest depth at which a position is given up for its network's score alone."""
+    static_margin: int = 1000
+    """What that score must be above the window for each ply of depth."""
+    razor_margin: int = 1000
+    """What it must be below the window for each ply of depth."""
+    internal_depth: int = 4
+    """Least depth at which a state without an action in the table is searched one ply less."""
+
+
+FULL_WIDTH = Constants(full_depth_moves=NEVER, static_depth=0, internal_depth=NEVER)
+"""Search everything: the score is that of minimax with the same evaluation."""

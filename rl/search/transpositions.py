@@ -1,0 +1,134 @@
+"""The transposition table of alpha-beta: what earlier searches found out about a state.
+
+Row `[STATE_WORDS + 1]` int64 of the table: a state without its halfmove clock, so a hit is exact, and a word
+of fields. A state has two places, neighbours; the entry of the lower depth, or of an earlier search, gives
+way (Breuker, Uiterwijk, van den Herik 1994).
+"""
+
+import numpy as np
+
+from ckai.datasets.splitmix import MIX_1
+from ckai.game.jit import inner
+from ckai.rl.games import contract
+
+STATIC_ONLY, EXACT, LOWER, UPPER = 0, 1, 2, 3
+"""What the score of an entry is of the true one; `STATIC_ONLY`: it has no score and no action."""
+NO_SCORE = 32_767
+"""Stands for a static score that was not computed."""
+LARGEST_DEPTH = 255
+"""Greatest depth of an entry."""
+
+_OFFSET, _SHORT, _BYTE = 32_768, 0xFFFF, 0xFF
+_AGES = 64
+_AGED = 8
+"""Plies of depth that an entry counts less for each search since it was written."""
+
+
+@inner
+def first_place(table, key):
+    """Return the index of the first of a state's two rows."""
+    h = np.uint64(0)
+    for word in key:
+        h = (h ^ np.uint64(word)) * MIX_1
+        h ^= h >> np.uint64(32)
+    # The upper half of a product with the number of rows: a remainder without a division.
+    return np.int64((h & np.uint64(0xFFFFFFFF)) * np.uint64(len(table)) >> np.uint64(32))
+
+
+@inner
+def look_up(game, table, place, key):
+    """Return the fields of a state, 0 if it is not in the table.
+
+    Args:
+        game: the rules.
+        table: the table.
+        place: the state's `first_place`.
+        key: the state without its clock.
+    """
+    last = len(key)
+    row = table[place]
+    if contract.load_state(game, row) == key and row[last]:
+        return row[last]
+    other = place ^ 1
+    if other < len(table):
+        row = table[other]
+        if contract.load_state(game, row) == key:
+            return row[last]
+    return np.int64(0)
+
+
+@inner
+def bound_of(fields):
+    """Return `STATIC_ONLY`, `EXACT`, `LOWER` or `UPPER`."""
+    return fields >> 48 & 3
+
+
+@inner
+def score_of(fields, proven, plies):
+    """Return the score; from `proven` on it counts from the state, and is made to count from the root."""
+    score = (fields & _SHORT) - _OFFSET
+    if score >= proven:
+        return score - plies
+    if score <= -proven:
+        return score + plies
+    return score
+
+
+@inner
+def static_of(fields):
+    """Return the network's score, or `NO_SCORE`."""
+    return (fields >> 16 & _SHORT) - _OFFSET
+
+
+@inner
+def depth_of(fields):
+    """Return the depth in plies of the search that found the score."""
+    return fields >> 32 & _BYTE
+
+
+@inner
+def action_of(fields):
+    """Return the best action."""
+    return fields >> 40 & _BYTE
+
+
+@inner
+def _worth(fields, age):
+    """Return how much is lost with an entry."""
+    if fields == 0:
+        return np.int64(-1_000_000)
+    return depth_of(fields) - _AGED * (age - (fields >> 50) & _AGES - 1)
+
+
+@inner
+def write(game, table, place, key, score, static, depth, action, bound, age, proven, plies):
+    """Write an entry over the one of the same state or over the less valuable one of two.
+
+    Args:
+        game: the rules.
+        table: the table.
+        place: the state's `first_place`.
+        key: the state without its clock.
+        score: int64 from -32,000 to 32,000; from `proven` on it counts from the root.
+        static: the network's score, or `NO_SCORE`.
+        depth: the depth of the search, 0 or more.
+        action: the best action.
+        bound: see `EXACT`.
+        age: number of the search.
+        proven, plies: see `score_of`.
+    """
+    last = len(key)
+    other = place ^ 1
+    if other < len(table) and contract.load_state(game, table[place]) != key:
+        worse = _worth(table[other, last], age) < _worth(table[place, last], age)
+        if worse or contract.load_state(game, table[other]) == key:
+            place = other
+    if score >= proven:
+        score += plies
+    elif score <= -proven:
+        score -= plies
+    fields = np.int64(score + _OFFSET) | np.int64(static + _OFFSET) << 16
+    fields |= np.int64(min(depth, LARGEST_DEPTH)) << 32 | np.int64(action) << 40
+    fields |= np.int64(bound) << 48 | np.int64(age & _AGES - 1) << 50
+    contract.store_state(table[place], key)
+    table[place, last] = fields

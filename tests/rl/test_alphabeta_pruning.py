@@ -1,0 +1,222 @@
+"""What alpha-beta leaves out, on trees drawn by hand; its table; its order of moves."""
+
+import numpy as np
+import pytest
+from numba import njit
+from tests.support.tree_game import WIDTH, Leaf, draw
+
+from ckai.models.inference.integers import IntegerEvaluator, IntegerWeights
+from ckai.models.networks.swift import SCALE
+from ckai.rl.search.alphabeta_memory import FULL_WIDTH, PROVEN, Constants
+from ckai.rl.search.alphabeta_search import AlphaBetaSearch, reductions
+from ckai.rl.search.transpositions import (
+    LOWER,
+    NO_SCORE,
+    action_of,
+    bound_of,
+    depth_of,
+    first_place,
+    look_up,
+    score_of,
+    static_of,
+    write,
+)
+
+
+class Guesses(IntegerEvaluator):
+    """A network of integers that gives every node of a tree its `guess` and its `prior`."""
+
+    def __init__(self, nodes):
+        units = 2 + WIDTH  # the guess above 0, below 0, and a logit for every action
+        first = np.zeros((len(nodes), units), np.int16)
+        for row, node in zip(first, nodes, strict=True):
+            guess = round(SCALE * float(np.arctanh(node.guess)))
+            row[0], row[1] = max(guess, 0), max(-guess, 0)
+            if node.prior is not None:
+                row[2 : 2 + len(node.prior)] = np.round(SCALE * np.array(node.prior))
+        pass_on = np.zeros((1, 2, units), np.int16)
+        pass_on[0, 0, 0] = pass_on[0, 1, 1] = SCALE
+        policy = np.zeros((WIDTH, units), np.int16)
+        policy[range(WIDTH), range(2, 2 + WIDTH)] = 8 * SCALE
+        self.weights = IntegerWeights(
+            planes=np.full(7, -1),
+            jumper_plane=np.zeros(1, np.int64),
+            bucket_pieces=np.ones(1, np.int64),
+            first=first,
+            first_bias=np.zeros(units, np.int16),
+            second=pass_on,
+            second_bias=np.zeros((1, 2), np.int32),
+            third=SCALE * np.eye(2, dtype=np.int16)[None],
+            third_bias=np.zeros((1, 2), np.int32),
+            value=np.array([[[SCALE, -SCALE]]], np.int16),
+            value_bias=np.zeros((1, 1), np.int32),
+            policy=policy,
+            policy_narrow=np.zeros((1, WIDTH, 2), np.int16),
+            policy_bias=np.zeros((1, WIDTH), np.int32),
+        )
+
+
+def search(root, depth, constants, limit=None):
+    game, _, nodes = draw(root)
+    searcher = AlphaBetaSearch(Guesses(nodes), game=game, entries=1 << 10, constants=constants)
+    return searcher.search((0, 0), depth=depth, nodes=limit)
+
+
+def bad_after(guess, real):
+    """A node that looks like `guess` to the side to move; every move there leads to `real` for it."""
+    return Leaf(Leaf(Leaf(), guess=-real), Leaf(Leaf(), guess=-real), guess=guess)
+
+
+def two_choices(guess):
+    """Action 0 is worth 0.1; action 1 is 0.6, but its position looks like `guess` to the other side."""
+    return Leaf(bad_after(-0.1, -0.1), bad_after(guess, -0.6), prior=[0.9, 0.1])
+
+
+def value_of(root, constants, depth=2):
+    return search(root, depth, constants).value
+
+
+def test_a_tree_has_the_value_of_minimax():
+    result = search(two_choices(0.5), 2, FULL_WIDTH)
+    assert (result.action, result.value) == (1, pytest.approx(0.6, abs=2e-3))
+
+
+def test_of_a_depth_that_was_cut_short_the_actions_searched_count():
+    """One ply deep action 0 is the best, two plies deep action 1; the limit ends action 2."""
+
+    def root():
+        return Leaf(bad_after(-0.3, -0.1), bad_after(-0.2, -0.6), bad_after(0.0, 0.0), prior=[0.6, 0.3, 0.1])
+
+    shallow, deep = search(root(), 1, FULL_WIDTH), search(root(), 2, FULL_WIDTH)
+    assert (shallow.action, deep.action) == (0, 1)
+    cut = search(root(), 2, FULL_WIDTH, limit=deep.nodes)
+    assert (cut.action, cut.depth, cut.value) == (1, 1, deep.value)
+    cut = search(root(), 2, FULL_WIDTH, limit=shallow.nodes + 1)
+    assert (cut.action, cut.depth, cut.value) == (0, 1, shallow.value)
+
+
+def test_a_position_far_above_the_window_is_given_up_within_the_margin():
+    """After action 1 the other side seems to stand at +0.5, so action 1 is not worth a search."""
+    small = FULL_WIDTH._replace(static_depth=1, static_margin=3000)
+    assert value_of(two_choices(0.5), small) == pytest.approx(0.1, abs=2e-3)
+    assert value_of(two_choices(0.1), small) == pytest.approx(0.6, abs=2e-3)  # 0.1 + 0.1 is within 0.3
+    large = small._replace(static_margin=9000)
+    assert value_of(two_choices(0.5), large) == pytest.approx(0.6, abs=2e-3)
+
+
+def test_a_position_far_below_the_window_is_given_up_within_the_margin():
+    """After action 1 and any reply the root's side seems lost, though it has a way to +0.6."""
+
+    def root():
+        sound = Leaf(bad_after(0.1, 0.1), bad_after(0.1, 0.1), guess=-0.1)
+        trap = Leaf(bad_after(-0.7, 0.6), bad_after(-0.7, 0.6), guess=-0.05)
+        return Leaf(sound, trap, prior=[0.9, 0.1])
+
+    assert value_of(root(), FULL_WIDTH, depth=3) == pytest.approx(0.6, abs=2e-3)
+    small = FULL_WIDTH._replace(static_depth=1, static_margin=20_000, razor_margin=3000)
+    assert value_of(root(), small, depth=3) == pytest.approx(0.1, abs=2e-3)
+    large = small._replace(razor_margin=9500)
+    assert value_of(root(), large, depth=3) == pytest.approx(0.6, abs=2e-3)
+
+
+def lines(values, length, seen):
+    """Action i leads through `length` plies, with one losing choice each, to `values[i]` for the root's side.
+
+    `seen`: the positions on the way look like what they are, else like 0.
+    """
+
+    def line(plies, value):
+        if plies == 0:
+            return Leaf(Leaf(), guess=value)
+        return Leaf(line(plies - 1, -value), Leaf(value=1.0), guess=value if seen else 0.0)
+
+    return Leaf(*(line(length, -value) for value in values), prior=[0.9, 0.5, 0.3, 0.1])
+
+
+def test_late_actions_are_searched_less():
+    """Action 3 wins only after five plies; an action that looks better is searched to the full depth."""
+    reduced = FULL_WIDTH._replace(full_depth_moves=1, reduction_depth=3)
+    hidden, seen = (lines([0.1, 0.0, 0.0, 0.5], 4, seen) for seen in (False, True))
+    assert search(hidden, 5, FULL_WIDTH).action == 3
+    assert search(hidden, 5, reduced).action == 0
+    full, less = search(seen, 5, FULL_WIDTH), search(seen, 5, reduced)
+    assert (full.action, full.value) == (less.action, less.value)
+    assert full.action == 3
+    assert less.nodes < full.nodes
+
+
+def test_reductions_grow_with_depth_and_move_number():
+    plies = reductions(Constants(reduction_base=0.5, reduction_divisor=2.0))
+    assert plies[1, 5] == 1  # never less
+    assert plies[8, 6] == int(0.5 + np.log(8) * np.log(6) / 2.0)
+    assert (np.diff(plies, axis=0) >= 0).all()
+    assert (np.diff(plies, axis=1) >= 0).all()
+
+
+def test_the_only_reply_is_never_given_up():
+    lost = Leaf(value=-1.0)
+    root = Leaf(bad_after(0.0, 0.0), Leaf(Leaf(lost, guess=0.7), guess=0.7), prior=[0.9, 0.1])
+    for constants in (FULL_WIDTH, Constants(), FULL_WIDTH._replace(static_depth=3, static_margin=0)):
+        result = search(root, 4, constants)
+        assert (result.action, result.value, result.plies) == (1, 1.0, 3)
+
+
+GAME = draw(Leaf(Leaf()))[0]
+
+
+@njit
+def remember(game, table, key, score, depth, age, plies):
+    place = first_place(table, key)
+    write(game, table, place, key, score, NO_SCORE, depth, 2, LOWER, age, PROVEN, plies)
+
+
+@njit
+def fields_of(game, table, key):
+    return look_up(game, table, first_place(table, key), key)
+
+
+@njit
+def read(fields, plies):
+    return (
+        score_of(fields, PROVEN, plies),
+        static_of(fields),
+        depth_of(fields),
+        action_of(fields),
+        bound_of(fields),
+    )
+
+
+def test_an_entry_of_the_table_is_read_as_it_was_written():
+    table = np.zeros((2, 3), np.int64)
+    for score in (-31_000, -1, 0, 12_345, 19_999):
+        remember(GAME, table, (5, 7), score, 9, 1, 0)
+        wanted = score if score > -PROVEN else score + 4
+        assert read(fields_of(GAME, table, (5, 7)), 4) == (wanted, NO_SCORE, 9, 2, LOWER)
+    assert fields_of(GAME, table, (5, 8)) == 0
+
+
+def test_a_proven_score_counts_from_the_state():
+    """A win 10 plies from the root, found 6 plies from it, is 4 plies away; seen 2 plies from a root, 6."""
+    table = np.zeros((2, 3), np.int64)
+    remember(GAME, table, (5, 7), 30_000 - 10, 9, 1, 6)
+    assert read(fields_of(GAME, table, (5, 7)), 2)[0] == 30_000 - 6
+    remember(GAME, table, (5, 7), -30_000 + 10, 9, 1, 6)
+    assert read(fields_of(GAME, table, (5, 7)), 2)[0] == -30_000 + 6
+
+
+def test_the_lower_depth_and_the_earlier_search_give_way():
+    table = np.zeros((2, 3), np.int64)  # both places of every state
+
+    def kept():
+        return {key for key in range(1, 6) if fields_of(GAME, table, (key, 0))}
+
+    remember(GAME, table, (1, 0), 100, 9, 1, 0)
+    remember(GAME, table, (2, 0), 100, 3, 1, 0)
+    remember(GAME, table, (3, 0), 100, 1, 1, 0)
+    assert kept() == {1, 3}
+    remember(GAME, table, (1, 0), 100, 8, 1, 0)  # the same state keeps its place
+    assert kept() == {1, 3}
+    remember(GAME, table, (4, 0), 100, 2, 3, 0)  # 3 is of less depth
+    assert kept() == {1, 4}
+    remember(GAME, table, (5, 0), 100, 1, 3, 0)  # 1 is two searches old, 16 plies less
+    assert kept() == {4, 5}
