@@ -1,40 +1,81 @@
-"""`ckai play`: play against a network in the terminal."""
+"""`ckai play`: play against a network or another player in the terminal."""
 
 import gc
 import io
+import random
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, NO_NETWORK
+from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, GAMES
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
-from ckai.cli.shared.tables import open_tables, tables_option
+from ckai.cli.shared.tables import tables_option
+from ckai.rl.matches.forms import forms_text
 
 if TYPE_CHECKING:
-    from ckai.rl.engine import Engine
+    from ckai.rl.games.spec import GameSpec
+
+_HELP = """Play against a network or another player in the terminal.
+
+Type a move such as 11-15, 26x1 or 1115; `moves` lists the legal moves, `help` the commands. The game is
+saved after every move. Values range from -1 (loss) to +1 (win) for the side named. Ctrl-C while the engine
+thinks means "move now"; twice, it leaves.
+
+\b
+Examples:
+  ckai play
+  ckai play --side white --seconds 2
+  ckai play --clock 5m+3s --opening "Old Fourteenth"
+  ckai play --engine alphabeta@8 --opening ballot
+  ckai play --fen "W:W18,25,K30:B9,11,K4" --side white
+  ckai play --load games/game-001.pdn
+  ckai play --load games.pdn:12:30
+  ckai play --game connect4
+
+\b
+SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
+{forms}
+"""
 
 
-@click.command("play")
+@click.command("play", help=_HELP.format(forms=forms_text()))
 @click.option(
     "--engine",
     "source",
-    metavar="CKPT",
-    help="Opponent: a checkpoint, a run folder, `rollout` (vanilla MCTS with random playouts) or `uniform` "
-    "(search without a network).  [default: the newest of pretrained.ckpt and runs/*/best.ckpt]",
+    metavar="SPEC",
+    help="Opponent; without a limit, a search has 400 visits.  "
+    "[default: the newest of pretrained.ckpt and runs/*/best.ckpt]",
+)
+@click.option(
+    "--game", "game_name", type=click.Choice(GAMES), help="Game.  [default: the network's, or checkers]"
 )
 @click.option(
     "--side",
     type=click.Choice(["black", "white", "both", "none"]),
-    default="black",
-    show_default=True,
-    help="Side you play; Black moves first. both: two people; none: the engine plays itself.",
+    help="Side you play; Black moves first. both: two people; none: the engine plays itself.  "
+    "[default: black, or as in the game loaded]",
 )
-@click.option("--fen", help="Position to start from.  [default: the initial position]")
+@click.option("--fen", help="Position to start from: a FEN, or a board with / between its rows.")
+@click.option(
+    "--opening",
+    metavar="NAME",
+    help="Opening to start from: its name, ballot, ballot:N, or moves: '11-15 23-19'.",
+)
+@click.option(
+    "--load",
+    "loaded",
+    metavar="FILE[:N[:PLY]]",
+    help="Go on with game N of a PDN file, or step through it if it is finished; PLY: play on from there.",
+)
+@click.option("--view", is_flag=True, help="Step through the game loaded, finished or not.")
 @click.option("--sims", type=click.IntRange(1), help="Visits per move.  [default: 400]")
 @click.option("--seconds", type=FiniteRange(0, min_open=True), help="Seconds per move.")
+@click.option(
+    "--clock", metavar="TIME", help="Time of each side and increment per move: 5m+3s, 90s+1s, 40/20m."
+)
 @click.option(
     "--vary",
     type=click.IntRange(0),
@@ -42,11 +83,27 @@ if TYPE_CHECKING:
     show_default=True,
     help="Plies at the start in which the engine also plays moves that are nearly as good as the best.",
 )
-@click.option("--seed", type=int, help="Seed of the search and of that choice.  [default: random]")
+@click.option("--seed", type=int, help="Seed of the search and of random choices.  [default: random]")
 @click.option(
     "--max-plies",
     type=click.IntRange(1),
     help="Plies after which a game with --side none stops.  [default: no limit]",
+)
+@click.option("--show/--hide", default=False, help="Show the engine's value, moves and PV.  [default: hide]")
+@click.option("--auto-forced", is_flag=True, help="Play your forced moves for you.")
+@click.option(
+    "--pieces",
+    type=click.Choice(["auto", "figures", "letters"]),
+    default="auto",
+    show_default=True,
+    help="How pieces are drawn; auto: figures in colour, letters without.",
+)
+@click.option(
+    "--games",
+    "experts",
+    type=click.Path(path_type=Path),
+    metavar="FILE.parquet",
+    help="Data set that `explain` counts moves in.  [default: the newest in data/]",
 )
 @click.option(
     "--evaluator", default="auto", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
@@ -57,87 +114,131 @@ if TYPE_CHECKING:
     "file",
     type=click.Path(path_type=Path),
     help="PDN file to write the game to; appended if the file exists.  "
-    "[default: a new file, games/game-001.pdn, -002, ...]",
+    "[default: a new file, games/game-001.pdn, -002, ...; of a game gone on with, its own]",
 )
 def command(
     source: str | None,
-    side: str,
+    game_name: str | None,
+    side: str | None,
     fen: str | None,
+    opening: str | None,
+    loaded: str | None,
+    view: bool,
     sims: int | None,
     seconds: float | None,
+    clock: str | None,
     vary: int,
     seed: int | None,
     max_plies: int | None,
+    show: bool,
+    auto_forced: bool,
+    pieces: Any,
+    experts: Path | None,
     evaluator: str,
     tables: str,
     file: Path | None,
 ) -> None:
-    """Play against a network in the terminal.
-
-    Type a move such as 11-15, 26x1 or 11 15, `moves` to list the legal moves, or `help` to list the commands.
-    The game is saved after every move. Values range from -1 (loss) to +1 (win) for the side named.
-    """
+    """Play a game, see `_HELP`."""
     # The start makes a million objects that stay; looking through them time and again takes a tenth of it.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
-    from ckai.cli.shared.networks import network_file
-    from ckai.cli.terminal.game import TerminalGame, make_console
-    from ckai.cli.terminal.opponent import Opponent
+    from ckai.cli.terminal.clock import GameClock
+    from ckai.cli.terminal.game import TerminalGame
+    from ckai.cli.terminal.players import Players, game_of_player
     from ckai.cli.terminal.record import Record
+    from ckai.cli.terminal.screen import leaving_on_signals, make_console
     from ckai.cli.terminal.session import SIDES, Session
-    from ckai.game import Game, Position
+    from ckai.cli.terminal.start import FileGame, Source, game_of, open_game, opening_moves
+    from ckai.cli.terminal.table import Options
+    from ckai.rl.games.registry import get_game
+    from ckai.rl.matches.player_spec import PlayerSpec
+    from ckai.rl.search.clock import TimeControl
 
     report_compilation()
-    humans = SIDES[side]
-    if max_plies is not None and humans:
+    given = [name for name, value in (("--fen", fen), ("--opening", opening), ("--load", loaded)) if value]
+    if len(given) > 1:
+        raise click.UsageError(f"{given[0]} and {given[1]} both say where the game begins; give one")
+    if view and not loaded:
+        raise click.UsageError("--view needs --load")
+    if clock is not None and (sims is not None or seconds is not None):
+        raise click.UsageError("--clock sets the time of each move; leave out --sims and --seconds")
+    try:
+        control = None if clock is None else TimeControl.read(clock)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--clock") from error
+    player = None if source is None else PlayerSpec.read(source)
+    if player is not None and player.control is not None:  # one clock for both sides
+        if control is not None or sims is not None or seconds is not None:
+            raise click.UsageError(f"--engine {player.text} has a clock; leave out other limits")
+        control, player = player.control, PlayerSpec.read(player.who)
+    spec = get_game(game_name or game_of_player(player))
+    humans = None if side is None else SIDES[side]
+    if max_plies is not None and humans != SIDES["none"]:
         raise click.UsageError("--max-plies needs --side none")
-    game = Game(None if fen is None else Position.from_fen(fen))
-    if source is not None and source not in NO_NETWORK:
-        source = str(network_file(Path(source)))
-    elif source is None and humans != SIDES["both"]:
-        source = newest()
+    origin = Source()
+    if loaded is not None:
+        where: FileGame = FileGame.read(loaded)
+        read = where.load(spec)
+        session, origin, finished = open_game(where, read, humans, spec)
+        if read.problem:
+            click.echo(
+                f"the game can be read up to ply {session.ply + len(session.ahead)}: {read.problem}", err=True
+            )
+        view = view or finished
+        if view and not finished:
+            session.step(-session.ply)
+            origin.continued = False
+    else:
+        game = spec.game(None if fen is None else spec.read_position(fen))
+        if opening is not None:
+            game = game_of(opening_moves(opening, spec, random.Random(seed))[1], spec)
+        session = Session(game, SIDES["black"] if humans is None else humans, max_plies=max_plies, spec=spec)
+    options = Options(show=show, auto_forced=auto_forced, pieces=pieces, experts=data_set(experts, spec))
+    try:
+        spec.diagram(session.position)
+    except NotImplementedError as error:
+        raise click.ClickException(str(error)) from error
 
-    def on_report(report: object) -> None:
-        click.echo(str(report), err=True)
-
-    def load() -> "Engine":
-        from ckai.rl.engine import Engine
-
-        network, endgames = source or newest(), open_tables(tables)
-        with console.status("loading the network ..."):
-            return Engine.load(network, evaluator=evaluator, tables=endgames, tell=on_report, seed=seed)
-
-    opponent = Opponent(load, network_name(source), sims=sims, seconds=seconds, vary=vary, seed=seed)
     for stream in (sys.stdin, sys.stdout):  # undecodable input must not end the game
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     console = make_console()
+    alone = session.humans == SIDES["both"] or view
+    makers = Players(spec, console, evaluator=evaluator, tables=tables, vary=vary, seed=seed, control=control)
+    opponent = makers.opponent(player, sims=sims, seconds=seconds, later=alone)
     terminal = TerminalGame(
-        Session(game, humans, max_plies=max_plies),
+        session,
         opponent,
         Record(file),
         console,
         sys.stdin or io.StringIO(),
+        analyst=opponent if opponent.analyses else makers.analyst(),
+        clock=None if control is None else GameClock(control),
+        options=options,
+        source=origin,
+        view=view,
     )
-    if humans != SIDES["both"]:
+    if not alone:
         opponent.load()
     gc.enable()
-    terminal.play()
+    try:
+        with leaving_on_signals():
+            terminal.play()
+    finally:
+        opponent.close()
 
 
-def newest() -> str:
-    """Return the newest network of checkers; print its name, and what was skipped, on standard error."""
-    from ckai.cli.shared.networks import newest_network
+def data_set(path: Path | None, spec: "GameSpec") -> Any:
+    """Return the data set that moves are counted in: the one named, or the newest, or None."""
+    from ckai.cli.terminal.experts import ExpertMoves
+    from ckai.datasets.reader import newest_dataset
+    from ckai.datasets.schema import DatasetError
 
-    path, skipped = newest_network()
-    click.echo(f"the newest network here is {path}", err=True)
-    for text in skipped:
-        click.echo(f"skipped {text}", err=True)
-    return str(path)
-
-
-def network_name(source: str | None) -> str:
-    """Return the name of a network for PDN headers: `ckai run-001/best.ckpt`, without leading folders."""
-    if source is None or source in NO_NETWORK:
-        return "ckai" if source is None else f"ckai {source}"
-    return "ckai " + "/".join(Path(source).parts[-2:])
+    if path is not None:
+        if not path.is_file():
+            raise click.BadParameter(f"{path}: expected a data set, found no such file", param_hint="--games")
+        return ExpertMoves(path, spec.name)
+    try:
+        return ExpertMoves(newest_dataset(Path("data")), spec.name) if spec.supports_experts else None
+    except DatasetError:
+        return None

@@ -129,6 +129,20 @@ class RowFile:
         board = _numbers(columns["board"].flatten()).reshape(-1, self._squares)
         return _numbers(columns["game"]), board, _numbers(columns["jumper"])
 
+    def choices(self, group: int) -> tuple[NDArray[np.int8], NDArray[np.uint8], NDArray[np.float32]]:
+        """What was played in the positions at which a move begins.
+
+        Returns:
+            The boards `[N, squares]` int8 in the mover's view, the actions `[N]` uint8 played there, and the
+            results `[N]` float32 for the mover: 1, 0, -1, NaN where unknown.
+        """
+        columns = self._columns(group, ["board", "jumper", "label", "z"])
+        begins = _numbers(columns["jumper"]) < 0
+        board = _numbers(columns["board"].flatten()).reshape(-1, self._squares)
+        known = _numbers(columns["z"].is_valid())
+        results = np.where(known, _numbers(columns["z"].fill_null(0)).astype(np.float32), np.float32(np.nan))
+        return board[begins], _numbers(columns["label"])[begins], results[begins]
+
     def turns(self, group: int) -> tuple[NDArray[np.bool_], NDArray[np.int8]]:
         """The `black` `[N]` bool (Black is to move) and `hop` `[N]` int8 columns of one row group."""
         columns = self._columns(group, ["black", "hop"])

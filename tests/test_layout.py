@@ -101,8 +101,7 @@ OF_ONE_GAME = {
     "datasets/tables": "the tablebases are of checkers",
     "datasets/choices.py": "names the default game",
     "models/inputs/encodings.py": "the encodings of checkers",
-    "cli/terminal": "the board in the terminal is the draughts board",
-    "cli/play.py": "plays on that board",
+    "cli/play.py": "its examples are of checkers and one other game",
     "cli/perft.py": "counts moves of checkers",
     "cli/tables.py": "builds the tablebases",
 }

@@ -1,18 +1,20 @@
-"""Draw the board in a terminal: large or small in colour, or in plain letters."""
+"""Draw the board of a game in a terminal: large or small in colour, or in plain letters."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich.text import Text
 
-from ckai.game import Move, Position
-from ckai.game.squares import file_of
+from ckai.rl.games.faces import Cell, Diagram
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-LARGE_COLUMNS = 44
-"""Smallest width for squares of five columns by two lines."""
+Pieces: TypeAlias = Literal["auto", "figures", "letters"]
+
+LARGE_COLUMNS, LARGE_LINES = 44, 20
+"""Smallest screen for squares of five columns by two lines."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,9 @@ BASIC = Palette("cyan", "green", "magenta", "black", "bright_white")
 
 _PIECE = {"b": ("#000000", "#ffffff"), "w": ("#ffffff", "#000000")}
 """Colour of each side's pieces, and of the text on them."""
+_BASIC_PIECE = {"b": ("black", "bright_white"), "w": ("bright_white", "black")}
+_FIGURES = {"b": "\u26c2", "B": "\u26c3", "w": "\u26c0", "W": "\u26c1"}
+"""Draughtsmen and kings, for boards without colours."""
 
 
 @dataclass(frozen=True)
@@ -40,52 +45,87 @@ class Look:
     """How a board is drawn."""
 
     color: bool
-    """Coloured squares; otherwise letters: b, w for men, B, W for kings."""
+    """Coloured squares; otherwise plain text."""
     large: bool
     """Squares of five columns by two lines; otherwise of four columns by one."""
     glyphs: bool = True
     """Draw blocks and crowns; otherwise spaces and letters."""
     palette: Palette = FINE
+    pieces: Pieces = "auto"
+    """Figures or letters; auto: figures in colour, letters in plain text."""
 
-    @property
-    def width(self) -> int:
-        """Width of the board in columns."""
-        return 40 if self.color and self.large else 32
+    def width(self, diagram: Diagram) -> int:
+        """Return the width of a board in columns."""
+        return (5 if self.color and self.large else 4) * len(diagram.rows[0])
 
 
-def detect_look(console: "Console") -> Look:
-    """Choose the look that suits the width, colours and encoding of a terminal."""
+def detect_look(console: "Console", pieces: Pieces = "auto") -> Look:
+    """Choose the look that suits the size, colours and encoding of a terminal."""
     color = console.is_terminal and console.color_system is not None and not console.no_color
     glyphs = (console.encoding or "").lower().startswith("utf")
     palette = FINE if console.color_system in ("256", "truecolor") else BASIC
-    return Look(color, console.width >= LARGE_COLUMNS, glyphs, palette)
+    large = console.width >= LARGE_COLUMNS and not (console.is_terminal and console.height < LARGE_LINES)
+    return Look(color, large, glyphs, palette, pieces)
 
 
 def draw_board(
-    position: Position, look: Look, *, flipped: bool = False, last: Move | None = None
+    diagram: Diagram,
+    look: Look,
+    *,
+    marked: Collection[tuple[int, int]] = (),
+    flipped: bool = False,
+    letters: Mapping[str, str] | None = None,
 ) -> list[Text]:
-    """Draw a position as lines, all `look.width` columns wide.
+    """Draw a board as lines, all of the look's width.
 
     Args:
-        position: the position.
+        diagram: the board.
         look: how to draw it.
-        flipped: draw Black at the bottom; otherwise White, as in print.
-        last: the last move; the squares of its path are highlighted.
+        marked: (row, column) of squares to highlight: those of the last move.
+        flipped: draw the first player at the bottom; otherwise the second, as in print.
+        letters: letters for the pieces where they are not those of the diagram.
     """
-    marked = set(last.path) if last else set()
-    cells = {file_of(square - 1) + 8 * ((square - 1) // 4): square for square in range(1, 33)}
+    rows, columns = len(diagram.rows), len(diagram.rows[0])
+    shown = diagram.turned() if flipped else diagram
+    spots = {(rows - 1 - r, columns - 1 - c) for r, c in marked} if flipped else set(marked)
     lines = []
-    for row in range(8):
-        parts: list[list[Text]] = []
-        for file in range(8):
-            at = row * 8 + file
-            square = cells.get(63 - at if flipped else at)
-            if square is None:
-                parts.append(_light(look))
-            else:
-                parts.append(_dark(square, position.piece(square), square in marked, look))
+    for r, row in enumerate(shown.rows):
+        parts = [_cell(cell, (r, c) in spots, look, letters or {}) for c, cell in enumerate(row)]
         lines += [Text().join(line) for line in zip(*parts, strict=True)]
+    if shown.column_labels:
+        wide = look.width(diagram) // columns
+        lines.append(Text("".join(f"{label:^{wide}}" for label in shown.column_labels)))
     return lines
+
+
+def _cell(cell: Cell, marked: bool, look: Look, letters: Mapping[str, str]) -> list[Text]:
+    """Draw a square as lines."""
+    if not cell.piece:
+        return _light(look)
+    if not look.color:
+        return [_plain(cell, marked, look, letters)]
+    colors = look.palette
+    ground = colors.moved if marked else colors.dark
+    number = f"{colors.moved_number if marked else colors.number} on {ground}"
+    if cell.piece == ".":
+        if not look.large:
+            return [Text(f" {cell.label or '.':<3}", number)]
+        # Squares without numbers have a dot, or they would run into one another.
+        return [Text(f"{cell.label:<5}", number), Text(f"{'' if cell.label else '.':^5}", number)]
+    fill, ink = (_PIECE if colors is FINE else _BASIC_PIECE)[cell.piece.lower()]
+    letter = letters.get(cell.piece, cell.piece)
+    king = cell.piece.isupper()
+    if look.pieces == "letters" or (letter != cell.piece):
+        mark = letter
+    else:
+        mark = ("\u265b" if look.glyphs else "K") if king else " "
+    left, right = ("\u2590", "\u258c") if look.glyphs else (" ", " ")
+    edge, body = f"{fill} on {ground}", f"bold {ink} on {fill}"
+    if look.large:
+        disc = Text.assemble((f" {left}", edge), (mark, body), (f"{right} ", edge))
+        return [Text(f"{cell.label:<5}", number), disc]
+    tail = (mark, body) if mark.strip() else (right, edge)
+    return [Text.assemble((left, edge), (f"{cell.label:<2}", body), tail)]
 
 
 def _light(look: Look) -> list[Text]:
@@ -95,26 +135,11 @@ def _light(look: Look) -> list[Text]:
     return [Text("     ", style)] * 2 if look.large else [Text("    ", style)]
 
 
-def _dark(square: int, piece: str, marked: bool, look: Look) -> list[Text]:
-    """Draw a dark square as lines."""
-    if not look.color:
-        return [Text(f"{square:>2}{piece}{'*' if marked else ' '}")]
-    colors = look.palette
-    ground = colors.moved if marked else colors.dark
-    number = f"{colors.moved_number if marked else colors.number} on {ground}"
-    if piece == ".":
-        if look.large:
-            return [Text(f"{square:<5}", number), Text(" " * 5, number)]
-        return [Text(f" {square:<3}", number)]
-    fill, ink = _PIECE[piece.lower()]
-    crown = ("\u265b" if look.glyphs else "K") if piece.isupper() else " "
-    left, right = ("\u2590", "\u258c") if look.glyphs else (" ", " ")
-    edge, body = f"{fill} on {ground}", f"bold {ink} on {fill}"
-    if look.large:
-        disc = Text.assemble((f" {left}", edge), (crown, body), (f"{right} ", edge))
-        return [Text(f"{square:<5}", number), disc]
-    tail = (crown, body) if crown.strip() else (right, edge)
-    return [Text.assemble((left, edge), (f"{square:<2}", body), tail)]
+def _plain(cell: Cell, marked: bool, look: Look, letters: Mapping[str, str]) -> Text:
+    piece = letters.get(cell.piece, cell.piece)
+    if look.pieces == "figures" and look.glyphs and piece == cell.piece:
+        piece = _FIGURES.get(piece, piece)
+    return Text(f"{cell.label:>2}{piece}{'*' if marked else ' '}")
 
 
 def join_columns(left: list[Text], right: list[Text], width: int, gap: int = 3) -> list[Text]:

@@ -1,349 +1,310 @@
-"""A game in the terminal: reads commands, draws the board, lets the engine move, saves."""
+"""A game in the terminal: reads lines, draws the board, lets the engine move, saves."""
 
 import datetime
-import sys
-import textwrap
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.text import Text
 
 from ckai.cli.shared.output import count_text
-from ckai.cli.terminal.board import Look, detect_look, draw_board, join_columns
+from ckai.cli.terminal.actions import Actions
+from ckai.cli.terminal.board import detect_look, draw_board, join_columns
+from ckai.cli.terminal.clock import GameClock
+from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, read_command
 from ckai.cli.terminal.opponent import Opponent, Reply
-from ckai.cli.terminal.record import Record
-from ckai.cli.terminal.session import COMMANDS, Command, CommandError, Session, read_command
-from ckai.datasets.files import WriteError
+from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, reply_lines, state_lines, viewed_lines
+from ckai.cli.terminal.record import Record, error_text
+from ckai.cli.terminal.screen import FlagFallError, Screen
+from ckai.cli.terminal.session import Session, Side
+from ckai.cli.terminal.start import HUMAN, Source
+from ckai.cli.terminal.table import Options
+from ckai.cli.terminal.thinking import wait_for
 from ckai.game import MoveError, Outcome
-from ckai.pdn import from_game, write_game
-
-PANEL_COLUMNS = 34
-"""Width of the panel next to a large board."""
-HALFMOVE_WARNING = 40
-"""Halfmove clock from which it is shown."""
-HUMAN = "human"
-
-
-def make_console() -> Console:
-    """Create the console of a game, on standard output."""
-    return Console(highlight=False, markup=False, emoji=False)
 
 
 class TerminalGame:
     """A game between people at a terminal (or a pipe) and an engine."""
 
     def __init__(
-        self, session: Session, opponent: Opponent, record: Record, console: Console, lines: TextIO
+        self,
+        session: Session,
+        opponent: Opponent,
+        record: Record,
+        console: Console,
+        lines: TextIO,
+        *,
+        analyst: Opponent | None = None,
+        clock: GameClock | None = None,
+        options: Options | None = None,
+        source: Source | None = None,
+        view: bool = False,
     ) -> None:
         """Set up the game.
 
         Args:
             session: the game and who plays it.
-            opponent: plays the other sides and gives hints.
+            opponent: plays the other sides.
             record: the file of the game.
             console: output.
             lines: input; if it is the terminal, lines can be edited.
+            analyst: gives hints, explains and answers draws; None: the opponent.
+            clock: clocks of both sides; None: no limit.
+            options: how it is shown.
+            source: the file game that `session` has; None: a new game.
+            view: begin by stepping through the game.
         """
         self.session, self.opponent, self.record = session, opponent, record
-        self.console, self.lines = console, lines
-        self.flipped = session.humans == {"black"}
-        self._reply: Reply | None = None
-        self._saved = False
-        self._copies: dict[Path, Record] = {}
+        self.screen, self.console = Screen(console, lines), console
+        self.analyst: Opponent = analyst or opponent
+        self.clock, self.options, self.source = clock, options or Options(), source or Source()
+        self.mode = VIEW if view else PLAY
+        self.flipped = session.spec.turnable and session.humans == {"black"}
+        self.reply: Reply | None = None
+        """The engine's last move, until a person moves."""
+        self.saved = False
+        self._actions = Actions(self)
+        self.adopt()
 
     # --- the game -----------------------------------------------------------------------------------
 
     def play(self) -> Outcome | None:
-        """Play until the game ends or the user leaves.
+        """Play until the user leaves, or a game without people ends.
 
         Returns:
-            The outcome; None if the game is unfinished.
+            The outcome of the last game; None if it is unfinished.
 
         Raises:
             KeyboardInterrupt: Ctrl-C; the game is saved.
         """
-        self.print(self._welcome())
+        self.screen.print(self._welcome())
         try:
             self.show()
-            while self.session.outcome() is None and not self.session.stopped:
-                if not self.session.human_to_move:
-                    self.engine_move()
-                elif not self._human_turn():
-                    break
-        except KeyboardInterrupt:
-            self.print("")
-            self._goodbye()
+            while self._turn():
+                pass
+        except (KeyboardInterrupt, SystemExit):
+            with suppress(OSError):  # the terminal may be gone
+                self.screen.print("")
+                self._goodbye()
             raise
         return self._goodbye()
 
+    def _turn(self) -> bool:
+        """Do what comes next; return False to leave."""
+        session = self.session
+        if self.mode == PLAY:
+            if session.outcome() is not None or session.stopped:
+                return self._end()
+            if self.clock is not None:
+                self.clock.start(session.side, session.ply)
+            if not session.human_to_move:
+                self.engine_move()
+                return True
+            legal = session.position.legal_moves()
+            if self.options.auto_forced and len(legal) == 1:
+                self.screen.print(f"forced: {legal[0]}")
+                self.human_move(legal[0])
+                return True
+        return self._human_turn()
+
+    def _end(self) -> bool:
+        """Announce the end of the game; return False if nobody is there to go on."""
+        session = self.session
+        if self.clock is not None:
+            self.clock.pause()
+        if session.stopped:
+            return False
+        outcome = session.outcome()
+        assert outcome is not None
+        self.screen.print(Text(session.outcome_text(outcome), style="bold"))
+        self.mode = OVER
+        if session.humans:
+            self.screen.print("Type rematch, swap (exchange colours), undo, explain, view or quit.")
+        return bool(session.humans)
+
     def engine_move(self) -> None:
         """Let the engine play for the side to move."""
-        self._play_reply(self._search())
+        self.play_reply(self._opponents_search())
 
-    def _search(self, *, vary: bool = True) -> Reply:
-        """Search the current position.
+    def _opponents_search(self) -> Reply:
+        clock = None if self.clock is None else self.clock.sides[self.session.side]
+        return self._wait(self.opponent, lambda: self.opponent.reply(self.session.game, clock=clock))
+
+    def search(self, game: Any, lines: int) -> Reply:
+        """Search the current position of a game with the analyst, for at least so many lines.
 
         Raises:
             ValueError, OSError, RuntimeError: the engine cannot be loaded, or its network fails.
         """
-        self.opponent.load()  # it shows what it does, so not below the status
-        with self.console.status("thinking ..."):
-            return self.opponent.reply(self.session.game, vary=vary)
+        return self._wait(self.analyst, lambda: self.analyst.reply(game, vary=False, lines=lines))
 
-    def _asked_search(self, *, vary: bool = False) -> Reply | None:
-        """Search because of a command; print why the engine cannot, and return None: the game goes on."""
-        try:
-            return self._search(vary=vary)
-        except (ValueError, OSError, RuntimeError) as error:
-            self.print(str(error))
-            return None
+    def _wait(self, who: Opponent, work: Callable[[], Reply]) -> Reply:
+        who.load()  # it shows what it does, so not below the status
+        with self.console.status("thinking ... (Ctrl-C: move now)"):
+            return wait_for(work, who.stop)
 
-    def _play_reply(self, reply: Reply) -> None:
-        self._reply = reply
-        self.session.play(reply.move)
-        self.save()
+    def play_reply(self, reply: Reply) -> None:
+        """Play a move of the engine for the side to move."""
+        self.reply = reply
+        self.push(reply.move)
         self.show()
+
+    def human_move(self, move: Any) -> None:
+        """Play a move of a person."""
+        self.reply = None
+        self.push(move)
+        # The engine's reply draws the board again.
+        if self.session.human_to_move or self.session.outcome() is not None:
+            self.show()
+
+    def push(self, move: Any) -> None:
+        """Play a move, press the clock and save, unless the mover's time is up."""
+        side = self.session.side
+        if self.clock is not None:
+            if self.clock.left(side) <= 0:
+                self.lose_on_time()
+                return
+            self.clock.press(side)
+        self.session.play(move)
+        self.save()
+
+    def lose_on_time(self) -> None:
+        """End the game: the time of the side to move is up."""
+        self.reply = None
+        self.session.lose_on_time()
+        self.save()
 
     def _human_turn(self) -> bool:
         """Read and execute a line; return False to leave."""
-        line = self._ask(f"{self.session.side.capitalize()}: ")
+        seconds = None
+        if self.clock is not None and self.mode == PLAY:
+            seconds = max(0.0, self.clock.left(self.session.side))
+        try:
+            line = self.screen.ask(self._prompt(), seconds)
+        except FlagFallError:
+            self.screen.print("")
+            self.lose_on_time()
+            return True
         if line is None:
-            self.print("end of input")
+            self.screen.print("end of input")
             return False
         try:
-            return self.execute(read_command(line, self.session.position))
+            return self.execute(read_command(line, self.session.position, self.session.spec, self.mode))
         except (MoveError, CommandError) as error:
-            self.print(str(error))
+            self.screen.print(str(error))
             return True
 
     def execute(self, command: Command) -> bool:
         """Execute a command; return False to leave."""
-        if command.move is not None:
-            self.session.play(command.move)
-            self._reply = None
-            self.save()
-            # The engine's reply draws the board again.
-            if self.session.human_to_move or self.session.outcome() is not None:
-                self.show()
-            return True
         if command.name == "quit":
             return False
-        actions: dict[str, Callable[[], object]] = {
-            "help": self._help,
-            "moves": self._moves,
-            "hint": self._hint,
-            "go": self._go,
-            "undo": self._undo,
-            "draw": self._draw,
-            "resign": self._resign,
-            "board": self.show,
-            "flip": self._flip,
-            "fen": lambda: self.print(self.session.position.fen, wrap=False),
-        }
-        if command.name == "save":
-            self._save_as(command.argument)
+        if command.move is None:
+            self._actions.run(command)
+        elif self.mode == PLAY:
+            self.human_move(command.move)
+        elif self.session.ahead[:1] == [command.move]:
+            self.session.step(1)
+            self.show()
         else:
-            actions[command.name]()
+            self.screen.print(f"{command.move} is not the next move; type play to go on from here as a game")
         return True
 
-    def _ask(self, prompt: str) -> str | None:
-        """Read a line; None at the end of input."""
-        if self.lines is sys.stdin and self.lines.isatty() and self.console.is_terminal:
-            with suppress(ImportError):
-                import readline  # noqa: F401  (line editing and history)
-            try:
-                return input(prompt)
-            except EOFError:
-                self.print("")
-                return None
-        self.console.print(prompt, end="")
-        line = self.lines.readline()
-        # Echo input from a pipe, so that the transcript is readable.
-        self.print(line.rstrip("\n"))
-        return line if line else None
-
-    # --- commands -----------------------------------------------------------------------------------
-
-    def _help(self) -> None:
-        self.print("A move: 11-15, 26x1 or 11 15.")
-        for name, (shorts, text) in COMMANDS.items():
-            head = f"{', '.join([name, *shorts.split()]):<15}"
-            self.print(textwrap.fill(head + text, self.console.width, subsequent_indent=" " * 15))
-
-    def _moves(self) -> None:
-        self.print(", ".join(map(str, self.session.position.legal_moves())))
-
-    def _hint(self) -> None:
-        reply = self._asked_search()
-        if reply is None:
-            return
-        for line in self._reply_lines(reply, "would play"):
-            self.console.print(line)
-
-    def _go(self) -> None:
-        reply = self._asked_search(vary=True)
-        if reply is not None:
-            self._play_reply(reply)
-
-    def _undo(self) -> None:
-        undone = self.session.undo()
-        if not undone:
-            self.print("there is no move of yours to take back")
-            return
-        self.print(f"taken back: {', '.join(map(str, undone))}")
-        self._reply = None
-        self.save()
-        self.show()
-
-    def _resign(self) -> None:
-        self.session.resign()
-        self.save()
-
-    def _draw(self) -> None:
-        """Offer a draw; the engine accepts unless it thinks it is better."""
-        if len(self.session.humans) == 1:
-            reply = self._asked_search()
-            if reply is None:
-                return
-            if reply.result.value < 0:  # for the side to move, which is not the engine's
-                self.print("the engine declines the draw")
-                return
-        self.session.agree_draw()
-        self.save()
-
-    def _flip(self) -> None:
-        self.flipped = not self.flipped
-        self.show()
+    def _prompt(self) -> str:
+        session = self.session
+        if self.mode == OVER:
+            return "game over: "
+        if self.mode == VIEW:
+            return f"{session.ply}/{session.ply + len(session.ahead)}: "
+        time = "" if self.clock is None else f" {self.clock.text(session.side)}"
+        return f"{session.name()}{time}: "
 
     # --- saving -------------------------------------------------------------------------------------
 
     def pdn(self) -> str:
         """Return the game as PDN."""
         session = self.session
-        names = {side: HUMAN if side in session.humans else self.opponent.name for side in ("black", "white")}
-        headers = {
-            "Event": "ckai play",
-            "Date": datetime.date.today().strftime("%Y.%m.%d"),
-            "Black": names["black"],
-            "White": names["white"],
-        }
-        return write_game(from_game(session.game, headers, session.result))
+        sides: tuple[Side, Side] = ("black", "white")
+        names = {side.capitalize(): HUMAN if side in session.humans else self.opponent.name for side in sides}
+        headers = {"Event": "ckai play", "Date": datetime.date.today().strftime("%Y.%m.%d"), **names}
+        if self.clock is not None:
+            headers["TimeControl"] = str(self.clock.control)
+        if self.source.continued:
+            headers = {k: v for k, v in self.source.headers.items() if k != "Result"} | names
+        return session.spec.to_pdn(session.game, headers, session.result)
+
+    def adopt(self) -> None:
+        """Go on in the file that the game comes from, if it stands there just as this program writes it."""
+        source = self.source
+        if source.continued and not (source.path and self.record.adopt(source.path, self.pdn())):
+            source.continued = False
 
     def save(self) -> None:
         """Write the game to its file; an error is printed, and the game continues."""
         try:
             self.record.write(self.pdn())
-            self._saved = True
+            self.saved = True
         except OSError as error:
-            self._saved = False
-            self.print(f"the game could not be saved: {_reason(error)}")
-
-    def _save_as(self, name: str) -> None:
-        own = self.record.path
-        try:
-            path = Path(name).expanduser()
-            if name and not (own and path.resolve() == own.resolve()):
-                # Kept, so that saving there again replaces the game instead of appending it twice.
-                copy = self._copies.get(path.resolve()) or Record(path)
-                copy.write(self.pdn())
-                self._copies[path.resolve()] = copy
-                self.print(f"saved in {path}", wrap=False)
-                return
-        except (OSError, ValueError, RuntimeError) as error:  # a null byte, ~ of nobody
-            self.print(f"the game could not be saved: {_reason(error)}")
-            return
-        self.save()
-        if self._saved:
-            self.print(f"saved in {self.record.path}", wrap=False)
+            self.saved = False
+            self.screen.print(f"the game could not be saved: {error_text(error)}")
 
     # --- output -------------------------------------------------------------------------------------
 
-    def print(self, text: str, *, wrap: bool = True) -> None:
-        """Print a line, wrapped between words unless `wrap` is False."""
-        self.console.print(text, soft_wrap=not wrap)
-
     def show(self) -> None:
         """Draw the board and the panel."""
-        look = detect_look(self.console)
-        board = draw_board(self.session.position, look, flipped=self.flipped, last=self.session.last_move)
-        panel = self._panel(look)
-        wide = look.color and look.large and self.console.width >= look.width + 3 + PANEL_COLUMNS
+        session, spec = self.session, self.session.spec
+        look = detect_look(self.console, self.options.pieces)
+        diagram, last = spec.diagram(session.position), session.last_move
+        marked = spec.move_cells(session.game.positions[-2], last) if last is not None else ()
+        board = draw_board(diagram, look, marked=marked, flipped=self.flipped, letters=spec.piece_letters)
+        width = look.width(diagram)
+        wide = look.color and look.large and self.console.width >= width + 3 + PANEL_COLUMNS
+        panel = self._panel(score=look.color and look.large)
         panel = [part for line in panel for part in line.wrap(self.console, PANEL_COLUMNS)] if wide else panel
-        lines = join_columns(board, panel, look.width) if wide else [*board, *panel]
-        self.print("")
-        for line in lines:
-            self.console.print(line)
+        self.screen.print("")
+        for line in join_columns(board, panel, width) if wide else [*board, *panel]:
+            self.screen.print(line)
 
-    def _panel(self, look: Look) -> list[Text]:
+    def _panel(self, *, score: bool) -> list[Text]:
         """Return the lines next to or below the board."""
         session = self.session
+        if self.mode == VIEW:
+            source = self.source
+            return viewed_lines(session, source.headers, source.result, source.comments)
         lines: list[Text] = []
-        if self._reply is not None:
-            lines += self._reply_lines(self._reply, "plays")
+        if self.reply is not None:
+            lines += self.lines_of(self.reply, self.opponent, "plays", whole=self.options.show)
             lines.append(Text())
         elif session.last_move is not None:
-            mover = "White" if session.side == "black" else "Black"
+            mover = session.name("white" if session.side == "black" else "black")
             lines += [Text(f"{mover} played {session.last_move}"), Text()]
-        score = session.numbered(4)
-        if look.color and look.large:
-            lines += [Text(line, style="dim") for line in score] + ([Text()] if score else [])
-        if session.outcome() is None:
-            lines.append(Text(f"{session.side.capitalize()} to move", style="bold"))
-        if session.position.halfmove_clock >= HALFMOVE_WARNING:
-            limit = session.game.halfmove_limit
-            clock = session.position.halfmove_clock
-            lines.append(Text(f"{clock} plies without a capture or a man's move; drawn at {limit}"))
-        if session.game.repetitions() == session.game.repetition_limit - 1:
-            lines.append(Text("this position is repeated"))
-        return lines
+        return lines + state_lines(session, self.clock, score=score)
 
-    def _reply_lines(self, reply: Reply, verb: str) -> list[Text]:
-        """Return the engine's move, its value, the most visited moves and the PV."""
-        move = Text.assemble(("ckai ", ""), (f"{verb} {reply.move}", "bold"))
-        lines = [
-            move,
-            Text(reply.evaluation),
-            Text(reply.effort),
-            Text(f"{'move':<14}{'network':>8}{'visits':>11}", style="dim"),
-        ]
-        for candidate, prior, searched in reply.top_moves():
-            style = "bold" if candidate == reply.move else ""
-            lines.append(Text(f"{_cut(str(candidate), 13):<14}{prior:>8.1%}{searched:>11}", style=style))
-        expected = reply.line.pv[1:4]
-        if expected:
-            text = "PV: " + " ".join(map(str, expected))
-            lines.append(Text(_cut(text, PANEL_COLUMNS), style="dim"))
-        return lines
+    def lines_of(self, reply: Reply, who: Opponent, verb: str, *, whole: bool) -> list[Text]:
+        """Return the lines about a move of the engine: only the move, or the whole search."""
+        if not whole:
+            return [move_line(reply, who.short, verb)]
+        return reply_lines(reply, who.short, verb, self.session.spec.side_names)
 
     def _welcome(self) -> str:
         session, name = self.session, self.opponent.name
+        example = f"type a move such as {session.spec.move_example}, or help."
+        if self.mode == VIEW:
+            return "Stepping through a game: Enter or next, back, go to N; play goes on from there; or help."
         if not session.humans:
-            return f"{name} plays itself; press Ctrl-C to leave."
+            return f"{name} plays itself; press Ctrl-C twice to leave."
         if len(session.humans) == 2:
-            return "Two people; type a move such as 11-15, or help."
-        mine = "".join(session.humans).capitalize()
-        return f"You play {mine} against {name}; type a move such as 11-15, or help."
+            return f"Two people; {example}"
+        (mine,) = session.humans
+        return f"You play {session.name(mine)} against {name}; {example}"
 
     def _goodbye(self) -> Outcome | None:
-        outcome = self.session.outcome()
-        if outcome is not None:
-            self.console.print(Text(f"{outcome} ({outcome.result})", style="bold"))
-        elif self.session.stopped:
-            self.print(f"stopped after {count_text(len(self.session.game.moves), 'ply', 'plies')} (*)")
-        if self._saved:
-            self.print(f"saved in {self.record.path}", wrap=False)
+        session = self.session
+        outcome = session.outcome()
+        if outcome is not None and self.mode == PLAY:
+            self.screen.print(Text(session.outcome_text(outcome), style="bold"))
+        elif session.stopped:
+            self.screen.print(f"stopped after {count_text(session.ply, 'ply', 'plies')} (*)")
+        if self.saved:
+            self.screen.print(f"saved in {self.record.path}", wrap=False)
         return outcome
-
-
-def _reason(error: Exception) -> str:
-    """Return why a file could not be written, without the number of the error."""
-    if isinstance(error, OSError) and not isinstance(error, WriteError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return str(error)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 2] + ".."

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ckai.cli.shared.games_file import check_games_file
-from ckai.datasets.files import write_whole
+from ckai.datasets.files import WriteError, write_whole
 
 GAMES = Path("games")
 """Default folder of games, under the current folder."""
@@ -28,12 +28,28 @@ class Record:
         Raises:
             OSError: `path` cannot be read or is not text, or its folder cannot be created.
         """
-        self.path = path
+        self.path = self._named = path
         self._folder = folder
         self._written = b""
         """The game as this record has written it last; empty before the first write."""
         if path is not None:
             check_games_file(path)
+
+    def fresh(self) -> "Record":
+        """Return a record for another game: in the same file if one was named, else in a new one."""
+        return Record(self._named, self._folder)
+
+    def adopt(self, path: Path, text: str) -> bool:
+        """Go on with a game that a file holds, so that it is replaced as it grows.
+
+        Returns:
+            Whether the file holds the game exactly as `text`, once; if not, the record stays as it was.
+        """
+        game = text.encode()
+        if path.read_bytes().count(game) != 1 or self._named is not None:
+            return False
+        self.path, self._written = path, game
+        return True
 
     def write(self, text: str) -> Path:
         """Write the game to its file.
@@ -71,3 +87,10 @@ def _fresh(folder: Path) -> Path:
             path.open("xb").close()
             return path
         number += 1
+
+
+def error_text(error: Exception) -> str:
+    """Return why a file could not be written, without the number of the error."""
+    if isinstance(error, OSError) and not isinstance(error, WriteError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)

@@ -1,12 +1,13 @@
-"""A game between people and an engine, and the commands they type; independent of the terminal."""
+"""A game between people and an engine, and the moves that lie ahead; independent of the terminal."""
 
-import difflib
-import re
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from typing import Any, Final, Literal, TypeAlias
 
-from ckai.game import Game, Move, Outcome, Position, Reason
+from ckai.game import Outcome, Reason
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import GameSpec
+from ckai.rl.search.clock import ClockReason
 
 Side: TypeAlias = Literal["black", "white"]
 
@@ -18,89 +19,37 @@ SIDES: Final[dict[str, frozenset[Side]]] = {
 }
 """Sides that people play, by the value of `--side`."""
 
-COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    # name: (short forms, help)
-    "help": ("h ?", "show this list"),
-    "moves": ("m", "list the legal moves"),
-    "hint": ("i", "show what the engine would play"),
-    "go": ("g", "let the engine make this move"),
-    "undo": ("u back", "take your last move back"),
-    "draw": ("d", "offer a draw"),
-    "resign": ("", "resign the game"),
-    "board": ("b", "draw the board again"),
-    "flip": ("f", "turn the board around"),
-    "fen": ("", "print the position as FEN"),
-    "save": ("s", "save the game; save FILE: to that file"),
-    "quit": ("q exit", "save the game and leave"),
-}
-
-_NAMES: Final = {short: name for name, (shorts, _) in COMMANDS.items() for short in [name, *shorts.split()]}
-_GAP: Final = re.compile(r"(?<=\d)\s+(?=\d)")
-
-
-class CommandError(ValueError):
-    """A line is neither a move nor a command."""
-
-
-@dataclass(frozen=True)
-class Command:
-    """A parsed line."""
-
-    name: str
-    """`move`, or a key of `COMMANDS`."""
-    argument: str = ""
-    move: Move | None = None
-    """The move for `move`, otherwise None."""
-
-
-def read_command(line: str, position: Position) -> Command:
-    """Parse a line; an empty one means `board`.
-
-    Args:
-        line: a command, or a move as in PDN (`11-15`, `26x1`) or with spaces (`11 15`).
-        position: the current position.
-
-    Raises:
-        MoveError: the move is illegal or ambiguous; lists the legal ones.
-        CommandError: the line is neither a move nor a command.
-    """
-    text = line.strip()
-    word, _, argument = text.partition(" ")
-    if not text:
-        return Command("board")
-    if word.lower() in _NAMES:
-        return Command(_NAMES[word.lower()], argument.strip())
-    if text[0].isdigit():
-        return Command("move", move=position.find_move(_GAP.sub("-", text)))
-    close = difflib.get_close_matches(word.lower(), _NAMES, n=1, cutoff=0.6)
-    hint = f"did you mean '{_NAMES[close[0]]}'?" if close else "type a move such as 11-15, or help"
-    raise CommandError(f"'{text}' is neither a move nor a command; {hint}")
-
 
 class Session:
     """A game between people and an engine.
 
     Attributes:
-        game: the game.
+        game: the game up to the current position.
+        ahead: moves that were taken back or lie ahead in a game that is stepped through, the next one first.
         humans: sides that people play; the engine plays the others.
-        ended: outcome by resignation or agreement, otherwise None.
+        ended: outcome by resignation, agreement or time, otherwise None.
         max_plies: length in plies at which a game without people stops; None: no limit.
+        spec: the game's rules and names.
     """
 
     def __init__(
         self,
-        game: Game | None = None,
+        game: Any = None,
         humans: Iterable[Side] = ("black",),
         *,
         max_plies: int | None = None,
+        ahead: Sequence[Any] = (),
+        spec: GameSpec = DEFAULT_GAME,
     ) -> None:
-        self.game = game or Game()
+        self.spec = spec
+        self.game: Any = game or spec.game()
+        self.ahead = list(ahead)
         self.humans: frozenset[Side] = frozenset(humans)
         self.ended: Outcome | None = None
         self.max_plies = max_plies
 
     @property
-    def position(self) -> Position:
+    def position(self) -> Any:
         """The current position."""
         return self.game.position
 
@@ -110,23 +59,40 @@ class Session:
         return side_of(self.position)
 
     @property
+    def ply(self) -> int:
+        """Moves played so far."""
+        return len(self.game.moves)
+
+    @property
     def human_to_move(self) -> bool:
         """Whether a person is to move."""
         return self.side in self.humans
 
     @property
-    def last_move(self) -> Move | None:
+    def last_move(self) -> Any | None:
         """The last move, None before the first."""
         return self.game.moves[-1] if self.game.moves else None
 
+    def name(self, side: Side | None = None) -> str:
+        """Return what people call a side; default: the side to move."""
+        return self.spec.side_names[0 if (side or self.side) == "black" else 1]
+
     def outcome(self) -> Outcome | None:
-        """Return the outcome, by rule, resignation or agreement; None while the game is in progress."""
-        return self.ended or self.game.outcome()
+        """Return the outcome, by rule, resignation, agreement or time; None while the game is in progress."""
+        by_rule: Outcome | None = self.game.outcome()
+        return self.ended or by_rule
+
+    def outcome_text(self, outcome: Outcome) -> str:
+        """Return an outcome in words, the sides called as in this game: `White won: Black resigned (0-1)`."""
+        text = str(outcome)
+        for word, name in zip(("Black", "White"), self.spec.side_names, strict=True):
+            text = text.replace(word, name)
+        return f"{text} ({outcome.result})"
 
     @property
     def stopped(self) -> bool:
         """Whether a game without people has reached `max_plies` undecided."""
-        full = self.max_plies is not None and len(self.game.moves) >= self.max_plies
+        full = self.max_plies is not None and self.ply >= self.max_plies
         return full and not self.humans and self.outcome() is None
 
     @property
@@ -135,34 +101,69 @@ class Session:
         outcome = self.outcome()
         return "*" if outcome is None else outcome.result
 
-    def play(self, move: Move | str) -> Move:
-        """Play a move for the side to move.
+    # --- moves --------------------------------------------------------------------------------------
+
+    def play(self, move: Any) -> Any:
+        """Play a move for the side to move. The moves ahead stay if it is the next of them.
 
         Raises:
             MoveError: the move is illegal; the game is unchanged.
         """
-        return self.game.push(move)
+        played = self.game.push(move)
+        self.ahead = self.ahead[1:] if self.ahead[:1] == [played] else []
+        return played
 
-    def undo(self) -> list[Move]:
-        """Take back all moves from the last one a person made; return them in order."""
-        sides = [side_of(position) for position in self.game.history]
-        mine = [ply for ply, side in enumerate(sides) if side in self.humans]
-        if not mine:
+    def undo(self) -> list[Any]:
+        """Take back all moves from the last one a person made; return them in order.
+
+        A resignation, an agreement or a loss by time is taken back alone.
+        """
+        if self.ended is not None:
+            self.ended = None
             return []
-        undone = [self.game.pop() for _ in range(len(self.game.moves) - mine[-1])]
+        sides = [side_of(position) for position in self.game.positions[:-1]]
+        mine = [ply for ply, side in enumerate(sides) if side in self.humans]
+        return self.step(mine[-1] - self.ply) if mine else []
+
+    def redo(self) -> list[Any]:
+        """Play the moves ahead until a person is to move again; return them."""
+        played: list[Any] = []
+        while self.ahead and (not played or not self.human_to_move):
+            played += self.step(1)
+        return played
+
+    def step(self, plies: int) -> list[Any]:
+        """Go forward through the moves ahead, or back if `plies` is negative; return the moves passed."""
         self.ended = None
-        return undone[::-1]
+        if plies >= 0:
+            passed, self.ahead = self.ahead[:plies], self.ahead[plies:]
+            for move in passed:
+                self.game.push(move)
+            return passed
+        passed = [self.game.pop() for _ in range(min(-plies, self.ply))][::-1]
+        self.ahead = [*passed, *self.ahead]
+        return passed
+
+    # --- the end ------------------------------------------------------------------------------------
 
     def resign(self) -> Outcome:
         """Resign for the side to move."""
-        winner = "white" if self.side == "black" else "black"
-        self.ended = Outcome(winner, Reason.RESIGNED, f"{self.side.capitalize()} resigned")
+        return self._lost(Reason.RESIGNED, f"{self.side.capitalize()} resigned")
+
+    def lose_on_time(self) -> Outcome:
+        """End the game because the time of the side to move is up."""
+        return self._lost(ClockReason.TIME, f"{self.side.capitalize()} is out of time")
+
+    def _lost(self, reason: StrEnum, detail: str) -> Outcome:
+        self.ended = Outcome("white" if self.side == "black" else "black", reason, detail)
         return self.ended
 
     def agree_draw(self) -> Outcome:
         """End the game as a draw by agreement."""
         self.ended = Outcome(None, Reason.AGREED, "agreed")
         return self.ended
+
+    # --- the score ----------------------------------------------------------------------------------
 
     def numbered(self, last: int | None = None) -> list[str]:
         """Return the moves as numbered lines, `3. 8-11 22-18`.
@@ -171,7 +172,7 @@ class Session:
             last: return this many lines from the end; None: all.
         """
         lines: list[str] = []
-        for position, move in zip(self.game.history, self.game.moves, strict=True):
+        for position, move in zip(self.game.positions[:-1], self.game.moves, strict=True):
             if position.black or not lines:
                 lines.append(f"{len(lines) + 1}. " + ("" if position.black else "... ") + str(move))
             else:
@@ -179,6 +180,6 @@ class Session:
         return lines if last is None else lines[-last:]
 
 
-def side_of(position: Position) -> Side:
+def side_of(position: Any) -> Side:
     """Return the side to move."""
     return "black" if position.black else "white"

@@ -124,6 +124,8 @@ class Connect4Spec(GridSpec):
     )
     layout = Layout(6, 7, {i + 1: (5 - i // 7, i % 7) for i in range(42)}, numbers=False)
     bits: ClassVar[Mapping[int, int]] = {i + 1: i % 7 * 7 + i // 7 for i in range(42)}
+    move_example = "4"
+    column_labels = tuple(str(column + 1) for column in range(7))
     run_defaults: ClassVar[Mapping[str, Any]] = {
         "selfplay.tables": 0,
         "selfplay.temperature_plies": 8,
@@ -131,6 +133,16 @@ class Connect4Spec(GridSpec):
         "learn.lr": 2e-3,
         "learn.epochs": 1,
     }
+
+    def grid(self) -> tuple[tuple[int, ...], ...]:
+        """See `GridSpec.grid`."""
+        return tuple(tuple(column * 7 + row for column in range(7)) for row in reversed(range(6)))
+
+    def _check_stones(self, taken: int) -> None:
+        for column in range(7):
+            stones = taken >> column * 7 & 0o77
+            if stones & stones + 1:
+                raise ValueError(f"expected no gap below a stone, found one in column {column + 1}")
 
 
 SPEC = Connect4Spec()

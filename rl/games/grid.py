@@ -4,10 +4,12 @@ A move is one action; its text is the action counted from 1, a square or a colum
 Black, as in English draughts, and "1-0" means that it won.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ from ckai.game import MoveError, Outcome
 from ckai.game.jit import quick_kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import State, as_state
+from ckai.rl.games.faces import RESULTS, Cell, Diagram, LoadedGame
 from ckai.rl.games.spec import GameSpec
 
 
@@ -96,7 +99,7 @@ class GridPosition:
         for move in moves:
             if str(move) == text.strip():
                 return move
-        raise MoveError(f"expected a move of {', '.join(map(str, moves)) or 'none'}, found {text!r}")
+        raise MoveError(f"expected a move of {', '.join(map(str, moves)) or 'none'}, found {text[:40]!r}")
 
     def outcome(self) -> Outcome | None:
         """Return how the game ended, or None while it is in progress."""
@@ -128,6 +131,21 @@ class GridGame:
         """The current position."""
         return self.positions[-1]
 
+    @property
+    def history(self) -> list[GridPosition]:
+        """The positions before the current one, oldest first."""
+        return self.positions[:-1]
+
+    def pop(self) -> GridMove:
+        """Take back the last move and return it.
+
+        Raises:
+            IndexError: no move was played.
+        """
+        move = self.moves.pop()
+        self.positions.pop()
+        return move
+
     def push(self, move: GridMove | str) -> GridMove:
         """Play a move.
 
@@ -148,7 +166,7 @@ class GridGame:
         first = self.positions[0]
         tags = {**headers, "Result": result}
         if any(first.state):
-            tags["Setup"] = " ".join(map(str, first.state))
+            tags["Setup"] = " ".join(map(str, first.state))  # read by `GridSpec.read_game`
         words = [f"{i // 2 + 1}. {move}" if i % 2 == 0 else str(move) for i, move in enumerate(self.moves)]
         lines = [f'[{name} "{value}"]' for name, value in tags.items()]
         return "\n".join([*lines, "", " ".join([*words, result]), "", ""])
@@ -194,6 +212,102 @@ class GridSpec(GameSpec):
     def to_pdn(self, game: GridGame, headers: dict[str, str], result: str) -> str:
         """Return the game in the form of PDN."""
         return game.text(headers, result)
+
+    # --- for people ---------------------------------------------------------------------------------
+
+    def grid(self) -> tuple[tuple[int, ...], ...]:
+        """Return the bit of every square of the board in a state, row by row from the top.
+
+        Raises:
+            NotImplementedError: the game does not say it, so it cannot be played in a terminal.
+        """
+        raise NotImplementedError(f"{self.name} does not say how its board is drawn (GridSpec.grid)")
+
+    def diagram(self, position: GridPosition) -> Diagram:
+        """See `GameSpec.diagram`."""
+        own, other = ("b", "w") if position.black else ("w", "b")
+
+        def piece(bit: int) -> str:
+            mine, its = (stones >> bit & 1 for stones in position.state)
+            return own if mine else other if its else "."
+
+        rows = tuple(tuple(Cell(piece(bit), self.square_label(bit)) for bit in row) for row in self.grid())
+        return Diagram(rows, self.column_labels)
+
+    column_labels: tuple[str, ...] = ()
+    """Text below the columns of the board."""
+
+    def square_label(self, bit: int) -> str:
+        """Return the text on the square of a bit."""
+        return ""
+
+    def move_cells(self, position: GridPosition, move: GridMove) -> frozenset[tuple[int, int]]:
+        """See `GameSpec.move_cells`."""
+        after = position.push(move)
+        placed = (position.state[0] | position.state[1]) ^ (after.state[0] | after.state[1])
+        cells = ((r, c, bit) for r, row in enumerate(self.grid()) for c, bit in enumerate(row))
+        return frozenset((r, c) for r, c, bit in cells if placed >> bit & 1)
+
+    def read_move(self, position: GridPosition, text: str) -> GridMove:
+        """See `GameSpec.read_move`."""
+        return position.find_move(text.strip().rstrip(".").removeprefix("0"))
+
+    def read_position(self, text: str) -> GridPosition:
+        """Read a board: rows from the top, `/` between them, of `b`, `w` and `.`; see `GameSpec`."""
+        rows, grid = text.strip().lower().split("/"), self.grid()
+        shape = len(grid), len(grid[0])
+        if [len(row) for row in rows] != [shape[1]] * shape[0] or set("".join(rows)) - set("bw."):
+            raise ValueError(
+                f"expected {shape[0]} rows of {shape[1]} squares of b, w and . with / between, "
+                f"found {text[:60]!r}"
+            )
+        stones = {"b": 0, "w": 0, ".": 0}
+        for letters, bits in zip(rows, grid, strict=True):
+            for letter, bit in zip(letters, bits, strict=True):
+                stones[letter] |= 1 << bit
+        black, white = stones["b"], stones["w"]
+        if black.bit_count() - white.bit_count() not in (0, 1):
+            raise ValueError(
+                "expected as many stones of both sides, or one more of the first, found "
+                f"{black.bit_count()} and {white.bit_count()}"
+            )
+        self._check_stones(black | white)
+        even = black.bit_count() == white.bit_count()
+        return self.position((black, white) if even else (white, black))
+
+    def _check_stones(self, taken: int) -> None:
+        """Raise a ValueError for a set of stones that no game reaches."""
+
+    def position_text(self, position: GridPosition) -> str:
+        """Return the board as `read_position` reads it."""
+        return "/".join("".join(cell.piece for cell in row) for row in self.diagram(position).rows)
+
+    def read_game(self, path: Path, number: int) -> LoadedGame:
+        """See `GameSpec.read_game`."""
+        texts = re.split(r"\n\n(?=\[)", path.read_text(errors="replace").strip())
+        texts = [text for text in texts if text.strip()]
+        if not 1 <= number <= len(texts):
+            raise ValueError(f"{path}: expected game 1 to {len(texts)}, found {number}")
+        tags = dict(re.findall(r'^\[(\w+) "(.*)"\]$', texts[number - 1], flags=re.MULTILINE))
+        game = self.game(self._first(tags.pop("Setup", ""), path))
+        words = re.sub(r"^\[.*\]$|\d+\.", "", texts[number - 1], flags=re.MULTILINE).split()
+        for word in words:
+            if word in RESULTS:
+                break
+            try:
+                game.push(word)
+            except MoveError as error:
+                raise ValueError(f"{path}: game {number}: ply {len(game.moves)}: {error}") from None
+        return LoadedGame(game, tags, tags.get("Result", "*"))
+
+    def _first(self, setup: str, path: Path) -> GridPosition:
+        """Return the position of a Setup tag."""
+        if not setup:
+            return self.position()
+        words = setup.split()
+        if len(words) != 2 or not all(word.isdecimal() for word in words):
+            raise ValueError(f"{path}: expected two numbers as Setup, found {setup!r}")
+        return self.position((int(words[0]), int(words[1])))
 
     def solve(self, position: GridPosition) -> int:
         """See `GameSpec.solve`."""

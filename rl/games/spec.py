@@ -8,6 +8,7 @@ game; see `ckai.rl.games.registry`.
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -16,9 +17,10 @@ from numpy.typing import NDArray
 
 from ckai.datasets.schema import LEGAL_MASK_BYTES, selfplay_schema
 from ckai.datasets.tables import Tables
-from ckai.game import Outcome
+from ckai.game import MoveError, Outcome
 from ckai.game.svg import Layout
 from ckai.rl.games.contract import State
+from ckai.rl.games.faces import Diagram, LoadedGame, Shot
 from ckai.rl.games.openings import positions_after
 
 NOT_IN_TABLES = np.int8(2)
@@ -78,10 +80,20 @@ class PlayedGame(Protocol):
     """A game as a sequence of moves. `ckai.game.Game` is one."""
 
     moves: list[Any]
+    positions: list[Any]
 
     @property
     def position(self) -> Any:
         """The current position."""
+        ...
+
+    @property
+    def history(self) -> list[Any]:
+        """The positions before the current one, oldest first."""
+        ...
+
+    def pop(self) -> Any:
+        """Take back the last move and return it."""
         ...
 
     def push(self, move: Any) -> Any:
@@ -116,6 +128,11 @@ class GameSpec(ABC):
         run_defaults: settings of a self-play run that suit it better than the general ones, by dotted names.
         solvable: whether `solve` is fast for every position.
         layout: how its board is drawn, see `ckai.game.svg`; None: it is not.
+        side_names: what people call the first and the second player.
+        piece_letters: letters for the pieces of a `Diagram` where they are not `b`, `w`, `B` and `W`.
+        move_example: a move as people type it.
+        turnable: whether the board looks different from the other side.
+        named_openings: moves of the openings that have names, as texts.
     """
 
     name: str
@@ -128,6 +145,11 @@ class GameSpec(ABC):
     solvable: bool = False
     layout: Layout | None = None
     run_defaults: ClassVar[Mapping[str, Any]] = {}
+    side_names: tuple[str, str] = ("Black", "White")
+    piece_letters: ClassVar[Mapping[str, str]] = {}
+    move_example: str = "1"
+    turnable: bool = False
+    named_openings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def __repr__(self) -> str:
         return f"<GameSpec {self.name}>"
@@ -246,3 +268,73 @@ class GameSpec(ABC):
     def solve(self, position: Any) -> int:
         """Return the game-theoretic value for the side to move, 1, 0 or -1, of a `solvable` game."""
         raise NotImplementedError(f"{self.name} is not solvable by search alone")
+
+    # --- for people -------------------------------------------------------------------------------------
+
+    def diagram(self, position: Any) -> Diagram:
+        """Return the board of a position as it is drawn.
+
+        Raises:
+            NotImplementedError: the game does not say how it is drawn, so it cannot be played in a terminal.
+        """
+        raise NotImplementedError(f"{self.name} does not say how its board is drawn (GameSpec.diagram)")
+
+    def move_cells(self, position: Any, move: Any) -> frozenset[tuple[int, int]]:
+        """Return the (row, column) of the squares of `diagram` that a move in a position touches."""
+        return frozenset()
+
+    def read_move(self, position: Any, text: str) -> Any:
+        """Return the legal move that a person means.
+
+        Args:
+            position: the position before the move.
+            text: what was typed, forgivingly read.
+
+        Raises:
+            MoveError: none or several fit; one line, which says what would.
+        """
+        for move in position.legal_moves():
+            if str(move) == text.strip():
+                return move
+        raise MoveError(f"expected one of {', '.join(map(str, position.legal_moves()))}, found {text[:40]!r}")
+
+    def read_position(self, text: str) -> Any:
+        """Return the position of a text, a FEN or a board with `/` between its rows.
+
+        Raises:
+            ValueError: the text is not a position; says what was expected.
+        """
+        raise ValueError(f"expected a game from the beginning: {self.name} has no text for positions")
+
+    def position_text(self, position: Any) -> str:
+        """Return a position as `read_position` reads it."""
+        return str(position)
+
+    def read_game(self, path: Path, number: int) -> LoadedGame:
+        """Read a game from a file that `to_pdn` wrote.
+
+        Args:
+            path: the file.
+            number: which of its games, from 1.
+
+        Raises:
+            ValueError: there is no such game, or it cannot be read.
+            OSError: the file cannot be read.
+        """
+        raise ValueError(f"{path}: expected a file that can be read, but games of {self.name} cannot")
+
+    def opening_name(self, game: Any) -> str | None:
+        """Return the name of the opening of a game, the longest of `named_openings` that it begins with."""
+        if game.positions[0].key != self.position().key:
+            return None
+        moves = tuple(map(str, game.moves))
+        fitting = [name for name, line in self.named_openings.items() if moves[: len(line)] == line]
+        return max(fitting, key=lambda name: len(self.named_openings[name]), default=None)
+
+    def notices(self, game: Any) -> list[str]:
+        """Return what players should know about the rules of draws at this point of a game."""
+        return []
+
+    def find_shot(self, position: Any) -> Shot | None:
+        """Return the shortest line by which the side to move wins material by force; None without one."""
+        return None

@@ -110,6 +110,9 @@ class TicTacToeSpec(GridSpec):
     solvable = True
     layout = Layout(3, 3, {i + 1: (i // 3, i % 3) for i in range(9)})
     bits: ClassVar[Mapping[int, int]] = {i + 1: i for i in range(9)}
+    side_names = ("X", "O")
+    piece_letters: ClassVar[Mapping[str, str]] = {"b": "X", "w": "O"}
+    move_example = "5"
     run_defaults: ClassVar[Mapping[str, Any]] = {
         "selfplay.tables": 0,
         "selfplay.temperature_plies": 8,
@@ -117,6 +120,14 @@ class TicTacToeSpec(GridSpec):
         "learn.lr": 2e-3,
         "learn.epochs": 4,
     }
+
+    def grid(self) -> tuple[tuple[int, ...], ...]:
+        """See `GridSpec.grid`."""
+        return tuple(tuple(range(row * 3, row * 3 + 3)) for row in range(3))
+
+    def square_label(self, bit: int) -> str:
+        """Return the number of a square, the move that fills it."""
+        return str(bit + 1)
 
 
 SPEC = TicTacToeSpec()

@@ -218,6 +218,8 @@ class _HubSide(MoveSide):
         super().__init__(boards)
         self.player = player
         self.program = HubProgram(player.command)
+        self.stopped = True
+        """Whether the program is not searching, or was told to stop."""
 
     def start(self, board: int, position: Position, stream: int, clock: Clock | None = None) -> None:
         super().start(board, position, stream, clock)
@@ -235,13 +237,22 @@ class _HubSide(MoveSide):
             moves = "" if clock.moves is None else f" moves={clock.moves}"
             level = f"level{moves} time={left:.3f} inc={clock.control.increment:g}"
             seconds = left + SPARE_SECONDS
-        return self.program.think(
-            game.positions[begin],
-            game.moves[begin:],
-            level,
-            seconds=seconds,
-            silence=self.player.silence_seconds,
-        )
+        self.stopped = False
+        try:
+            return self.program.think(
+                game.positions[begin],
+                game.moves[begin:],
+                level,
+                seconds=seconds,
+                silence=self.player.silence_seconds,
+            )
+        finally:
+            self.stopped = True
+
+    def stop(self) -> None:
+        if not self.stopped:
+            self.stopped = True
+            self.program.send("stop")
 
     def close(self) -> None:
         self.program.close()

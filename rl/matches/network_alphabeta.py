@@ -48,6 +48,9 @@ class _Side(MoveSide):
         self.player = player
         self.search = AlphaBetaSearch(player.evaluator, game=player.spec.make_rules(player.tables))
 
+    def stop(self) -> None:
+        self.search.stop()
+
     def choose(self, game: Any, random: np.random.Generator, clock: Clock | None = None) -> Any:
         player, spec = self.player, self.player.spec
         moves = game.position.legal_moves()

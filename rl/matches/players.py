@@ -1,10 +1,11 @@
 """Players of matches, which choose actions (hops) for several boards at once."""
 
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,6 +24,16 @@ POLICY_SIMS = 2
 """Visits that play the most likely move of the policy: the root and that move."""
 
 
+class ActionFigures(NamedTuple):
+    """An action at the root of a search."""
+
+    action: int
+    visits: int
+    value: float | None
+    """Mean value for the side that plays it, [-1, 1]; None without visits."""
+    prior: float
+
+
 class Side(Protocol):
     """A player's state on its boards; `play` passes it every action of both sides."""
 
@@ -37,6 +48,12 @@ class Side(Protocol):
 
     def play(self, board: int, action: int) -> None:
         """Apply an action of either side."""
+
+    def stop(self) -> None:
+        """Make `actions` return soon; may be called from any thread. Players that cannot do it do nothing."""
+
+    def figures(self, board: int) -> list["ActionFigures"]:
+        """Return what the last search of a board says of its actions; empty if there was no tree search."""
 
     def close(self) -> None:
         """Release all resources."""
@@ -116,6 +133,7 @@ class _SearchSide:
         self.plies = [0] * boards
         self.until: list[MoveTime | None] = [None] * boards
         """By time: when the time of the move in progress ends; None before its first hop."""
+        self.stopped = threading.Event()
 
     def start(self, board: int, position: Any, stream: int, clock: Clock | None = None) -> None:
         self.until[board], self.clocks[board], self.plies[board] = None, clock, 0
@@ -123,11 +141,14 @@ class _SearchSide:
         self.searcher.set_root(board, self.player.spec.state(position))
 
     def actions(self, boards: Sequence[int]) -> list[int]:
+        self.stopped.clear()
         if not self.player.timed:
             self.visits[:] = 0
             for board in boards:
                 self.visits[board] = 1 if self._forced(board) else self.player.sims
-            self.searcher.run(self.visits)
+            while self.searcher.step(self.visits) and not self.stopped.is_set():
+                pass
+            self.searcher.flush()
         else:
             for board in boards:
                 self._search_by_time(board)
@@ -138,6 +159,22 @@ class _SearchSide:
         if self.searcher.root(board)["sign"] < 0:  # the turn has passed: the move is complete
             self.until[board] = None
             self.plies[board] += 1
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+    def figures(self, board: int) -> list[ActionFigures]:
+        root = self.searcher.root(board)
+        first = int(root["first_edge"])
+        return [
+            ActionFigures(
+                int(edge["action"]),
+                int(edge["visits"]),
+                float(edge["value_sum"]) / int(edge["visits"]) if edge["visits"] else None,
+                float(edge["prior"]),
+            )
+            for edge in self.searcher.tree_batch.edges[board][first : first + int(root["num_edges"])]
+        ]
 
     def close(self) -> None:
         pass
@@ -165,7 +202,7 @@ class _SearchSide:
             time.perf_counter(), int(searcher.root(board)["visits"]), lambda: searcher.contest(board)
         ):
             searcher.make_room(self.most_nodes)
-            if not searcher.step(self.visits):
+            if not searcher.step(self.visits) or self.stopped.is_set():
                 break
         searcher.flush()
 
@@ -217,6 +254,14 @@ class MoveSide(ABC):
         if whole is not None:
             game.push(whole)
             self.hops[board] = []
+
+    def stop(self) -> None:
+        """See `Side`."""
+        return
+
+    def figures(self, board: int) -> list[ActionFigures]:
+        """See `Side`."""
+        return []
 
     def close(self) -> None:
         """See `Side`."""

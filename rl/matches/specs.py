@@ -1,9 +1,7 @@
 """Player specs: `WHO` or `WHO@LIMIT`, as `ckai match` takes them; `ckai.rl.matches.forms` lists all forms."""
 
 import os
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,83 +17,11 @@ from ckai.rl.matches.alphabeta import AlphaBetaPlayer
 from ckai.rl.matches.forms import DEFAULT_DEPTH, DEFAULT_SECONDS, DEFAULT_VISITS, HUB_SILENCE_SECONDS
 from ckai.rl.matches.hub import HubPlayer
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
+from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, PlayerSpec, PlayerSpecError
 from ckai.rl.matches.players import POLICY_SIMS, PerfectPlayer, Player, RandomPlayer, SearchPlayer
-from ckai.rl.search.clock import TimeControl
 
-MOST = 1_000_000_000
-"""Largest number after the @."""
-
-HUB = "hub:"
-"""Start of the spec of another program; its command line follows."""
-ALPHA_BETA = "alphabeta:"
-"""Start of the spec of alpha-beta with a network, whose file follows."""
 BUILT_IN = (ROLLOUT, UNIFORM, "alphabeta", "random", "perfect")
 """Players that are not files."""
-
-_LIMIT = re.compile(r"(?P<who>.+)@(?:(?P<number>\d+)|(?P<seconds>\d*\.?\d+)(?P<unit>m?)s|(?P<policy>policy))")
-
-
-_TIME = r"\d*\.?\d+(?:ms|m|s)"
-_CLOCK = re.compile(rf"(?P<who>.+)@(?P<control>\d+/{_TIME}(?:\+[^@/]*)?|{_TIME}\+[^@/]*|\d*\.?\d+m)")
-"""A time control: moves/time, time+increment (which is checked later), or minutes."""
-
-
-class PlayerSpecError(ValueError):
-    """A text is not a player spec; says what was expected and found."""
-
-
-@dataclass(frozen=True)
-class PlayerSpec:
-    """A parsed player spec."""
-
-    text: str
-    who: str
-    number: int | None = None
-    """Visits, playouts or depth in plies."""
-    seconds: float | None = None
-    policy: bool = False
-    control: TimeControl | None = None
-    """Time per game."""
-
-    @classmethod
-    def read(cls, text: str) -> "PlayerSpec":
-        """Parse a player spec.
-
-        Args:
-            text: `WHO` or `WHO@LIMIT`, see `ckai.rl.matches.forms`.
-
-        Raises:
-            PlayerSpecError: an empty text or command, or a limit of 0 or too large.
-        """
-        if not text.strip():
-            raise PlayerSpecError("expected a player, found an empty name")
-        parts, clock = _LIMIT.fullmatch(text), _CLOCK.fullmatch(text)
-        who = clock["who"] if clock else parts["who"] if parts else text
-        for start, what in ((HUB, "COMMAND"), (ALPHA_BETA, "NETWORK")):
-            if who.startswith(start) and not who.removeprefix(start).strip():
-                raise PlayerSpecError(f"expected {start}{what}, found '{text}' without a {what.lower()}")
-        if clock is not None:
-            try:
-                return cls(text, who, control=TimeControl.read(clock["control"]))
-            except ValueError as error:
-                raise PlayerSpecError(f"{text}: {error}") from None
-        if parts is None:
-            return cls(text, text)
-        number, seconds = parts["number"], parts["seconds"]
-        if seconds and parts["unit"]:
-            seconds = str(float(seconds) / 1000)
-        if (number and not 1 <= float(number) <= MOST) or (seconds and not 0 < float(seconds) <= MOST):
-            raise PlayerSpecError(
-                f"{text}: expected a limit above 0 and at most {MOST:,} after the @, "
-                f"found {text.rpartition('@')[2]}"
-            )
-        return cls(
-            text,
-            parts["who"],
-            int(number) if number else None,
-            float(seconds) if seconds else None,
-            bool(parts["policy"]),
-        )
 
 
 def load_player(

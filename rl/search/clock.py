@@ -136,6 +136,10 @@ class Clock:
         """Let the clock stand still."""
         self._left, self._started = self.left, None
 
+    def reset(self, left: float) -> None:
+        """Stand still with `left` seconds, as after a move was taken back."""
+        self._left, self._started = left, None
+
     def press(self) -> None:
         """End a move: stop the clock, and add the increment and the time of the next time control."""
         self.stop()

@@ -7,8 +7,18 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from ckai.cli.terminal.board import BASIC, FINE, Look, detect_look, draw_board, join_columns
+from ckai.cli.terminal.board import BASIC, FINE, Look, detect_look, join_columns
+from ckai.cli.terminal.board import draw_board as draw
 from ckai.game import Position
+from ckai.rl.games.registry import get_game
+
+CHECKERS = get_game("checkers")
+
+
+def draw_board(position, look, *, flipped=False, before=None, last=None):
+    marked = CHECKERS.move_cells(before, last) if last else ()
+    return draw(CHECKERS.diagram(position), look, marked=marked, flipped=flipped)
+
 
 ANY = Position.from_fen("B:W18,K24,27:B1,2,K31")
 LARGE, SMALL, PLAIN = Look(True, True), Look(True, False), Look(False, True)
@@ -41,7 +51,7 @@ def test_a_flipped_board_has_black_at_the_bottom():
 def test_kings_and_the_last_move_without_colours():
     position = Position.from_fen("B:W18,K24:B11,K31")
     move = position.find_move("31-27")
-    text = "\n".join(plain(draw_board(position.push(move), PLAIN, last=move)))
+    text = "\n".join(plain(draw_board(position.push(move), PLAIN, before=position, last=move)))
     assert "27B*" in text
     assert "31.*" in text
     assert text.count("*") == 2
@@ -52,7 +62,9 @@ def test_kings_and_the_last_move_without_colours():
 def test_every_landing_square_of_a_capture_is_marked():
     position = Position.from_fen("W:W26:B22,14,6")
     move = position.find_move("26x1")
-    marked = re.findall(r"(\d+).\*", " ".join(plain(draw_board(position.push(move), PLAIN, last=move))))
+    marked = re.findall(
+        r"(\d+).\*", " ".join(plain(draw_board(position.push(move), PLAIN, before=position, last=move)))
+    )
     assert sorted(map(int, marked)) == [1, 10, 17, 26]
 
 
@@ -60,7 +72,7 @@ def test_every_landing_square_of_a_capture_is_marked():
 @pytest.mark.parametrize("flipped", [False, True])
 def test_every_look_shows_every_square_in_its_width(look, flipped):
     lines = plain(draw_board(ANY, look, flipped=flipped))
-    assert {len(line) for line in lines} == {look.width}
+    assert {len(line) for line in lines} == {look.width(CHECKERS.diagram(ANY))}
     assert len(lines) == (16 if look.large and look.color else 8)
     assert sorted(map(int, re.findall(r"\d+", " ".join(lines)))) == list(range(1, 33))
 

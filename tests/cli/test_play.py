@@ -1,6 +1,5 @@
 """Games in the terminal, through a pipe and on a console, with a real and a scripted engine."""
 
-import io
 import json
 import os
 import re
@@ -13,70 +12,23 @@ from dataclasses import replace
 import pytest
 from child_process import started
 from click.testing import CliRunner
-from rich.console import Console
+from terminal_game import FirstMove, only_game, table
 
 from ckai.cli import play
 from ckai.cli.shared.networks import NoNetworkError, network_file, newest_network
-from ckai.cli.terminal.game import TerminalGame
-from ckai.cli.terminal.opponent import Opponent
+from ckai.cli.terminal.commands import COMMANDS
+from ckai.cli.terminal.opponent import EngineOpponent
 from ckai.cli.terminal.record import Record
-from ckai.cli.terminal.session import COMMANDS, SIDES, Session
+from ckai.cli.terminal.session import SIDES
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.engine.engine import Engine
-from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value
+from ckai.rl.engine.result import MoveMap, Value
+from ckai.rl.matches.player_spec import PlayerSpecError
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
-
-
-class FirstMove:
-    """An engine that plays the first legal move and records its calls."""
-
-    def __init__(self, value=0.0):
-        self.value = value
-        self.asked = []
-
-    def search(self, position, *, sims=None, seconds=None, history=(), multipv=1):
-        self.asked.append((position, sims, seconds, list(history)))
-        moves = position.legal_moves()
-        value = Value(self.value, "black" if position.black else "white")
-        return SearchResult(
-            lines=[
-                Line(pv=pv_of(position, move), value=value, visits=60 // (i + 1), prior=1 / len(moves))
-                for i, move in enumerate(moves[:multipv])
-            ],
-            value=value,
-            visits=MoveMap({move: 60 // (i + 1) for i, move in enumerate(moves)}),
-            priors=MoveMap({move: 1 / len(moves) for move in moves}),
-            sims=100,
-            seconds=0.1,
-        )
-
-
-def pv_of(position, move):
-    """A move and the first legal reply."""
-    return [move, *position.push(move).legal_moves()[:1]]
-
-
-def table(lines, tmp_path, *, side="black", fen=None, engine=None, width=80, vary=0, **screen):
-    """A game with scripted input, and its output."""
-    engine = engine or FirstMove()
-    shown = io.StringIO()
-    console = Console(
-        file=shown, width=width, highlight=False, markup=False, _environ={"TERM": "xterm-256color"}, **screen
-    )
-    game = Game(None if fen is None else Position.from_fen(fen))
-    opponent = Opponent(lambda: engine, "ckai test", vary=vary, seed=1)
-    record = Record(folder=tmp_path / "games")
-    return TerminalGame(Session(game, SIDES[side]), opponent, record, console, io.StringIO(lines)), shown
-
-
-def only_game(path):
-    (game,) = read_games(path)
-    assert game.problem is None
-    return game
 
 
 # --- a game --------------------------------------------------------------------------------------------
@@ -122,7 +74,7 @@ def test_a_game_that_is_over_before_it_begins(tmp_path):
 
 
 def test_the_engine_says_its_value_and_its_top_five(tmp_path):
-    script, shown = table("11-15\n", tmp_path, engine=FirstMove(0.123))
+    script, shown = table("11-15\n", tmp_path, engine=FirstMove(0.123), show=True)
     script.play()
     text = shown.getvalue()
     assert "ckai plays 21-17" in text
@@ -182,7 +134,7 @@ def test_openings_vary_with_the_seed_and_are_the_same_with_it(tmp_path):
             return replace(result, visits=MoveMap(dict.fromkeys(result.visits, 10)))
 
     def first_moves(seed, vary=8):
-        opponent = Opponent(Even, "x", vary=vary, seed=seed)
+        opponent = EngineOpponent(Even, "x", vary=vary, seed=seed)
         return [str(opponent.reply(Game()).move) for _ in range(6)]
 
     assert first_moves(1) == first_moves(1)
@@ -205,8 +157,8 @@ def test_the_panel_is_of_the_move_played(tmp_path):
     """Its value, its visits and its line, also where another one is the best."""
     varied = 0
     for seed in range(8):
-        script, shown = table("go\nquit\n", tmp_path, side="both", engine=Varied())
-        script.opponent = Opponent(Varied, "x", vary=8, seed=seed)
+        script, shown = table("go\nquit\n", tmp_path, side="both", engine=Varied(), show=True)
+        script.opponent = EngineOpponent(Varied, "x", vary=8, seed=seed)
         script.play()
         (move,) = script.session.game.moves
         number = Position.start().legal_moves().index(move)
@@ -223,7 +175,7 @@ def test_the_panel_is_of_the_move_played(tmp_path):
 
 
 def test_a_real_search_has_a_line_for_every_move_played():
-    opponent = Opponent(lambda: Engine.load("uniform"), "x", sims=60, vary=8, seed=0)
+    opponent = EngineOpponent(lambda: Engine.load("uniform"), "x", sims=60, vary=8, seed=0)
     replies = [opponent.reply(Game()) for _ in range(6)]
     assert all(reply.line.pv[0] == reply.move for reply in replies)
     assert any(reply.varied for reply in replies)
@@ -236,13 +188,13 @@ def test_a_lost_move_is_never_played_for_variety():
             moves = list(result.visits)
             return replace(result, proofs=MoveMap(dict.fromkeys(moves[1:], ("loss", 4))))
 
-    opponent = Opponent(Lost, "x", vary=8, seed=3)
+    opponent = EngineOpponent(Lost, "x", vary=8, seed=3)
     assert {str(opponent.reply(Game()).move) for _ in range(20)} == {"9-13"}
 
 
 def test_a_move_searched_little_is_never_played_for_variety():
     engine = FirstMove()  # visits 60, 30, 20, ...
-    opponent = Opponent(lambda: engine, "x", vary=8, seed=3)
+    opponent = EngineOpponent(lambda: engine, "x", vary=8, seed=3)
     assert {str(opponent.reply(Game()).move) for _ in range(60)} == {"9-13", "9-14"}
 
 
@@ -253,8 +205,8 @@ def test_what_cannot_be_played_is_said_and_the_game_goes_on(tmp_path):
     script, shown = table("11-18\n11\nmvoes\n11-15\n", tmp_path)
     script.play()
     text = shown.getvalue()
-    assert "'11-18' is illegal here (legal: 9-13" in text
-    assert "'11' is not a move" in text
+    assert "'11-18' is illegal; from 11: 11-15, 11-16" in text
+    assert "'11' is half a move; from 11: 11-15, 11-16" in text
     assert "did you mean 'moves'?" in text
     assert [str(m) for m in script.session.game.moves] == ["11-15", "21-17"]
 
@@ -280,7 +232,7 @@ def test_nothing_to_undo(tmp_path):
 
 
 def test_resign(tmp_path):
-    script, shown = table("11-15\nresign\n", tmp_path)
+    script, shown = table("11-15\nresign\ny\n", tmp_path)
     assert script.play().winner == "white"
     assert "White won: Black resigned (0-1)" in shown.getvalue()
     assert only_game(script.record.path).token == "0-1"
@@ -288,7 +240,7 @@ def test_resign(tmp_path):
 
 @pytest.mark.parametrize(("value", "agreed"), [(0.0, True), (0.3, True), (-0.1, False)])
 def test_the_engine_takes_a_draw_unless_it_is_better(tmp_path, value, agreed):
-    script, shown = table("draw\n", tmp_path, engine=FirstMove(value))  # value: for Black, who offers
+    script, shown = table("draw\nyes\n", tmp_path, engine=FirstMove(value))  # value: for Black, who offers
     script.play()
     assert ("drawn: agreed (1/2-1/2)" in shown.getvalue()) == agreed
     assert ("the engine declines the draw" in shown.getvalue()) != agreed
@@ -313,7 +265,7 @@ def test_a_hint_without_a_network_is_a_message(tmp_path):
     def load():
         raise NoNetworkError("no network here")
 
-    script.opponent = Opponent(load, "ckai")
+    script.opponent = script.analyst = EngineOpponent(load, "ckai")
     script.play()
     assert "no network here" in shown.getvalue()
     assert [str(m) for m in script.session.game.moves] == ["11-15"]
@@ -337,10 +289,10 @@ def test_no_command_ends_the_program(here, side, command, first):
 
     for loads in (load, Failing):
         script, shown = table(f"{first}{command}\nfen\n", here, side="both")
-        script.opponent = Opponent(loads, "x")
+        script.opponent = script.analyst = EngineOpponent(loads, "x")
         script.play()
-        goes_on = command not in ("quit", "resign", "draw")
-        assert (script.session.position.fen in shown.getvalue()) == goes_on
+        goes_on = command != "quit"
+        assert ("end of input" in shown.getvalue()) == goes_on
         if command in ("go", "go x", "hint"):
             assert re.search("no network here|the network failed", shown.getvalue())
 
@@ -350,7 +302,7 @@ def test_flip_help_fen_board(tmp_path):
     assert script.play() is None
     text = shown.getvalue()
     assert text.index("    32w     31w") < text.index("     1b      2b")
-    assert "let the engine make this move" in text
+    assert "let the engine move" in text
     assert Position.start().fen in text.splitlines()  # in one piece, however narrow
 
 
@@ -562,7 +514,9 @@ def test_go_between_two_people_without_a_network_goes_on(here):
 def test_no_network_is_one_clear_error(here):
     error = invoke([], "").exception
     assert isinstance(error, NoNetworkError)
-    assert isinstance(invoke(["--engine", "x.ckpt"], "").exception, NoNetworkError)
+    missing = invoke(["--engine", "x.ckpt"], "").exception
+    assert isinstance(missing, PlayerSpecError)
+    assert "found no file x.ckpt" in str(missing)
 
 
 def test_sides_of_the_option_are_those_of_the_session():

@@ -2,13 +2,24 @@
 
 import pytest
 
-from ckai.cli.terminal.session import COMMANDS, SIDES, CommandError, Session, read_command
+from ckai.cli.terminal.commands import COMMANDS, CommandError
+from ckai.cli.terminal.commands import read_command as read
+from ckai.cli.terminal.session import SIDES, Session
 from ckai.game import AmbiguousMoveError, Game, IllegalMoveError, MoveTextError, Position, Reason
+from ckai.rl.games.registry import get_game
 
 START = Position.start()
+CHECKERS = get_game("checkers")
 
 
-@pytest.mark.parametrize("line", ["11-15", "11x15", "11 15", " 11  15\n", "11 - 15", "11:15"])
+def read_command(line, position, mode="play"):
+    return read(line, position, CHECKERS, mode)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["11-15", "11x15", "11 15", " 11  15\n", "11 - 15", "11:15", "1115", "11,15", "11-15.", "11 to 15"],
+)
 def test_moves_as_people_type_them(line):
     command = read_command(line, START)
     assert (command.name, str(command.move)) == ("move", "11-15")
@@ -21,11 +32,13 @@ def test_captures_short_and_long(line):
 
 
 def test_moves_that_cannot_be_played_say_which_can():
-    with pytest.raises(IllegalMoveError, match=r"'11-18' is illegal here \(legal: 9-13"):
+    with pytest.raises(IllegalMoveError, match=r"'11 18' is illegal; from 11: 11-15, 11-16$"):
         read_command("11 18", START)
-    with pytest.raises(MoveTextError, match="'11' is not a move"):
+    with pytest.raises(MoveTextError, match=r"'11' is half a move; from 11: 11-15, 11-16$"):
         read_command("11", START)
-    with pytest.raises(AmbiguousMoveError, match="'2-2' is ambiguous here"):
+    with pytest.raises(
+        AmbiguousMoveError, match="'2 2' is ambiguous: 2x9x18x11x2 or 2x11x18x9x2; type all squares"
+    ):
         read_command("2 2", Position.from_fen("B:W6,7,14,15:BK2"))
 
 
@@ -49,7 +62,7 @@ def test_commands_and_their_short_forms(line, name, argument):
 
 
 def test_no_two_commands_share_a_short_form():
-    names = [word for name, (shorts, _) in COMMANDS.items() for word in [name, *shorts.split()]]
+    names = [word for name, each in COMMANDS.items() for word in [name, *each.short.split()]]
     assert len(names) == len(set(names))
 
 
@@ -114,7 +127,7 @@ def test_an_agreed_draw():
     session = played("both", "11-15")
     session.agree_draw()
     assert (session.result, str(session.outcome())) == ("1/2-1/2", "drawn: agreed")
-    session.undo()
+    assert session.undo() == []
     assert session.outcome() is None
 
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 from numba import njit
 
+from ckai.game import MoveError
 from ckai.models.inputs.registry import encoding_type
 from ckai.models.layers.network import NetworkSettings
 from ckai.rl.evaluators.rollout import RolloutEvaluator
@@ -122,6 +123,76 @@ def test_random_games_keep_the_contract(spec, seed):
             assert played.position.key == spec.position(as_state(state)).key
     text = spec.to_pdn(played, {"Event": "contract"}, "*")
     assert '[Event "contract"]' in text
+
+
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("seed", range(2))
+def test_people_see_and_type_every_position(spec, seed, tmp_path):
+    """The board, the squares of a move, typed moves, positions and games as text."""
+    rng = np.random.default_rng(seed)
+    game = spec.game()
+    shape = None
+    assert spec.read_move(game.position, spec.move_example) in game.position.legal_moves()
+    assert len(set(spec.side_names)) == 2
+    while (moves := game.position.legal_moves()) and len(game.moves) < MAX_PLIES:
+        position = game.position
+        diagram = spec.diagram(position)
+        shape = shape or [len(row) for row in diagram.rows]
+        assert [len(row) for row in diagram.rows] == shape
+        assert len(set(shape)) == 1
+        assert {cell.piece for row in diagram.rows for cell in row} <= {*"bBwW.", ""}
+        assert max(len(cell.label) for row in diagram.rows for cell in row) <= 2
+        assert len(diagram.column_labels) in (0, shape[0])
+        assert diagram.turned().turned() == diagram
+        again = spec.read_position(spec.position_text(position))
+        assert again.key == position.key
+        assert all(spec.read_move(position, str(move)) == move for move in moves)
+        move = moves[rng.integers(len(moves))]
+        changed = spec.diagram(position.push(move)).rows
+        cells = spec.move_cells(position, move)
+        assert cells
+        for r, c in cells:
+            assert 0 <= r < len(changed)
+            assert 0 <= c < shape[0]
+        assert any(changed[r][c] != diagram.rows[r][c] for r, c in cells)
+        assert all(isinstance(line, str) for line in spec.notices(game))
+        game.push(move)
+    path = tmp_path / "games.txt"
+    outcome = game.outcome()
+    result = "*" if outcome is None else outcome.result
+    path.write_text(2 * spec.to_pdn(game, {"Event": "contract"}, result))
+    loaded = spec.read_game(path, 2)
+    assert loaded.game.moves == game.moves
+    assert (loaded.headers["Event"], loaded.result) == ("contract", result)
+    for number in (0, 3):
+        with pytest.raises(ValueError, match=f"expected game 1 to 2, found {number}"):
+            spec.read_game(path, number)
+    assert game.history == game.positions[:-1]
+    last = game.moves[-1]
+    assert game.pop() == last
+    assert game.push(last) == last
+
+
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+def test_what_people_type_wrongly_is_one_line(spec):
+    for text in ("", "x", "99", "\x1b[31m", "1-1-1", "\u2460", "9" * 500):
+        with pytest.raises(MoveError) as caught:
+            spec.read_move(spec.position(), text)
+        message = str(caught.value)
+        assert len(message) < 160
+        assert message.isprintable()
+        with pytest.raises(ValueError, match="expected"):
+            spec.read_position(text)
+
+
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+def test_named_openings_can_be_played(spec):
+    for name, moves in spec.named_openings.items():
+        game = spec.game()
+        for move in moves:
+            assert str(game.push(move)) == move
+        assert spec.opening_name(game) == name
+    assert len(set(spec.named_openings.values())) == len(spec.named_openings)
 
 
 @pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)

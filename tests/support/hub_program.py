@@ -4,7 +4,8 @@ It plays the first of its legal moves by the alphabet. It shares nothing with `c
 else would, and so starts at once.
 
 `how`: `good`; `slow`, it never answers; `illegal`, its move is none; `crash`, it ends when it should think;
-`mute`, it never gets ready; `chatty`, it says much that nobody asked for.
+`mute`, it never gets ready; `chatty`, it says much that nobody asked for; `patient`, it moves when it is told
+to stop.
 """
 
 import shlex
@@ -66,6 +67,8 @@ def main(how):
                 time.sleep(60)
             if how == "crash":
                 return
+            while how == "patient" and next(sys.stdin).strip() != "stop":
+                pass
             move = "1-32" if how == "illegal" else min(moves_of(board, side))
             print(f'info depth=1 score=0.0 pv="{move}"', flush=True)
             print(f"done move={move}", flush=True)

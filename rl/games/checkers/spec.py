@@ -1,5 +1,7 @@
 """Checkers as a game of the registry."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,9 +9,11 @@ from numpy.typing import NDArray
 
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN
-from ckai.game import Game, Move, Position
+from ckai.game import Game, Move, Position, PositionError
+from ckai.game.squares import SQUARES, file_of
 from ckai.game.svg import DRAUGHTS
-from ckai.pdn import from_game, write_game
+from ckai.pdn import from_game, read_games, write_game
+from ckai.rl.games.checkers.opening_names import OPENING_NAMES
 from ckai.rl.games.checkers.openings import balanced_openings
 from ckai.rl.games.checkers.rules import (
     Checkers,
@@ -19,8 +23,14 @@ from ckai.rl.games.checkers.rules import (
     pack,
     unpack,
 )
+from ckai.rl.games.checkers.shots import find_shot
+from ckai.rl.games.checkers.typed_moves import read_typed_move
 from ckai.rl.games.contract import State
+from ckai.rl.games.faces import Cell, Diagram, LoadedGame, Shot
 from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
+
+CLOCK_NOTICE = 40
+"""Halfmove clock from which players are reminded of it."""
 
 
 class CheckersSpec(GameSpec):
@@ -33,6 +43,9 @@ class CheckersSpec(GameSpec):
     supports_tables = True
     supports_experts = True
     layout = DRAUGHTS
+    move_example = "11-15"
+    turnable = True
+    named_openings = OPENING_NAMES
 
     def make_rules(self, tables: Tables | None = None, **limits: int) -> Any:
         """See `GameSpec.make_rules`."""
@@ -77,6 +90,94 @@ class CheckersSpec(GameSpec):
     def openings(self, plies: int = 3, max_men_lost: int = 0) -> tuple[Position, ...]:
         """Return the positions in which no side loses a man by force, see `balanced_openings`."""
         return balanced_openings(plies, max_men_lost=max_men_lost)
+
+    # --- for people -------------------------------------------------------------------------------------
+
+    def diagram(self, position: Position) -> Diagram:
+        """See `GameSpec.diagram`."""
+        rows = [[Cell("") for _ in range(8)] for _ in range(8)]
+        for square in range(1, SQUARES + 1):
+            rows[(square - 1) // 4][file_of(square - 1)] = Cell(position.piece(square), str(square))
+        return Diagram(tuple(map(tuple, rows)))
+
+    def move_cells(self, position: Position, move: Move) -> frozenset[tuple[int, int]]:
+        """See `GameSpec.move_cells`: the squares of the path."""
+        return frozenset(((square - 1) // 4, file_of(square - 1)) for square in move.path)
+
+    def read_move(self, position: Position, text: str) -> Move:
+        """See `GameSpec.read_move`."""
+        return read_typed_move(position, text)
+
+    def read_position(self, text: str) -> Position:
+        """Read a FEN, or a board: eight rows from the top with `/` between them, then the side to move.
+
+        A row has its four dark squares or all eight, as `b`, `B`, `w`, `W` and `.` (or `-`, `_`); what stands
+        on light squares does not count, nor do numbers.
+
+        Raises:
+            PositionError: the text is neither, or the rules exclude the position.
+        """
+        if "/" not in text:
+            return Position.from_fen(text)
+        *rows, last = (row.strip() for row in text.strip().split("/"))
+        turn = {"b": "black", "w": "white", "black": "black", "white": "white"}.get(last.lower())
+        if turn is None or len(rows) != 8:
+            raise PositionError(
+                f"expected 8 rows and the side to move, black or white, with / between, found {text[:60]!r}"
+            )
+        pieces = {}
+        for number, row in enumerate(rows):
+            for column, piece in enumerate(_dark_squares(row, number)):
+                if piece != ".":
+                    pieces[number * 4 + column + 1] = piece
+        return Position.from_pieces(pieces, turn=turn)
+
+    def position_text(self, position: Position) -> str:
+        """Return the FEN."""
+        return position.fen
+
+    def read_game(self, path: Path, number: int) -> LoadedGame:
+        """See `GameSpec.read_game`: a game of a PDN file, as far as it can be read."""
+        count = 0
+        for count, pdn in enumerate(read_games(path), 1):
+            if count == number:
+                if pdn.rejected:
+                    raise ValueError(f"{path}: game {number} cannot be read: {pdn.problem}")
+                comments = tuple(" ".join(each.comments) for each in pdn.moves)
+                problem = "" if pdn.problem is None else str(pdn.problem)
+                game = pdn.play()
+                return LoadedGame(game, dict(game.headers), pdn.result or "*", comments, problem)
+        raise ValueError(f"{path}: expected game 1 to {count}, found {number}")
+
+    def notices(self, game: Game) -> list[str]:
+        """See `GameSpec.notices`: a halfmove clock of `CLOCK_NOTICE` or more, a repetition."""
+        clock = game.position.halfmove_clock
+        lines = []
+        if clock >= CLOCK_NOTICE:
+            lines.append(f"{clock} plies without a capture or a man's move; drawn at {game.halfmove_limit}")
+        if game.repetitions() == game.repetition_limit - 1:
+            lines.append("this position is repeated")
+        return lines
+
+    def find_shot(self, position: Position) -> Shot | None:
+        """See `GameSpec.find_shot`."""
+        return find_shot(position)
+
+
+def _dark_squares(row: str, number: int) -> str:
+    """Return the four dark squares of a row of a board as text, the top row being number 0."""
+    letters = re.sub(r"[-_]", ".", re.sub(r"[\d*|]", "", row))
+    if len(letters.replace(" ", "")) == 4:
+        letters = letters.replace(" ", "")
+    elif len(letters) == 8:
+        letters = letters[1 - number % 2 :: 2].replace(" ", ".")
+    elif len(letters.replace(" ", "")) == 8:
+        letters = letters.replace(" ", "")[1 - number % 2 :: 2]
+    if len(letters) != 4 or set(letters) - set("bBwW."):
+        raise PositionError(
+            f"row {number + 1}: expected 4 dark squares or 8 squares of b, B, w, W and ., found {row[:40]!r}"
+        )
+    return letters
 
 
 SPEC = CheckersSpec()

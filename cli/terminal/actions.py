@@ -1,0 +1,350 @@
+"""What each command of the prompt does."""
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ckai.cli.terminal.clock import GameClock
+from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, help_lines
+from ckai.cli.terminal.explain import Explainer
+from ckai.cli.terminal.opponent import Reply
+from ckai.cli.terminal.record import Record, error_text
+from ckai.cli.terminal.session import SIDES, Session
+from ckai.cli.terminal.start import FileGame, Source, StartError, game_of, open_game, opening_moves
+from ckai.cli.terminal.table import Table
+from ckai.game import MoveError
+
+
+class Actions:
+    """The commands of a game; a method for each, named after it.
+
+    Args:
+        table: the game whose prompt it is.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._copies: dict[Path, Record] = {}
+
+    def run(self, command: Command) -> None:
+        """Execute a command other than a move or `quit`.
+
+        Raises:
+            CommandError: its argument cannot be used.
+        """
+        action: Callable[[str], None] = getattr(self, f"_{command.name}")
+        try:
+            action(command.argument)
+        except CommandError:
+            raise
+        except (MoveError, StartError) as error:
+            raise CommandError(str(error)) from error
+
+    @property
+    def _session(self) -> Session:
+        return self._table.session
+
+    def _print(self, text: str, *, wrap: bool = True) -> None:
+        self._table.screen.print(text, wrap=wrap)
+
+    def _asked(self, search: Callable[[], Any]) -> Any:
+        """Search because of a command; print why the engine cannot, and return None: the game goes on."""
+        try:
+            return search()
+        except (ValueError, OSError, RuntimeError) as error:
+            self._print(str(error))
+            return None
+
+    # --- play ---------------------------------------------------------------------------------------
+
+    def _moves(self, _: str) -> None:
+        self._print(", ".join(map(str, self._session.position.legal_moves())) or "no legal moves")
+
+    def _hint(self, _: str) -> None:
+        table = self._table
+        if not self._session.position.legal_moves():
+            raise CommandError("the game is over here")
+        reply: Reply | None = self._asked(lambda: table.search(self._session.game, 1))
+        if reply is not None:
+            for line in table.lines_of(reply, table.analyst, "would play", whole=True):
+                table.screen.print(line)
+
+    def _go(self, _: str) -> None:
+        self._asked(self._table.engine_move)
+
+    def _undo(self, _: str) -> None:
+        table, session = self._table, self._session
+        ended = session.ended is not None
+        undone = session.undo()
+        if not undone and not ended:
+            raise CommandError("there is no move of yours to take back")
+        self._print(f"taken back: {', '.join(map(str, undone)) or 'the end of the game'}")
+        self._moved()
+        table.save()
+
+    def _redo(self, _: str) -> None:
+        played = self._session.redo()
+        if not played:
+            raise CommandError("there is no move to play again")
+        self._print(f"played again: {', '.join(map(str, played))}")
+        self._moved()
+        self._table.save()
+
+    def _moved(self) -> None:
+        """Go on after moves were taken back or played again."""
+        table = self._table
+        table.reply = None
+        table.mode = PLAY
+        if table.clock is not None:
+            table.clock.restore(self._session.ply)
+        table.show()
+
+    def _resign(self, _: str) -> None:
+        if self._table.screen.confirm("resign?"):
+            self._session.resign()
+            self._table.save()
+
+    def _draw(self, _: str) -> None:
+        """Offer a draw; the engine accepts unless it thinks it is better."""
+        table, session = self._table, self._session
+        if not table.screen.confirm("offer a draw?"):
+            return
+        if len(session.humans) == 1:
+            reply: Reply | None = self._asked(lambda: table.search(session.game, 1))
+            if reply is None:
+                return
+            if (
+                reply.result is None or reply.result.value < 0
+            ):  # for the side to move, which is not the engine's
+                self._print("the engine declines the draw")
+                return
+        session.agree_draw()
+        table.save()
+
+    def _forced(self, argument: str) -> None:
+        options = self._table.options
+        options.auto_forced = _switch(argument, options.auto_forced)
+        self._print(f"forced moves are {'played for you' if options.auto_forced else 'yours to play'}")
+
+    def _explain(self, argument: str) -> None:
+        table, session = self._table, self._session
+        spec = session.spec
+        if argument:
+            game, move = session.game, spec.read_move(session.position, argument)
+        elif session.last_move is None:
+            raise CommandError("there is no last move; explain MOVE explains one that you could play")
+        else:
+            game = spec.game(session.game.positions[0])
+            for each in session.game.moves[:-1]:
+                game.push(each)
+            move = session.last_move
+        explainer = Explainer(spec, table.search, table.options.experts)
+        for line in self._asked(lambda: explainer.explain(game, move)) or []:
+            self._print(line)
+
+    # --- games --------------------------------------------------------------------------------------
+
+    def _rematch(self, _: str) -> None:
+        first = self._session.game.positions[0]
+        self._begin(self._session.spec.game(first))
+
+    def _swap(self, _: str) -> None:
+        """Exchange colours: of the game in progress, or in a new one after its end."""
+        session, table = self._session, self._table
+        if len(session.humans) == 1:
+            session.humans = SIDES["black"] - session.humans or SIDES["white"]
+            table.flipped = session.spec.turnable and session.humans == {"black"}
+        if table.mode == OVER:
+            self._rematch("")
+        else:
+            table.show()
+
+    def _begin(self, game: Any, ahead: Sequence[Any] = (), source: Source | None = None) -> None:
+        """Begin another game with the same players, in a record of its own."""
+        table, old = self._table, self._session
+        table.session = Session(game, old.humans, max_plies=old.max_plies, ahead=ahead, spec=old.spec)
+        table.mode, table.reply, table.source = PLAY, None, source or Source()
+        if table.clock is not None:
+            table.clock = GameClock(table.clock.control)
+        if table.saved:
+            self._print(f"saved in {table.record.path}", wrap=False)
+        table.record, table.saved = table.record.fresh(), False
+        table.adopt()
+        table.show()
+
+    def _opening(self, argument: str) -> None:
+        spec = self._session.spec
+        if not argument:
+            self._print(spec.opening_name(self._session.game) or "an opening without a name here")
+        elif argument.lower() == "list":
+            for name, moves in spec.named_openings.items():
+                self._print(f"{name}: {' '.join(moves)}")
+            self._print("ballot: a three-move opening by lot")
+        else:
+            name, moves = opening_moves(argument, spec, random.Random())
+            self._begin(game_of(moves, spec))
+            self._print(f"{name + ': ' if name else ''}{' '.join(moves)}")
+
+    def _setup(self, argument: str) -> None:
+        spec = self._session.spec
+        text = argument or self._typed_board()
+        try:
+            position = spec.read_position(text)
+        except ValueError as error:
+            raise CommandError(str(error)) from error
+        self._begin(spec.game(position))
+
+    def _typed_board(self) -> str:
+        """Ask for a board, row by row."""
+        screen, spec = self._table.screen, self._session.spec
+        count = len(spec.diagram(spec.position()).rows)
+        prompts = [f"row {n + 1}: " for n in range(count)] + (["to move: "] if spec.turnable else [])
+        rows = []
+        for prompt in prompts:
+            line = screen.ask(prompt)
+            if line is None or line.strip().lower() in ("quit", "q"):
+                raise CommandError("no position was set up; the game goes on")
+            rows.append(line.strip("\n"))
+        return "/".join(rows)
+
+    def _load(self, argument: str) -> None:
+        spec = self._session.spec
+        try:
+            where = FileGame.read(argument)
+            loaded = where.load(spec)
+        except (ValueError, OSError) as error:
+            raise CommandError(error_text(error)) from error
+        session, source, view = open_game(where, loaded, self._session.humans, spec)
+        self._begin(session.game, session.ahead, source=source)
+        if loaded.problem:
+            self._print(f"the game can be read up to here: {loaded.problem}")
+        if view:
+            self._step(0)
+
+    def _save(self, argument: str) -> None:
+        table = self._table
+        own = table.record.path
+        try:
+            path = Path(argument).expanduser()
+            if argument and not (own and path.resolve() == own.resolve()):
+                # Kept, so that saving there again replaces the game instead of appending it twice.
+                copy = self._copies.get(path.resolve()) or Record(path)
+                copy.write(table.pdn())
+                self._copies[path.resolve()] = copy
+                self._print(f"saved in {path}", wrap=False)
+                return
+        except (OSError, ValueError, RuntimeError) as error:  # a null byte, ~ of nobody
+            self._print(f"the game could not be saved: {error_text(error)}")
+            return
+        table.save()
+        if table.saved:
+            self._print(f"saved in {table.record.path}", wrap=False)
+
+    # --- the board ----------------------------------------------------------------------------------
+
+    def _board(self, _: str) -> None:
+        self._table.show()
+
+    def _flip(self, _: str) -> None:
+        if not self._session.spec.turnable:
+            raise CommandError("this board has no other side")
+        self._table.flipped = not self._table.flipped
+        self._table.show()
+
+    def _pieces(self, argument: str) -> None:
+        if argument not in ("figures", "letters", "auto"):
+            raise CommandError(f"expected figures, letters or auto, found {argument[:20]!r}")
+        self._table.options = replace(self._table.options, pieces=argument)  # type: ignore[arg-type]
+        self._table.show()
+
+    def _show(self, _: str) -> None:
+        self._table.options.show = True
+        self._table.show()
+
+    def _hide(self, _: str) -> None:
+        self._table.options.show = False
+        self._table.show()
+
+    def _fen(self, _: str) -> None:
+        self._print(self._session.spec.position_text(self._session.position), wrap=False)
+
+    def _help(self, argument: str) -> None:
+        if not argument:
+            self._print(f"A move: {self._session.spec.move_example}. Commands:")
+        for line in help_lines(self._table.console.width, argument):
+            self._print(line)
+
+    # --- stepping through ---------------------------------------------------------------------------
+
+    def _view(self, _: str) -> None:
+        self._step(0)
+
+    def _next(self, argument: str) -> None:
+        self._step(_count(argument))
+
+    def _back(self, argument: str) -> None:
+        self._step(-_count(argument))
+
+    def _first(self, _: str) -> None:
+        self._step(-self._session.ply)
+
+    def _last(self, _: str) -> None:
+        self._step(len(self._session.ahead))
+
+    def _goto(self, argument: str) -> None:
+        session = self._session
+        whole = session.ply + len(session.ahead)
+        ply = _count(argument)
+        if ply > whole:
+            raise CommandError(f"expected a ply of 0 to {whole}, found {ply}")
+        self._step(ply - session.ply)
+
+    def _step(self, plies: int) -> None:
+        """Go through the game, which waits; leave a game in progress for it."""
+        table, session = self._table, self._session
+        if table.mode != VIEW:
+            if not session.ahead:
+                table.source.result = session.result
+            if table.clock is not None:
+                table.clock.pause()
+            table.mode, table.reply = VIEW, None
+        if plies and not session.step(plies):
+            raise CommandError("this is the end of the game" if plies > 0 else "this is its beginning")
+        table.show()
+
+    def _play(self, argument: str) -> None:
+        """Go on from here as a game; where moves lie ahead it is another one, in a file of its own."""
+        table, session = self._table, self._session
+        if argument:
+            if argument.lower() not in SIDES:
+                raise CommandError(f"expected play black, white, both or none, found {argument[:20]!r}")
+            session.humans = SIDES[argument.lower()]
+            table.flipped = session.spec.turnable and session.humans == {"black"}
+        if session.game.outcome() is not None:
+            raise CommandError("the game is over here; go back first")
+        if session.humans != SIDES["both"]:
+            try:
+                table.opponent.load()
+            except (ValueError, OSError, RuntimeError) as error:
+                raise CommandError(str(error)) from error
+        if session.ahead or session.ended is not None or table.source.path is not None:
+            self._begin(session.game, session.ahead)
+        else:
+            table.mode = PLAY
+            table.show()
+
+
+def _count(text: str) -> int:
+    """Return the number that a command was given, 1 without one."""
+    if text and not (text.isdecimal() and len(text) <= 6):
+        raise CommandError(f"expected a number, found {text[:20]!r}")
+    return int(text) if text else 1
+
+
+def _switch(text: str, now: bool) -> bool:
+    """Return the state that a command asks for; without an argument it changes."""
+    if text.lower() not in ("", "on", "off"):
+        raise CommandError(f"expected on or off, found {text[:20]!r}")
+    return not now if not text else text.lower() == "on"

@@ -1,0 +1,77 @@
+"""How often each move was played in the games of a data set."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Played:
+    """How often a move was played in a position."""
+
+    moves: tuple[Any, ...]
+    """The move; several if they begin with the same hop, which is all that rows tell of them."""
+    times: int
+    score: float | None
+    """Mean score of the side that played it, 0 to 1; None where no result is known."""
+
+
+class ExpertMoves:
+    """The positions of a data set and what was played there, read on first use.
+
+    Args:
+        path: the file of rows.
+        game: name of the game.
+    """
+
+    def __init__(self, path: Path, game: str) -> None:
+        self.path, self._game = path, game
+        self._rows: tuple[NDArray[np.int8], NDArray[np.uint8], NDArray[np.float32]] | None = None
+
+    def load(self) -> None:
+        """Read the file.
+
+        Raises:
+            DatasetError: it is missing, damaged, or of another game.
+        """
+        import numpy as np
+
+        from ckai.datasets.reader import RowFile
+
+        if self._rows is None:
+            file = RowFile(self.path, self._game)
+            groups = [file.choices(group) for group in range(len(file.group_rows))]
+            boards, actions, results = (np.concatenate(column) for column in zip(*groups, strict=True))
+            self._rows = boards, actions, results
+
+    def played(self, board: "NDArray[np.int8]", moves: Sequence[Any]) -> list[Played]:
+        """Count the moves played in a position, the most frequent first.
+
+        Args:
+            board: `[squares]` int8, the position in the mover's view.
+            moves: its legal moves.
+
+        Raises:
+            DatasetError: as `load`.
+        """
+        import numpy as np
+
+        self.load()
+        assert self._rows is not None
+        boards, actions, results = self._rows
+        same = np.flatnonzero((boards == board).all(axis=1)).tolist()
+        found = []
+        for action in dict.fromkeys(move.actions[0] for move in moves):
+            rows = [row for row in same if actions[row] == action]
+            if not rows:
+                continue
+            known = results[rows][~np.isnan(results[rows])]
+            score = float((known.mean() + 1) / 2) if len(known) else None
+            alike = tuple(move for move in moves if move.actions[0] == action)
+            found.append(Played(alike, len(rows), score))
+        return sorted(found, key=lambda each: -each.times)

@@ -1,0 +1,83 @@
+"""What stands next to the board: the last move, the clocks, the side to move, the engine's thoughts."""
+
+from collections.abc import Mapping, Sequence
+
+from rich.text import Text
+
+from ckai.cli.terminal.clock import GameClock
+from ckai.cli.terminal.opponent import Reply
+from ckai.cli.terminal.session import Session, Side
+
+PANEL_COLUMNS = 34
+"""Width of the panel next to a large board."""
+SCORE_LINES = 4
+"""Lines of the score that are shown."""
+SIDES: tuple[Side, Side] = ("black", "white")
+
+
+def reply_lines(reply: Reply, who: str, verb: str, names: tuple[str, str]) -> list[Text]:
+    """Return a move of the engine, its value, the most visited moves and the PV.
+
+    Args:
+        reply: the move and its search.
+        who: name of the engine.
+        verb: `plays` or `would play`.
+        names: what the first and the second player are called.
+    """
+    lines = [move_line(reply, who, verb)]
+    if reply.result is None:
+        return lines
+    lines += [Text(reply.evaluation(names)), Text(reply.effort)]
+    lines.append(Text(f"{'move':<14}{'network':>8}{'visits':>11}", style="dim"))
+    for candidate, prior, searched in reply.top_moves():
+        style = "bold" if candidate == reply.move else ""
+        lines.append(Text(f"{cut(str(candidate), 13):<14}{prior:>8.1%}{searched:>11}", style=style))
+    expected = reply.line.pv[1:4] if reply.line else []
+    if expected:
+        text = "PV: " + " ".join(map(str, expected))
+        lines.append(Text(cut(text, PANEL_COLUMNS), style="dim"))
+    return lines
+
+
+def move_line(reply: Reply, who: str, verb: str) -> Text:
+    """Return the one line that says what the engine plays."""
+    return Text.assemble((f"{who} ", ""), (f"{verb} {reply.move}", "bold"))
+
+
+def state_lines(session: Session, clock: GameClock | None, *, score: bool) -> list[Text]:
+    """Return the score, the clocks, the side to move and what the draw rules have to say."""
+    lines: list[Text] = []
+    if score:
+        moves = session.numbered(SCORE_LINES)
+        lines += [Text(line, style="dim") for line in moves] + ([Text()] if moves else [])
+    if clock is not None:
+        lines.append(Text("  ".join(f"{session.name(side)} {clock.text(side)}" for side in SIDES)))
+    if session.outcome() is None:
+        lines.append(Text(f"{session.name()} to move", style="bold"))
+    return lines + [Text(notice) for notice in session.spec.notices(session.game)]
+
+
+def viewed_lines(
+    session: Session, headers: Mapping[str, str], result: str, comments: Sequence[str]
+) -> list[Text]:
+    """Return what is known of a game that is stepped through: players, event, where one is, the comment."""
+    lines = []
+    for tag, name in zip(("Black", "White"), session.spec.side_names, strict=True):
+        if headers.get(tag, "?") not in ("", "?"):
+            lines.append(Text(cut(f"{name}: {headers[tag]}", PANEL_COLUMNS)))
+    event = ", ".join(headers[tag] for tag in ("Event", "Date") if headers.get(tag, "?") not in ("", "?"))
+    if event:
+        lines.append(Text(cut(event, PANEL_COLUMNS), style="dim"))
+    lines.append(Text(f"ply {session.ply} of {session.ply + len(session.ahead)}", style="bold"))
+    if session.last_move is not None:
+        lines.append(Text(f"played: {session.last_move}"))
+        comment = comments[session.ply - 1] if session.ply <= len(comments) else ""
+        if comment:
+            lines.append(Text(cut(comment, 5 * PANEL_COLUMNS), style="italic"))
+    lines.append(Text(f"next: {session.ahead[0]}" if session.ahead else f"the end ({result})"))
+    return lines
+
+
+def cut(text: str, width: int) -> str:
+    """Return text of at most `width` characters, with two dots where it was cut."""
+    return text if len(text) <= width else text[: width - 2] + ".."

@@ -1,0 +1,167 @@
+"""Where a game begins: a position, an opening, a ballot, a game of a file."""
+
+import random
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ckai.cli.terminal.session import Session, Side
+from ckai.rl.games.faces import LoadedGame
+from ckai.rl.games.spec import GameSpec
+
+BALLOT = "ballot"
+BALLOT_PLIES = 3
+
+
+class StartError(ValueError):
+    """A start of a game that does not exist; says what was expected and found."""
+
+
+@dataclass(frozen=True)
+class FileGame:
+    """Which game of which file, and where in it."""
+
+    path: Path
+    number: int = 1
+    """Which of its games, from 1."""
+    ply: int | None = None
+    """Plies after which to begin; None: not said."""
+
+    @classmethod
+    def read(cls, text: str) -> "FileGame":
+        """Parse `FILE`, `FILE:N` or `FILE:N:PLY`; a file whose name ends like that may exist, too.
+
+        Raises:
+            StartError: there is no such file, or N is 0.
+        """
+        path, numbers = text, ""
+        if not Path(text).expanduser().is_file():
+            parts = re.fullmatch(r"(.+?)((?::\d{1,9}){1,2})", text)
+            if parts:
+                path, numbers = parts[1], parts[2]
+        file = Path(path).expanduser()
+        if not file.is_file():
+            raise StartError(f"{path}: expected a file of games, found no such file")
+        number, *ply = [int(digits) for digits in numbers[1:].split(":")] if numbers else [1]
+        if number < 1:
+            raise StartError(f"{text}: games count from 1, found {number}")
+        return cls(file, number, ply[0] if ply else None)
+
+    def load(self, spec: GameSpec) -> LoadedGame:
+        """Read the game.
+
+        Raises:
+            ValueError: there is no such game or ply, or it cannot be read.
+            OSError: the file cannot be read.
+        """
+        loaded = spec.read_game(self.path, self.number)
+        if self.ply is not None and self.ply > len(loaded.game.moves):
+            raise StartError(
+                f"{self.path}: expected a ply of 0 to {len(loaded.game.moves)}, found {self.ply}"
+            )
+        return loaded
+
+
+@dataclass
+class Source:
+    """The file game that is stepped through or gone on with."""
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    result: str = "*"
+    comments: Sequence[str] = ()
+    path: Path | None = None
+    continued: bool = False
+    """Whether the game goes on in its file, so that its headers stay."""
+
+
+HUMAN = "human"
+"""Name of people in the headers of a saved game."""
+
+
+def open_game(
+    where: FileGame, loaded: LoadedGame, humans: Iterable[Side] | None, spec: GameSpec
+) -> tuple[Session, Source, bool]:
+    """Prepare a game of a file: to step through if it is finished, else to go on with.
+
+    Args:
+        where: which game it is; with a ply, it is gone on with from there, finished or not.
+        loaded: the game.
+        humans: sides that people play; None: those called `HUMAN` in the file, or Black.
+        spec: the game's rules.
+
+    Returns:
+        The session, the source, and whether the game is to be stepped through.
+    """
+    if humans is None:
+        sides: tuple[Side, Side] = ("black", "white")
+        humans = [side for side in sides if loaded.headers.get(side.capitalize()) == HUMAN] or ["black"]
+    session = Session(loaded.game, humans, spec=spec)
+    view = where.ply is None and (loaded.result != "*" or loaded.game.outcome() is not None)
+    if view or where.ply is not None:
+        session.step((where.ply or 0) - session.ply)
+    continued = not view and not session.ahead and not loaded.problem
+    return session, Source(loaded.headers, loaded.result, loaded.comments, where.path, continued), view
+
+
+def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str, tuple[str, ...]]:
+    """Return the name and the moves of an opening.
+
+    Args:
+        text: a name or its beginning, `ballot`, `ballot:N`, or moves with spaces between.
+        spec: the game.
+        chance: draws the ballot.
+
+    Raises:
+        StartError: there is no such opening, or several begin like that.
+        MoveError: a move is illegal.
+    """
+    wanted = _plain(text)
+    if wanted.startswith(BALLOT):
+        ballots = ballot_lines(spec)
+        digits = wanted.removeprefix(BALLOT).strip(": ")
+        if not digits:
+            number = chance.randrange(len(ballots)) + 1
+        elif digits.isdecimal() and 1 <= int(digits) <= len(ballots):
+            number = int(digits)
+        else:
+            raise StartError(f"expected ballot:1 to ballot:{len(ballots)}, found {text[:40]!r}")
+        return f"ballot {number}", ballots[number - 1]
+    if text.strip()[:1].isdigit():
+        game = spec.game()
+        for word in text.split():
+            if not re.fullmatch(r"\d+\.", word):
+                game.push(spec.read_move(game.position, word))
+        return "", tuple(map(str, game.moves))
+    names = [name for name in spec.named_openings if _plain(name) == wanted]
+    names = names or [name for name in spec.named_openings if wanted and _plain(name).startswith(wanted)]
+    if len(names) == 1:
+        return names[0], spec.named_openings[names[0]]
+    known = ", ".join(names or spec.named_openings) or "none with a name"
+    raise StartError(f"expected one opening of {known}; ballot, or moves; found {text[:40]!r}")
+
+
+def ballot_lines(spec: GameSpec) -> tuple[tuple[str, ...], ...]:
+    """Return the moves of every balanced three-move opening, in the order of `GameSpec.openings`."""
+    lines: dict[Any, tuple[Any, tuple[str, ...]]] = {spec.position().key: (spec.position(), ())}
+    for _ in range(BALLOT_PLIES):
+        after: dict[Any, tuple[Any, tuple[str, ...]]] = {}
+        for position, moves in lines.values():
+            for move in position.legal_moves():
+                following = position.push(move)
+                after.setdefault(following.key, (following, (*moves, str(move))))
+        lines = after
+    return tuple(lines[position.key][1] for position in spec.openings(BALLOT_PLIES))
+
+
+def game_of(moves: tuple[str, ...], spec: GameSpec) -> Any:
+    """Return a game with these moves."""
+    game = spec.game()
+    for move in moves:
+        game.push(move)
+    return game
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.sub(r"[^a-z0-9: ]", "", text.lower().replace("-", " ")).split())

@@ -1,0 +1,60 @@
+"""Shots of checkers: short lines that win men by force, found by alpha-beta on material."""
+
+import numpy as np
+
+from ckai.game import Move, Position
+from ckai.game.material import UNBOUNDED, alpha_beta
+from ckai.rl.games.checkers.openings import VALUES
+from ckai.rl.games.faces import Shot
+
+DEPTH = 7
+"""Plies searched for a shot, captures at the end not counted."""
+LEAST = 70
+"""Least gain of a shot, in hundredths of a man: a man, but not a crown."""
+
+
+def find_shot(position: Position, depth: int = DEPTH) -> Shot | None:
+    """Return the shortest line by which the side to move wins a man or more by force.
+
+    Args:
+        position: where the line begins. What pending captures win at once is no shot.
+        depth: most plies searched.
+
+    >>> shot = find_shot(Position.from_fen("W:W14,22,26,29,30,31,32:B3,4,5,6,7,12,15,24"))
+    >>> " ".join(map(str, shot.line)), shot.taken, shot.given
+    ('14-10 7x14 22-18 14x23 26x19x10x1', 3, 2)
+    >>> find_shot(Position.start()) is None
+    True
+    """
+    if not position.legal_moves():
+        return None
+    at_once = _value(position, 0)
+    for plies in range(1, depth + 1):
+        if _value(position, plies) - at_once >= LEAST:
+            shot = _shot(position, plies)
+            # In the middle of an exchange a gain may only make up for what was given before.
+            if shot.wins or shot.taken > shot.given:
+                return shot
+    return None
+
+
+def _shot(position: Position, plies: int) -> Shot:
+    """Follow the best moves of both sides until the gain is on the board."""
+    line: list[Move] = []
+    counts = [0, 0]
+    here, turn = position, 0
+    while here.legal_moves():
+        best = max(here.legal_moves(), key=lambda move: -_value(here.push(move), plies - len(line) - 1))
+        line.append(best)
+        counts[turn] += len(best.captured)
+        here, turn = here.push(best), 1 - turn
+        still = here.legal_moves() and (here.legal_moves()[0].is_capture or len(line) < plies)
+        if not still or len(line) > 4 * DEPTH:
+            break
+    return Shot(tuple(line), counts[0], counts[1], wins=turn == 1 and not here.legal_moves())
+
+
+def _value(position: Position, depth: int) -> int:
+    """Return the value for the side to move; below depth 0 only captures are searched."""
+    where = (position.own, position.opp, position.kings, position.jumper, position.halfmove_clock, depth)
+    return int(alpha_beta(*map(np.int64, where), np.int64(-UNBOUNDED), np.int64(UNBOUNDED), VALUES))

@@ -1,0 +1,64 @@
+"""What people see of a game: its board as a diagram, a game read from a file, a shot.
+
+Every game describes these (`ckai.rl.games.spec.GameSpec`); a terminal or another front end shows them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
+"""The first player won, the second won, drawn, unknown."""
+
+
+class Cell(NamedTuple):
+    """A square of a drawn board."""
+
+    piece: str
+    """`b` or `w`, the first or the second player's; `B` or `W`, their kings; `.` for an empty square, and an
+    empty text for a square that is not played on."""
+    label: str = ""
+    """Text on the square, such as its number; at most two characters."""
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A board as it is drawn for the second player, whose side is at the bottom."""
+
+    rows: tuple[tuple[Cell, ...], ...]
+    """Squares, the top row first; all rows are of the same length."""
+    column_labels: tuple[str, ...] = ()
+    """Text below each column, or none."""
+
+    def turned(self) -> "Diagram":
+        """Return the board turned by 180 degrees."""
+        return Diagram(tuple(row[::-1] for row in self.rows[::-1]), self.column_labels[::-1])
+
+
+@dataclass(frozen=True)
+class LoadedGame:
+    """A game read from a file."""
+
+    game: Any
+    """The game with its moves, see `ckai.rl.games.spec.PlayedGame`."""
+    headers: Mapping[str, str]
+    result: str
+    """One of `RESULTS`."""
+    comments: tuple[str, ...] = ()
+    """A comment for every move, empty where there is none; or nothing at all."""
+    problem: str = ""
+    """Why the game cannot be read beyond its last move; empty if it can."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A short line that wins material by force."""
+
+    line: tuple[Any, ...] = field()
+    """Moves of both sides, the winning side first, to the end of the exchange."""
+    taken: int
+    """Pieces that the side wins in it."""
+    given: int
+    """Pieces that it gives up in it; a shot proper gives some first."""
+    wins: bool = False
+    """Whether the line ends the game."""

@@ -1,0 +1,540 @@
+"""The commands of the prompt, in a game, after its end and while stepping through one."""
+
+import io
+import random
+import re
+
+import pytest
+from make_rows import row, write
+from terminal_game import FirstMove, only_game, table
+
+from ckai.cli.terminal.actions import Actions
+from ckai.cli.terminal.commands import COMMANDS, OVER, PLAY, VIEW, CommandError, help_lines, read_command
+from ckai.cli.terminal.experts import ExpertMoves
+from ckai.cli.terminal.explain import Explainer
+from ckai.cli.terminal.opponent import EngineOpponent, Reply
+from ckai.cli.terminal.record import Record
+from ckai.cli.terminal.screen import Screen, clean, make_console
+from ckai.cli.terminal.session import SIDES, Session
+from ckai.cli.terminal.start import FileGame, StartError, ballot_lines, open_game, opening_moves
+from ckai.cli.terminal.table import Options
+from ckai.datasets.reader import RowFile
+from ckai.game import Game, Position
+from ckai.pdn import read_games
+from ckai.rl.games.registry import get_game
+
+CHECKERS = get_game("checkers")
+FINISHED = """[Event "Club \x1b[31mred\x07"]
+[Black "A. One"]
+[White "B. Two"]
+[Result "1-0"]
+
+1. 11-15 {an old friend} 22-18 2. 15x22 25x18 3. 8-11 29-25 1-0
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(lines, path, **settings):
+    script, shown = table(lines, path, **settings)
+    script.play()
+    return script, shown.getvalue()
+
+
+def texts(script):
+    return [str(move) for move in script.session.game.moves]
+
+
+# --- the table of commands --------------------------------------------------------------------------------
+
+
+def test_every_command_has_its_action_and_every_action_its_command():
+    actions = {name[1:] for name, member in vars(Actions).items() if name[0] == "_" and name[:2] != "__"}
+    assert COMMANDS.keys() - {"quit"} <= actions
+    helpers = {"session", "print", "asked", "moved", "begin", "typed_board", "step"}
+    assert actions - helpers == COMMANDS.keys() - {"quit"}
+
+
+def test_help_fits_a_small_terminal_and_names_every_command():
+    lines = help_lines(80)
+    assert len(lines) <= 22
+    assert max(map(len, lines)) < 80
+    assert all(re.search(rf"\b{name}\b", "\n".join(lines)) for name in COMMANDS)
+    narrow = help_lines(40)
+    assert max(map(len, narrow)) <= 40
+    assert len(narrow) > len(COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_a_command(name):
+    assert help_lines(80, name)[0].startswith(name)
+
+
+def test_help_of_no_command():
+    with pytest.raises(CommandError, match="no command 'frobnicate'"):
+        help_lines(80, "frobnicate")
+
+
+WAYS_IN = {PLAY: "", OVER: "resign\ny\n", VIEW: "view\n"}
+
+
+@pytest.mark.parametrize("mode", WAYS_IN)
+@pytest.mark.parametrize("argument", ["", " 2", " x\x1b[2J" + "y" * 3000])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_command_ends_the_program_in_any_mode(here, mode, argument, name):
+    screen = {"force_terminal": True, "color_system": "256"}
+    _, text = run(f"11-15\n{WAYS_IN[mode]}{name}{argument}\nhelp\n", here, **screen)
+    assert "\x1b[2J" not in text
+    assert ("end of input" in text) == (name != "quit")
+    if mode not in COMMANDS[name].modes:
+        assert any(words in text for words in ("not during", "the game is over", "not while stepping"))
+
+
+@pytest.mark.parametrize(
+    ("line", "mode", "words"),
+    [
+        ("resign", VIEW, "resign: not while stepping through a game; type play"),
+        ("11-15", OVER, "the game is over; type rematch"),
+        ("play", PLAY, "play: not during a game"),
+        ("\x1b]0;owned\x07", PLAY, "'?]0;owned?' is neither a move nor a command"),
+        ("caf\u00e9" * 300, PLAY, "caf\u00e9caf\u00e9caf\u00e9caf\u00e9caf\u00e9ca..' is neither"),
+    ],
+)
+def test_what_cannot_be_done_now(line, mode, words):
+    with pytest.raises(CommandError, match=re.escape(words)):
+        read_command(line, Position.start(), CHECKERS, mode)
+
+
+def test_go_to_is_two_words():
+    assert read_command("go to 12", Position.start(), CHECKERS, VIEW).name == "goto"
+    assert read_command("goto 12", Position.start(), CHECKERS, VIEW).argument == "12"
+    assert read_command("", Position.start(), CHECKERS, VIEW).name == "next"
+
+
+# --- moves ------------------------------------------------------------------------------------------------
+
+
+def test_a_partial_jump_goes_on_and_a_compulsory_capture_is_said(here):
+    script, text = run("12-16\n1x10\n", here, side="both", fen="B:W22,14,6:BK1,12")
+    assert "'12-16' is illegal, you must capture: 1x10x17x26" in text
+    assert texts(script) == ["1x10x17x26"]
+
+
+def test_forced_moves_are_played_if_wished(here):
+    fen = "B:W18,32:B14,1"
+    script, text = run("", here, side="both", fen=fen, extra={"options": Options(auto_forced=True)})
+    assert "forced: 14x23" in text
+    assert texts(script)[:1] == ["14x23"]
+    assert texts(run("", here, side="both", fen=fen)[0]) == []
+    script, text = run("forced\nboard\n", here, side="both", fen=fen)
+    assert "forced moves are played for you" in text
+    assert texts(script)[:1] == ["14x23"]
+
+
+def test_undo_and_redo(here):
+    script, text = run("11-15\n8-11\nundo\nredo\nundo\nundo\nredo\n12-16\nredo\n", here)
+    assert "played again: 8-11" in text
+    assert "there is no move to play again" in text
+    assert texts(script)[:3] == ["11-15", "21-17", "12-16"]
+
+
+# --- the end ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("answer", ["n", "", "no", "x"])
+@pytest.mark.parametrize("command", ["resign", "draw"])
+def test_resign_and_draw_ask_first(here, command, answer):
+    script, text = run(f"11-15\n{command}\n{answer}\n", here)
+    assert "[y/N]" in text
+    assert script.session.outcome() is None
+
+
+def test_a_resignation_can_be_taken_back(here):
+    script, text = run("11-15\nresign\ny\nundo\n8-11\n", here)
+    assert "taken back: the end of the game" in text
+    assert len(texts(script)) == 4
+    assert only_game(script.record.path).token == "*"
+
+
+def test_a_lost_game_can_be_taken_back(here):
+    script, text = run("10x17\nundo\n", here, fen="B:W14:B10")
+    assert "Black won: White has no pieces left (1-0)" in text
+    assert texts(script) == []
+
+
+def test_rematch_is_another_game_in_another_file(here):
+    script, text = run("11-15\nresign\ny\nrematch\n9-13\n", here)
+    assert f"saved in {here}/games/game-001.pdn\n" in text
+    assert [path.name for path in sorted((here / "games").iterdir())] == ["game-001.pdn", "game-002.pdn"]
+    assert only_game(here / "games/game-001.pdn").token == "0-1"
+    assert texts(script)[:1] == ["9-13"]
+
+
+def test_a_rematch_in_a_named_file_keeps_both_games(here):
+    script, _ = table("11-15\nresign\ny\nrematch\n9-13\n", here)
+    script.record = Record(here / "all.pdn")
+    script.play()
+    assert [str(game.moves[0].move) for game in read_games(here / "all.pdn")] == ["11-15", "9-13"]
+
+
+def test_colours_are_exchanged_after_the_end_and_during_a_game(here):
+    script, _ = run("11-15\nresign\ny\nswap\n", here)
+    assert script.session.humans == SIDES["white"]
+    assert texts(script) == ["9-13"]
+    assert not script.flipped
+    script, _ = run("swap\n", here)
+    assert texts(script) == ["9-13"]  # the engine moves for Black now
+
+
+# --- openings and positions -------------------------------------------------------------------------------
+
+
+def test_an_opening_is_named_and_begun(here):
+    script, text = run("opening glasgow\nopening\n", here, side="both")
+    assert texts(script) == ["11-15", "23-19", "8-11", "22-17", "11-16"]
+    assert "Glasgow: 11-15 23-19 8-11 22-17 11-16" in text
+    assert text.splitlines()[-3].strip() == "Glasgow"
+    _, text = run(
+        "opening list\nopening ballot:174\nopening ballot:175\nopening xyz\nopening 11-18\n",
+        here,
+        side="both",
+    )
+    assert "Will o' the Wisp: 11-15 23-19 9-13" in text
+    assert "expected ballot:1 to ballot:174, found 'ballot:175'" in " ".join(text.split())
+    assert "expected one opening of Old Faithful, Bristol" in " ".join(text.split())
+    assert "'11-18' is illegal" in text
+
+
+def test_every_ballot_leads_to_its_opening():
+    lines = ballot_lines(CHECKERS)
+    positions = CHECKERS.openings(3)
+    assert len(lines) == len(positions) == 174
+    for moves, position in zip(lines, positions, strict=True):
+        game = Game()
+        for move in moves:
+            game.push(move)
+        assert game.position.key == position.key
+
+
+@pytest.mark.parametrize(
+    ("text", "moves"),
+    [
+        ("WILL O' THE WISP", "11-15 23-19 9-13"),
+        ("second", "11-15 24-19"),
+        ("Cross", "11-15 23-18"),
+        ("11-15 2319", "11-15 23-19"),
+        ("1. 11-15 23-19 2. 8-11", "11-15 23-19 8-11"),
+    ],
+)
+def test_openings_by_name_and_by_moves(text, moves):
+    assert opening_moves(text, CHECKERS, random.Random(0))[1] == tuple(moves.split())
+
+
+def test_a_beginning_of_several_names_is_no_opening():
+    with pytest.raises(StartError, match="one opening of Double Corner, Denny, Dundee, Dyke, Defiance; "):
+        opening_moves("d", CHECKERS, random.Random(0))
+
+
+def test_a_position_is_set_up_from_a_fen_and_from_a_typed_board(here):
+    script, _ = run("setup W:W18,K5:B1,2\n", here, side="both")
+    assert script.session.position.fen == "W:WK5,18:B1,2"
+    rows = [" b b . .", ". . . . . . . .", "....", "----", "w . . .", "....", "....", "...B"]
+    script, text = run("\n".join(["setup", *rows, "white", ""]), here, side="both")
+    assert "to move: white" in text
+    assert script.session.position.fen == "W:W17:B1,2,K32"
+
+
+@pytest.mark.parametrize("row", ["bb.x", "bbbbb", "b"])
+def test_a_board_that_is_none_changes_nothing(here, row):
+    script, text = run(
+        "\n".join(["11-15", "setup", row, *7 * ["...."], "black", "fen", ""]), here, side="both"
+    )
+    assert "row 1: expected 4 dark squares or 8 squares" in text
+    assert texts(script) == ["11-15"]
+
+
+def test_a_board_that_breaks_off_changes_nothing(here):
+    script, text = run("11-15\nsetup\nbb..\nquit\nfen\n", here, side="both")
+    assert "no position was set up; the game goes on" in text
+    assert texts(script) == ["11-15"]
+
+
+# --- files ------------------------------------------------------------------------------------------------
+
+
+def opened(path, text, where="", humans=None):
+    file = path / "club.pdn"
+    file.write_text(text)
+    place = FileGame.read(f"{file}{where}")
+    session, source, view = open_game(place, place.load(CHECKERS), humans, CHECKERS)
+    return {"session": session, "extra": {"source": source, "view": view}}
+
+
+def test_a_finished_game_is_stepped_through_and_stays_as_it_was(here):
+    script, text = run(
+        "\nnext\nback\ngo to 5\nlast\nnext\nfirst\nback\ngoto 7\n", here, **opened(here, FINISHED)
+    )
+    assert [line for line in text.splitlines() if line.startswith("ply ")] == [
+        f"ply {n} of 6" for n in (0, 1, 2, 1, 5, 6, 0)
+    ]
+    assert "Black: A. One" in text
+    assert "an old friend" in text
+    assert "the end (1-0)" in text
+    assert "this is the end of the game" in text
+    assert "this is its beginning" in text
+    assert "expected a ply of 0 to 6, found 7" in text
+    assert (here / "club.pdn").read_text() == FINISHED
+    assert not (here / "games").exists()
+    assert script.mode == VIEW
+
+
+def test_control_characters_of_a_file_never_reach_the_terminal(here):
+    _, text = run("next\nlast\n", here, **opened(here, FINISHED))
+    assert "Club ?[31mred" in text
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert clean("a\x1b\x9b\u202e\u200bb\n") == "a????b\n"
+
+
+def test_a_game_goes_on_from_where_one_looks(here):
+    script, _ = run("go to 2\nplay both\n15-19\n", here, **opened(here, FINISHED))
+    assert texts(script) == ["11-15", "22-18"]  # 15x22 is compulsory
+    script, text = run("go to 2\n9-13\nplay both\n15x22\n26x17\n", here, **opened(here, FINISHED))
+    assert "'9-13' is illegal, you must capture" in text
+    assert texts(script) == ["11-15", "22-18", "15x22", "26x17"]
+    assert (here / "club.pdn").read_text() == FINISHED
+    assert len(only_game(here / "games/game-001.pdn").moves) == 4
+
+
+def test_a_saved_game_goes_on_in_its_file(here):
+    script, _ = run("11-15\n", here)
+    file = script.record.path
+    (here / "games/other.pdn").write_text("1. 9-13 *\n")
+    place = FileGame.read(str(file))
+    session, source, view = open_game(place, place.load(CHECKERS), None, CHECKERS)
+    assert (view, session.humans, source.continued) == (False, SIDES["black"], True)
+    script, _ = run("8-11\n", here, session=session, extra={"source": source})
+    assert script.record.path == file
+    assert len(only_game(file).moves) == 4
+    assert len(list((here / "games").iterdir())) == 2
+
+
+def test_a_game_of_other_players_goes_on_in_a_new_file(here):
+    text = '[Black "human"]\n[White "somebody"]\n\n1. 11-15 22-18 *\n'
+    script, _ = run("15x22\n", here, **opened(here, text))
+    assert (here / "club.pdn").read_text() == text
+    assert len(only_game(script.record.path).moves) == 4
+
+
+def test_a_ply_of_a_file_is_a_start(here):
+    settings = opened(here, FINISHED, ":1:4")
+    assert not settings["extra"]["view"]
+    assert len(settings["session"].game.moves) == 4
+    script, _ = run("redo\n", here, **settings)
+    assert texts(script)[4:5] == ["8-11"]
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        (":2", "expected game 1 to 1, found 2"),
+        (":0", "games count from 1, found 0"),
+        (":1:7", "expected a ply of 0 to 6, found 7"),
+        (":x", "expected a file of games, found no such file"),
+    ],
+)
+def test_what_a_file_has_not(here, where, words):
+    with pytest.raises(ValueError, match=words):
+        opened(here, FINISHED, where)
+    _, text = run(f"11-15\nload {here}/club.pdn{where}\n", here)
+    assert words in " ".join(text.split())
+
+
+def test_a_game_that_breaks_off_is_shown_as_far_as_it_can_be_read(here):
+    (here / "bad.pdn").write_text("1. 11-15 22-18 2. 8-11 *\n")
+    script, text = run("load bad.pdn\n", here, side="both")
+    assert texts(script) == ["11-15", "22-18"]
+    assert "the game can be read up to here" in text
+
+
+# --- explain ----------------------------------------------------------------------------------------------
+
+
+def explained(lines, path, **settings):
+    return " ".join(run(lines, path, **settings)[1].split())
+
+
+def test_explain_says_value_line_alternatives_and_opening(here):
+    text = explained("11-15\n22-18\nexplain\n", here, side="both")
+    assert "22-18 by White, ply 2 opening: Single Corner" in text
+    assert "value for White: +0.00 before, +0.00 after; the best move" in text
+    assert "main line: 22-18" in text
+    assert "other moves, points lost: 21-17 0.00, 22-17 0.00" in text
+    assert "there is no last move" in explained("explain\n", here)
+    assert "9-13 by Black, ply 1 opening: Edinburgh" in explained("explain 913\n", here)
+
+
+class Weighted(FirstMove):
+    """Values fall with the order of the moves: 0.5, 0.3, 0.1, ..."""
+
+    def search(self, position, **limits):
+        from dataclasses import replace
+
+        from ckai.rl.engine.result import Value
+
+        result = super().search(position, **limits)
+        turn = result.value.turn
+        lines = [replace(e, value=Value(0.5 - 0.2 * i, turn)) for i, e in enumerate(result.lines)]
+        return replace(result, lines=lines, value=Value(0.5, turn))
+
+
+def test_explain_says_what_a_move_costs(here):
+    text = explained("10-14\nexplain\n", here, side="both", engine=Weighted())
+    assert "value for Black: +0.50 before, +0.10 after; costs 0.20 points" in text
+    assert "better: 9-13" in text
+    assert "other moves, points lost: 9-13 0.00, 9-14 0.10, 10-15 0.30" in text
+
+
+def test_explain_says_that_a_move_was_forced(here):
+    assert "forced: it was the only legal move" in explained(
+        "14x23\nexplain\n", here, side="both", fen="B:W18,32:B14,1"
+    )
+
+
+SHOT = "W:W14,22,26,29,30,31,32:B3,4,5,6,7,12,15,24"
+"""14-10 7x14 22-18 15x22 26x1 or the like: White gives two and takes three."""
+
+
+def test_explain_shows_shots(here):
+    played = explained("14-10\nexplain\n", here, side="both", fen=SHOT)
+    assert re.search(r"a shot for White: 14-10 7x14 22-18 \S+ .*, wins 3 for 2", played)
+    missed = explained("32-28\nexplain\n", here, side="both", fen=SHOT, engine=Weighted())
+    assert "missed a shot: 14-10 7x14" in missed
+    no_worse = explained("32-28\nexplain\n", here, side="both", fen=SHOT)
+    assert "a shot" not in no_worse
+    exchange = "B:W17,20,21,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,9,10,12,15,16"
+    assert "shot" not in explained(
+        "explain 16x23\n", here, side="both", fen=exchange.replace("W17", "W17,19")
+    )
+    threat = explained(
+        "2-7\nexplain\n",
+        here,
+        side="both",
+        fen=SHOT.replace("W:W", "B:W").replace(",7,", ",").replace("B3", "B2,3"),
+    )
+    assert "it allows White a shot: 14-10 7x14 22-18" in threat
+
+
+def test_explain_counts_what_was_played(here, make_rows):
+    extra = {"options": Options(experts=make_rows)}
+    text = explained("11-15\nexplain\n", here, side="both", extra=extra)
+    assert "in games.parquet, 4 times: 11-15 75% (scored 83%), 9-13 25% (scored 0%)" in text
+    text = explained(
+        "12-16\n24-19\n8-12\nexplain\n", here, side="both", extra={"options": Options(experts=make_rows)}
+    )
+    assert "in games.parquet: this position was never reached" in text
+
+
+@pytest.fixture
+def make_rows(here):
+    start = Position.start()
+    played = [("11-15", 1), ("11-15", 1), ("11-15", 0), ("9-13", -1)]
+    moves = [(start.find_move(text).actions[0], result) for text, result in played]
+    write(here / "games.parquet", [row(start, label, n, result=z) for n, (label, z) in enumerate(moves)])
+    return ExpertMoves(here / "games.parquet", "checkers")
+
+
+def test_a_data_set_of_another_form_does_not_spoil_the_explanation(here):
+    (here / "bad.parquet").write_bytes(b"PAR1")
+    options = Options(experts=ExpertMoves(here / "bad.parquet", "checkers"))
+    text = explained("11-15\nexplain\n", here, side="both", extra={"options": options})
+    assert "main line: 11-15" in text
+    assert "bad.parquet" in text
+
+
+def test_a_hardly_searched_move_is_searched_by_itself(here):
+    class Few(Weighted):
+        def search(self, position, **limits):
+            from dataclasses import replace
+
+            result = super().search(position, **limits)
+            return replace(
+                result, lines=[replace(e, visits=100 if i == 0 else 1) for i, e in enumerate(result.lines)]
+            )
+
+    engine = Few()
+    text = explained("10-14\nexplain\n", here, side="both", engine=engine)
+    assert "value for Black: +0.50 before, -0.50 after; costs 0.50 points" in text
+    assert engine.asked[-1][0] == Position.start().push("10-14")
+
+
+def test_explain_of_the_last_move_of_a_game():
+    opponent = EngineOpponent(FirstMove, "x")
+    explainer = Explainer(CHECKERS, lambda game, lines: opponent.reply(game, vary=False, lines=lines))
+    game = Game(Position.from_fen("B:W14:B10,2"))
+    lines = explainer.explain(game, game.position.find_move("10x17"))
+    assert lines == ["10x17 by Black, ply 1", "forced: it was the only legal move"]
+    assert game.moves == []
+
+
+# --- screens and prompts ------------------------------------------------------------------------------------
+
+
+def test_the_search_is_hidden_until_it_is_asked_for(here):
+    _, text = run("11-15\n", here)
+    assert "ckai plays 21-17" in text
+    assert "visits" not in text
+    _, text = run("11-15\nshow\nhide\n", here)
+    assert text.count("100 visits") == 1
+
+
+def test_the_end_of_input_at_a_question_is_a_no():
+    screen = Screen(make_console(), io.StringIO(""))
+    assert not screen.confirm("sure?")
+    assert Screen(make_console(), io.StringIO("Y\n")).confirm("sure?")
+
+
+def test_a_terminal_that_is_gone_is_the_end_of_input():
+    class Gone(io.StringIO):
+        def readline(self):
+            raise OSError(5, "Input/output error")
+
+    assert Screen(make_console(), Gone()).ask("> ") is None
+
+
+def test_a_player_without_a_search_declines_draws(here):
+    class Silent(EngineOpponent):
+        def reply(self, game, **_):
+            return Reply(game.position.legal_moves()[0])
+
+    script, shown = table("draw\ny\nhint\nexplain 11-15\nshow\n11-15\n", here)
+    script.opponent = script.analyst = Silent(FirstMove, "x")
+    script.play()
+    assert "the engine declines the draw" in shown.getvalue()
+    assert "ckai would play 9-13" in shown.getvalue()
+    assert texts(script) == ["11-15", "21-17"]
+
+
+def test_choices_are_the_rows_at_which_a_move_begins(make_rows, here):
+    file = RowFile(here / "games.parquet")
+    boards, actions, results = file.choices(0)
+    assert boards.shape == (4, 32)
+    assert (len(actions), results.tolist()) == (4, [1, 1, 0, -1])
+
+
+def test_sessions_know_the_moves_ahead():
+    session = Session(Game(), SIDES["both"])
+    for move in ("11-15", "22-18", "15x22"):
+        session.play(move)
+    session.step(-2)
+    assert [str(move) for move in session.ahead] == ["22-18", "15x22"]
+    session.play("22-18")
+    assert [str(move) for move in session.ahead] == ["15x22"]
+    session.step(-1)
+    session.play("23-19")
+    assert session.ahead == []
+    assert session.step(1) == []

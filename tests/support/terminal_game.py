@@ -1,0 +1,83 @@
+"""Games in the terminal with scripted input, and an engine that plays the first legal move."""
+
+import io
+
+from rich.console import Console
+
+from ckai.cli.terminal.game import TerminalGame
+from ckai.cli.terminal.opponent import EngineOpponent
+from ckai.cli.terminal.record import Record
+from ckai.cli.terminal.session import SIDES, Session
+from ckai.cli.terminal.table import Options
+from ckai.game import Game, Position
+from ckai.pdn import read_games
+from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value
+
+
+class FirstMove:
+    """An engine that plays the first legal move and records its calls."""
+
+    def __init__(self, value=0.0):
+        self.value = value
+        self.asked = []
+
+    def stop(self):
+        pass
+
+    def close(self):
+        pass
+
+    def search(self, position, *, sims=None, seconds=None, limit=None, history=(), multipv=1):
+        self.asked.append((position, sims, seconds, list(history)))
+        moves = position.legal_moves()
+        value = Value(self.value, "black" if position.black else "white")
+        return SearchResult(
+            lines=[
+                Line(pv=pv_of(position, move), value=value, visits=60 // (i + 1), prior=1 / len(moves))
+                for i, move in enumerate(moves[:multipv])
+            ],
+            value=value,
+            visits=MoveMap({move: 60 // (i + 1) for i, move in enumerate(moves)}),
+            priors=MoveMap({move: 1 / len(moves) for move in moves}),
+            sims=100,
+            seconds=0.1,
+        )
+
+
+def pv_of(position, move):
+    """A move and the first legal reply."""
+    return [move, *position.push(move).legal_moves()[:1]]
+
+
+def table(
+    lines,
+    tmp_path,
+    *,
+    side="black",
+    fen=None,
+    engine=None,
+    width=80,
+    vary=0,
+    show=False,
+    session=None,
+    extra=None,
+    **screen,
+):
+    """A game of checkers with scripted input, and its output; `extra` are arguments of `TerminalGame`."""
+    engine = engine or FirstMove()
+    shown = io.StringIO()
+    console = Console(
+        file=shown, width=width, highlight=False, markup=False, _environ={"TERM": "xterm-256color"}, **screen
+    )
+    game = Game(None if fen is None else Position.from_fen(fen))
+    opponent = EngineOpponent(lambda: engine, "ckai test", vary=vary, seed=1)
+    record = Record(folder=tmp_path / "games")
+    session = session or Session(game, SIDES[side])
+    more = {"options": Options(show=show), **(extra or {})}
+    return TerminalGame(session, opponent, record, console, io.StringIO(lines), **more), shown
+
+
+def only_game(path):
+    (game,) = read_games(path)
+    assert game.problem is None
+    return game
