@@ -48,7 +48,7 @@ def test_a_move_that_people_never_play_can_be_played():
 
 
 def test_values_of_moves(networks):
-    """The values are the mover's: 11-15 gives the last man away, 11-16 keeps it."""
+    """The values are the mover's: 11-15 gives its last man away."""
     search = AlphaBetaSearch(networks[1], entries=1 << 12)
     game = Game(Position.from_fen("B:W19,18:B11"))
     values = {str(move): value for move, value in move_values(search, game, 2).items()}
