@@ -52,7 +52,7 @@ LISTED = 10
     "source",
     metavar="CKPT",
     help="Network: a checkpoint, a run folder, `rollout` or `uniform`.  "
-    "[default: the newest of pretrained.ckpt and runs/*/best.ckpt]",
+    "[default: the newest of pretrained.ckpt and runs/*/best.ckpt, else ckai's own]",
 )
 @click.option(
     "--evaluator", default="auto", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
@@ -283,15 +283,10 @@ def _rounded(accuracy: float | None) -> float | None:
 
 def _network(source: str | None) -> str:
     """Return the network to use; by default the newest, whose name standard error gets."""
-    from ckai.cli.shared.networks import network_file, newest_network
+    from ckai.cli.shared.networks import network_file, newest_name
 
-    if source is None:
-        path, skipped = newest_network()
-        click.echo(f"the newest network here is {path}", err=True)
-        for text in skipped:
-            click.echo(f"skipped {text}", err=True)
-        return str(path)
-    return source if source in NO_NETWORK else str(network_file(Path(source)))
+    name = newest_name() if source is None else source
+    return name if name in NO_NETWORK else str(network_file(Path(name)))
 
 
 def _digest(source: str) -> str:

@@ -27,6 +27,7 @@ thinks means "move now"; twice, it leaves.
 \b
 Examples:
   ckai play
+  ckai play --level 3
   ckai play --side white --seconds 2
   ckai play --clock 5m+3s --opening "Old Fourteenth"
   ckai play --engine alphabeta@8 --opening ballot
@@ -47,7 +48,12 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     "source",
     metavar="SPEC",
     help="Opponent; without a limit, a search has 400 visits.  "
-    "[default: the newest of pretrained.ckpt and runs/*/best.ckpt]",
+    "[default: the newest of pretrained.ckpt and runs/*/best.ckpt, else the network installed with ckai]",
+)
+@click.option(
+    "--level",
+    type=click.IntRange(1),
+    help="Play against this level, from 1 for beginners; short for --engine level:N.",
 )
 @click.option(
     "--game", "game_name", type=click.Choice(GAMES), help="Game.  [default: the network's, or checkers]"
@@ -118,6 +124,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
 )
 def command(
     source: str | None,
+    level: int | None,
     game_name: str | None,
     side: str | None,
     fen: str | None,
@@ -151,13 +158,17 @@ def command(
     from ckai.cli.terminal.start import FileGame, Source, game_of, open_game, opening_moves
     from ckai.cli.terminal.table import Options
     from ckai.rl.games.registry import get_game
-    from ckai.rl.matches.player_spec import PlayerSpec
+    from ckai.rl.matches.player_spec import LEVEL, PlayerSpec
     from ckai.rl.search.clock import TimeControl
 
     report_compilation()
     given = [name for name, value in (("--fen", fen), ("--opening", opening), ("--load", loaded)) if value]
     if len(given) > 1:
         raise click.UsageError(f"{given[0]} and {given[1]} both say where the game begins; give one")
+    if level is not None:
+        if source is not None:
+            raise click.UsageError("--engine and --level both say who the opponent is; give one")
+        source = f"{LEVEL}{level}"
     if view and not loaded:
         raise click.UsageError("--view needs --load")
     if clock is not None and (sims is not None or seconds is not None):

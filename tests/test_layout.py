@@ -47,7 +47,7 @@ ORDERS = {
         ("plots", "warmup"),
     ),
     "models": (
-        ("inputs",),
+        ("inputs", "pretrained"),
         ("layers",),
         ("networks",),
         ("registry",),
@@ -93,6 +93,8 @@ OF_ONE_GAME = {
     "rl/analysis": "its PDN, moves and tablebases are those of checkers",
     "rl/bench": "the published figures are of checkers",
     "rl/matches/alphabeta.py": "material is counted in men and kings",
+    "rl/matches/levels.py": "the installed networks play checkers",
+    "rl/evaluators/move_priors.py": "evaluates the positions within a capture",
     "rl/matches/hub.py": "Hub is a protocol of draughts programs",
     "rl/selfplay/starts.py": "positions of expert games come from PDN, which only checkers has",
     "rl/loop/folder.py": "keeps those positions as FEN",

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import click
+
 from ckai.datasets.choices import DEFAULT_GAME_NAME, game_entry_points
+from ckai.models.pretrained import CKAI, network_path
 
 NETWORK_PATTERNS = ("pretrained.ckpt", "runs/*/best.ckpt")
 """Glob patterns of networks, relative to the current folder."""
@@ -32,12 +35,33 @@ EVALUATOR_HELP = (
 )
 
 
+def newest_name(game: str = DEFAULT_GAME_NAME) -> str:
+    """Return the newest network here; print its name, and what was skipped, on standard error.
+
+    Raises:
+        NoNetworkError: see `newest_network`.
+    """
+    path, skipped = newest_network(game=game)
+    for text in skipped:
+        click.echo(f"skipped {text}", err=True)
+    name = str(path)
+    mine = (
+        "no network of yours is here, so ckai's own is used"
+        if name == CKAI
+        else f"the newest network here is {name}"
+    )
+    click.echo(mine, err=True)
+    return name
+
+
 class NoNetworkError(ValueError):
     """No network was found; the message says where and how to make one."""
 
 
 def newest_network(folder: Path = Path(), game: str = DEFAULT_GAME_NAME) -> tuple[Path, list[str]]:
     """Find the newest of `pretrained.ckpt` and the best networks of runs that plays a game.
+
+    Where there is none, it is the one installed with ckai, which plays checkers.
 
     Args:
         folder: folder to search.
@@ -62,6 +86,8 @@ def newest_network(folder: Path = Path(), game: str = DEFAULT_GAME_NAME) -> tupl
         if other == game:
             return path, skipped
         skipped.append(f"{path} (plays {other})")
+    if game == DEFAULT_GAME_NAME:
+        return Path(CKAI), skipped
     where = "here" if folder == Path() else f"in {folder}/"
     found = f"only {', '.join(skipped)}" if skipped else "no network"
     raise NoNetworkError(
@@ -71,12 +97,14 @@ def newest_network(folder: Path = Path(), game: str = DEFAULT_GAME_NAME) -> tupl
 
 
 def network_file(source: Path) -> Path:
-    """Return the checkpoint for a file or a run folder, which stands for its best network.
+    """Return the checkpoint for a file, a run folder (its best network) or the name of an installed network.
 
     Raises:
         NoNetworkError: there is none.
     """
-    path = source / "best.ckpt" if source.is_dir() else source
+    path = network_path(source)
+    if path.is_dir():
+        path = path / "best.ckpt"
     if not path.is_file():
         raise NoNetworkError(f"{path}: expected a checkpoint, found no such file")
     return path

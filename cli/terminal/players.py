@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, network_file, newest_network
+from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, network_file, newest_name
 from ckai.cli.shared.tables import open_tables
 from ckai.cli.terminal.opponent import SIMS, EngineOpponent, Opponent
 from ckai.cli.terminal.player_opponent import PlayerOpponent
 from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.models.pretrained import CKAI
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, PlayerSpec
 
@@ -62,8 +63,8 @@ class Players:
         """
         if player is None:
             if later:
-                return self._searching(lambda: newest(self.spec.name), network_name(None), sims, seconds)
-            source = newest(self.spec.name)
+                return self._searching(lambda: newest_name(self.spec.name), network_name(None), sims, seconds)
+            source = newest_name(self.spec.name)
             return self._searching(lambda: source, network_name(source), sims, seconds)
         limited = player.number is not None or player.seconds is not None or player.policy
         if limited and (sims is not None or seconds is not None):
@@ -81,7 +82,7 @@ class Players:
 
         def find() -> str:
             try:
-                return newest(self.spec.name)
+                return newest_name(self.spec.name)
             except NoNetworkError:
                 return NO_NETWORK[0]
 
@@ -175,15 +176,6 @@ def game_of_player(player: PlayerSpec | None) -> str:
     return game_of([player.text]) or DEFAULT_GAME_NAME
 
 
-def newest(game: str) -> str:
-    """Return the newest network of a game; print its name, and what was skipped, on standard error."""
-    path, skipped = newest_network(game=game)
-    click.echo(f"the newest network here is {path}", err=True)
-    for text in skipped:
-        click.echo(f"skipped {text}", err=True)
-    return str(path)
-
-
 def network_path(source: str) -> str:
     """Return the checkpoint of a file or run folder, or the name of a search without a network."""
     return source if source in NO_NETWORK else str(network_file(Path(source)))
@@ -193,5 +185,7 @@ def network_name(source: str | None) -> str:
     """Return the name of a network for PDN headers: `ckai run-001/best.ckpt`, without leading folders."""
     if source is None or source in NO_NETWORK:
         return "ckai" if source is None else f"ckai {source}"
+    if source == CKAI:
+        return CKAI
     path = Path(source, "best.ckpt") if Path(source).is_dir() else Path(source)
     return "ckai " + "/".join(path.parts[-2:])

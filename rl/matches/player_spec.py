@@ -10,6 +10,8 @@ MOST = 1_000_000_000
 
 HUB = "hub:"
 """Start of the spec of another program; its command line follows."""
+LEVEL = "level:"
+"""Start of the spec of a level of play, whose number follows."""
 ALPHA_BETA = "alphabeta:"
 """Start of the spec of alpha-beta with a network, whose file follows."""
 

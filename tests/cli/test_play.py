@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from child_process import started
@@ -22,6 +23,7 @@ from ckai.cli.terminal.record import Record
 from ckai.cli.terminal.session import SIDES
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
+from ckai.models.pretrained import CKAI
 from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.engine.engine import Engine
@@ -429,8 +431,9 @@ def test_a_failed_write_leaves_the_file_as_it_was(tmp_path, monkeypatch):
 
 
 def test_the_newest_network_is_taken(tmp_path):
+    assert newest_network(tmp_path) == (Path(CKAI), [])  # the installed one
     with pytest.raises(NoNetworkError, match=r"pretrained.ckpt or runs/\*/best.ckpt.*ckai pretrain"):
-        newest_network(tmp_path)
+        newest_network(tmp_path, "connect4")
     paths = [tmp_path / name for name in ("pretrained.ckpt", "runs/run-001/best.ckpt", "runs/b/best.ckpt")]
     for age, path in zip((30, 10, 20), paths, strict=True):
         save_network(path)
@@ -450,8 +453,9 @@ def test_networks_of_other_games_and_damaged_ones_are_skipped(tmp_path):
     names = ("pretrained.ckpt", "runs/c4/best.ckpt", "runs/x/best.ckpt")
     paths = [tmp_path / name for name in names]
     save_network(paths[1], "connect4")
-    with pytest.raises(NoNetworkError, match=r"plays checkers, found only .*c4/best.ckpt \(plays connect4\)"):
-        newest_network(tmp_path)
+    assert newest_network(tmp_path) == (Path(CKAI), [f"{paths[1]} (plays connect4)"])
+    with pytest.raises(NoNetworkError, match=r"plays tictactoe, found only .*c4/best"):
+        newest_network(tmp_path, "tictactoe")
     save_network(paths[0])
     paths[2].parent.mkdir()
     paths[2].write_bytes(b"damaged")
@@ -505,14 +509,14 @@ def test_two_people_need_no_network(here):
 
 
 def test_go_between_two_people_without_a_network_goes_on(here):
-    result = invoke(["--side", "both", "--pdn", "us.pdn"], "go\n11-15\nhint\n22-18\n")
+    words = ["--game", "connect4", "--side", "both", "--pdn", "us.pdn"]
+    result = invoke(words, "go\n4\nhint\n3\nquit\n")
     assert result.exit_code == 0, result.output
-    assert len(only_game("us.pdn").moves) == 2
     assert " ".join(result.output.split()).count("found no network") == 2
 
 
 def test_no_network_is_one_clear_error(here):
-    error = invoke([], "").exception
+    error = invoke(["--game", "connect4"], "").exception
     assert isinstance(error, NoNetworkError)
     missing = invoke(["--engine", "x.ckpt"], "").exception
     assert isinstance(missing, PlayerSpecError)
