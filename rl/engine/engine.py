@@ -139,8 +139,7 @@ class Engine:
         """
         if isinstance(tables, int):
             tables = Tables.open(tables)
-        batches = int(settings.get("batches", BATCHES))
-        loaded = load_evaluator(source, evaluator, threads=batches, tell=tell)
+        loaded = load_evaluator(source, evaluator, threads=int(settings.get("batches", BATCHES)), tell=tell)
         engine = cls(loaded, seed=seed, tables=tables, **settings)
         engine._owns_evaluator = True
         engine._pacing = measured_pacing(loaded, engine._searcher.game)

@@ -111,6 +111,7 @@ class LevelPlayer:
     tables: Tables | None = None
     """Tablebases to probe."""
     timed = False
+    control = None
     GAME: ClassVar[str] = DEFAULT_GAME_NAME
 
     def sit(self, boards: int) -> Side:

@@ -17,6 +17,7 @@ from ckai.cli.match import result_table
 from ckai.cli.tournament import expand
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
+from ckai.models.pretrained import CKAI
 from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.evaluators.uniform import UniformEvaluator
@@ -27,8 +28,9 @@ from ckai.rl.matches.forms import PLAYER_FORMS
 from ckai.rl.matches.hub import HubError, HubPlayer, HubProgram, find_move, hub_move, hub_position, read_line
 from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
+from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, LEVEL, PlayerSpec, PlayerSpecError
 from ckai.rl.matches.players import RandomPlayer, SearchPlayer
-from ckai.rl.matches.specs import ALPHA_BETA, BUILT_IN, HUB, PlayerSpec, PlayerSpecError, game_of, load_player
+from ckai.rl.matches.specs import BUILT_IN, game_of, load_player
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[1] / 'support' / 'hub_program.py'}"
 
@@ -401,7 +403,7 @@ def test_the_help_has_every_form_of_a_player(ckai):
         assert any(line.startswith(f"    {form} ") and line.endswith(meaning) for line in out.splitlines())
     for form in PLAYER_FORMS:
         who = PlayerSpec.read(form).who
-        assert who in (*BUILT_IN, "best.ckpt") or who.startswith((HUB, ALPHA_BETA))
+        assert who in (*BUILT_IN, "best.ckpt", CKAI) or who.startswith((HUB, ALPHA_BETA, LEVEL))
 
 
 def test_the_table_fits_on_a_screen_and_keeps_its_figures():
