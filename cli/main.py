@@ -26,6 +26,7 @@ GROUPS = {
     "Strength": {
         "match": "Play A against B and estimate the Elo difference.",
         "tournament": "Rate all players in a round robin.",
+        "levels": "List the levels of play, or measure them by matches.",
         "ladder": "Find how many playouts vanilla MCTS needs to match a player.",
     },
     "Tools": {

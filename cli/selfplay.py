@@ -193,6 +193,7 @@ def first_network(
     """
     import torch
 
+    from ckai.models.pretrained import network_path
     from ckai.models.registry import build
     from ckai.models.registry import parse_settings as parse_network_settings
     from ckai.rl.games.registry import get_game
@@ -207,7 +208,7 @@ def first_network(
     if model or pairs:
         raise RunError("expected --init none with --model or --set, as a checkpoint has its own architecture")
     source = init or DEFAULT_INIT
-    if not source.exists():
+    if not network_path(source).exists():
         hint = "" if init else "; run `ckai pretrain`, or give --init CHECKPOINT or --init none"
         raise RunError(f"{source}: expected a checkpoint, found no such file{hint}")
     return source

@@ -28,6 +28,7 @@ from torch import Tensor
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import write_whole
 from ckai.models.layers.network import Network
+from ckai.models.pretrained import network_path
 from ckai.models.registry import ModelError, build
 
 FORMAT = 1
@@ -134,6 +135,9 @@ def save_checkpoint(
 def load_checkpoint(path: str | Path) -> Checkpoint:
     """Read a checkpoint; its tensors are on the CPU.
 
+    Args:
+        path: a file, or the name of an installed network, see `ckai.models.pretrained`.
+
     Raises:
         CheckpointError: the file is missing, not a checkpoint, of another format, or contains code.
 
@@ -142,7 +146,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         >>> checkpoint.architecture, checkpoint.encoding, checkpoint.training
         ('resnet', 'planes-1', None)
     """
-    path = Path(path)
+    path = network_path(path)
     content = _read(path)
     if not isinstance(content, dict) or "format" not in content:
         contents = (

@@ -39,7 +39,7 @@ ORDERS = {
         ("plots", "warmup"),
     ),
     "models": (
-        ("inputs",),
+        ("inputs", "pretrained"),
         ("layers",),
         ("networks",),
         ("registry",),
@@ -81,6 +81,8 @@ OF_ONE_GAME = {
     "rl/engine": "its moves, FEN and tablebases are those of checkers",
     "rl/bench": "the published figures are of checkers",
     "rl/matches/alphabeta.py": "material is counted in men and kings",
+    "rl/matches/levels.py": "the installed networks play checkers",
+    "rl/evaluators/move_priors.py": "evaluates the positions within a capture",
     "rl/matches/hub.py": "Hub is a protocol of draughts programs",
     "rl/selfplay/starts.py": "positions of expert games come from PDN, which only checkers has",
     "rl/loop/folder.py": "keeps those positions as FEN",

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME, game_entry_points
+from ckai.models.pretrained import CKAI, network_path, pretrained_file
 
 NETWORK_PATTERNS = ("pretrained.ckpt", "runs/*/best.ckpt")
 """Glob patterns of networks, relative to the current folder."""
@@ -39,6 +40,8 @@ class NoNetworkError(ValueError):
 def newest_network(folder: Path = Path(), game: str = DEFAULT_GAME_NAME) -> tuple[Path, list[str]]:
     """Find the newest of `pretrained.ckpt` and the best networks of runs that plays a game.
 
+    Where there is none, it is the one installed with ckai, which plays checkers.
+
     Args:
         folder: folder to search.
         game: name of the game.
@@ -62,6 +65,8 @@ def newest_network(folder: Path = Path(), game: str = DEFAULT_GAME_NAME) -> tupl
         if other == game:
             return path, skipped
         skipped.append(f"{path} (plays {other})")
+    if game == DEFAULT_GAME_NAME:
+        return pretrained_file(CKAI), skipped
     where = "here" if folder == Path() else f"in {folder}/"
     found = f"only {', '.join(skipped)}" if skipped else "no network"
     raise NoNetworkError(
@@ -71,12 +76,12 @@ def newest_network(folder: Path = Path(), game: str = DEFAULT_GAME_NAME) -> tupl
 
 
 def network_file(source: Path) -> Path:
-    """Return the checkpoint for a file or a run folder, which stands for its best network.
+    """Return the checkpoint for a file, a run folder (its best network) or the name of an installed network.
 
     Raises:
         NoNetworkError: there is none.
     """
-    path = source / "best.ckpt" if source.is_dir() else source
+    path = source / "best.ckpt" if source.is_dir() else network_path(source)
     if not path.is_file():
         raise NoNetworkError(f"{path}: expected a checkpoint, found no such file")
     return path

@@ -14,6 +14,7 @@ from ckai.datasets.tables import Tables
 from ckai.game import Position
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.pretrained import CKAI
 from ckai.rl.engine.analysis import Analysis, Publish
 from ckai.rl.engine.limit import DEFAULT_VISITS, EngineError, Limit
 from ckai.rl.engine.policy import evaluate_policy
@@ -112,7 +113,7 @@ class Engine:
     @classmethod
     def load(
         cls,
-        source: str | Path,
+        source: str | Path = CKAI,
         *,
         evaluator: str = "auto",
         tables: Tables | int | None = None,
@@ -123,8 +124,8 @@ class Engine:
         """Create an engine from a checkpoint.
 
         Args:
-            source: a checkpoint file; or `uniform`, a search without a network; or `rollout`, a search with
-                random playouts.
+            source: a checkpoint file; or `ckai`, the network installed with ckai; or `uniform`, a search
+                without a network; or `rollout`, a search with random playouts.
             evaluator: the backend of the network, see `load_evaluator`: `auto`, the best one of this machine.
             tables: endgame tables, or their number of pieces (see `Tables.open`); None: none.
             seed: see `Engine`.

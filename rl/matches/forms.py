@@ -4,6 +4,8 @@ DEFAULT_VISITS, DEFAULT_DEPTH, DEFAULT_SECONDS = 100, 6, 0.1
 """Limits of a spec without one: of a tree search, of alpha-beta, of a Hub program."""
 TIME_MARGIN = 0.05
 """Seconds by which a clock may be overstepped: a busy machine is no fault of the player."""
+FULL_STRENGTH_SECONDS = 0.5
+"""Time per move of the highest level."""
 HUB_SILENCE_SECONDS: float = 600
 """Time without a line after which a Hub program is given up, if it has no limit of seconds."""
 
@@ -12,6 +14,8 @@ PLAYER_FORMS = {
     "best.ckpt@0.5s": "half a second per move; @50ms is 0.05 s",
     "best.ckpt@60s+0.6s": "a clock: a minute a game and 0.6 s a move; @5m, @40/5m for 40 moves",
     "best.ckpt@policy": "the policy's best move, without search",
+    "ckai@0.5s": "the network installed with ckai",
+    "level:3": "a level of play, from 1 for beginners; `ckai levels` lists them",
     "rollout@1000": "vanilla MCTS, 1,000 random playouts per move",
     f"alphabeta@{DEFAULT_DEPTH}": f"alpha-beta search of material, {DEFAULT_DEPTH} plies deep",
     "alphabeta:swift.ckpt@50ms": "alpha-beta search with a network of integers; or @8 plies, @60s+0.6s",

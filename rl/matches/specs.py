@@ -8,16 +8,24 @@ from pathlib import Path
 from typing import Any
 
 from ckai.datasets.tables import Tables
-from ckai.models.checkpoint import load_checkpoint
+from ckai.models.checkpoint import load_checkpoint, load_network
 from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.pretrained import CKAI, HUMAN, network_path
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import ROLLOUT
 from ckai.rl.evaluators.uniform import UNIFORM
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.alphabeta import AlphaBetaPlayer
-from ckai.rl.matches.forms import DEFAULT_DEPTH, DEFAULT_SECONDS, DEFAULT_VISITS, HUB_SILENCE_SECONDS
+from ckai.rl.matches.forms import (
+    DEFAULT_DEPTH,
+    DEFAULT_SECONDS,
+    DEFAULT_VISITS,
+    FULL_STRENGTH_SECONDS,
+    HUB_SILENCE_SECONDS,
+)
 from ckai.rl.matches.hub import HubPlayer
+from ckai.rl.matches.levels import LEVELS, LevelPlayer
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
 from ckai.rl.matches.players import POLICY_SIMS, PerfectPlayer, Player, RandomPlayer, SearchPlayer
 from ckai.rl.search.clock import TimeControl
@@ -27,6 +35,8 @@ MOST = 1_000_000_000
 
 HUB = "hub:"
 """Start of the spec of another program; its command line follows."""
+LEVEL = "level:"
+"""Start of the spec of a level of play, whose number follows."""
 ALPHA_BETA = "alphabeta:"
 """Start of the spec of alpha-beta with a network, whose file follows."""
 BUILT_IN = (ROLLOUT, UNIFORM, "alphabeta", "random", "perfect")
@@ -127,6 +137,9 @@ def load_player(
     if spec.who == "random":
         _require_limit(spec, "no limit", number=False, seconds=False, policy=False)
         return RandomPlayer(game)
+    if spec.who.startswith(LEVEL):
+        _require_game(LevelPlayer.GAME, game, text)
+        return _level_player(spec, tables)
     if spec.who == "perfect":
         _require_limit(spec, "no limit", number=False, seconds=False, policy=False)
         if not game.solvable:
@@ -156,8 +169,8 @@ def load_player(
             limits = "a number, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
             hint = f"; a limit is {limits}, not {limit!r}" if at else ""
             raise PlayerSpecError(
-                f"{text}: expected a checkpoint, a run folder, alphabeta:NETWORK, rollout, uniform, "
-                f"alphabeta, random, perfect or hub:COMMAND, found no file "
+                f"{text}: expected a checkpoint, a run folder, ckai, level:N, alphabeta:NETWORK, rollout, "
+                f"uniform, alphabeta, random, perfect or hub:COMMAND, found no file "
                 f"{spec.who.removeprefix(ALPHA_BETA)}{hint if who and spec.who == spec.text else ''}"
             )
     evaluator = load_evaluator(source, backend, batch=boards, threads=threads, game=game.name)
@@ -184,6 +197,21 @@ def load_player(
     )
 
 
+def _level_player(spec: PlayerSpec, tables: Tables | None) -> Player:
+    """Return the player of `level:N`; the highest is full strength and may have a limit of time."""
+    text = spec.who.removeprefix(LEVEL)
+    full = len(LEVELS) + 1
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= full:
+        raise PlayerSpecError(f"{spec.text}: expected a level from 1 to {full}, found {text}")
+    top = int(text) == full
+    wanted = "seconds" if top else "no limit, as a level has its own,"
+    _require_limit(spec, wanted, number=False, seconds=top, policy=False)
+    network = IntegerEvaluator(load_network(CKAI))
+    if top:
+        return NetworkAlphaBetaPlayer(network, spec.seconds or FULL_STRENGTH_SECONDS, tables=tables)
+    return LevelPlayer(LEVELS[int(text) - 1], IntegerEvaluator(load_network(HUMAN)), network, tables)
+
+
 def game_of(texts: Sequence[str]) -> str | None:
     """Return the name of the game of the first network among player specs, or None without a network.
 
@@ -200,11 +228,11 @@ def game_of(texts: Sequence[str]) -> str | None:
 
 def _checkpoint(spec: PlayerSpec) -> Path | None:
     """Return the checkpoint of a spec, None if there is none; a run folder stands for its best network."""
-    if spec.who in BUILT_IN or spec.who.startswith(HUB):
+    if spec.who in BUILT_IN or spec.who.startswith((HUB, LEVEL)):
         return None
     # Unlike `Path.is_dir`, these never raise, such as for a name that is too long.
     who = spec.who.removeprefix(ALPHA_BETA)
-    path = Path(who, "best.ckpt") if os.path.isdir(who) else Path(who)
+    path = Path(who, "best.ckpt") if os.path.isdir(who) else network_path(who)
     return path if os.path.isfile(path) else None
 
 

@@ -1,0 +1,126 @@
+"""`ckai levels`: list the levels of play, or measure them by matches."""
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckai.cli.shared.arena import EVEN, Arena, arena_options
+from ckai.cli.shared.output import json_option, print_json, stderr_console
+from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS
+
+if TYPE_CHECKING:
+    from ckai.rl.matches.match import MatchResult
+
+
+@click.command("levels")
+@click.option(
+    "--games",
+    type=EVEN,
+    help="Play this many games of each level against the one below, and estimate the Elo difference.",
+)
+@click.option(
+    "--against",
+    metavar="PLAYER",
+    multiple=True,
+    help="Play each level against this player instead, as `ckai match` takes it; may be given several times.",
+)
+@click.option("--only", type=click.IntRange(1), multiple=True, help="Measure this level only.")
+@click.option(
+    "--max-plies", type=click.IntRange(1), default=300, show_default=True, help="Longer games are drawn."
+)
+@arena_options
+@json_option
+def command(
+    games: int | None,
+    against: tuple[str, ...],
+    only: tuple[int, ...],
+    max_plies: int,
+    as_json: bool,
+    **arena_settings: Any,
+) -> None:
+    """List the levels of play, or measure them by matches.
+
+    A level plays the moves that people play, weighed by a search of some plies. Play against one with
+    `ckai play --level 3`.
+
+    \b
+    ckai levels                         the settings of each level
+    ckai levels --games 200             each level against the one below
+    ckai levels --games 60 --only 1 --against alphabeta@1
+    """
+    from ckai.rl.matches.levels import LEVELS
+
+    if games is None and (against or only):
+        raise click.UsageError("--against and --only need --games")
+    full = len(LEVELS) + 1
+    if any(number > full for number in only):
+        raise click.BadParameter(f"expected levels from 1 to {full}", param_hint="--only")
+    chosen = sorted(set(only)) or range(1, full + 1)
+    matches = [
+        (number, opponent)
+        for number in chosen
+        for opponent in against or ([f"level:{number - 1}"] if number > 1 else [])
+    ]
+    played: list[tuple[int, str, MatchResult]] = []
+    if games is not None:
+        console = stderr_console()
+        arena = Arena([f"level:{number}" for number in chosen] + list(against), **arena_settings)
+        positions = arena.positions(games // 2)
+        for number, opponent in matches:
+            players = [arena.load(name, games) for name in (f"level:{number}", opponent)]
+            result = arena.play(*players, positions, number, max_plies=max_plies)
+            played.append((number, opponent, result))
+            console.print(f"level {number} against {opponent}: {result.pairs}")
+    if as_json:
+        matched = [
+            {"level": number, "against": opponent, **result.summary()}
+            | {"elo": result.pairs.elo, "interval": list(result.pairs.interval)}
+            for number, opponent, result in played
+        ]
+        print_json({"levels": [_plain(number) for number in range(1, full + 1)], "matches": matched})
+    elif games is None:
+        _print_levels(full)
+    else:
+        _print_matches(played)
+
+
+def _plain(number: int) -> dict[str, Any]:
+    """Return the settings of a level; those of full strength are None."""
+    from ckai.rl.matches.levels import LEVELS
+
+    settings = asdict(LEVELS[number - 1]) if number <= len(LEVELS) else dict.fromkeys(asdict(LEVELS[0]))
+    return {"level": number, **settings}
+
+
+def _print_levels(full: int) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("level", "temperature", "plies", "regret"):
+        table.add_column(title, justify="right")
+    for number in range(1, full):
+        level = _plain(number)
+        searched = (str(level["depth"]), f"{level['regret']:g}") if level["depth"] else ("-", "-")
+        table.add_row(str(number), f"{level['temperature']:g}", *searched)
+    console = Console(highlight=False)
+    console.print(table)
+    console.print(
+        "temperature of the policy of people, plies of search after each move, and the value that makes a "
+        f"move e times rarer; level {full} is full strength, {FULL_STRENGTH_SECONDS:g} s per move"
+    )
+
+
+def _print_matches(played: "list[tuple[int, str, MatchResult]]") -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for title in ("level", "against", "won", "drawn", "lost", "Elo, 95 %"):
+        table.add_column(title, justify="left" if title == "against" else "right", overflow="fold")
+    for number, opponent, result in played:
+        low, high = result.pairs.interval
+        counts = [str(n) for n in (result.wins, result.draws, result.losses)]
+        table.add_row(str(number), opponent, *counts, f"{result.pairs.elo:+.0f} ({low:+.0f} to {high:+.0f})")
+    Console(highlight=False).print(table)

@@ -1,0 +1,135 @@
+"""Levels of play from beginner to full strength, which err as people do.
+
+A level takes the policy that the network `human` learned from people, and a search that looks some plies
+ahead. The probability of a move is proportional to
+
+    policy(move) ** (1 / temperature) * exp(value(move) / regret),
+
+the policy nearest to that of people, by KL divergence, among those that are as strong; so a level plays moves
+that people play, and errs where people find it hard to see what is wrong (Jacob, Wu, Farina, Lerer, Hu,
+Bakhtin, Andreas and Brown, "Modeling Strong and Human-Like Gameplay with KL-Regularized Search", 2022).
+Strength is calibrated by matches of each level with the next: `ckai levels`.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.datasets.tables import Tables
+from ckai.game import Game, Move
+from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.rl.evaluators.move_priors import move_priors
+from ckai.rl.games.checkers import pack
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.matches.players import MoveSide, Side
+from ckai.rl.search.alphabeta_search import AlphaBetaSearch
+
+LEAST_PRIOR = 1e-6
+"""Probability below which the policy tells moves apart no longer."""
+
+
+@dataclass(frozen=True)
+class Level:
+    """How a level plays."""
+
+    temperature: float
+    """Temperature of the policy: 1 plays as often as people do, more is closer to random."""
+    depth: int = 0
+    """Plies of search after each move; 0: the policy alone."""
+    regret: float = 1.0
+    """Value, in [-1, 1], that a move is worse for each factor e by which it is played less often."""
+
+
+LEVELS: tuple[Level, ...] = (
+    Level(8.0),
+    Level(2.0),
+    Level(1.0),
+    Level(1.0, 1, 0.3),
+    Level(1.0, 2, 0.2),
+    Level(1.0, 3, 0.1),
+    Level(1.0, 4, 0.1),
+    Level(1.0, 5, 0.05),
+    Level(1.0, 6, 0.05),
+    Level(1.0, 8, 0.03),
+    Level(1.0, 10, 0.02),
+)
+"""The levels below full strength: level 1 is the first."""
+
+
+def move_values(search: AlphaBetaSearch, game: Game, depth: int) -> dict[Move, float]:
+    """Return the value of every legal move for the side to move, [-1, 1].
+
+    Args:
+        search: searches the positions after the moves.
+        game: the game; its earlier positions count for repetitions.
+        depth: plies of search after each move, 1 or more; captures are always searched to their end.
+    """
+    history = [pack(position) for position in game.positions]
+    values = {}
+    for move in game.position.legal_moves():
+        after = game.position.push(move)
+        if not after.legal_moves():
+            values[move] = 1.0
+        else:
+            values[move] = -search.search(pack(after), history, depth=depth).value
+    return values
+
+
+def level_policy(
+    level: Level, priors: dict[Move, float], values: dict[Move, float] | None
+) -> dict[Move, float]:
+    """Return the probability of every move at a level.
+
+    Args:
+        level: the level.
+        priors: probability of every move by the policy of people.
+        values: value of every move for the side to move, [-1, 1]; None: the policy alone.
+    """
+    scores = {move: math.log(max(p, LEAST_PRIOR)) / level.temperature for move, p in priors.items()}
+    if values is not None:
+        scores = {move: score + values[move] / level.regret for move, score in scores.items()}
+    best = max(scores.values())
+    weights = {move: math.exp(score - best) for move, score in scores.items()}
+    total = sum(weights.values())
+    return {move: weight / total for move, weight in weights.items()}
+
+
+@dataclass(frozen=True)
+class LevelPlayer:
+    """A player of a level."""
+
+    level: Level
+    people: Evaluator
+    """The policy of people."""
+    network: IntegerEvaluator
+    """Values of the search."""
+    tables: Tables | None = None
+    """Tablebases to probe."""
+    timed = False
+    GAME: ClassVar[str] = DEFAULT_GAME_NAME
+
+    def sit(self, boards: int) -> Side:
+        """See `Player`."""
+        return _LevelSide(self, boards)
+
+
+class _LevelSide(MoveSide):
+    def __init__(self, player: LevelPlayer, boards: int) -> None:
+        super().__init__(boards, DEFAULT_GAME)
+        self.player = player
+        rules = DEFAULT_GAME.make_rules(player.tables)
+        self.search = AlphaBetaSearch(player.network, game=rules, entries=1 << 16)
+
+    def choose(self, game: Game, random: np.random.Generator) -> Any:
+        moves = game.position.legal_moves()
+        if len(moves) == 1:
+            return moves[0]
+        level = self.player.level
+        priors, _ = move_priors(self.player.people, game.position)
+        values = move_values(self.search, game, level.depth) if level.depth else None
+        policy = level_policy(level, priors, values)
+        return list(policy)[random.choice(len(policy), p=list(policy.values()))]

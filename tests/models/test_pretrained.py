@@ -1,0 +1,54 @@
+"""The installed networks."""
+
+import numpy as np
+import pytest
+import torch
+
+from ckai.game import Position
+from ckai.models.checkpoint import load_checkpoint, load_network
+from ckai.models.inference.integers import IntegerEvaluator, quantize
+from ckai.models.inputs.packing import pack_positions
+from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, network_path, pretrained_file
+from ckai.rl.engine import Engine
+
+
+def test_the_installed_networks_are_small():
+    assert sum(pretrained_file(name).stat().st_size for name in PRETRAINED) <= 5_000_000
+
+
+@pytest.mark.parametrize("name", PRETRAINED)
+def test_an_installed_network_evaluates_positions_with_integers(name):
+    evaluator = IntegerEvaluator(load_network(name, "checkers"))
+    positions = ["W:W32,31,30:B1", "B:W32,31,30:B1", "B:W32:B1,2,3"]
+    logits, values = evaluator.evaluate(pack_positions([Position.from_fen(fen) for fen in positions]))
+    assert np.isfinite(logits).all()
+    # In the view of the side to move: three against one is won, one against three lost.
+    assert values[0] > 0.5 > -0.5 > values[1]
+    assert values[2] > 0.5
+
+
+@pytest.mark.parametrize("name", PRETRAINED)
+def test_a_checkpoint_holds_the_integers_of_its_weights(name):
+    checkpoint = load_checkpoint(name)
+    for field, array in quantize(checkpoint.network())._asdict().items():
+        if f"integers_{field}" in checkpoint.weights:
+            assert torch.equal(checkpoint.weights[f"integers_{field}"], torch.from_numpy(array)), field
+
+
+def test_a_file_has_precedence_over_a_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert network_path(CKAI) == pretrained_file(CKAI)
+    (tmp_path / CKAI).touch()
+    assert network_path(CKAI).resolve() == tmp_path / CKAI
+    assert str(network_path("other.ckpt")) == "other.ckpt"
+
+
+def test_an_unknown_name():
+    with pytest.raises(ValueError, match=r"ckai, human.*found 'strong'"):
+        pretrained_file("strong")
+
+
+def test_an_engine_without_a_source_has_the_installed_network():
+    with Engine.load(evaluator="integers") as engine, Engine.load(HUMAN, evaluator="integers") as human:
+        start = Position.start()
+        assert engine.policy(start).moves != human.policy(start).moves

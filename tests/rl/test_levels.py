@@ -1,0 +1,88 @@
+"""Levels of play."""
+
+import math
+
+import pytest
+
+from ckai.game import Game, Position
+from ckai.models.checkpoint import load_network
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.rl.matches.levels import LEVELS, Level, LevelPlayer, level_policy, move_values
+from ckai.rl.matches.match import play_match
+from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
+from ckai.rl.matches.openings import draw_openings
+from ckai.rl.matches.players import RandomPlayer
+from ckai.rl.matches.specs import PlayerSpecError, load_player
+from ckai.rl.search.alphabeta_search import AlphaBetaSearch
+
+PRIORS = {"a": 0.5, "b": 0.25, "c": 0.25}
+
+
+@pytest.fixture(scope="module")
+def networks():
+    return [IntegerEvaluator(load_network(name)) for name in ("human", "ckai")]
+
+
+def test_the_policy_alone_is_that_of_people():
+    assert level_policy(Level(1.0), PRIORS, None) == pytest.approx(PRIORS)
+
+
+def test_a_high_temperature_is_nearly_random_and_a_low_one_plays_the_likeliest_move():
+    assert level_policy(Level(1000.0), PRIORS, None)["a"] == pytest.approx(1 / 3, abs=1e-3)
+    assert level_policy(Level(0.05), PRIORS, None)["a"] == pytest.approx(1, abs=1e-3)
+    # p ** (1 / 2) of 1/2 and 1/4: sqrt(2) to 1.
+    warm = level_policy(Level(2.0), PRIORS, None)
+    assert warm["a"] / warm["b"] == pytest.approx(math.sqrt(2))
+
+
+def test_a_value_of_the_regret_below_another_is_e_times_rarer():
+    policy = level_policy(Level(1.0, 3, 0.2), PRIORS, {"a": 0.1, "b": 0.1, "c": -0.1})
+    assert policy["b"] / policy["c"] == pytest.approx(math.e)
+    assert policy["a"] / policy["b"] == pytest.approx(2)
+    assert sum(policy.values()) == pytest.approx(1)
+
+
+def test_a_move_that_people_never_play_can_be_played():
+    policy = level_policy(Level(1.0, 3, 0.01), {"a": 1.0, "b": 0.0}, {"a": -1.0, "b": 1.0})
+    assert policy["b"] == pytest.approx(1)
+
+
+def test_values_of_moves(networks):
+    """The values are the mover's: 11-15 gives its last man away."""
+    search = AlphaBetaSearch(networks[1], entries=1 << 12)
+    game = Game(Position.from_fen("B:W19,18:B11"))
+    values = {str(move): value for move, value in move_values(search, game, 2).items()}
+    assert set(values) == {"11-15", "11-16"}
+    assert values["11-15"] == -1
+    # A move that takes the last piece wins.
+    game = Game(Position.from_fen("B:W18:B14"))
+    assert {str(move): value for move, value in move_values(search, game, 1).items()} == {"14x23": 1.0}
+
+
+def test_each_level_is_a_player(networks):
+    openings = draw_openings(1, 0)
+    for level in (LEVELS[0], LEVELS[3]):
+        result = play_match(LevelPlayer(level, *networks), RandomPlayer(), openings, max_plies=60)
+        again = play_match(LevelPlayer(level, *networks), RandomPlayer(), openings, max_plies=60)
+        moves = [[str(move) for move in game.game.moves] for game in result.games]
+        assert moves == [[str(move) for move in game.game.moves] for game in again.games]  # the same seed
+
+
+def test_specs():
+    player = load_player("level:2")
+    assert isinstance(player, LevelPlayer)
+    assert player.level == LEVELS[1]
+    full = load_player(f"level:{len(LEVELS) + 1}@0.2s")
+    assert isinstance(full, NetworkAlphaBetaPlayer)
+    assert full.seconds == 0.2
+
+
+@pytest.mark.parametrize("text", ["level:0", "level:99", "level:", "level:x", "level:-1", "level:²"])
+def test_an_unknown_level(text):
+    with pytest.raises(PlayerSpecError, match=f"expected a level from 1 to {len(LEVELS) + 1}"):
+        load_player(text)
+
+
+def test_a_level_has_a_limit_of_its_own():
+    with pytest.raises(PlayerSpecError, match="no limit"):
+        load_player("level:2@400")
