@@ -22,6 +22,8 @@ GROUPS = {
         "export": "Export a network to ONNX, OpenVINO or TorchScript.",
         "selfplay": "Continue training by self-play.",
         "play": "Play against a network in the terminal.",
+        "engine": "Play and analyse for other programs, by the Hub protocol.",
+        "solve": "Solve problems, and check their results.",
     },
     "Strength": {
         "match": "Play A against B and estimate the Elo difference.",

@@ -27,6 +27,7 @@ from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches.players import MoveSide, Side
 from ckai.rl.search.alphabeta_search import AlphaBetaSearch
+from ckai.rl.search.clock import Clock
 
 LEAST_PRIOR = 1e-6
 """Probability below which the policy tells moves apart no longer."""
@@ -110,6 +111,7 @@ class LevelPlayer:
     tables: Tables | None = None
     """Tablebases to probe."""
     timed = False
+    control = None
     GAME: ClassVar[str] = DEFAULT_GAME_NAME
 
     def sit(self, boards: int) -> Side:
@@ -124,7 +126,7 @@ class _LevelSide(MoveSide):
         rules = DEFAULT_GAME.make_rules(player.tables)
         self.search = AlphaBetaSearch(player.network, game=rules, entries=1 << 16)
 
-    def choose(self, game: Game, random: np.random.Generator) -> Any:
+    def choose(self, game: Game, random: np.random.Generator, clock: Clock | None = None) -> Any:
         moves = game.position.legal_moves()
         if len(moves) == 1:
             return moves[0]

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +101,7 @@ class AlphaBetaSearch:
         enough: float | None = None,
         nodes: int | None = None,
         depth: int | None = None,
+        on_depth: Callable[[AlphaBetaResult], None] | None = None,
     ) -> AlphaBetaResult:
         """Search a state.
 
@@ -112,6 +113,7 @@ class AlphaBetaSearch:
                 as all those before it, or longer.
             nodes: end after this many positions.
             depth: end after the search of this depth in plies.
+            on_depth: called with the result so far after every depth.
         """
         memory = self.memory
         words = tuple(np.int64(word) for word in state)
@@ -137,6 +139,8 @@ class AlphaBetaSearch:
                     break
                 done += 1
                 best = score, self._main_line(words)
+                if on_depth is not None:
+                    on_depth(self._result(*best, done))
                 if abs(score) >= PROVEN and WON - abs(score) <= done:
                     break
                 if enough is not None and time.perf_counter() - begun >= enough / 2:
@@ -150,15 +154,19 @@ class AlphaBetaSearch:
             memory.counters[LIMIT] = np.iinfo(np.int64).max
             best = int(self._iterate(words, 1, root)), self._main_line(words)
             done = 1
-        score, pv = best
+        return self._result(*best, done)
+
+    def _result(self, score: int, pv: tuple[int, ...], depth: int) -> AlphaBetaResult:
+        """Return the result of a search to a depth."""
+        counters = self.memory.counters
         proven = abs(score) >= PROVEN
         return AlphaBetaResult(
             action=pv[0],
             value=float(np.sign(score)) if proven else score / VALUE_SCALE,
             plies=WON - abs(score) if proven else None,
-            depth=done,
-            nodes=int(memory.counters[NODES]),
-            evaluations=int(memory.counters[EVALUATIONS]),
+            depth=depth,
+            nodes=int(counters[NODES]),
+            evaluations=int(counters[EVALUATIONS]),
             pv=pv,
         )
 

@@ -24,7 +24,8 @@ from ckai.rl.games.checkers.openings import VALUES, balanced_openings
 from ckai.rl.matches import hub, players
 from ckai.rl.matches.alphabeta import AlphaBetaPlayer, move_values
 from ckai.rl.matches.forms import PLAYER_FORMS
-from ckai.rl.matches.hub import HubError, HubPlayer, HubProgram, find_move, hub_move, hub_position, read_line
+from ckai.rl.matches.hub import HubError, HubPlayer, HubProgram
+from ckai.rl.matches.hub_text import find_move, hub_move, hub_position, read_line
 from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.players import RandomPlayer, SearchPlayer
