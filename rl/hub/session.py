@@ -41,8 +41,9 @@ class HubSession:
         """
         self.parameters, self._load, self._version = parameters, load, version
         self._thinker: Thinker | None = None
-        self._game, self._limit = Game(), Limit()
-        self._has_level = False
+        self._game: Game | None = Game()
+        """The position with its history; None after a `pos` that was refused."""
+        self._limit, self._has_level = Limit(), False
         self._search: HubSearch | None = None
         self._lock = threading.Lock()
         """Held while a line is sent, and while a search begins or is noted to have ended."""
@@ -110,6 +111,7 @@ class HubSession:
     def _pos(self, arguments: dict[str, str]) -> None:
         if "pos" not in arguments and "start" not in arguments:
             raise ValueError("expected pos pos=... or pos start, found neither")
+        self._game = None  # rather none than another one
         game = Game(read_position(arguments["pos"]) if "pos" in arguments else None)
         for number, text in enumerate(arguments.get("moves", "").split(), 1):
             move = find_move(text, game.position)
@@ -127,8 +129,11 @@ class HubSession:
             raise ValueError(f"expected one of go {', go '.join(MODES)}, found {' and '.join(modes) or 'none'}")
         if self._thinker is None:
             raise ValueError("expected init before go, found none")
-        if not self._game.legal_moves():
-            raise ValueError(f"expected a position with a legal move, found {self._game.position.fen}")
+        game = self._game
+        if game is None:
+            raise ValueError("expected pos before go, found one that was refused")
+        if not game.legal_moves():
+            raise ValueError(f"expected a position with a legal move, found {game.position.fen}")
         limit = self._limit
         if not self._has_level and self._thinker.limit is not None and modes != ["analyze"]:
             limit = self._thinker.limit
@@ -136,7 +141,7 @@ class HubSession:
         with self._lock:  # until the search is noted, it cannot end
             self._search = HubSearch(
                 self._thinker,
-                self._game,
+                game,
                 limit,
                 ponder=modes == ["ponder"],
                 write=self._write,
