@@ -10,7 +10,7 @@ LEAST_SECONDS = 0.001
 """Shortest time of a move; less is taken as this."""
 
 _WHOLE = re.compile("[0-9]{1,18}")
-_REAL = re.compile(r"-?(?:[0-9]{1,12}(?:\.[0-9]{0,18})?|\.[0-9]{1,18})(?:[eE][-+]?[0-9]{1,2})?")
+_REAL = re.compile(r"[-+]?(?:[0-9]{1,12}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,2})?")
 
 
 def read_level(arguments: dict[str, str]) -> Limit:

@@ -43,7 +43,9 @@ class HubSession:
         self._thinker: Thinker | None = None
         self._game: Game | None = Game()
         """The position with its history; None after a `pos` that was refused."""
-        self._limit, self._has_level = Limit(), False
+        self._limit: Limit | None = None
+        """The `level` of the next search; None without one."""
+        self._level_refused = False
         self._search: HubSearch | None = None
         self._lock = threading.Lock()
         """Held while a line is sent, and while a search begins or is noted to have ended."""
@@ -53,7 +55,9 @@ class HubSession:
         """Answer one line; return whether the conversation goes on."""
         try:
             if len(line) > LONGEST_LINE:
-                raise ValueError(f"expected a line of at most {LONGEST_LINE:,} characters, found a longer one")
+                raise ValueError(
+                    f"expected a line of at most {LONGEST_LINE:,} characters, found a longer one"
+                )
             command, arguments = read_line(line)
             if command == "quit":
                 return False
@@ -103,7 +107,8 @@ class HubSession:
     def _new_game(self, arguments: dict[str, str]) -> None:
         if self._thinker is not None:
             self._thinker.forget()
-        self._game, self._limit, self._has_level = Game(), Limit(), False
+        self._game = Game()
+        self._forget_level()
 
     def _ping(self, arguments: dict[str, str]) -> None:
         self._write("pong")
@@ -116,17 +121,26 @@ class HubSession:
         for number, text in enumerate(arguments.get("moves", "").split(), 1):
             move = find_move(text, game.position)
             if move is None:
-                raise ValueError(f"expected a legal move in {game.position.fen}, found {quoted(text)} as move {number}")
+                raise ValueError(
+                    f"expected a legal move in {game.position.fen}, found {quoted(text)} as move {number}"
+                )
             game.push(move)
-        self._game, self._limit, self._has_level = game, Limit(), False
+        self._game = game
+        self._forget_level()
 
     def _level(self, arguments: dict[str, str]) -> None:
-        self._limit, self._has_level = read_level(arguments), True
+        self._limit, self._level_refused = None, True
+        self._limit, self._level_refused = read_level(arguments), False
+
+    def _forget_level(self) -> None:
+        self._limit, self._level_refused = None, False
 
     def _go(self, arguments: dict[str, str]) -> None:
         modes = [mode for mode in MODES if mode in arguments]
         if len(modes) != 1:
-            raise ValueError(f"expected one of go {', go '.join(MODES)}, found {' and '.join(modes) or 'none'}")
+            raise ValueError(
+                f"expected one of go {', go '.join(MODES)}, found {' and '.join(modes) or 'none'}"
+            )
         if self._thinker is None:
             raise ValueError("expected init before go, found none")
         game = self._game
@@ -134,15 +148,17 @@ class HubSession:
             raise ValueError("expected pos before go, found one that was refused")
         if not game.legal_moves():
             raise ValueError(f"expected a position with a legal move, found {game.position.fen}")
+        if self._level_refused:
+            raise ValueError("expected level before go, found one that was refused")
         limit = self._limit
-        if not self._has_level and self._thinker.limit is not None and modes != ["analyze"]:
+        if limit is None and modes != ["analyze"]:
             limit = self._thinker.limit
-        self._limit, self._has_level = Limit(), False  # a level is for one search
+        self._forget_level()  # it is for one search
         with self._lock:  # until the search is noted, it cannot end
             self._search = HubSearch(
                 self._thinker,
                 game,
-                limit,
+                limit or Limit(),
                 ponder=modes == ["ponder"],
                 write=self._write,
                 on_end=self._end,

@@ -1,4 +1,4 @@
-"""The text of Hub, the protocol of draughts engines (version 2, Fabien Letouzey 2017): lines, positions, moves.
+"""The text of Hub, the protocol of draughts engines (version 2, Fabien Letouzey): lines, positions, moves.
 
 Both sides use it: `ckai.rl.matches.hub`, which drives other programs, and `ckai.rl.hub`, which is driven.
 
@@ -46,7 +46,9 @@ def read_line(line: str) -> tuple[str, dict[str, str]]:
     while line[end:].strip():
         pair = _PAIR.match(line, end)
         if pair is None:
-            raise ValueError(f"expected name=value after {quoted(command)}, found {quoted(line[end:].strip())}")
+            raise ValueError(
+                f"expected name=value after {quoted(command)}, found {quoted(line[end:].strip())}"
+            )
         arguments[pair[1]] = pair[2] if pair[2] is not None else pair[3] or ""
         end = pair.end()
     return command, arguments

@@ -6,6 +6,9 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import SearchResult
 from ckai.rl.thinkers.thinker import Interrupt, Publish, Report
 
+INTERVAL = 0.05
+"""Seconds between two results."""
+
 
 class TreeThinker:
     """An engine; the next search of the same game keeps the subtree of its position."""
@@ -16,7 +19,9 @@ class TreeThinker:
 
     def think(self, game: Game, limit: Limit, publish: Publish, interrupt: Interrupt) -> Report:
         """See `Thinker`."""
-        with self.engine.analysis(game.position, limit, history=game.positions[:-1]) as analysis:
+        with self.engine.analysis(
+            game.position, limit, history=game.positions[:-1], interval=INTERVAL
+        ) as analysis:
             interrupt.attach(analysis.stop)
             for result in analysis:
                 if result.reason is None:
