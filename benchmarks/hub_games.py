@@ -92,7 +92,7 @@ class Player:
         if not {"depth", "score", "nodes", "pv"} <= self.engine.info.keys():
             self.problems["no info"] += 1
         if self.result[0] not in legal:
-            self.problems["illegal"] += 1
+            self.problems[f"illegal: {self.result[0]} in {board.fen}"] += 1
             return next(iter(legal.values()))
         return legal[self.result[0]]
 
@@ -103,7 +103,7 @@ class Player:
         replies = {move.hub_move: move for move in board.legal_moves()}
         self.expected = self.result[1]
         if self.expected not in replies:
-            self.problems["illegal"] += 1
+            self.problems[f"illegal: {self.expected} in {board.fen}"] += 1
             return
         after = board.copy()
         after.push(replies[self.expected])

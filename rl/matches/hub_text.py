@@ -54,7 +54,7 @@ def read_line(line: str) -> tuple[str, dict[str, str]]:
     return command, arguments
 
 
-def write_line(command: str, **arguments: object) -> str:
+def write_line(command: str, /, **arguments: object) -> str:
     """Format a line of the protocol.
 
     Args:
@@ -101,10 +101,10 @@ def read_position(text: str) -> Position:
 
 
 def hub_move(move: Move) -> str:
-    """Format a move for the protocol: from, to, and all captured squares."""
+    """Format a move for the protocol: from, to, and all captured squares, in ascending order as others do."""
     if not move.is_capture:
         return str(move)
-    return "x".join(map(str, (move.path[0], move.path[-1], *move.captured)))
+    return "x".join(map(str, (move.path[0], move.path[-1], *sorted(move.captured))))
 
 
 def find_move(text: str, position: Position) -> Move | None:
