@@ -14,11 +14,12 @@ import argparse
 import json
 import logging
 import random
-import shutil
+import statistics
 import sys
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import draughts
@@ -30,6 +31,8 @@ HUB_BLACK_FIRST = "B" + 12 * "b" + 8 * "e" + 12 * "w"
 SORTS = ("move-time", "depth", "nodes", "clock", "ponder")
 MOVE_SECONDS, DEPTH, NODES = 0.05, 6, 1000
 CLOCK_SECONDS, INCREMENT = 3.0, 0.03
+STOPS = 30
+"""Searches that are stopped to measure how long that takes."""
 OPENING_PLIES = 4
 """Random moves at the start, so that games differ."""
 
@@ -144,6 +147,22 @@ def play(engines: list[Any], sort: str, number: int, problems: Counter[str], gra
     return len(board.move_stack), "drawn" if board.winner() == 0 else "decided"
 
 
+def stop_times(engine: Any) -> list[float]:
+    """Return the seconds from `stop` to `done` of some searches without a limit."""
+    taken = []
+    for number in range(STOPS):
+        engine.send(f"pos pos={HUB_BLACK_FIRST}")
+        engine.send("level infinite")
+        engine.send("go analyze")
+        time.sleep(0.05 * (number % 10))
+        begun = time.perf_counter()
+        engine.stop()
+        while engine.recv_hub()[0] != "done":
+            pass
+        taken.append(time.perf_counter() - begun)
+    return taken
+
+
 def main() -> None:
     """Play the games and print what went wrong, and how many games and moves there were."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -154,10 +173,10 @@ def main() -> None:
     given = parser.parse_args()
     warnings = Warnings()
     logging.getLogger("pydraughts").addHandler(warnings)
-    program = shutil.which("ckai")
-    if program is None:
-        sys.exit("expected the command ckai on the path, found none")
-    command = [program, "engine", "--engine", given.engine]
+    program = Path(sys.executable).with_name("ckai")
+    if not program.exists():
+        sys.exit(f"expected {program}, found no such file; install ckai in the environment of this Python")
+    command = [str(program), "engine", "--engine", given.engine]
     engines = [HubEngine(command), HubEngine(command)]
     problems: Counter[str] = Counter()
     ends: Counter[str] = Counter()
@@ -172,12 +191,14 @@ def main() -> None:
             plies += length
             ends[end] += 1
             print(f"{number}: {sort}, {length} plies, {end}", file=sys.stderr, flush=True)
+        stops = stop_times(engines[0])
     finally:
         for engine in engines:
             engine.quit()
             engine.p.wait(10)
     problems["unexpected lines"] = len(warnings.texts)
     print(json.dumps({"games": given.games, "plies": plies, **ends, "problems": +problems}))
+    print(f"stop to done: median {1000 * statistics.median(stops):.1f}, most {1000 * max(stops):.1f} ms")
     for text in warnings.texts[:10]:
         print(text, file=sys.stderr)
     sys.exit(1 if +problems else 0)

@@ -110,7 +110,7 @@ def refute(problem: Problem, tables: Tables | None) -> Refutation | None:
 
 
 def verdict(problem: Problem, moves: list[Move], tables: Tables | None) -> Proof | None:
-    """Return the result after some moves by the tables, for the side to move in the problem; None: unknown."""
+    """Return the result after some moves by the tables, for the side to move in the problem, if known."""
     position = problem.position
     for move in moves:
         position = position.push(move)
