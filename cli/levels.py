@@ -68,8 +68,8 @@ def command(
         arena = Arena([f"level:{number}" for number in chosen] + list(against), **arena_settings)
         positions = arena.positions(games // 2)
         for number, opponent in matches:
-            players = [arena.load(name, games) for name in (f"level:{number}", opponent)]
-            result = arena.play(*players, positions, number, max_plies=max_plies)
+            a, b = (arena.load(name, games) for name in (f"level:{number}", opponent))
+            result = arena.play(a, b, positions, number, max_plies=max_plies)
             played.append((number, opponent, result))
             console.print(f"level {number} against {opponent}: {result.pairs}")
     if as_json:

@@ -10,8 +10,9 @@ WON = 100.0
 """Score of a game that is won, less 0.01 for each ply to its end: what programs of the protocol send."""
 MOST_MEN = 50.0
 """Largest score of a position that is not proven."""
-MAN = 0.75
-"""`atanh` of the value of a position that is a man ahead, see `score`."""
+MAN = 0.7
+"""`atanh` of the value of a position that is a man ahead: the median of 250 even positions of expert games
+from which a random man was taken, by the installed network and alpha-beta of 4 plies."""
 
 
 def score(report: Report) -> float | None:

@@ -1,4 +1,4 @@
-"""Whole games through the Hub protocol: with pydraughts, a client that is not ours, and between two of ckai."""
+"""Whole games by the Hub protocol: with pydraughts, a client that is not ours, and between two of ckai."""
 
 import json
 import subprocess

@@ -65,7 +65,7 @@ def test_positions_are_read_back():
     "text", ["", "B", START[:-1], START + "e", "b" + START[1:], "B" + "b" * 32, "Bw" + "e" * 31]
 )
 def test_positions_that_are_none(text):
-    with pytest.raises(ValueError, match="3[23]|king|crown|row"):
+    with pytest.raises(ValueError, match=r"3[23]|king|crown|row"):
         read_position(text)
 
 

@@ -43,8 +43,8 @@ B:W18:B14
 nonsense
 B:W32:B1 3-4
 B:W32:B1 1-5 3-4
-B:W4:BK32 loss;
-W:W32:B
+B:W5:BK32 loss;
+B:W32:B
 """
 
 
