@@ -20,7 +20,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import draughts
 from draughts.engine import HubEngine
@@ -52,10 +52,13 @@ class Warnings(logging.Handler):
 class Player:
     """A program and its clock in one game."""
 
+    latest: ClassVar[dict[str, float]] = {}
+    """By sort of level, the most seconds that a move came after its time."""
+
     def __init__(self, engine: Any, sort: str, problems: Counter[str], grace: float) -> None:
         """Begin a game of one sort of level; what goes wrong is counted in `problems`."""
         self.engine, self.sort, self.problems, self.grace = engine, sort, problems, grace
-        self.left = CLOCK_SECONDS
+        self.left, self.late = CLOCK_SECONDS, False
         self.expected: str | None = None
         self.thread: threading.Thread | None = None
         self.result: tuple[str, str | None] = "", None
@@ -87,10 +90,10 @@ class Player:
         spent = time.perf_counter() - begun
         if self.sort in ("clock", "ponder"):
             self.left -= spent
-            self.problems["late"] += self.left < -self.grace
+            self.note_lateness(-self.left)
             self.left += INCREMENT
         elif self.sort == "move-time":
-            self.problems["late"] += spent > MOVE_SECONDS + self.grace
+            self.note_lateness(spent - MOVE_SECONDS)
         legal = {move.hub_move: move for move in board.legal_moves()}
         if not {"depth", "score", "nodes", "pv"} <= self.engine.info.keys():
             self.problems["no info"] += 1
@@ -98,6 +101,13 @@ class Player:
             self.problems[f"illegal: {self.result[0]} in {board.fen}"] += 1
             return next(iter(legal.values()))
         return legal[self.result[0]]
+
+    def note_lateness(self, seconds: float) -> None:
+        """Note by how much a move came after its time; by a clock, the first time in a game counts."""
+        self.latest[self.sort] = max(self.latest.get(self.sort, seconds), seconds)
+        if seconds > self.grace and not (self.late and self.sort != "move-time"):
+            self.late = True
+            self.problems[f"late, {self.sort}"] += 1
 
     def ponder(self, board: Any) -> None:
         """Let the program think on the opponent's time, in a position after its own move."""
@@ -198,6 +208,8 @@ def main() -> None:
             engine.p.wait(10)
     problems["unexpected lines"] = len(warnings.texts)
     print(json.dumps({"games": given.games, "plies": plies, **ends, "problems": +problems}))
+    latest = ", ".join(f"{sort} {1000 * seconds:+.0f}" for sort, seconds in Player.latest.items())
+    print(f"latest move after its time, ms: {latest}")
     print(f"stop to done: median {1000 * statistics.median(stops):.1f}, most {1000 * max(stops):.1f} ms")
     for text in warnings.texts[:10]:
         print(text, file=sys.stderr)
