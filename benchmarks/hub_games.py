@@ -30,7 +30,7 @@ BLACK_FIRST = "B:W21,22,23,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,8,9,10,11,1
 HUB_BLACK_FIRST = "B" + 12 * "b" + 8 * "e" + 12 * "w"
 SORTS = ("move-time", "depth", "nodes", "clock", "ponder")
 MOVE_SECONDS, DEPTH, NODES = 0.05, 6, 1000
-CLOCK_SECONDS, INCREMENT = 3.0, 0.03
+CLOCK_SECONDS, INCREMENT = 4.0, 0.08
 STOPS = 30
 """Searches that are stopped to measure how long that takes."""
 OPENING_PLIES = 4

@@ -4,7 +4,7 @@ import re
 
 from ckai.rl.engine.limit import MAX_COUNT, Limit
 from ckai.rl.matches.hub_text import quoted
-from ckai.rl.search.clock import MOST_SECONDS
+from ckai.rl.search.clock import MOST_SECONDS, OVERHEAD
 
 LEAST_SECONDS = 0.001
 """Shortest time of a move; less is taken as this."""
@@ -17,7 +17,8 @@ def read_level(arguments: dict[str, str]) -> Limit:
     """Return the limit of a `level` message.
 
     Args:
-        arguments: any of `depth` (plies), `nodes` (positions) and `move-time` (seconds); or `time`, the
+        arguments: any of `depth` (plies), `nodes` (positions) and `move-time` (seconds, of which `OVERHEAD`,
+            or a quarter if that is less, is kept back for what is not search); or `time`, the
             seconds left without the increment of this move, with `inc`, the increment in seconds, and
             `moves`, the moves to the next time control; or `infinite`. Others are ignored.
 
@@ -32,7 +33,8 @@ def read_level(arguments: dict[str, str]) -> Limit:
         if name in arguments:
             limits[name] = _whole(name, arguments[name])
     if "move-time" in arguments:
-        limits["seconds"] = max(_real("move-time", arguments["move-time"], least=0), LEAST_SECONDS)
+        seconds = _real("move-time", arguments["move-time"], least=0)
+        limits["seconds"] = max(seconds - min(OVERHEAD, seconds / 4), LEAST_SECONDS)
     if "time" in arguments:
         increment = _real("inc", arguments.get("inc", "0"), least=0)
         # The increment is added before every move, and the message comes before that.

@@ -35,7 +35,7 @@ class HubSession:
 
         Args:
             parameters: the values at the start.
-            load: loads the thinker; its errors of type ValueError, RuntimeError and OSError are answered.
+            load: loads the thinker; its errors are answered.
             write: sends one line; called from several threads, one at a time.
             version: the version that the program says it has.
         """
@@ -63,7 +63,9 @@ class HubSession:
                 return False
             self._answer(command, arguments)
         except (ValueError, RuntimeError, OSError) as error:
-            self._write(write_line("error", message=" ".join(str(error).split())))
+            self._error(str(error))
+        except Exception as error:  # whatever a library raises must not end the conversation
+            self._error(f"{type(error).__name__}: {error}")
         return True
 
     def close(self) -> None:
@@ -194,6 +196,9 @@ class HubSession:
     def _write(self, line: str) -> None:
         with self._lock:
             self._send(line)
+
+    def _error(self, message: str) -> None:
+        self._write(write_line("error", message=" ".join(message.split())))
 
     def _end(self, line: str) -> None:
         """Send the last line of the search; whoever reads it may begin another one."""

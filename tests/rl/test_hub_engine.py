@@ -80,7 +80,7 @@ def test_moves_that_are_none(text):
     [
         ({"depth": "9"}, Limit(depth=9)),
         ({"nodes": "999999999999"}, Limit(nodes=2**31 - 1)),
-        ({"move-time": "0.25"}, Limit(seconds=0.25)),
+        ({"move-time": "0.25"}, Limit(seconds=0.23)),
         ({"move-time": "0"}, Limit(seconds=0.001)),
         ({"time": "60"}, Limit(clock=60)),
         ({"time": "59.5", "inc": "0.5"}, Limit(clock=60, increment=0.5)),
@@ -88,7 +88,7 @@ def test_moves_that_are_none(text):
         ({"time": "300", "moves": "9"}, Limit(clock=300, remaining_moves=9)),
         ({"time": "0.0035148340035774384"}, Limit(clock=0.0035148340035774384)),
         ({"infinite": ""}, Limit()),
-        ({"depth": "9", "move-time": "1", "unheard-of": "1"}, Limit(depth=9, seconds=1)),
+        ({"depth": "9", "move-time": "0.04", "unheard-of": "1"}, Limit(depth=9, seconds=0.03)),
     ],
 )
 def test_levels(arguments, limit):
@@ -331,7 +331,7 @@ def test_pondering(talk):
     assert not [line for line in talk.heard() if line.startswith("done")]
     talk.say("ponder-hit")
     assert len([line for line in talk.until("done") if line.startswith("done")]) == 1
-    assert talk.thinker.limits == [Limit(), Limit(seconds=1)]
+    assert talk.thinker.limits == [Limit(), Limit(seconds=0.98)]
     talk.say("pos start", "level move-time=1", "go ponder", "stop")
     assert talk.until("done")
     assert talk.thinker.limits[2:] == [Limit()]
