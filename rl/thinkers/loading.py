@@ -3,7 +3,7 @@
 import os
 
 from ckai.datasets.tables import Tables
-from ckai.game import Game
+from ckai.game import Game, Position
 from ckai.models.pretrained import network_path
 from ckai.rl.engine.engine import BATCHES, Engine
 from ckai.rl.engine.limit import Limit
@@ -16,7 +16,9 @@ from ckai.rl.thinkers.thinker import Interrupt, Thinker
 from ckai.rl.thinkers.tree import TreeThinker
 
 _TRIAL = Limit(seconds=0.05, nodes=500)
-"""Limit of the search that compiles and measures what no limit of time should pay for."""
+"""Limit of the searches that compile, load and measure what no limit of time should pay for."""
+_TRIAL_FENS = (Position.start().fen, "W:WK23,32:B18,10,9,19", "W:WK18,K15:BK4")
+"""Positions of these searches: quiet, with captures of several hops, with few pieces."""
 
 
 def load_thinker(text: str, *, backend: str = "auto", tables: Tables | None = None) -> Thinker:
@@ -42,7 +44,13 @@ def load_thinker(text: str, *, backend: str = "auto", tables: Tables | None = No
         thinker = AlphaBetaThinker(player.evaluator, tables=player.tables, limit=limit)
     else:
         thinker = SideThinker(player)
-    thinker.think(Game(), _TRIAL, lambda report: None, Interrupt())
+    for fen in _TRIAL_FENS:
+        game = Game(Position.from_fen(fen))
+        for _ in range(3):  # the later ones go on from the search before
+            for move in thinker.think(game, _TRIAL, lambda report: None, Interrupt()).pv[:2]:
+                game.push(move)
+            if not game.legal_moves():
+                break
     thinker.forget()
     return thinker
 
