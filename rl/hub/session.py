@@ -43,6 +43,8 @@ class HubSession:
         self._thinker: Thinker | None = None
         self._game: Game | None = Game()
         """The position with its history; None after a `pos` that was refused."""
+        self._start, self._texts = "", list[str]()
+        """What the last `pos` said: the first position and the moves."""
         self._limit: Limit | None = None
         """The `level` of the next search; None without one."""
         self._level_refused = False
@@ -109,7 +111,7 @@ class HubSession:
     def _new_game(self, arguments: dict[str, str]) -> None:
         if self._thinker is not None:
             self._thinker.forget()
-        self._game = Game()
+        self._game, self._start, self._texts = Game(), "", []
         self._forget_level()
 
     def _ping(self, arguments: dict[str, str]) -> None:
@@ -118,15 +120,20 @@ class HubSession:
     def _pos(self, arguments: dict[str, str]) -> None:
         if "pos" not in arguments and "start" not in arguments:
             raise ValueError("expected pos pos=... or pos start, found neither")
-        self._game = None  # rather none than another one
-        game = Game(read_position(arguments["pos"]) if "pos" in arguments else None)
-        for number, text in enumerate(arguments.get("moves", "").split(), 1):
+        game, self._game = self._game, None  # rather none than another one
+        start, texts = arguments.get("pos", ""), arguments.get("moves", "").split()
+        if game is None or start != self._start or texts[: len(self._texts)] != self._texts:
+            game, self._start, self._texts = Game(read_position(start) if start else None), start, []
+        # Most positions come after the last one, in a game that may be long.
+        for text in texts[len(self._texts) :]:
             move = find_move(text, game.position)
             if move is None:
+                number = len(self._texts) + 1
                 raise ValueError(
                     f"expected a legal move in {game.position.fen}, found {quoted(text)} as move {number}"
                 )
             game.push(move)
+            self._texts.append(text)
         self._game = game
         self._forget_level()
 

@@ -310,6 +310,25 @@ def test_a_search(talk):
     assert talk.thinker.forgotten == 1
 
 
+def test_positions_that_go_on_from_the_last_one(talk):
+    talk.say("init")
+    for said, moves in (
+        (f"pos pos={START} moves=11-15", ["11-15"]),
+        (f'pos pos={START} moves="11-15 23-19 8-11"', ["11-15", "23-19", "8-11"]),
+        (f'pos pos={START} moves="11-15 22-18"', ["11-15", "22-18"]),
+        ("pos start moves=9-13", ["9-13"]),
+        ("pos start", []),
+        (f"pos pos={START}", []),
+    ):
+        talk.say(said, "level depth=1", "go think")
+        talk.until("done")
+        assert [str(move) for move in talk.thinker.games[-1].moves] == moves
+    talk.say("pos start moves=9-13")
+    talk.error('pos start moves="9-13 9-13"')
+    talk.say('pos start moves="9-13 22-18"')
+    assert not talk.heard()
+
+
 def test_during_a_search(talk):
     talk.say("init", "go analyze", "ping")
     assert talk.until("pong")
