@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.arena import EVEN
 from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import (
@@ -17,6 +16,7 @@ from ckai.cli.shared.output import (
     stderr_console,
     time_text,
 )
+from ckai.cli.strength.arena import EVEN
 
 PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "search", "training")
 

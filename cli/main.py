@@ -23,6 +23,8 @@ GROUPS = {
         "selfplay": "Continue training by self-play.",
         "play": "Play against a network in the terminal.",
         "analyze": "Find the mistakes in games, and what was better.",
+        "engine": "Play and analyse for other programs, by the Hub protocol.",
+        "solve": "Solve problems, and check their results.",
     },
     "Strength": {
         "match": "Play A against B and estimate the Elo difference.",
@@ -37,9 +39,12 @@ GROUPS = {
         "bench": "Measure the speed of each part on this machine.",
     },
 }
-"""Help for each command, by section; command `name` is the object `command` of `ckai.cli.<name>`."""
+"""Help for each command, by section; command `name` is the object `command` of the module of that name."""
 
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
+
+ROOMS = dict.fromkeys(GROUPS["Strength"], "ckai.cli.strength")
+"""Packages of the commands that are not in `ckai.cli` itself."""
 
 
 class _Lazy(click.Group):
@@ -51,7 +56,9 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"ckai.cli.{cmd_name}").command
+        command: click.Command = importlib.import_module(
+            f"{ROOMS.get(cmd_name, 'ckai.cli')}.{cmd_name}"
+        ).command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

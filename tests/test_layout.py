@@ -62,12 +62,13 @@ ORDERS = {
         ("search",),
         ("alphabeta",),
         ("engine", "matches"),
-        ("analysis", "selfplay"),
+        ("thinkers",),
+        ("analysis", "hub", "problems", "selfplay"),
         ("loop",),
         ("bench", "warmup"),
     ),
     "rl/games": (("*",), ("checkers", "connect4", "tictactoe")),
-    "cli": (("shared",), ("pages", "terminal"), ("*",), ("main",)),
+    "cli": (("shared",), ("pages", "strength", "terminal"), ("*",), ("main",)),
 }
 """The parts of a folder, its modules and folders, in levels: a part may import those of earlier levels.
 
@@ -96,6 +97,10 @@ OF_ONE_GAME = {
     "rl/matches/levels.py": "the installed networks play checkers",
     "rl/evaluators/move_priors.py": "evaluates the positions within a capture",
     "rl/matches/hub.py": "Hub is a protocol of draughts programs",
+    "rl/matches/hub_text.py": "its text",
+    "rl/hub": "its other side",
+    "rl/thinkers": "positions with their history, as the engine takes them",
+    "rl/problems": "positions of PDN and FEN, with verdicts of the tablebases",
     "rl/selfplay/starts.py": "positions of expert games come from PDN, which only checkers has",
     "rl/loop/folder.py": "keeps those positions as FEN",
     "rl/warmup.py": "compiles the rules, tablebases and PDN of checkers too",

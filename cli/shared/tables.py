@@ -12,9 +12,12 @@ from ckai.cli.shared.output import count_text, progress_bar, report_compilation,
 if TYPE_CHECKING:
     from ckai.datasets.tables import Tables
 
+TABLE_CHOICES = ("auto", "none", "2", "3", "4", "5", "6")
+"""Choices of `--tables`."""
+
 tables_option: Callable[[Any], Any] = click.option(
     "--tables",
-    type=click.Choice(["auto", "none", "2", "3", "4", "5", "6"]),
+    type=click.Choice(TABLE_CHOICES),
     default="auto",
     show_default=True,
     help="Use N-piece tablebases, building them if missing; auto: the largest that exist, at least 3 pieces.",

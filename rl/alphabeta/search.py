@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,6 +114,7 @@ class AlphaBetaSearch:
         enough: float | None = None,
         nodes: int | None = None,
         depth: int | None = None,
+        on_depth: Callable[[AlphaBetaResult], None] | None = None,
     ) -> AlphaBetaResult:
         """Search a state.
 
@@ -125,6 +126,7 @@ class AlphaBetaSearch:
                 as all those before it, or longer.
             nodes: end after this many positions.
             depth: end after the search of this depth in plies.
+            on_depth: called with the result so far after every depth.
         """
         memory = self.memory
         words = tuple(np.int64(word) for word in state)
@@ -150,6 +152,8 @@ class AlphaBetaSearch:
                 if memory.stop[0]:
                     break
                 done += 1
+                if on_depth is not None:
+                    on_depth(self._result(words, done))
                 if abs(score) >= PROVEN and WON - abs(score) <= done:
                     break
                 if enough is not None and time.perf_counter() - begun >= enough / 2:
@@ -163,15 +167,20 @@ class AlphaBetaSearch:
             memory.counters[LIMIT] = np.iinfo(np.int64).max
             self._iterate(words, 1, root)
             done = 1
-        score, pv = int(memory.root[ROOT_SCORE]), self._main_line(words)
+        return self._result(words, done)
+
+    def _result(self, state: Any, depth: int) -> AlphaBetaResult:
+        """Return the result of a search to a depth."""
+        counters = self.memory.counters
+        score, pv = int(self.memory.root[ROOT_SCORE]), self._main_line(state)
         proven = abs(score) >= PROVEN
         return AlphaBetaResult(
             action=pv[0],
             value=float(np.sign(score)) if proven else score / VALUE_SCALE,
             plies=WON - abs(score) if proven else None,
-            depth=done,
-            nodes=int(memory.counters[NODES]),
-            evaluations=int(memory.counters[EVALUATIONS]),
+            depth=depth,
+            nodes=int(counters[NODES]),
+            evaluations=int(counters[EVALUATIONS]),
             pv=pv,
         )
 

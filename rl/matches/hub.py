@@ -19,11 +19,14 @@ import numpy as np
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.game import Game, Move, Position
 from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
+from ckai.rl.matches.hub_text import find_move, hub_move, hub_position, read_line, write_line
 from ckai.rl.matches.players import MoveSide, Side
 from ckai.rl.search.clock import Clock, TimeControl
 
 START_SECONDS = 30.0
-"""Time limit for a program to get ready."""
+"""Time limit for a program to say what its parameters are."""
+INIT_SECONDS = 120.0
+"""Time limit for a program to get ready then: it may have to load or compile much."""
 SPARE_SECONDS = 30.0
 """Time beyond a limit of seconds after which a program is given up."""
 VARIANTS = ("english", "checkers", "american")
@@ -32,46 +35,6 @@ VARIANTS = ("english", "checkers", "american")
 
 class HubError(RuntimeError):
     """A program cannot be started or violates the protocol; says what was expected and found."""
-
-
-def read_line(line: str) -> tuple[str, dict[str, str]]:
-    """Parse a line of the protocol.
-
-    Returns:
-        The command and its arguments; a flag has an empty value.
-
-    Raises:
-        ValueError: an unclosed quotation.
-    """
-    words = shlex.split(line, posix=True)
-    if not words:
-        return "", {}
-    return words[0], {name: value for name, _, value in (word.partition("=") for word in words[1:])}
-
-
-def hub_position(position: Position) -> str:
-    """Format a position for the protocol: the side to move, then squares 1 to 32."""
-    squares = "".join(position.piece(square) for square in range(1, 33))
-    return ("B" if position.black else "W") + squares.replace(".", "e")
-
-
-def hub_move(move: Move) -> str:
-    """Format a move for the protocol: from, to, and all captured squares."""
-    if not move.is_capture:
-        return str(move)
-    return "x".join(map(str, (move.path[0], move.path[-1], *move.captured)))
-
-
-def find_move(text: str, position: Position) -> Move | None:
-    """Return the legal move for a move of the protocol, or None; captured squares may be in any order."""
-    if "x" not in text:
-        return next((move for move in position.legal_moves() if str(move) == text), None)
-    numbers = [int(number) for number in text.split("x") if number.isdigit()]
-    for move in position.legal_moves():
-        ends = [move.path[0], move.path[-1]]
-        if move.is_capture and numbers[:2] == ends and sorted(numbers[2:]) == sorted(move.captured):
-            return move
-    return None
 
 
 class HubProgram:
@@ -134,8 +97,10 @@ class HubProgram:
                 if supported and arguments.get("value") not in VARIANTS:
                     self.send(f"set-param name=variant value={supported[0]}")
         self.send("init")
-        while self._next(until, "ready")[0] != "ready":
-            pass
+        until = time.monotonic() + INIT_SECONDS
+        while (message := self._next(until, "ready"))[0] != "ready":
+            if message[0] == "error":
+                raise HubError(f"{self.command}: {message[1].get('message', 'an error without a message')}")
 
     def send(self, line: str) -> None:
         """Send a line.
@@ -165,9 +130,8 @@ class HubProgram:
         Raises:
             HubError: the program ends, takes too long or plays an illegal move.
         """
-        line = f"pos pos={hub_position(position)}"
-        if moves:
-            line += f' moves="{" ".join(map(hub_move, moves))}"'
+        played = {"moves": " ".join(map(hub_move, moves))} if moves else {}
+        line = write_line("pos", pos=hub_position(position), **played)
         current = position
         for move in moves:
             current = current.push(move)
@@ -233,9 +197,10 @@ class _HubSide(MoveSide):
         if self.player.depth is not None:
             level, seconds = f"level depth={self.player.depth}", None
         if clock is not None:
-            left = max(clock.left, 0.0)
+            # By the protocol, a program adds the increment before its move; here it was added after the last.
+            left, increment = max(clock.left, 0.0), clock.control.increment
             moves = "" if clock.moves is None else f" moves={clock.moves}"
-            level = f"level{moves} time={left:.3f} inc={clock.control.increment:g}"
+            level = f"level{moves} time={left - increment:.3f} inc={increment:g}"
             seconds = left + SPARE_SECONDS
         self.stopped = False
         try:

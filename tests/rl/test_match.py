@@ -13,8 +13,8 @@ import pytest
 from hub_program import written
 from rich.console import Console
 
-from ckai.cli.match import result_table
-from ckai.cli.tournament import expand
+from ckai.cli.strength.match import result_table
+from ckai.cli.strength.tournament import expand
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.pretrained import CKAI
@@ -25,7 +25,8 @@ from ckai.rl.games.checkers.openings import VALUES, balanced_openings
 from ckai.rl.matches import hub, players
 from ckai.rl.matches.alphabeta import AlphaBetaPlayer, move_values
 from ckai.rl.matches.forms import PLAYER_FORMS
-from ckai.rl.matches.hub import HubError, HubPlayer, HubProgram, find_move, hub_move, hub_position, read_line
+from ckai.rl.matches.hub import HubError, HubPlayer, HubProgram
+from ckai.rl.matches.hub_text import find_move, hub_move, hub_position, read_line
 from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, LEVEL, PlayerSpec, PlayerSpecError

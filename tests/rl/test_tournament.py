@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from ckai.cli.shared.arena import Arena
-from ckai.cli.tournament import _print_tables
+from ckai.cli.strength.arena import Arena
+from ckai.cli.strength.tournament import _print_tables
 from ckai.pdn import read_games
 from ckai.rl.matches.elo import PairStatistics, score_of
 from ckai.rl.matches.ladder import ladder_rating

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.arena import EVEN, Arena, arena_options
 from ckai.cli.shared.output import json_option, print_json, progress_bar
 from ckai.cli.shared.plot_file import plot_file, plot_options
+from ckai.cli.strength.arena import EVEN, Arena, arena_options
 
 PLOT = "tournament.png"
 

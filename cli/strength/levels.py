@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.arena import EVEN, Arena, arena_options
 from ckai.cli.shared.output import json_option, print_json, stderr_console
+from ckai.cli.strength.arena import EVEN, Arena, arena_options
 from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS
 
 if TYPE_CHECKING:

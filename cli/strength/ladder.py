@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.arena import EVEN, Arena, arena_options
 from ckai.cli.shared.output import count_text, json_option, print_json, stderr_console
 from ckai.cli.shared.plot_file import plot_file, plot_options
+from ckai.cli.strength.arena import EVEN, Arena, arena_options
 
 FIRST, LAST = 10, 20_480
 PLOT = "ladder.png"

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.arena import EVEN, Arena, arena_options
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import count_text, json_option, print_json, stderr_console
+from ckai.cli.strength.arena import EVEN, Arena, arena_options
 from ckai.rl.matches.forms import TIME_MARGIN, forms_text
 
 if TYPE_CHECKING:

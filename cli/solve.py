@@ -1,0 +1,196 @@
+"""`ckai solve`: solve problems of PDN and FEN files, and check their results."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS
+from ckai.cli.shared.numbers import FiniteRange
+from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar, report_compilation
+from ckai.cli.shared.tables import open_tables, tables_option
+from ckai.models.pretrained import CKAI
+
+if TYPE_CHECKING:
+    from ckai.rl.engine.limit import Limit
+    from ckai.rl.problems.problem import Problem
+    from ckai.rl.problems.solving import Outcome
+    from ckai.rl.thinkers.thinker import Report
+
+SECONDS = 2.0
+"""Time of a problem if nothing else is given."""
+
+_HELP = f"""Solve the problems of FILES, and check their results by the endgame tables.
+
+A PDN file has a problem in each game: the position of its FEN tag, its moves as the solution, its result.
+Other files have one in each line: a FEN, then a result (1-0 is a win of Black, or win, draw, loss for the
+side to move) and the moves of the solution, as far as they are known, then a comment after a semicolon.
+
+A problem is solved when the search ends on the first move of the solution, or on one that is proven as good;
+without a solution, on a value of the expected result. Its time is the moment from which on that did not
+change. The limit is for each problem.  [default: {SECONDS:g} s]
+
+The exit status is 0 if all problems that can be checked are solved and no stated result is refuted, 1 if
+not, or if a problem cannot be read.
+
+\b
+Examples:
+ckai solve problems.pdn
+ckai solve endings.fen --engine alphabeta:ckai --seconds 10 --tables 4
+ckai solve problems.pdn --visits 1000 --json
+"""
+
+
+@click.command("solve", help=_HELP)
+@click.argument(
+    "files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option("--seconds", type=FiniteRange(0, min_open=True), help="Seconds per problem.")
+@click.option("--visits", type=click.IntRange(1), help="Visits per problem, of a tree search.")
+@click.option(
+    "--engine",
+    "spec",
+    metavar="SPEC",
+    default=CKAI,
+    show_default=True,
+    help="Player, as in `ckai match`, such as a network or alphabeta:NETWORK.",
+)
+@click.option(
+    "--evaluator", default="auto", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
+)
+@tables_option
+@json_option
+def command(
+    files: Sequence[Path],
+    seconds: float | None,
+    visits: int | None,
+    spec: str,
+    evaluator: str,
+    tables: str,
+    as_json: bool,
+) -> int:
+    """Solve problems, see `_HELP`."""
+    from ckai.rl.engine.limit import Limit
+    from ckai.rl.problems.problem import Problem
+    from ckai.rl.problems.reading import read_problems
+    from ckai.rl.problems.solving import solve
+    from ckai.rl.thinkers.loading import load_thinker
+    from ckai.rl.thinkers.tree import TreeThinker
+
+    found = [each for path in files for each in read_problems(path)]
+    problems = [each for each in found if isinstance(each, Problem)]
+    errors = [str(each) for each in found if not isinstance(each, Problem)]
+    for error in errors:
+        click.echo(f"ckai: {error}", err=True)
+    if not problems:
+        raise click.ClickException(f"{files[0]}: expected problems, found none that can be read")
+    report_compilation()
+    endgames = open_tables(tables)
+    thinker = load_thinker(spec, backend=evaluator, tables=endgames)
+    outcomes: list[Outcome] = []
+    try:
+        if visits is not None and not isinstance(thinker, TreeThinker):
+            raise click.BadParameter(f"{spec} has no visits; give --seconds", param_hint="--visits")
+        limit = Limit(visits=visits, seconds=seconds)
+        if visits is None and seconds is None:
+            limit = thinker.limit or Limit(seconds=SECONDS)
+        with progress_bar("solving", "problems") as progress:
+            for problem in problems:
+                progress(len(outcomes), len(problems))
+                outcomes.append(solve(thinker, problem, limit, endgames))
+    finally:
+        thinker.close()
+        if outcomes:  # what is done when it is broken off is shown too
+            _print(outcomes, errors, spec, limit, as_json)
+    failed = errors or any(each.solved is False or each.refutation for each in outcomes)
+    return 1 if failed else 0
+
+
+def _print(outcomes: "list[Outcome]", errors: list[str], spec: str, limit: "Limit", as_json: bool) -> None:
+    checked = [each for each in outcomes if each.solved is not None]
+    solved = [each for each in checked if each.solved]
+    refuted = [each for each in outcomes if each.refutation is not None]
+    if as_json:
+        summary: dict[str, Any] = {"engine": spec, "seconds": limit.seconds, "visits": limit.visits}
+        summary |= {"solved": len(solved), "checked": len(checked), "refuted": len(refuted)}
+        print_json(summary | {"errors": errors, "problems": [_as_json(each) for each in outcomes]})
+        return
+    for each in outcomes:
+        click.echo(f"{each.problem.label}: {_verdict(each)}: {_line(each.report)}{_tables(each)}")
+    times = sorted(each.seconds for each in solved if each.seconds is not None)
+    median = f", half of them within {times[len(times) // 2]:.2f} s" if times else ""
+    click.echo(f"solved {len(solved)} of {count_text(len(checked), 'problem')}{median}")
+    without = len(outcomes) - len(checked) - len(refuted)
+    if without:
+        click.echo(f"{count_text(without, 'problem')} without a result or a solution")
+    if errors:
+        click.echo(f"{count_text(len(errors), 'problem')} could not be read")
+    for each in refuted:
+        click.echo(f"refuted by the tables: {_refuted(each)}")
+
+
+def _verdict(each: "Outcome") -> str:
+    if each.refutation is not None:
+        return "REFUTED by the tables"
+    if each.solved is None:
+        return "nothing to compare with"
+    if not each.solved:
+        wanted = each.problem.solution
+        expected = f"expected {wanted[0]}" if wanted else f"expected a {each.problem.result}"
+        return f"NOT SOLVED, {expected}"
+    return f"solved in {each.seconds:.2f} s"
+
+
+def _line(report: "Report") -> str:
+    line = " ".join(map(str, report.pv))
+    if report.plies is not None:
+        return f"{line}, {report.proven} in {count_text(report.plies, 'ply', 'plies')}"
+    if report.proven is not None:
+        return f"{line}, {report.proven}"
+    return line if report.value is None else f"{line}, value {report.value:+.2f}"
+
+
+def _tables(each: "Outcome") -> str:
+    return "" if each.tables is None else f"; by the tables a {each.tables}"
+
+
+def _refuted(each: "Outcome") -> str:
+    refutation = each.refutation
+    assert refutation is not None
+    where = f"after {count_text(refutation.ply, 'ply', 'plies')} of its solution " if refutation.ply else ""
+    return (
+        f"{each.problem.label}: stated as a {refutation.stated} for the side to move, "
+        f"{where}a {refutation.tables}"
+    )
+
+
+def _as_json(each: "Outcome") -> dict[str, Any]:
+    problem, report, refutation = each.problem, each.report, each.refutation
+    return {
+        **_names(problem),
+        "solved": each.solved,
+        "seconds": each.seconds,
+        "move": str(report.move),
+        "line": [str(move) for move in report.pv],
+        "value": report.value,
+        "proven": report.proven,
+        "plies": report.plies,
+        "depth": report.depth,
+        "nodes": report.nodes,
+        "tables": each.tables,
+        "refuted": None
+        if refutation is None
+        else {"ply": refutation.ply, "stated": refutation.stated, "tables": refutation.tables},
+    }
+
+
+def _names(problem: "Problem") -> dict[str, Any]:
+    return {
+        "file": problem.path,
+        "number": problem.number,
+        "name": problem.name,
+        "fen": problem.position.fen,
+        "result": problem.result,
+        "solution": [str(move) for move in problem.solution],
+    }

@@ -1,0 +1,1 @@
+"""The commands that play matches: how strong players are."""

@@ -1,0 +1,58 @@
+"""The parameters of the program, which can be set before `init`."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ckai.rl.matches.hub_text import quoted, write_line
+
+VARIANT = "english"
+"""The only variant."""
+
+
+@dataclass
+class Parameters:
+    """What `init` loads."""
+
+    engine: str
+    """Player spec, see `ckai.rl.matches.forms`."""
+    tables: str
+    """Endgame tables: one of `table_choices`."""
+    evaluator: str
+    """Backend of the network: one of `evaluator_choices`."""
+    table_choices: tuple[str, ...]
+    evaluator_choices: tuple[str, ...]
+    variant: str = VARIANT
+
+    @property
+    def choices(self) -> dict[str, tuple[str, ...] | None]:
+        """The values that each parameter may have, None for any text."""
+        return {
+            "variant": (VARIANT,),
+            "engine": None,
+            "tables": self.table_choices,
+            "evaluator": self.evaluator_choices,
+        }
+
+    def lines(self) -> Iterator[str]:
+        """Format the declarations of the protocol."""
+        for name, choices in self.choices.items():
+            value = getattr(self, name)
+            if choices is None:
+                yield write_line("param", name=name, value=value, type="string")
+            else:
+                yield write_line("param", name=name, value=value, type="enum", values=" ".join(choices))
+
+    def set(self, name: str, value: str) -> None:
+        """Set a parameter.
+
+        Raises:
+            ValueError: there is none of that name, or it cannot have this value.
+        """
+        if name not in self.choices:
+            raise ValueError(f"expected a parameter of {', '.join(self.choices)}, found {quoted(name)}")
+        choices = self.choices[name]
+        if choices is not None and value not in choices:
+            raise ValueError(f"expected {name} of {', '.join(choices)}, found {quoted(value)}")
+        if not value:
+            raise ValueError(f"expected a value of {name}, found none")
+        setattr(self, name, value)

@@ -1,0 +1,100 @@
+"""`AlphaBetaThinker`: alpha-beta search with a network of integers."""
+
+import time
+from collections.abc import Sequence
+
+from ckai.datasets.tables import Tables
+from ckai.game import Game, Move, Position
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.rl.alphabeta.search import AlphaBetaResult, AlphaBetaSearch
+from ckai.rl.engine.limit import Limit
+from ckai.rl.engine.result import Proof
+from ckai.rl.games.checkers import pack
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.search.clock import move_time
+from ckai.rl.thinkers.thinker import Interrupt, Publish, Report
+
+
+class AlphaBetaThinker:
+    """Alpha-beta search; its table is kept from one search to the next."""
+
+    def __init__(
+        self, evaluator: IntegerEvaluator, *, tables: Tables | None = None, limit: Limit | None = None
+    ) -> None:
+        """Allocate the table; `tables` are probed in the search, for `limit` see `Thinker`."""
+        self.limit = limit
+        self._evaluator, self._rules = evaluator, DEFAULT_GAME.make_rules(tables)
+        self._search = AlphaBetaSearch(evaluator, game=self._rules)
+
+    def think(self, game: Game, limit: Limit, publish: Publish, interrupt: Interrupt) -> Report:
+        """See `Thinker`."""
+        begun = time.perf_counter()
+        position, search = game.position, self._search
+        seconds, enough, depth = limit.seconds, None, limit.depth
+        if limit.clock is not None:
+            times = move_time(limit.clock, limit.increment, limit.remaining_moves, len(game.moves))
+            seconds = times.most if seconds is None else min(seconds, times.most)
+            enough = times.target
+            if len(position.legal_moves()) == 1:
+                depth = 1
+
+        def on_depth(result: AlphaBetaResult) -> None:
+            if interrupt.asked:  # maybe before the search had begun
+                search.stop()
+            publish(_report(result, position, time.perf_counter() - begun))
+
+        interrupt.attach(search.stop)
+        result = search.search(
+            pack(position),
+            [pack(earlier) for earlier in game.positions[:-1]],
+            seconds=seconds,
+            enough=enough,
+            nodes=limit.nodes,
+            depth=depth,
+            on_depth=on_depth,
+        )
+        return _report(result, position, time.perf_counter() - begun)
+
+    def forget(self) -> None:
+        """See `Thinker`."""
+        self._search = AlphaBetaSearch(self._evaluator, game=self._rules)
+
+    def close(self) -> None:
+        """See `Thinker`."""
+
+
+def _report(result: AlphaBetaResult, position: Position, seconds: float) -> Report:
+    proven: Proof | None = None if result.plies is None else "win" if result.value > 0 else "loss"
+    return Report(
+        pv=whole_moves(position, result.pv),
+        value=result.value,
+        proven=proven,
+        plies=result.plies,
+        depth=result.depth,
+        nodes=result.nodes,
+        seconds=seconds,
+    )
+
+
+def whole_moves(position: Position, actions: Sequence[int]) -> list[Move]:
+    """Return the moves that a line of hops makes.
+
+    Args:
+        position: the position before the line, with a legal move.
+        actions: the hops, 1 or more; a capture at the end may be incomplete.
+
+    Returns:
+        One move or more. A last capture that is incomplete is left out, but for the first move of the line,
+        which then is the first legal move that begins with these hops.
+    """
+    moves: list[Move] = []
+    hops: list[int] = []
+    for action in actions:
+        hops.append(action)
+        move = position.move_of(hops)
+        if move is not None:
+            moves.append(move)
+            position, hops = position.push(move), []
+    if moves:
+        return moves
+    return [next(move for move in position.legal_moves() if list(move.actions[: len(hops)]) == hops)]

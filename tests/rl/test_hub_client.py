@@ -1,0 +1,58 @@
+"""Whole games by the Hub protocol: with pydraughts, a client that is not ours, and between two of ckai."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ckai.rl.matches.hub import HubError, HubPlayer
+from ckai.rl.matches.match import play_match
+from ckai.rl.matches.openings import draw_openings
+from ckai.rl.search.clock import TimeControl
+
+ROOT = Path(__file__).parents[2]
+ENGINE = f"{sys.executable} -m ckai.cli.main engine --tables none --engine"
+
+
+def client_games(*arguments):
+    """What the script of the games prints; no move is late for it."""
+    pytest.importorskip("draughts")
+    script = [sys.executable, str(ROOT / "benchmarks" / "hub_games.py"), "--grace", "1000", *arguments]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout.splitlines()[0])
+
+
+@pytest.mark.programs
+def test_a_game_with_a_client_of_others():
+    result = client_games("--games", "1", "--first", "2", "--engine", "uniform")
+    assert (result["games"], result["problems"]) == (1, {})
+
+
+@pytest.mark.slow
+@pytest.mark.programs
+def test_games_of_every_sort_with_a_client_of_others():
+    result = client_games("--games", "10", "--engine", "uniform")
+    assert (result["games"], result["problems"]) == (10, {})
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(
+    "level",
+    [{"depth": 2}, {"seconds": 0.005}, {"control": TimeControl(1, 0.01)}, {"control": TimeControl(1, 0, 10)}],
+)
+def test_two_of_ckai_play_each_other(level):
+    player = HubPlayer(f"{ENGINE} uniform", **level)
+    result = play_match(player, player, draw_openings(1, 0), max_plies=24)
+    assert len(result.games) == 2
+    assert all(len(each.game.moves) >= 10 for each in result.games)
+
+
+@pytest.mark.programs
+def test_a_program_that_cannot_load_its_engine_says_why():
+    with pytest.raises(HubError, match="has ended"):
+        HubPlayer(f"{ENGINE} missing.ckpt").sit(1)
+    with pytest.raises(HubError, match="integers"):
+        HubPlayer(f"{ENGINE} alphabeta:ckai --evaluator torch").sit(1)

@@ -1,0 +1,587 @@
+"""ckai as a program of the Hub protocol: its text, its conversation, and games with a client of others."""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ckai.game import Game, Position
+from ckai.rl.engine.limit import Limit
+from ckai.rl.hub.info import MOST_MEN, done_line, info_line, score
+from ckai.rl.hub.levels import read_level
+from ckai.rl.hub.parameters import Parameters
+from ckai.rl.hub.serving import serve
+from ckai.rl.hub.session import HubSession
+from ckai.rl.matches.hub_text import (
+    LONGEST_LINE,
+    find_move,
+    hub_position,
+    read_line,
+    read_position,
+    write_line,
+)
+from ckai.rl.thinkers.loading import load_thinker
+from ckai.rl.thinkers.thinker import Interrupt, Report
+
+START = hub_position(Position.start())
+BACKENDS = {"alphabeta:ckai": "integers"}
+NAMES = st.text(st.characters(exclude_categories=["Cc", "Cs", "Z"], exclude_characters='="'), min_size=1)
+
+
+# --- the text ---------------------------------------------------------------------------------------
+
+
+VALUES = st.text(st.characters(exclude_categories=["Cc", "Cs"], exclude_characters='"'))
+
+
+@given(NAMES, st.dictionaries(NAMES.filter(lambda name: "_" not in name), VALUES))
+def test_what_is_written_is_read(command, arguments):
+    assert read_line(write_line(command, **arguments)) == (command, arguments)
+
+
+def test_what_cannot_be_written_is_replaced():
+    assert write_line("error", message='a "b"\n\x00c') == "error message=\"a 'b'  c\""
+
+
+@pytest.mark.parametrize("line", ['pos pos="B', "a =b", "=", '"go"', "level depth=5=6", 'x y"z', "go\x00"])
+def test_lines_that_are_none(line):
+    with pytest.raises(ValueError, match="expected"):
+        read_line(line)
+
+
+def test_positions_are_read_back():
+    for fen in ("W:WK3,8:B22", "B:W32:BK1,5", Position.start().fen):
+        assert read_position(hub_position(Position.from_fen(fen))) == Position.from_fen(fen)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "B", START[:-1], START + "e", "b" + START[1:], "B" + "b" * 32, "Bw" + "e" * 31]
+)
+def test_positions_that_are_none(text):
+    with pytest.raises(ValueError, match=r"3[23]|king|crown|row"):
+        read_position(text)
+
+
+@pytest.mark.parametrize("text", ["", "x", "11x", "11xx15", "11-15 ", "²x3", "9" * 5000 + "x1", "11-1५"])
+def test_moves_that_are_none(text):
+    assert find_move(text, Position.start()) is None
+    assert find_move(text, Position.from_fen("W:WK23:B18,10,9,19")) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "limit"),
+    [
+        ({"depth": "9"}, Limit(depth=9)),
+        ({"nodes": "999999999999"}, Limit(nodes=2**31 - 1)),
+        ({"move-time": "0.25"}, Limit(seconds=0.23)),
+        ({"move-time": "0"}, Limit(seconds=0.001)),
+        ({"time": "60"}, Limit(clock=60)),
+        ({"time": "59.5", "inc": "0.5"}, Limit(clock=60, increment=0.5)),
+        ({"time": "-0.25", "inc": "1"}, Limit(clock=0.75, increment=1)),
+        ({"time": "300", "moves": "9"}, Limit(clock=300, remaining_moves=9)),
+        ({"time": "0.0035148340035774384"}, Limit(clock=0.0035148340035774384)),
+        ({"infinite": ""}, Limit()),
+        ({"depth": "9", "move-time": "0.04", "unheard-of": "1"}, Limit(depth=9, seconds=0.03)),
+    ],
+)
+def test_levels(arguments, limit):
+    assert read_level(arguments) == limit
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"depth": "0"},
+        {"depth": "-1"},
+        {"depth": "ten"},
+        {"nodes": "1.5"},
+        {"move-time": "nan"},
+        {"move-time": "-1"},
+        {"time": "inf"},
+        {"time": "1e99"},
+        {"inc": "1"},
+        {"moves": "9"},
+        {"time": "1", "inc": "-1"},
+        {"time": "1", "moves": "0"},
+    ],
+)
+def test_levels_that_are_none(arguments):
+    with pytest.raises(ValueError, match="expected"):
+        read_level(arguments)
+
+
+def report(value, **figures):
+    return Report(pv=Position.start().legal_moves()[:1], value=value, **figures)
+
+
+def test_scores_are_in_men_for_the_side_to_move():
+    assert score(report(0.0)) == 0
+    assert score(report(0.5)) == -score(report(-0.5)) > 0
+    assert score(report(1.0, proven="win", plies=7)) == 99.93
+    assert score(report(-1.0, proven="loss", plies=8)) == -99.92
+    assert score(report(1.0)) == MOST_MEN
+    assert score(report(None)) is None
+
+
+def test_lines_of_results():
+    line = info_line(report(-0.0, depth=3, nodes=2_000, seconds=0.5))
+    assert line == "info depth=3 score=0.00 nodes=2000 time=0.500 nps=0.004 pv=9-13"
+    assert info_line(report(None)) is None
+    assert done_line(report(0.0), Position.start()) == "done move=9-13"
+    game = Game()
+    pv = [game.push(text) for text in ("11-15", "22-18", "15x22")]
+    after = Game()
+    assert done_line(Report(pv=pv), after.position) == "done move=11-15 ponder=22-18"
+
+
+# --- the conversation -------------------------------------------------------------------------------
+
+
+class Slow:
+    """A thinker that goes on until it is stopped, or for no time if it has a limit."""
+
+    limit = None
+
+    def __init__(self):
+        self.limits, self.games, self.forgotten, self.closed = [], [], 0, False
+        self.fails = False
+
+    def think(self, game, limit, publish, interrupt):
+        self.limits.append(limit)
+        self.games.append(game)
+        stopped = threading.Event()
+        interrupt.attach(stopped.set)
+        pv = game.legal_moves()[:1]
+        publish(Report(pv=pv, value=0.0, depth=1, nodes=1))
+        if self.fails:
+            raise RuntimeError("no memory")
+        if limit == Limit():
+            stopped.wait(30)
+        return Report(pv=pv, value=0.0, depth=2, nodes=2)
+
+    def forget(self):
+        self.forgotten += 1
+
+    def close(self):
+        self.closed = True
+
+
+class Talk:
+    """A session, and what it has written."""
+
+    def __init__(self, thinker=None):
+        self.thinker = thinker or Slow()
+        self.lines = queue.Queue()
+        parameters = Parameters("ckai", "auto", "auto", ("auto", "none"), ("auto", "torch"))
+        self.session = HubSession(parameters, self.load, self.lines.put, "1.0")
+        self.loaded = None
+
+    def load(self, parameters):
+        if parameters.engine == "missing":
+            raise OSError("no such file")
+        self.loaded = parameters.engine
+        return self.thinker
+
+    def say(self, *lines):
+        for line in lines:
+            assert self.session.handle(line)
+
+    def heard(self):
+        """All lines so far."""
+        lines = []
+        while not self.lines.empty():
+            lines.append(self.lines.get())
+        return lines
+
+    def until(self, start):
+        """The next lines up to one that begins like this."""
+        lines = [self.lines.get(timeout=30)]
+        while not lines[-1].startswith(start):
+            lines.append(self.lines.get(timeout=30))
+        return lines
+
+    def error(self, line):
+        """The error that is the only answer to a line."""
+        self.say(line)
+        (answer,) = self.heard()
+        command, arguments = read_line(answer)
+        assert command == "error"
+        return arguments["message"]
+
+
+@pytest.fixture
+def talk():
+    conversation = Talk()
+    yield conversation
+    conversation.session.close()
+
+
+def test_the_beginning(talk):
+    talk.say("hub")
+    lines = talk.heard()
+    assert lines[0] == 'id name=ckai version=1.0 author="The ckai authors"'
+    assert lines[1] == "param name=variant value=english type=enum values=english"
+    assert lines[-1] == "wait"
+    assert {read_line(line)[1]["name"] for line in lines[1:-1]} == {
+        "variant",
+        "engine",
+        "tables",
+        "evaluator",
+    }
+    talk.say("set-param name=variant value=english", 'set-param name=engine value="level:3"', "init", "init")
+    assert talk.heard() == ["ready", "ready"]
+    assert talk.loaded == "level:3"
+    assert "before init" in talk.error("set-param name=engine value=other")
+    talk.say("set-param name=engine value=level:3")
+    assert not talk.heard()
+
+
+def test_an_engine_that_cannot_be_loaded_may_be_replaced(talk):
+    talk.say("set-param name=engine value=missing")
+    assert "no such file" in talk.error("init")
+    talk.say("set-param name=engine value=there", "init")
+    assert talk.heard() == ["ready"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "expected a command"),
+        ("hello", "found 'hello'"),
+        ('pos pos="', "name=value"),
+        ("pos", "expected pos"),
+        ("pos pos=B", "33 characters"),
+        (f"pos pos={START} moves=11-18", "'11-18' as move 1"),
+        (f'pos pos={START} moves="11-15 1x2x3"', "'1x2x3' as move 2"),
+        ("level", "expected depth"),
+        ("level depth=x", "expected depth"),
+        ("go", "expected one of go think"),
+        ("go think ponder", "found think and ponder"),
+        ("go think", "expected init"),
+        ("set-param value=1", "no name"),
+        ("set-param name=variant", "no value"),
+        ("set-param name=variant value=normal", "english"),
+        ("set-param name=threads value=1", "parameter of variant, engine"),
+        ("set-param name=engine value", "expected a value"),
+        ("pos " + "x" * LONGEST_LINE, "at most 1,048,576"),
+    ],
+)
+def test_what_it_does_not_know(talk, line, message):
+    assert message in talk.error(line)
+
+
+def test_nothing_to_search(talk):
+    talk.say("init", "pos pos=B" + "e" * 31 + "w")
+    talk.heard()
+    assert "legal move" in talk.error("go think")
+    talk.error("pos pos=x")
+    assert "refused" in talk.error("go think")
+    talk.say("pos start")
+    talk.error("level depth=0")
+    assert "refused" in talk.error("go think")
+
+
+def test_a_search(talk):
+    talk.say("init", f'pos pos={START} moves="11-15 23-19"', "level depth=3", "go think")
+    lines = talk.until("done")
+    assert lines[0] == "ready"
+    assert lines[1:] == [
+        "info depth=1 score=0.00 nodes=1 time=0.000 nps=1.000 pv=7-11",
+        "info depth=2 score=0.00 nodes=2 time=0.000 nps=2.000 pv=7-11",
+        "done move=7-11",
+    ]
+    assert talk.thinker.limits == [Limit(depth=3)]
+    (game,) = talk.thinker.games
+    assert [str(move) for move in game.moves] == ["11-15", "23-19"]
+    talk.say("go think")  # a level is for one search
+    talk.say("stop")
+    assert talk.thinker.limits[1] == Limit()
+    assert talk.until("done")[-1] == "done move=7-11"
+    talk.say("stop", "ponder-hit", "new-game")
+    assert not talk.heard()
+    assert talk.thinker.forgotten == 1
+
+
+def test_positions_that_go_on_from_the_last_one(talk):
+    talk.say("init")
+    for said, moves in (
+        (f"pos pos={START} moves=11-15", ["11-15"]),
+        (f'pos pos={START} moves="11-15 23-19 8-11"', ["11-15", "23-19", "8-11"]),
+        (f'pos pos={START} moves="11-15 22-18"', ["11-15", "22-18"]),
+        ("pos start moves=9-13", ["9-13"]),
+        ("pos start", []),
+        (f"pos pos={START}", []),
+    ):
+        talk.say(said, "level depth=1", "go think")
+        talk.until("done")
+        assert [str(move) for move in talk.thinker.games[-1].moves] == moves
+    talk.say("pos start moves=9-13")
+    talk.error('pos start moves="9-13 9-13"')
+    talk.say('pos start moves="9-13 22-18"')
+    assert not talk.heard()
+
+
+def test_during_a_search(talk):
+    talk.say("init", "go analyze", "ping")
+    assert talk.until("pong")
+    assert "during a search" in talk.error("pos start")
+    assert "go ponder" in talk.error("ponder-hit")
+    assert "'nonsense'" in talk.error("nonsense")
+    talk.say("stop", "go think", "stop")  # what follows stop may come at once
+    assert [line for line in talk.heard() if line.startswith("done")] == ["done move=9-13"] * 2
+    talk.say("go think")
+    assert not talk.session.handle("quit")
+    talk.session.close()
+    assert talk.thinker.closed
+
+
+def test_pondering(talk):
+    talk.say("init", f"pos pos={START} moves=11-15", "level move-time=1", "go ponder", "ping")
+    talk.until("pong")
+    time.sleep(0.02)
+    assert not [line for line in talk.heard() if line.startswith("done")]
+    talk.say("ponder-hit")
+    assert len([line for line in talk.until("done") if line.startswith("done")]) == 1
+    assert talk.thinker.limits == [Limit(), Limit(seconds=0.98)]
+    talk.say("pos start", "level move-time=1", "go ponder", "stop")
+    assert talk.until("done")
+    assert talk.thinker.limits[2:] == [Limit()]
+
+
+def test_a_search_that_fails_still_has_a_move(talk):
+    talk.thinker.fails = True
+    talk.say("init", "level depth=1", "go think")
+    lines = talk.until("done")
+    assert 'error message="the search failed: RuntimeError: no memory"' in lines
+    assert lines[-1] == "done move=9-13"
+
+
+WORDS = [
+    *("hub", "init", "pos", "level", "go", "stop", "ponder-hit", "ping", "new-game", "set-param", "think"),
+    *(
+        "ponder",
+        "analyze",
+        "pos=",
+        START,
+        "moves=",
+        '"',
+        "11-15",
+        "=",
+        "depth=1",
+        "time=1",
+        "inc=",
+        "start",
+        " ",
+    ),
+]
+LINES = st.one_of(
+    st.text(),
+    st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join),
+    st.lists(st.sampled_from(WORDS), max_size=6).map("".join),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(LINES, max_size=12))
+def test_no_lines_end_it(lines):
+    talk = Talk()
+    talk.session.handle("init")
+    for line in lines:
+        assert talk.session.handle(line) or line.split()[0].startswith("quit")
+    talk.session.handle("stop")
+    talk.heard()
+    talk.say("ping")
+    assert talk.heard() == ["pong"]
+    talk.session.close()
+
+
+@given(st.text().filter(lambda text: text.split("=")[0].strip() not in HubSession._commands | {"quit": 0}))
+def test_what_is_no_command_gets_one_error(line):
+    talk = Talk()
+    talk.say("init")
+    talk.heard()
+    command = read_line_or_none(line)
+    if command in HubSession._commands or command == "quit":
+        return
+    assert talk.error(line)
+
+
+def read_line_or_none(line):
+    try:
+        return read_line(line)[0]
+    except ValueError:
+        return None
+
+
+# --- serving ----------------------------------------------------------------------------------------
+
+
+def served(data):
+    """What is answered to some bytes."""
+    source, sink = os.pipe()
+    answers, output = os.pipe()
+    with os.fdopen(sink, "wb") as file:
+        threading.Thread(target=lambda: (file.write(data), file.close()), daemon=True).start()
+        parameters = Parameters("ckai", "auto", "auto", ("auto",), ("auto",))
+        with os.fdopen(source, "rb") as lines:
+            serve(lines, output, parameters, lambda parameters: Slow(), "1.0")
+    os.close(output)
+    with os.fdopen(answers, "rb") as file:
+        return file.read().decode().splitlines()
+
+
+def test_bytes_that_are_no_text():
+    lines = served(b"\xff\xfe\n" + b"x" * (LONGEST_LINE + 5000) + b"\nping\nping")
+    assert [line.split()[0] for line in lines] == ["error", "error", "pong", "pong"]
+    assert served(b"ping\nquit\nping\n") == ["pong"]
+
+
+def test_a_reader_that_has_gone():
+    source, output = os.pipe()
+    os.close(source)
+    with open(os.devnull, "rb") as nothing:
+        serve(nothing, output, Parameters("", "", "", (), ()), lambda parameters: Slow(), "1.0")
+    os.close(output)
+
+
+# --- thinkers ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "spec", ["uniform", "ckai", "alphabeta:ckai", "ckai@policy", "level:2", "level:5", "random"]
+)
+def test_every_player_thinks(spec):
+    thinker = load_thinker(spec, backend=BACKENDS.get(spec.partition("@")[0], "auto"))
+    game = Game()
+    for text in ("11-15", "23-19"):
+        game.push(text)
+    reports = []
+    last = thinker.think(game, Limit(depth=3), reports.append, Interrupt())
+    assert last.move in game.legal_moves()
+    position = game.position
+    for move in last.pv:
+        assert move in position.legal_moves()
+        position = position.push(move)
+    if spec in ("uniform", "ckai", "alphabeta:ckai"):
+        assert last.value is not None
+        assert last.depth >= 3
+        assert last.nodes > 0
+    thinker.forget()
+    thinker.close()
+
+
+@pytest.mark.parametrize("spec", ["uniform", "alphabeta:ckai"])
+def test_a_search_is_stopped_before_and_after_it_begins(spec):
+    thinker = load_thinker(spec, backend=BACKENDS.get(spec.partition("@")[0], "auto"))
+    interrupt = Interrupt()
+    interrupt.ask()
+    assert thinker.think(Game(), Limit(), lambda report: None, interrupt).move
+    later = Interrupt()
+    threading.Timer(0.05, later.ask).start()
+    assert thinker.think(Game(), Limit(), lambda report: None, later).move
+    thinker.close()
+
+
+@pytest.mark.parametrize("spec", ["uniform@200", "alphabeta:ckai@6"])
+def test_earlier_positions_count_for_repetitions(spec):
+    """Alone against three kings, Black draws with 1-5, which makes a position occur for the third time."""
+    game = Game(Position.from_fen("W:WK10,K15,K32:BK5"))
+    for text in ("32-28", "5-1", "28-32", "1-5", "32-28", "5-1", "28-32"):
+        game.push(text)
+    thinker = load_thinker(spec, backend=BACKENDS.get(spec.partition("@")[0], "auto"))
+    last = thinker.think(game, thinker.limit, lambda report: None, Interrupt())
+    assert (str(last.move), last.value) == ("1-5", 0.0)
+    alone = thinker.think(Game(game.position), thinker.limit, lambda report: None, Interrupt())
+    assert alone.value < 0
+    thinker.close()
+
+
+def test_a_forced_move_by_a_clock_takes_no_time():
+    thinker = load_thinker("alphabeta:ckai", backend="integers")
+    game = Game(Position.from_fen("B:W18,22,26:B14,5,1"))
+    last = thinker.think(game, Limit(clock=1000), lambda report: None, Interrupt())
+    assert (str(last.move), last.depth) == ("14x23x30", 1)
+
+
+# --- the program ------------------------------------------------------------------------------------
+
+
+def program(*arguments, **options):
+    words = [sys.executable, "-m", "ckai.cli.main", "engine", "--tables", "none", *arguments]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
+    return subprocess.Popen(words, text=True, bufsize=1, **pipes)
+
+
+def until(process, start):
+    lines = [process.stdout.readline()]
+    while not lines[-1].startswith(start):
+        assert lines[-1], process.stderr.read()
+        lines.append(process.stdout.readline())
+    return lines
+
+
+@pytest.mark.programs
+def test_the_program_ends_with_its_input():
+    process = program("--engine", "uniform")
+    process.stdin.write("hub\ninit\ngo think\n")
+    until(process, "info")
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+
+
+@pytest.mark.programs
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_end_it(number, status):
+    process = program(
+        "--engine", "uniform", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
+    )
+    process.stdin.write("init\ngo analyze\n")
+    until(process, "info")
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == status, err
+    assert "Traceback" not in err
+
+
+@pytest.mark.programs
+def test_a_player_that_does_not_exist_is_refused_at_once():
+    for spec, found in (
+        ("missing.ckpt", "no file missing.ckpt"),
+        ("level:99", "found 99"),
+        ("hub:x", "another program"),
+    ):
+        process = program("--engine", spec)
+        out, err = process.communicate(timeout=60)
+        assert (process.returncode, out) == (1, "")
+        assert found in err
+        assert len(err.splitlines()) == 1
+
+
+@pytest.mark.programs
+def test_nothing_else_is_on_standard_output():
+    code = (
+        "import ctypes, os, sys; sys.argv = ['ckai', 'engine', '--engine', 'random', '--tables', 'none']\n"
+        "from ckai.rl.hub import session\n"
+        "before = session.HubSession.handle\n"
+        "def handle(self, line):\n"
+        "    print('noise'); sys.stdout.flush(); os.write(1, b'noise'); ctypes.CDLL(None).puts(b'noise')\n"
+        "    return before(self, line)\n"
+        "session.HubSession.handle = handle\n"
+        "from ckai.cli.main import main\nmain()\n"
+    )
+    lines = "ping\ninit\npos start\ngo think\nquit\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=lines, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "noise" not in done.stdout
+    assert done.stderr.count("noise") >= 12
+    assert {line.split()[0] for line in done.stdout.splitlines()} <= {"pong", "ready", "done"}
