@@ -13,7 +13,7 @@ from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, GAMES
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import tables_option
-from ckai.rl.matches.forms import forms_text
+from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS, forms_text
 
 if TYPE_CHECKING:
     from ckai.rl.games.spec import GameSpec
@@ -77,7 +77,11 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     help="Go on with game N of a PDN file, or step through it if it is finished; PLY: play on from there.",
 )
 @click.option("--view", is_flag=True, help="Step through the game loaded, finished or not.")
-@click.option("--sims", type=click.IntRange(1), help="Visits per move.  [default: 400]")
+@click.option(
+    "--sims",
+    type=click.IntRange(1),
+    help=f"Visits per move.  [default: 400; ckai's own network has {FULL_STRENGTH_SECONDS:g} s instead]",
+)
 @click.option("--seconds", type=FiniteRange(0, min_open=True), help="Seconds per move.")
 @click.option(
     "--clock", metavar="TIME", help="Time of each side and increment per move: 5m+3s, 90s+1s, 40/20m."

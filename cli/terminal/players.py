@@ -14,6 +14,7 @@ from ckai.cli.terminal.player_opponent import PlayerOpponent
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.models.pretrained import CKAI
 from ckai.rl.games.spec import GameSpec
+from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS
 from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, PlayerSpec
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class Players:
             if later:
                 return self._searching(lambda: newest_name(self.spec.name), network_name(None), sims, seconds)
             source = newest_name(self.spec.name)
+            if source == CKAI and (sims, seconds, self.control) == (None, None, None):
+                seconds = FULL_STRENGTH_SECONDS
             return self._searching(lambda: source, network_name(source), sims, seconds)
         limited = player.number is not None or player.seconds is not None or player.policy
         if limited and (sims is not None or seconds is not None):

@@ -46,17 +46,19 @@ class Level:
 
 
 LEVELS: tuple[Level, ...] = (
-    Level(8.0),
-    Level(2.0),
-    Level(1.0),
-    Level(1.0, 1, 0.3),
-    Level(1.0, 2, 0.2),
-    Level(1.0, 3, 0.1),
-    Level(1.0, 4, 0.1),
+    Level(4.0),
+    Level(2.2),
+    Level(1.6),
+    Level(1.15),
+    Level(1.0, 1, 0.9),
+    Level(1.0, 1, 0.35),
+    Level(1.0, 2, 0.3),
+    Level(1.0, 2, 0.18),
+    Level(1.0, 3, 0.11),
+    Level(1.0, 4, 0.07),
     Level(1.0, 5, 0.05),
-    Level(1.0, 6, 0.05),
-    Level(1.0, 8, 0.03),
-    Level(1.0, 10, 0.02),
+    Level(1.0, 6, 0.035),
+    Level(1.0, 8, 0.02),
 )
 """The levels below full strength: level 1 is the first."""
 

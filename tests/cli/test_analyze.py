@@ -205,7 +205,6 @@ def test_errors_are_one_line(here, ckai):
         (("empty.pdn", *QUICK), "expected games, found none"),
         (("none.pdn", *QUICK), "none.pdn"),
         (("mine.pdn", "--engine", "none.ckpt"), "expected a checkpoint"),
-        (("mine.pdn",), "expected pretrained.ckpt"),
     ):
         code, out, err = ckai("analyze", *words)
         assert (code, out) == (1, "")

@@ -453,7 +453,7 @@ def test_a_data_set_of_another_form_does_not_spoil_the_explanation(here):
     options = Options(experts=ExpertMoves(here / "bad.parquet", "checkers"))
     text = explained("11-15\nexplain\n", here, side="both", extra={"options": options})
     assert "main line: 11-15" in text
-    assert "bad.parquet" in text
+    assert "bad.parquet" in text.replace(" ", "")  # a long path is wrapped
 
 
 def test_a_hardly_searched_move_is_searched_by_itself(here):

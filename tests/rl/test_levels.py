@@ -61,7 +61,7 @@ def test_values_of_moves(networks):
 
 def test_each_level_is_a_player(networks):
     openings = draw_openings(1, 0)
-    for level in (LEVELS[0], LEVELS[3]):
+    for level in (LEVELS[0], LEVELS[4]):
         result = play_match(LevelPlayer(level, *networks), RandomPlayer(), openings, max_plies=60)
         again = play_match(LevelPlayer(level, *networks), RandomPlayer(), openings, max_plies=60)
         moves = [[str(move) for move in game.game.moves] for game in result.games]
