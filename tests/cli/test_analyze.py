@@ -241,7 +241,7 @@ def test_ctrl_c_says_how_to_go_on(here, ckai, monkeypatch):
 
 @pytest.mark.programs
 def test_a_kill_loses_the_game_in_progress_at_most(here):
-    Path("mine.pdn").write_text((LOSES + "\n") * 400)
+    Path("mine.pdn").write_text((LOSES + "\n") * 80)
     words = [sys.executable, "-c", RUN, "analyze", "mine.pdn", *QUICK, "--json"]
     work = Path("mine-analysis.pdn.work")
     with started(words) as process:
@@ -252,9 +252,9 @@ def test_a_kill_loses_the_game_in_progress_at_most(here):
         process.kill()
         process.wait()
     done = len(list(work.glob("0*.json")))
-    assert 5 <= done < 400
+    assert 5 <= done < 80
     again = subprocess.run(words, capture_output=True, text=True, timeout=240)
     assert again.returncode == 0, again.stderr
     result = json.loads(again.stdout)
-    assert (result["games_analyzed"], result["games_kept"]) == (400, done)
-    assert len(games_of("mine-analysis.pdn")) == 400
+    assert (result["games_analyzed"], result["games_kept"]) == (80, done)
+    assert len(games_of("mine-analysis.pdn")) == 80

@@ -41,7 +41,12 @@ def test_games_of_every_sort_with_a_client_of_others():
 @pytest.mark.programs
 @pytest.mark.parametrize(
     "level",
-    [{"depth": 2}, {"seconds": 0.005}, {"control": TimeControl(1, 0.01)}, {"control": TimeControl(1, 0, 10)}],
+    [
+        {"depth": 2},
+        pytest.param({"seconds": 0.005}, marks=pytest.mark.slow),
+        pytest.param({"control": TimeControl(1, 0.01)}, marks=pytest.mark.slow),
+        pytest.param({"control": TimeControl(1, 0, 10)}, marks=pytest.mark.slow),
+    ],
 )
 def test_two_of_ckai_play_each_other(level):
     player = HubPlayer(f"{ENGINE} uniform", **level)
@@ -50,6 +55,7 @@ def test_two_of_ckai_play_each_other(level):
     assert all(len(each.game.moves) >= 10 for each in result.games)
 
 
+@pytest.mark.slow
 @pytest.mark.programs
 def test_a_program_that_cannot_load_its_engine_says_why():
     with pytest.raises(HubError, match="has ended"):

@@ -538,7 +538,10 @@ def test_the_program_ends_with_its_input():
 
 
 @pytest.mark.programs
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
+)
 def test_signals_end_it(number, status):
     process = program(
         "--engine", "uniform", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -551,6 +554,7 @@ def test_signals_end_it(number, status):
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 @pytest.mark.programs
 def test_a_player_that_does_not_exist_is_refused_at_once():
     for spec, found in (
