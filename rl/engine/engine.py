@@ -252,7 +252,6 @@ class Engine:
 
         Raises:
             ValueError: there is no legal move, a limit is out of range, or a limit is given twice.
-            TypeError: `limit` is not a `Limit`.
             PositionError: a FEN cannot be read.
             EngineError: the engine is closed, or searching.
 
@@ -373,8 +372,6 @@ class Engine:
         """Check the arguments of a search and mark the engine as searching; `_run` must follow."""
         if not hasattr(multipv, "__index__") or multipv < 1:
             raise ValueError(f"expected an integer multipv >= 1, found {multipv!r}")
-        if not isinstance(limit, Limit):
-            raise TypeError(f"expected a Limit, such as Limit(visits=400), found {limit!r}")
         with self._changed:
             self._make_idle()
             self._task = Task(Root.read(position, history), limit, multipv, gives_way)
