@@ -81,13 +81,14 @@ def command(
 
     FILE is read as ckai parse reads it. The games are written as PDN with comments, marks and variations;
     mistakes are graded by the points that they cost. Games that are done are kept when the analysis is broken
-    off: the same command goes on.
+    off: the same command continues.
 
     \b
     ckai analyze games.pdn --html games.html
     """
     import os
 
+    from ckai.pdn import PdnError
     from ckai.pdn.sources import source_stem
     from ckai.rl.analysis.work import Work, check_output
     from ckai.rl.evaluators.loading import load_evaluator
@@ -104,6 +105,8 @@ def command(
     with _readable(files) as named:
         work = Work(named, output, config, identity)
         _report_refused(work.contents)
+        if not work.contents.games:
+            raise PdnError("expected games that can be read, found none", ", ".join(map(str, files)))
         network = load_evaluator(
             source,
             evaluator,
@@ -114,8 +117,7 @@ def command(
         with work.opened(fresh=fresh):
             with progress_bar("analysing", "plies") as bar:
                 total = _analyze(work, network, network_tables, threads, bar)
-            name = source if source in NO_NETWORK else "/".join(Path(source).parts[-2:])
-            result = _write(work, files, name, html, boards, picture)
+            result = _write(work, files, _network_name(source), html, boards, picture)
     work.remove()
     result = _summary(work.contents, total, output, html, boards) | result
     if as_json:
@@ -138,7 +140,7 @@ def _analyze(
         return work.analyze(network, tables=tables, threads=threads, progress=show)
     except BaseException:
         done = f"{work.games_done():,} of {count_text(work.contents.games, 'game')} done"
-        click.echo(f"{done} and kept in {work.folder}: the same command goes on", err=True)
+        click.echo(f"{done} and kept in {work.folder}: the same command continues", err=True)
         raise
 
 
@@ -287,6 +289,16 @@ def _network(source: str | None) -> str:
 
     name = newest_name() if source is None else source
     return name if name in NO_NETWORK else str(network_file(Path(name)))
+
+
+def _network_name(source: str) -> str:
+    """Return the name of a network for those who read the analysis: a file by its last two parts."""
+    from ckai.models.pretrained import PRETRAINED, network_path
+
+    if source in NO_NETWORK:
+        return source
+    installed = {str(network_path(name)): name for name in PRETRAINED}
+    return installed.get(source) or "/".join(Path(source).parts[-2:])
 
 
 def _digest(source: str) -> str:

@@ -84,7 +84,7 @@ def command(
     for error in errors:
         click.echo(f"ckai: {error}", err=True)
     if not problems:
-        raise click.ClickException(f"{files[0]}: expected problems, found none that can be read")
+        raise ValueError(f"{files[0]}: expected problems that can be read, found none")
     report_compilation()
     endgames = open_tables(tables)
     thinker = load_thinker(spec, backend=evaluator, tables=endgames)

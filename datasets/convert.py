@@ -217,7 +217,7 @@ def _nothing_usable(first: PdnError | None, tally: Tally, name: str) -> PdnError
         rest = f"the only game cannot be used; see {source_name(tally.refused)}"
     else:
         listed = source_name(tally.refused)
-        rest = f"none of {tally.games_read:,} games can be used; {listed} says why of each"
+        rest = f"none of {tally.games_read:,} games can be used; {listed} says why for each"
     return PdnError(f"{first.reason}; {rest}", first.path, first.line, first.game, first.ply)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
-from ckai.cli.main import cli
+from ckai.cli.main import COMMANDS, cli
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -77,6 +77,11 @@ def test_commands_and_options_exist(page):
 )
 def test_the_check_of_commands(line, why):
     assert problem(shlex.split(line)) == why
+
+
+def test_the_quick_start_lists_every_command():
+    listed = re.findall(r"^\| `ckai (\w+)` \|", (ROOT / "docs" / "index.md").read_text(), flags=re.MULTILINE)
+    assert sorted(listed) == sorted(COMMANDS)
 
 
 def all_options(group):

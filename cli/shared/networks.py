@@ -46,7 +46,7 @@ def newest_name(game: str = DEFAULT_GAME_NAME) -> str:
         click.echo(f"skipped {text}", err=True)
     name = str(path)
     mine = (
-        "no network of yours is here, so ckai's own is used"
+        "no trained network in this folder: using the one installed with ckai"
         if name == CKAI
         else f"the newest network here is {name}"
     )

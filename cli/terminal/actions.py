@@ -298,7 +298,7 @@ class Actions:
         whole = session.ply + len(session.ahead)
         ply = _count(argument)
         if ply > whole:
-            raise CommandError(f"expected a ply of 0 to {whole}, found {ply}")
+            raise CommandError(f"expected a ply from 0 to {whole}, found {ply}")
         self._step(ply - session.ply)
 
     def _step(self, plies: int) -> None:

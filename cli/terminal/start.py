@@ -59,7 +59,7 @@ class FileGame:
         loaded = spec.read_game(self.path, self.number)
         if self.ply is not None and self.ply > len(loaded.game.moves):
             raise StartError(
-                f"{self.path}: expected a ply of 0 to {len(loaded.game.moves)}, found {self.ply}"
+                f"{self.path}: expected a ply from 0 to {len(loaded.game.moves)}, found {self.ply}"
             )
         return loaded
 

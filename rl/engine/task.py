@@ -26,6 +26,10 @@ class Task:
     """Whether the next search stops it, as it does with a search on the opponent's time."""
     stop: threading.Event = field(default_factory=threading.Event)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.limit, Limit):
+            raise TypeError(f"expected a Limit, such as Limit(visits=400), found {self.limit!r}")
+
 
 class Course:
     """The course of one search: its steps until a limit is reached.

@@ -41,7 +41,7 @@ def read_line(line: str) -> tuple[str, dict[str, str]]:
         return "", {}
     found = _COMMAND.match(line)
     if found is None:
-        raise ValueError(f"expected a command, found {quoted(line)}")
+        raise ValueError(f"expected a command, found {quoted(line.strip())}")
     command, arguments, end = found[1], {}, found.end()
     while line[end:].strip():
         pair = _PAIR.match(line, end)

@@ -93,8 +93,8 @@ def load_player(
             limits = "a number, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
             hint = f"; a limit is {limits}, not {limit!r}" if at else ""
             raise PlayerSpecError(
-                f"{text}: expected a checkpoint, a run folder, ckai, level:N, alphabeta:NETWORK, rollout, "
-                f"uniform, alphabeta, random, perfect or hub:COMMAND, found no file "
+                f"{text}: expected a checkpoint, a run folder, ckai, human, level:N, alphabeta:NETWORK, "
+                f"rollout, uniform, alphabeta, random, perfect or hub:COMMAND, found no file "
                 f"{spec.who.removeprefix(ALPHA_BETA)}{hint if who and spec.who == spec.text else ''}"
             )
     evaluator = load_evaluator(source, backend, batch=boards, threads=threads, game=game.name)

@@ -215,6 +215,23 @@ def test_errors_are_one_line(here, ckai):
     assert "expected inaccuracy <= mistake <= blunder" in err
 
 
+def test_files_without_a_game_that_can_be_read_are_refused(here, ckai):
+    Path("mine.pdn").write_text("1. 99-1 *\n")
+    code, out, err = ckai("analyze", "mine.pdn", *QUICK)
+    assert (code, out) == (1, "")
+    assert err.splitlines()[-1] == "ckai: error: mine.pdn: expected games that can be read, found none"
+    assert [path.name for path in here.iterdir()] == ["mine.pdn"]
+
+
+def test_the_installed_network_is_named_as_it_is_given(here, ckai):
+    Path("mine.pdn").write_text(LOSES)
+    code, _, err = ckai("analyze", "mine.pdn", "--engine", "ckai", *QUICK[2:], "--html", "mine.html")
+    assert code == 0, err
+    (game,) = games_of("mine-analysis.pdn")
+    assert game.header("Annotator") == "ckai ckai, 30 visits"
+    assert "pretrained/" not in Path("mine.html").read_text()
+
+
 def test_ctrl_c_says_how_to_go_on(here, ckai, monkeypatch):
     from ckai.rl.analysis.analyst import Analyst
 
@@ -230,7 +247,7 @@ def test_ctrl_c_says_how_to_go_on(here, ckai, monkeypatch):
     monkeypatch.setattr(Analyst, "analyze", interrupted)
     code, out, err = ckai("analyze", "mine.pdn", *QUICK)
     assert (code, out) == (130, "")
-    assert "2 of 3 games done and kept in mine-analysis.pdn.work: the same command goes on" in err
+    assert "2 of 3 games done and kept in mine-analysis.pdn.work: the same command continues" in err
     assert not Path("mine-analysis.pdn").exists()
     monkeypatch.undo()
     monkeypatch.chdir(here)

@@ -80,8 +80,8 @@ def test_levels_solve_too(run, tmp_path):
     [
         (["missing.pdn"], 2, "does not exist"),
         ([], 2, "Missing argument"),
-        (["empty.fen"], 1, "expected problems, found none"),
-        (["bad.fen"], 1, "expected problems, found none"),
+        (["empty.fen"], 1, "ckai: error: empty.fen: expected problems that can be read, found none"),
+        (["bad.fen"], 1, "ckai: error: bad.fen: expected problems that can be read, found none"),
         (["good.fen", "--engine", "missing.ckpt"], 1, "found no file missing.ckpt"),
         (["good.fen", "--engine", "uniform@5m"], 1, "found a clock"),
         (["good.fen", "--engine", "random", "--visits", "5"], 2, "has no visits"),

@@ -286,7 +286,7 @@ def test_a_finished_game_is_stepped_through_and_stays_as_it_was(here):
     assert "the end (1-0)" in text
     assert "this is the end of the game" in text
     assert "this is its beginning" in text
-    assert "expected a ply of 0 to 6, found 7" in text
+    assert "expected a ply from 0 to 6, found 7" in text
     assert (here / "club.pdn").read_text() == FINISHED
     assert not (here / "games").exists()
     assert script.mode == VIEW
@@ -343,7 +343,7 @@ def test_a_ply_of_a_file_is_a_start(here):
     [
         (":2", "expected game 1 to 1, found 2"),
         (":0", "games count from 1, found 0"),
-        (":1:7", "expected a ply of 0 to 6, found 7"),
+        (":1:7", "expected a ply from 0 to 6, found 7"),
         (":x", "expected a file of games, found no such file"),
     ],
 )

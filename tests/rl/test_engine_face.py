@@ -83,6 +83,9 @@ def test_limits_out_of_range_are_refused(engine, limit, message):
 def test_a_limit_is_given_one_way(engine):
     with pytest.raises(ValueError, match="found both"):
         engine.search(START, Limit(visits=10), sims=10)
+    for begin in (engine.search, engine.analysis):
+        with pytest.raises(TypeError, match=r"expected a Limit, such as Limit\(visits=400\), found 400"):
+            begin(START, 400)
     with pytest.raises(ValueError, match="multipv >= 1"):
         engine.search(START, multipv=0)
     for number in (math.nan, 2.5):
