@@ -54,8 +54,9 @@ def command(
     if games is None and (against or only):
         raise click.UsageError("--against and --only need --games")
     full = len(LEVELS) + 1
-    if any(number > full for number in only):
-        raise click.BadParameter(f"expected levels from 1 to {full}", param_hint="--only")
+    for number in only:
+        if number > full:
+            raise click.BadParameter(f"expected levels from 1 to {full}, found {number}", param_hint="--only")
     chosen = sorted(set(only)) or range(1, full + 1)
     matches = [
         (number, opponent)

@@ -15,7 +15,7 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.models.pretrained import CKAI
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS
-from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, PlayerSpec
+from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, LEVEL, PlayerSpec
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -145,6 +145,8 @@ def player_name(text: str) -> str:
     who, end = (who, at + limit) if who else (text, "")
     if who.startswith(HUB):
         return HUB + Path(who.removeprefix(HUB).split()[0]).name + end
+    if who.startswith(LEVEL):
+        return who.replace(":", " ") + end
     start = ALPHA_BETA if who.startswith(ALPHA_BETA) else ""
     return start + "/".join(Path(who.removeprefix(start)).parts[-2:]) + end
 

@@ -102,7 +102,10 @@ def read_position(position: Position | str) -> Position:
 
     Raises:
         PositionError: the FEN cannot be read.
+        TypeError: it is neither.
     """
+    if not isinstance(position, Position | str):
+        raise TypeError(f"expected a Position or a FEN, found {position!r}")
     return Position.from_fen(position) if isinstance(position, str) else position
 
 

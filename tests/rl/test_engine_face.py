@@ -488,3 +488,8 @@ def test_an_answer_that_is_no_number_is_refused(bad, part):
         assert engine.search(Position.start(), sims=200).sims >= 200
     with pytest.raises(ValueError, match="expected finite logits and values, found NaN or infinity"):
         Engine(Failing(1, answer)).policy(Position.start())
+
+
+def test_what_is_no_position_is_refused():
+    with Engine.load("uniform") as engine, pytest.raises(TypeError, match="a Position or a FEN, found None"):
+        engine.search(None)

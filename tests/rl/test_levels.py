@@ -1,9 +1,12 @@
 """Levels of play."""
 
+import json
 import math
 
 import pytest
+from click.testing import CliRunner
 
+from ckai.cli.strength import levels
 from ckai.game import Game, Position
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.integers import IntegerEvaluator
@@ -86,3 +89,26 @@ def test_an_unknown_level(text):
 def test_a_level_has_a_limit_of_its_own():
     with pytest.raises(PlayerSpecError, match="no limit"):
         load_player("level:2@400")
+
+
+def test_the_command_lists_and_measures():
+    listed = CliRunner().invoke(levels.command, ["--json"])
+    assert [level["level"] for level in json.loads(listed.output)["levels"]] == list(
+        range(1, len(LEVELS) + 2)
+    )
+    words = ["--games", "2", "--only", "1", "--against", "random", "--max-plies", "20", "--json"]
+    (match,) = json.loads(CliRunner().invoke(levels.command, words).stdout)["matches"]
+    assert (match["level"], match["against"], match["games"]) == (1, "random", 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--games", "2", "--only", "99"], f"expected levels from 1 to {len(LEVELS) + 1}, found 99"),
+        (["--only", "1"], "--against and --only need --games"),
+    ],
+)
+def test_wrong_options(words, why):
+    result = CliRunner().invoke(levels.command, words)
+    assert result.exit_code == 2
+    assert why in result.output
