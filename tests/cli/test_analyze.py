@@ -256,6 +256,7 @@ def test_ctrl_c_says_how_to_go_on(here, ckai, monkeypatch):
     assert "3 games analysed, 2 of them in an earlier run" in out
 
 
+@pytest.mark.slow
 @pytest.mark.programs
 def test_a_kill_loses_the_game_in_progress_at_most(here):
     Path("mine.pdn").write_text((LOSES + "\n") * 80)

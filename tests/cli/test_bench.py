@@ -30,6 +30,7 @@ def test_json_says_name_unit_and_figures():
         assert measure["rounds"] >= 1
 
 
+@pytest.mark.slow
 def test_the_table_has_a_line_for_each_measure():
     small = ["--rounds", "1", "--seconds", "0.2", "--in-flight", "8", "--sims", "8", "--games", "4"]
     text = run("parse", "selfplay", "games", "training", *small)

@@ -61,8 +61,8 @@ def test_every_player_of_matches_plays_checkers(here, spec):
 @pytest.mark.parametrize(
     ("name", "spec", "move"),
     [
-        ("tictactoe", "perfect", "5"),
-        ("tictactoe", "rollout", "1"),
+        pytest.param("tictactoe", "perfect", "5", marks=pytest.mark.slow),
+        pytest.param("tictactoe", "rollout", "1", marks=pytest.mark.slow),
         ("connect4", "rollout@30", "4"),
         ("connect4", "random", "7"),
         ("connect4", "uniform@1s+0.1s", "1"),

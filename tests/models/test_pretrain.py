@@ -92,7 +92,7 @@ def uninterrupted(tmp_path_factory, data):
     return train
 
 
-@pytest.mark.parametrize("step", [2, 9, 11])
+@pytest.mark.parametrize("step", [9, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 11))])
 @pytest.mark.parametrize("name", VARIANTS)
 def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, uninterrupted, name, step):
     options = dict(VARIANTS[name])
@@ -208,6 +208,7 @@ def test_a_trial_run_leaves_nothing(tmp_path, data, ckai):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.draws
 def test_a_learning_rate_is_suggested_and_drawn(tmp_path, data, ckai):
     output = tmp_path / "net.ckpt"

@@ -153,6 +153,7 @@ def test_perfect_play_loses_to_nobody_and_wins_what_can_be_won():
         assert not lost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("game", STONES)
 def test_games_of_self_play_are_games_of_the_rules(game):
     game_spec, games = get_game(game), []
