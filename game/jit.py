@@ -16,7 +16,7 @@ from numba.extending import intrinsic, overload, register_jitable
 
 from ckai.game import compiling
 from ckai.game.compiler import kernel_cache, resolution
-from ckai.game.compiler.inlining import SUPPORTED, InnerCompiler
+from ckai.game.compiler.inlining import SUPPORTED, ColdCompiler, InnerCompiler
 
 kernel_cache.install(compiling.report_unsaved)
 compiling.install()
@@ -24,12 +24,14 @@ resolution.install()
 
 CACHED = kernel_cache.folder() is not None
 """Whether compiled code is kept; Numba refuses to define cached functions where it cannot be."""
-INNER: dict[str, Any] = {"cache": CACHED, "no_cfunc_wrapper": True}
-"""Options of a function that is compiled into its callers."""
+INNER: dict[str, Any] = {"cache": CACHED, "no_cfunc_wrapper": True, "forceinline": False}
+"""Options of a function that is compiled into its callers. Those not named here are taken from the caller."""
 COUNTED: dict[str, Any] = {"_nrt": True}
 """Option of an inner function that allocates arrays, wherever it is called."""
+COLD = dict(INNER)
+"""Options of a function that a kernel calls now and then."""
 if SUPPORTED:
-    INNER["pipeline_class"] = InnerCompiler
+    INNER["pipeline_class"], COLD["pipeline_class"] = InnerCompiler, ColdCompiler
 KERNELS: list[Any] = []
 """Numba's dispatchers of all functions that Python calls."""
 
@@ -48,7 +50,12 @@ def hot(function: Any) -> Any:
     Where the arguments of the kernel are `borrowed`, the compiler then sees that there
     are no references to count.
     """
-    return register_jitable(**INNER, forceinline=True)(function)
+    return register_jitable(**INNER | {"forceinline": True})(function)
+
+
+def cold(function: Any) -> Any:
+    """As `inner`, for large functions that run now and then: never inlined, so compiled once in a kernel."""
+    return register_jitable(**COLD)(function)
 
 
 def recursive_kernel(function: Any) -> Any:

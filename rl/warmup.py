@@ -19,7 +19,7 @@ from ckai.datasets.warmup import compile_reading
 from ckai.game import Game
 from ckai.game.compiler import kernel_cache
 from ckai.game.compiling import count_compiled
-from ckai.game.warmup import compile_rules
+from ckai.game.warmup import compile_perft, compile_rules
 from ckai.models.inputs.tactics import material_changes
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.engine import Engine
@@ -71,13 +71,14 @@ def warm_up(progress: Callable[[int, int], None] = lambda done, total: None) -> 
 def steps() -> Iterator[Callable[[], None]]:
     """Yield the steps, in an order in which each needs about as much time as the others."""
     yield compile_rules
+    yield compile_perft
     yield compile_reading
     yield _compile_tables
     yield _compile_material
     yield _compile_engine
     for spec in map(get_game, game_names()):
         yield lambda spec=spec: compile_search(spec)  # type: ignore[misc]
-        yield lambda spec=spec: compile_selfplay(spec)  # type: ignore[misc]
+        yield lambda spec=spec: compile_selfplay(spec, small_network(spec))  # type: ignore[misc]
         yield lambda spec=spec: compile_walks(spec)  # type: ignore[misc]
 
 

@@ -67,29 +67,55 @@ class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
         return binding.parse_assembly(str(module))
 
 
+class _ColdLibrary(_InnerLibrary):
+    """The same for a function that a kernel has once, and calls."""
+
+    def add_ir_module(self, ir_module: ir.Module) -> None:
+        """Add the function, never to be inlined."""
+        for function in ir_module.functions:
+            if not function.is_declaration:
+                function.attributes.add("noinline")
+        super().add_ir_module(ir_module)
+
+
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _UseInnerLibrary(LoweringPass):  # type: ignore[misc]
     """Chooses the library that the function is then lowered into."""
 
     _name = "ckai_use_inner_library"
+    _library: type[_InnerLibrary] = _InnerLibrary
 
     def __init__(self) -> None:
         LoweringPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
         """See Numba's `CompilerPass`."""
-        state.library = _InnerLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library = self._library(state.targetctx.codegen(), state.func_id.func_qualname)
         return True
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _UseColdLibrary(_UseInnerLibrary):
+    _name = "ckai_use_cold_library"
+    _library = _ColdLibrary
 
 
 class InnerCompiler(CompilerBase):  # type: ignore[misc]
     """Numba's compiler, but for the machine code."""
 
+    library_pass: type[_UseInnerLibrary] = _UseInnerLibrary
+
     def define_pipelines(self) -> list[Any]:
         """See Numba's `CompilerBase`."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
-        passes.add_pass_after(_UseInnerLibrary, IRLegalization)
+        passes.add_pass_after(self.library_pass, IRLegalization)
         # Nobody reads the types that Numba would write beside the source.
         passes.passes = [entry for entry in passes.passes if entry[0] is not AnnotateTypes]
         passes.finalize()
         return [passes]
+
+
+class ColdCompiler(InnerCompiler):
+    """The same for functions that are called rather than inlined."""
+
+    library_pass = _UseColdLibrary

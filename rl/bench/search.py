@@ -69,7 +69,7 @@ def selfplay_rates(
     evaluator: Evaluator, config: SelfPlayConfig, seconds: float, spec: GameSpec = DEFAULT_GAME
 ) -> dict[str, float]:
     """Measure the counts of `SelfPlayCounts` per second, once all games have started."""
-    compile_selfplay(spec)
+    compile_selfplay(spec, evaluator)
     progress, stop = SelfPlayCounts(), threading.Event()
     errors: list[BaseException] = []
 
@@ -154,7 +154,7 @@ def bench_games(
     """Measure whole games, including the slow end when few games are left."""
     progress = SelfPlayCounts()
     config = _settings(spec, sims, min(games, 512))
-    compile_selfplay(spec)
+    compile_selfplay(spec, evaluator)
     begun = time.perf_counter()
     play_games(evaluator, config, range(games), seed=0, on_game=lambda _: None, spec=spec, progress=progress)
     spent = time.perf_counter() - begun

@@ -244,7 +244,7 @@ class Run(RunFolder):
         )
         for line in damaged:
             on_event(RunEvent(n, "selfplay", progress.games, self.config.games, {"warning": line}))
-        compile_selfplay(self.spec)  # before the clock of the speeds
+        compile_selfplay(self.spec, player)  # before the clock of the speeds
         begun, finished = time.monotonic(), threading.Event()
 
         def report() -> None:

@@ -19,7 +19,6 @@ from ckai.rl.search.mcts import (
     backup,
     best_root_edge,
     descend,
-    end_descent,
     ends_descent,
     get_tree,
     logits_to_priors,
@@ -45,7 +44,7 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, co
         max_leaves: int64, most leaves to add.
         slot: int64, first free slot of the batch.
         collisions: int32, one entry per leaf of `max_leaves`, overwritten.
-        node, e: int64, where the first descent ends (see `walk_trees`), -1 if unknown.
+        node, e: int64, where the walk of the first descent ends (see `walk_trees`), -1 if unknown.
 
     Returns:
         The next free slot of the batch; `slot` itself if there is nothing to evaluate.
@@ -59,11 +58,8 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, co
         prove_tablebase_root(game, tree)
     max_collisions = max_leaves if max_leaves > 1 else 0
     while added < max_leaves and tree.nodes[0].visits + added < target_visits and tree.nodes[0].proof == NONE:
-        if e >= 0:
-            ending, node = end_descent(game, tree, node, e)
-            e = np.int64(-1)
-        else:
-            ending, node = descend(game, tree, constants)
+        ending, node = descend(game, tree, constants, node, e)
+        e = np.int64(-1)
         if ending == LEAF:
             trees.slots[slot].tree = t
             trees.slots[slot].node = node
@@ -268,38 +264,57 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
     return slot
 
 
-@kernel
 def set_root_state(game, trees, t, state, history):
     """Empty tree `t` and make `state` its root.
 
     Args:
         game, trees, t: see the module.
-        state: tuple of int64 words.
+        state: the words of the state.
         history: `[n, STATE_WORDS]` int64, repetition keys of the earlier states, oldest first; those that do
             not fit are dropped, oldest first.
     """
-    tree = get_tree(trees, t)
-    n = min(len(history), len(tree.history))
-    for i in range(n):
-        for word in range(history.shape[1]):
-            tree.history[i, word] = history[len(history) - n + i, word]
-    tree.info[0].history_length = n
-    reset(game, tree, state)
+    n = min(len(history), trees.history.shape[1])
+    trees.history[t, :n] = history[len(history) - n :]
+    trees.info[t]["history_length"] = n
+    trees.nodes[t, 0]["state"], trees.nodes[t, 0]["sign"] = state, 1
+    add_root(game, trees, t)
 
 
-@kernel
 def play_root_action(game, trees, t, action):
     """Play an action at the root of tree `t` and keep the subtree below it.
 
     Returns:
         Whether the action is legal at the root; if not, the tree is unchanged.
     """
+    kept = keep_root_action(game, trees, t, action)
+    if kept == 0:
+        add_root(game, trees, t)
+    return kept >= 0
+
+
+# The rules are the larger part of what is compiled: of the kernels that change a root only one adds a node.
+
+
+@kernel
+def add_root(game, trees, t):
+    """Empty tree `t` and add the root whose state and `sign` stand in node 0."""
+    tree = get_tree(trees, t)
+    reset(game, tree, contract.load_state(game, tree.nodes[0].state), tree.nodes[0].sign < 0)
+
+
+@kernel
+def keep_root_action(game, trees, t, action):
+    """Play an action at the root of tree `t`, see `keep_subtree`.
+
+    Returns:
+        1: the subtree was kept; 0: there was none, and the root is not added yet; -1: the action is not
+        legal, and the tree is unchanged.
+    """
     tree = get_tree(trees, t)
     for e in range(tree.nodes[0].first_edge, tree.nodes[0].first_edge + tree.nodes[0].num_edges):
         if tree.edges[e].action == action:
-            keep_subtree(game, tree, e, trees.scratch)
-            return True
-    return False
+            return np.int64(keep_subtree(game, tree, e, trees.scratch))
+    return np.int64(-1)
 
 
 @kernel

@@ -116,7 +116,7 @@ def search_tree(game, tree, target_visits, constants, evaluation):
         if tree.nodes[0].status == OPEN and not info[0].root_prepared:
             prepare_root(tree, constants)
             prove_tablebase_root(game, tree)
-        ending, node = descend(game, tree, constants)
+        ending, node = descend(game, tree, constants, np.int64(-1), np.int64(-1))
         if ending == LEAF:
             value = evaluate_leaf(evaluation, game, tree, node)
             tree.nodes[node].status = OPEN

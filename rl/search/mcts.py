@@ -10,7 +10,7 @@ searched again; proven draws are, and count as visits of value 0. Distances are 
 
 import numpy as np
 
-from ckai.game.jit import hot, inner
+from ckai.game.jit import cold, hot, inner
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
@@ -27,13 +27,16 @@ def get_tree(trees, t):
     return Tree(trees.nodes[t], trees.edges[t], trees.info[t : t + 1], trees.history[t])
 
 
-@inner
-def reset(game, tree, state):
-    """Empty a tree and add `state` as its root, of status NEW or TERMINAL; the history stays as it is."""
+@cold
+def reset(game, tree, state, passed):
+    """Empty a tree and add `state` as its root, of status NEW or TERMINAL; the history stays as it is.
+
+    `passed` says whether the action that led to the root passed the turn.
+    """
     tree.info[0].nodes = 0
     tree.info[0].edges = 0
     tree.info[0].root_prepared = 0
-    add_node(game, tree, state, np.int64(-1), np.int64(-1), np.bool_(False))
+    add_node(game, tree, state, np.int64(-1), np.int64(-1), passed)
     if tree.nodes[0].status == PENDING:
         tree.nodes[0].status = NEW
 
@@ -162,7 +165,7 @@ def add_node(game, tree, state, parent, edge, passed):
     return node
 
 
-@inner
+@cold
 def prove_tablebase_root(game, tree):
     """Prove the edges of a root that is in the tablebase from the tablebase values of its children.
 
@@ -189,14 +192,15 @@ def prove_tablebase_root(game, tree):
         tree.nodes[0].proof = DRAW
 
 
-@inner
-def descend(game, tree, constants):
+@hot
+def descend(game, tree, constants, node, e):
     """Run the selection and expansion of one simulation: follow edges from the root and add a node.
 
     Args:
         game: the rules.
         tree: the tree; its root is not proven.
         constants: the `SearchConstants`.
+        node, e: where `walk` ends, if that is known; else `e` is -1.
 
     Returns:
         How the descent ended, and a node. (LEAF, node): a node to evaluate; its path is counted as in flight.
@@ -208,8 +212,23 @@ def descend(game, tree, constants):
         return LEAF, np.int64(0)
     if tree.nodes[0].status == PENDING:
         return COLLISION, np.int64(0)
-    node, e = walk(tree, constants)
-    return end_descent(game, tree, node, e)
+    if e < 0:
+        node, e = walk(tree, constants)
+    child = np.int64(tree.edges[e].child)
+    if child < 0:
+        here = tree.nodes[node]
+        state, passed = contract.play(game, contract.load_state(game, here.state), tree.edges[e].action)
+        child = np.int64(add_node(game, tree, state, node, e, passed))
+        if child < 0:
+            return FULL, np.int64(-1)
+        tree.edges[e].child = child
+        if tree.nodes[child].proof == NONE:
+            add_in_flight(tree, child, 1)
+            return LEAF, child
+    if tree.nodes[child].proof != NONE:
+        backup(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0)
+        return BACKED_UP, child
+    return COLLISION, child
 
 
 @hot
@@ -238,26 +257,6 @@ def select_edge(tree, node, constants):
 def ends_descent(tree, node):
     """Return whether a descent goes no further than this node: it is proven or PENDING."""
     return tree.nodes[node].proof != NONE or tree.nodes[node].status == PENDING
-
-
-@hot
-def end_descent(game, tree, node, e):
-    """Do what `descend` does at the end of its walk, edge `e` of a node, and return the same."""
-    child = np.int64(tree.edges[e].child)
-    if child < 0:
-        here = tree.nodes[node]
-        state, passed = contract.play(game, contract.load_state(game, here.state), tree.edges[e].action)
-        child = np.int64(add_node(game, tree, state, node, e, passed))
-        if child < 0:
-            return FULL, np.int64(-1)
-        tree.edges[e].child = child
-        if tree.nodes[child].proof == NONE:
-            add_in_flight(tree, child, 1)
-            return LEAF, child
-    if tree.nodes[child].proof != NONE:
-        backup(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0)
-        return BACKED_UP, child
-    return COLLISION, child
 
 
 @hot

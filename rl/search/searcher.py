@@ -15,8 +15,10 @@ from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import TreeBatch, allocate_trees, grown
 from ckai.rl.search.batch import (
+    add_root,
     best_action,
     expand_and_backup,
+    keep_root_action,
     play_root_action,
     select_all_leaves,
     set_root_state,
@@ -101,11 +103,9 @@ class Searcher:
 
     def _compile(self) -> None:
         """Compile what a search calls: it must not count against a limit of time."""
-        batch, words = self._batches[0], int(self.game.STATE_WORDS)
-        trees, visits = self.tree_batch, np.zeros(1, np.int32)
-        state, keys = (np.int64(0),) * words, np.zeros((0, words), np.int64)
-        compile_for(set_root_state, self.game, trees, 0, state, keys)
-        compile_for(play_root_action, self.game, trees, 0, 0)
+        batch, trees, visits = self._batches[0], self.tree_batch, np.zeros(1, np.int32)
+        compile_for(add_root, self.game, trees, 0)
+        compile_for(keep_root_action, self.game, trees, 0, 0)
         compile_for(best_action, trees, 0)
         self._compile_step(batch, visits)
 
@@ -128,9 +128,8 @@ class Searcher:
                 oldest first; None: there are none.
         """
         self.flush()
-        words = tuple(np.int64(word) for word in state)
-        keys = np.zeros((0, len(words)), np.int64) if history is None else history
-        set_root_state(self.game, self.tree_batch, t, words, keys)
+        keys = np.zeros((0, len(state)), np.int64) if history is None else history
+        set_root_state(self.game, self.tree_batch, t, state, keys)
 
     def step(self, visits: NDArray[np.int32]) -> int:
         """Back up the oldest batch, fill it with new leaves and evaluate them.

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckai.game.jit import hot, inner
+from ckai.game.jit import cold, hot, inner
 from ckai.rl.games.contract import DRAW, LOSS, WIN
 from ckai.rl.games.rng import gamma, uniform
 
@@ -206,7 +206,7 @@ def completed_values(tree, constants, out):
     return (constants.c_visit + max_visits) * constants.c_scale / 2.0
 
 
-@inner
+@cold
 def sequential_halving_edge(tree, constants):
     """Return the root edge that sequential halving visits next: the best score among the considered edges."""
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
@@ -294,7 +294,7 @@ def improved_policy(tree, constants, out):
 # --- before and after a search ---------------------------------------------------------------------
 
 
-@inner
+@cold
 def prepare_root(tree, constants):
     """Apply the root temperature and the noise to the priors of an OPEN root, once per root.
 

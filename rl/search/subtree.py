@@ -3,21 +3,24 @@
 from ckai.game.jit import hot
 from ckai.rl.games import contract
 from ckai.rl.search.arrays import PENDING
-from ckai.rl.search.mcts import append_history, reset
+from ckai.rl.search.mcts import append_history
 
 
 @hot
 def keep_subtree(game, tree, e, scratch):
     """Make the child of root edge `e` the new root, keep its subtree and drop the other nodes.
 
-    A child that does not exist or was never evaluated (it was proven when added) becomes the root of an empty
-    tree. The history gains the old root. The new root keeps its `sign`: whether the action passed the turn.
+    The history gains the old root. The new root keeps its `sign`: whether the action passed the turn.
 
     Args:
         game: the rules.
         tree: the tree, with no leaf in flight.
         e: index of a root edge.
         scratch: `[C, 2]` int32, overwritten.
+
+    Returns:
+        Whether there is a subtree. A child that does not exist or was never evaluated (it was proven when
+        added) has none: then only its state and `sign` stand in node 0, for `reset`.
     """
     nodes, edges, moved = tree.nodes, tree.edges, scratch
     state = contract.load_state(game, nodes[0].state)
@@ -25,9 +28,9 @@ def keep_subtree(game, tree, e, scratch):
     if new_root < 0 or nodes[new_root].status == PENDING:
         after, passed = contract.play(game, state, edges[e].action)
         append_history(game, tree, state, after)
-        reset(game, tree, after)
+        contract.store_state(nodes[0].state, after)
         nodes[0].sign = -1 if passed else 1
-        return
+        return False
     append_history(game, tree, state, contract.load_state(game, nodes[new_root].state))
     # A child always has a higher index than its parent: one pass in ascending order sees parents first, and
     # every node and edge moves to a lower index, which was read before.
@@ -62,3 +65,4 @@ def keep_subtree(game, tree, e, scratch):
     tree.info[0].nodes = kept
     tree.info[0].edges = kept_edges
     tree.info[0].root_prepared = 0
+    return True

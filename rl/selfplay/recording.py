@@ -185,7 +185,7 @@ def start_game(game, trees, records, rules, t, number, state, seed):
     """
     trees.info[t].rng = seed
     trees.info[t].history_length = 0
-    reset(game, get_tree(trees, t), state)
+    reset(game, get_tree(trees, t), state, np.bool_(False))
     here = records.games[t]
     begin_record(here, number)
     if rules.resign > 0.0:
@@ -273,13 +273,10 @@ def play_move(game, trees, records, t, constants, rules):
             here.resigner = here.side + 1
     e = pick_edge(tree, constants, rules, here.ply)
     write_row(tree, records, t, constants, e)
-    keep_subtree(game, tree, e, trees.scratch)
-    other_network = here.opponent > 0 and tree.nodes[0].sign < 0
-    if (constants.root_rule == GUMBEL or other_network) and tree.nodes[0].status != TERMINAL:
-        # Sequential halving needs a tree without visits, and two networks do not share a tree.
-        sign = tree.nodes[0].sign
-        reset(game, tree, contract.load_state(game, tree.nodes[0].state))
-        tree.nodes[0].sign = sign
+    kept = keep_subtree(game, tree, e, trees.scratch)
+    # Sequential halving needs a tree without visits, and two networks do not share a tree.
+    if not kept or constants.root_rule == GUMBEL or (here.opponent > 0 and tree.nodes[0].sign < 0):
+        reset(game, tree, contract.load_state(game, tree.nodes[0].state), tree.nodes[0].sign < 0)
     count_action(here, tree.nodes[0].sign < 0)
     root = tree.nodes[0]
     proof = NONE

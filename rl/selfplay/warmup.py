@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.registry import build
 from ckai.rl.evaluators.uniform import UniformEvaluator
@@ -36,19 +37,33 @@ def compile_walks(spec: GameSpec) -> None:
         )
 
 
+def compile_selfplay(spec: GameSpec, evaluator: Evaluator) -> None:
+    """Compile self-play of a game with an evaluator of this class, and its rows."""
+    _compile_rows(spec)
+    if isinstance(evaluator, IntegerEvaluator):
+        _compile_integers(spec)
+
+
 @cache
-def compile_selfplay(spec: GameSpec) -> None:
-    """Compile self-play of a game: all its root rules, against past networks, and its rows."""
+def _compile_rows(spec: GameSpec) -> None:
+    """Compile self-play with any evaluator: all root rules, against past networks, and its rows."""
     position = spec.position()
     position.push(position.legal_moves()[0]).outcome()
     evaluator = UniformEvaluator(spec.num_actions)
-    config = SelfPlayConfig(sims=3, in_flight=2, groups=1, max_plies=20)
-    if not spec.supports_tables:
-        config = replace(config, tables=0)
-    games: list[FinishedGame] = []
+    config, games = _smallest(spec), list[FinishedGame]()
     pool = Pool(PoolConfig(share=0.5), 0, [0], [evaluator])
     play_games(evaluator, config, range(2), seed=0, on_game=games.append, spec=spec, pool=pool)
-    play_games(small_network(spec), config, range(1), seed=0, on_game=games.append, spec=spec)
-    to_table(games[:2], 0)
+    to_table(games, 0)
     for game in games:
         finished_pdn(game, 0)
+
+
+@cache
+def _compile_integers(spec: GameSpec) -> None:
+    """Compile what self-play calls with a network of integers alone."""
+    play_games(small_network(spec), _smallest(spec), range(1), seed=0, on_game=lambda game: None, spec=spec)
+
+
+def _smallest(spec: GameSpec) -> SelfPlayConfig:
+    config = SelfPlayConfig(sims=3, in_flight=2, groups=1, max_plies=20)
+    return config if spec.supports_tables else replace(config, tables=0)
