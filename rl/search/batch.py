@@ -5,12 +5,15 @@ the rules and `constants` the `SearchConstants`. Indices of edges (`e`) and node
 tree.
 """
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from ckai.game.jit import borrowed, hot, kernel
 from ckai.rl.games import contract
-from ckai.rl.games.contract import NONE
-from ckai.rl.search.arrays import OPEN
+from ckai.rl.games.contract import NONE, State
+from ckai.rl.search.arrays import OPEN, TreeBatch
 from ckai.rl.search.mcts import (
     BACKED_UP,
     COLLISION,
@@ -264,12 +267,12 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
     return slot
 
 
-def set_root_state(game, trees, t, state, history):
+def set_root_state(game: Any, trees: TreeBatch, t: int, state: State, history: NDArray[np.int64]) -> None:
     """Empty tree `t` and make `state` its root.
 
     Args:
         game, trees, t: see the module.
-        state: the words of the state.
+        state: its words.
         history: `[n, STATE_WORDS]` int64, repetition keys of the earlier states, oldest first; those that do
             not fit are dropped, oldest first.
     """
@@ -280,7 +283,7 @@ def set_root_state(game, trees, t, state, history):
     add_root(game, trees, t)
 
 
-def play_root_action(game, trees, t, action):
+def play_root_action(game: Any, trees: TreeBatch, t: int, action: int) -> bool:
     """Play an action at the root of tree `t` and keep the subtree below it.
 
     Returns:
@@ -289,7 +292,7 @@ def play_root_action(game, trees, t, action):
     kept = keep_root_action(game, trees, t, action)
     if kept == 0:
         add_root(game, trees, t)
-    return kept >= 0
+    return bool(kept >= 0)
 
 
 # The rules are the larger part of what is compiled: of the kernels that change a root only one adds a node.

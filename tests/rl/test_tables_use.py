@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -51,13 +52,18 @@ def placements(rng, number, sizes=((1, 1), (2, 1), (1, 2))):
     return found
 
 
+@cache
+def tree_of_the_start():
+    searcher = Searcher(UniformEvaluator())
+    searcher.set_root(0, pack(Position.start()))
+    return get_tree(searcher.tree_batch, 0)
+
+
 def prove(tables, position, limit=80):
     """What the search gets from the tables for a position that is not the root."""
     game = Checkers(halfmove_limit=limit).with_tables(tables)
-    searcher = Searcher(UniformEvaluator(), game=game)
-    searcher.set_root(0, pack(Position.start()))
     count = len(position.legal_actions())
-    _, proof, plies = terminal_or_tablebase(game, get_tree(searcher.tree_batch, 0), pack(position), 0, count)
+    _, proof, plies = terminal_or_tablebase(game, tree_of_the_start(), pack(position), 0, count)
     return int(proof), int(plies)
 
 
