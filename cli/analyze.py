@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, NO_NETWORK
+from ckai.cli.shared.networks import NO_NETWORK, evaluator_option
 from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar, report_compilation
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.cli.shared.tables import open_tables, tables_option
@@ -54,9 +54,7 @@ LISTED = 10
     help="Network: a checkpoint, a run folder, `rollout` or `uniform`.  "
     "[default: the newest of pretrained.ckpt and runs/*/best.ckpt, else ckai's own]",
 )
-@click.option(
-    "--evaluator", default="auto", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
-)
+@evaluator_option()
 @tables_option
 @click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: all cores]")
 @click.option("--fresh", is_flag=True, help="Drop what an unfinished analysis left, and begin again.")

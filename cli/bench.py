@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS
+from ckai.cli.shared.networks import evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import (
     count_text,
@@ -37,9 +37,7 @@ PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "
     metavar="KEY=VALUE",
     help="Change a setting of the new network; may be repeated.",
 )
-@click.option(
-    "--evaluator", default="fastest", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
-)
+@evaluator_option("fastest")
 @click.option("--rounds", default=5, show_default=True, type=click.IntRange(1), help="Number of repetitions.")
 @click.option(
     "--seconds",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS
+from ckai.cli.shared.networks import EVALUATORS, evaluator_option
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import TABLE_CHOICES, open_tables, tables_option
 from ckai.models.pretrained import CKAI
@@ -41,9 +41,7 @@ ckai match hub:"ckai engine"@60s+0.6s level:8
     show_default=True,
     help="Player, as in `ckai match`; the parameter `engine` of the protocol.",
 )
-@click.option(
-    "--evaluator", default="auto", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
-)
+@evaluator_option()
 @tables_option
 def command(spec: str, evaluator: str, tables: str) -> None:
     """Serve standard input and output, see `_HELP`."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, GAMES
+from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import tables_option
@@ -115,9 +115,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     metavar="FILE.parquet",
     help="Data set that `explain` counts moves in.  [default: the newest in data/]",
 )
-@click.option(
-    "--evaluator", default="auto", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
-)
+@evaluator_option()
 @tables_option
 @click.option(
     "--pdn",

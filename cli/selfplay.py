@@ -13,7 +13,7 @@ from ckai.cli.shared.existing_run import (
     Wanted,
     continue_command,
 )
-from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, GAMES
+from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.output import count_text, json_option, report_compilation
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.cli.shared.tables import ensure_tables
@@ -72,13 +72,7 @@ GENERATIONS = 10
     help="Change any setting by its name in the run's config.json, such as learn.batch_size=256; may be "
     "repeated.",
 )
-@click.option(
-    "--evaluator",
-    default=DEFAULT_EVALUATOR,
-    show_default=True,
-    type=click.Choice(EVALUATORS),
-    help=EVALUATOR_HELP,
-)
+@evaluator_option(DEFAULT_EVALUATOR)
 @json_option
 @click.pass_context
 def command(

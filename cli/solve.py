@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS
+from ckai.cli.shared.networks import evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar, report_compilation
 from ckai.cli.shared.tables import open_tables, tables_option
@@ -56,9 +56,7 @@ ckai solve problems.pdn --visits 1000 --json
     show_default=True,
     help="Player, as in `ckai match`, such as a network or alphabeta:NETWORK.",
 )
-@click.option(
-    "--evaluator", default="auto", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
-)
+@evaluator_option()
 @tables_option
 @json_option
 def command(

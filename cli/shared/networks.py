@@ -1,6 +1,8 @@
 """The networks that commands find and the names of their options."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -33,6 +35,17 @@ EVALUATOR_HELP = (
     "Backend that runs the network; auto: the fastest correct one for single searches, tried once and "
     "remembered for this machine; fastest: the fastest for large batches, in a short trial."
 )
+
+
+def evaluator_option(default: str = "auto") -> Callable[[Any], Any]:
+    """Return the decorator that adds `--evaluator`."""
+    return click.option(
+        "--evaluator",
+        default=default,
+        show_default=True,
+        type=click.Choice(EVALUATORS),
+        help=EVALUATOR_HELP,
+    )
 
 
 def newest_name(game: str = DEFAULT_GAME_NAME) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ckai.cli.shared.networks import EVALUATOR_HELP, EVALUATORS, GAMES
+from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import open_tables, tables_option
@@ -56,9 +56,7 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         metavar="SECONDS",
         help="Silence after which a Hub program that searches to a depth is given up.",
     ),
-    click.option(
-        "--evaluator", default="auto", show_default=True, type=click.Choice(EVALUATORS), help=EVALUATOR_HELP
-    ),
+    evaluator_option(),
 ]
 
 

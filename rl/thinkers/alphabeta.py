@@ -12,7 +12,7 @@ from ckai.rl.engine.result import Proof
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.clock import move_time
-from ckai.rl.thinkers.thinker import Interrupt, Publish, Report
+from ckai.rl.thinkers.thinker import Interrupt, Publish, Report, most_seconds
 
 
 class AlphaBetaThinker:
@@ -30,11 +30,9 @@ class AlphaBetaThinker:
         """See `Thinker`."""
         begun = time.perf_counter()
         position, search = game.position, self._search
-        seconds, enough, depth = limit.seconds, None, limit.depth
+        seconds, enough, depth = most_seconds(limit, len(game.moves)), None, limit.depth
         if limit.clock is not None:
-            times = move_time(limit.clock, limit.increment, limit.remaining_moves, len(game.moves))
-            seconds = times.most if seconds is None else min(seconds, times.most)
-            enough = times.target
+            enough = move_time(limit.clock, limit.increment, limit.remaining_moves, len(game.moves)).target
             if len(position.legal_moves()) == 1:
                 depth = 1
 

@@ -8,6 +8,7 @@ from typing import Protocol, TypeAlias
 from ckai.game import Game, Move
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Proof
+from ckai.rl.search.clock import move_time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,3 +89,19 @@ class Thinker(Protocol):
 
     def close(self) -> None:
         """Release all resources."""
+
+
+def most_seconds(limit: Limit, plies: int) -> float | None:
+    """Return the most seconds that a limit leaves for the next move.
+
+    Args:
+        limit: with seconds, a clock, both or neither.
+        plies: plies played in the game so far.
+
+    Returns:
+        None if time is not limited.
+    """
+    if limit.clock is None:
+        return limit.seconds
+    most = move_time(limit.clock, limit.increment, limit.remaining_moves, plies).most
+    return most if limit.seconds is None else min(limit.seconds, most)

@@ -4,8 +4,7 @@ from ckai.game import Game, Position
 from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import SearchResult
-from ckai.rl.search.clock import move_time
-from ckai.rl.thinkers.thinker import Interrupt, Publish, Report
+from ckai.rl.thinkers.thinker import Interrupt, Publish, Report, most_seconds
 
 INTERVAL = 0.05
 """Seconds between two results."""
@@ -41,10 +40,7 @@ class TreeThinker:
         """Drop the tree if taking over the part of it below a move could use up the time of this one."""
         if game.positions == self._searched:
             return  # nothing has to be moved
-        seconds = limit.seconds
-        if limit.clock is not None:
-            most = move_time(limit.clock, limit.increment, limit.remaining_moves, len(game.moves)).most
-            seconds = most if seconds is None else min(seconds, most)
+        seconds = most_seconds(limit, len(game.moves))
         if seconds is not None and self._kept * REUSE_SECONDS > seconds / 2:
             self.forget()
 
