@@ -144,3 +144,8 @@ class Arena:
         return play_match(
             a, b, positions, spec=self.game, threads=self.threads, seed=self.seed + number, **settings
         )
+
+
+def elo_text(elo: float, low: float, high: float) -> str:
+    """Return an Elo difference with its interval, for a table."""
+    return f"{elo:+.0f} ({low:+.0f} to {high:+.0f})"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.shared.output import json_option, print_json, stderr_console
-from ckai.cli.strength.arena import EVEN, Arena, arena_options
+from ckai.cli.strength.arena import EVEN, Arena, arena_options, elo_text
 from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS
 
 if TYPE_CHECKING:
@@ -68,8 +68,10 @@ def command(
         console = stderr_console()
         arena = Arena([f"level:{number}" for number in chosen] + list(against), **arena_settings)
         positions = arena.positions(games // 2)
+        names = {name for number, opponent in matches for name in (f"level:{number}", opponent)}
+        players = {name: arena.load(name, games) for name in names}
         for number, opponent in matches:
-            level, other = (arena.load(name, games) for name in (f"level:{number}", opponent))
+            level, other = players[f"level:{number}"], players[opponent]
             result = arena.play(level, other, positions, number, max_plies=max_plies)
             played.append((number, opponent, result))
             console.print(f"level {number} against {opponent}: {result.pairs}")
@@ -121,7 +123,6 @@ def _print_matches(played: "list[tuple[int, str, MatchResult]]") -> None:
     for title in ("level", "against", "won", "drawn", "lost", "Elo, 95 %"):
         table.add_column(title, justify="left" if title == "against" else "right", overflow="fold")
     for number, opponent, result in played:
-        low, high = result.pairs.interval
         counts = [str(n) for n in (result.wins, result.draws, result.losses)]
-        table.add_row(str(number), opponent, *counts, f"{result.pairs.elo:+.0f} ({low:+.0f} to {high:+.0f})")
+        table.add_row(str(number), opponent, *counts, elo_text(result.pairs.elo, *result.pairs.interval))
     Console(highlight=False).print(table)

@@ -8,7 +8,7 @@ import click
 
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import count_text, json_option, print_json, stderr_console
-from ckai.cli.strength.arena import EVEN, Arena, arena_options
+from ckai.cli.strength.arena import EVEN, Arena, arena_options, elo_text
 from ckai.rl.matches.forms import TIME_MARGIN, forms_text
 
 if TYPE_CHECKING:
@@ -129,10 +129,10 @@ def result_table(result: "MatchResult", a: str, b: str) -> "Table":
         table.add_column(title, justify="right" if title else "left", no_wrap=bool(title), overflow="fold")
     pairs = result.pairs
     low, high = pairs.interval
-    elo = f"{pairs.elo:+.0f} ({low:+.0f} to {high:+.0f})"
+    elo = elo_text(pairs.elo, low, high)
     counts = [str(n) for n in (result.wins, result.draws, result.losses)]
     table.add_row(short(a), *counts, f"{result.score:.1%}", elo, f"{pairs.superiority:.1%}")
-    reverse_elo = f"{-pairs.elo:+.0f} ({-high:+.0f} to {-low:+.0f})"
+    reverse_elo = elo_text(-pairs.elo, -high, -low)
     table.add_row(
         short(b), *counts[::-1], f"{1 - result.score:.1%}", reverse_elo, f"{1 - pairs.superiority:.1%}"
     )
