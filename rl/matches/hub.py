@@ -183,7 +183,7 @@ class _HubSide(MoveSide):
         self.player = player
         self.program = HubProgram(player.command)
         self.stopped = True
-        """Whether the program is not searching, or was told to stop."""
+        """Whether the program is not searching, or was sent `stop`."""
 
     def start(self, board: int, position: Position, stream: int, clock: Clock | None = None) -> None:
         super().start(board, position, stream, clock)

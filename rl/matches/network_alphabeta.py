@@ -7,6 +7,7 @@ import numpy as np
 
 from ckai.datasets.tables import Tables
 from ckai.models.inference.integers import IntegerEvaluator
+from ckai.rl.alphabeta.moves import whole_moves
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
@@ -53,8 +54,7 @@ class _Side(MoveSide):
 
     def choose(self, game: Any, random: np.random.Generator, clock: Clock | None = None) -> Any:
         player, spec = self.player, self.player.spec
-        moves = game.position.legal_moves()
-        if len(moves) == 1:
+        if len(moves := game.position.legal_moves()) == 1:
             return moves[0]
         seconds, likely = player.seconds, None
         if clock is not None:
@@ -69,6 +69,4 @@ class _Side(MoveSide):
             nodes=player.nodes,
             depth=player.depth,
         )
-        # The main line has all hops of a capture, unless the table lost some of them.
-        fitting = [move for move in moves if tuple(move.actions) == result.pv[: len(move.actions)]]
-        return (fitting or [move for move in moves if move.actions[0] == result.action])[0]
+        return whole_moves(game.position, result.pv)[0]

@@ -1,11 +1,11 @@
 """`AlphaBetaThinker`: alpha-beta search with a network of integers."""
 
 import time
-from collections.abc import Sequence
 
 from ckai.datasets.tables import Tables
-from ckai.game import Game, Move, Position
+from ckai.game import Game, Position
 from ckai.models.inference.integers import IntegerEvaluator
+from ckai.rl.alphabeta.moves import whole_moves
 from ckai.rl.alphabeta.search import AlphaBetaResult, AlphaBetaSearch
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Proof
@@ -72,27 +72,3 @@ def _report(result: AlphaBetaResult, position: Position, seconds: float) -> Repo
         nodes=result.nodes,
         seconds=seconds,
     )
-
-
-def whole_moves(position: Position, actions: Sequence[int]) -> list[Move]:
-    """Return the moves that a line of hops makes.
-
-    Args:
-        position: the position before the line, with a legal move.
-        actions: the hops, 1 or more; a capture at the end may be incomplete.
-
-    Returns:
-        One move or more. A last capture that is incomplete is left out, but for the first move of the line,
-        which then is the first legal move that begins with these hops.
-    """
-    moves: list[Move] = []
-    hops: list[int] = []
-    for action in actions:
-        hops.append(action)
-        move = position.move_of(hops)
-        if move is not None:
-            moves.append(move)
-            position, hops = position.push(move), []
-    if moves:
-        return moves
-    return [next(move for move in position.legal_moves() if list(move.actions[: len(hops)]) == hops)]
