@@ -134,10 +134,6 @@ class Connect4Spec(GridSpec):
         "learn.epochs": 1,
     }
 
-    def grid(self) -> tuple[tuple[int, ...], ...]:
-        """See `GridSpec.grid`."""
-        return tuple(tuple(column * 7 + row for column in range(7)) for row in reversed(range(6)))
-
     def _check_stones(self, taken: int) -> None:
         for column in range(7):
             stones = taken >> column * 7 & 0o77

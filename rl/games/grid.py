@@ -18,7 +18,7 @@ from ckai.game import MoveError, Outcome
 from ckai.game.jit import quick_kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import State, as_state
-from ckai.rl.games.faces import RESULTS, Cell, Diagram, LoadedGame
+from ckai.rl.games.faces import RESULTS, LoadedGame
 from ckai.rl.games.spec import GameSpec
 
 
@@ -215,56 +215,24 @@ class GridSpec(GameSpec):
 
     # --- for people ---------------------------------------------------------------------------------
 
-    def grid(self) -> tuple[tuple[int, ...], ...]:
-        """Return the bit of every square of the board in a state, row by row from the top.
-
-        Raises:
-            NotImplementedError: the game does not say it, so it cannot be played in a terminal.
-        """
-        raise NotImplementedError(f"{self.name} does not say how its board is drawn (GridSpec.grid)")
-
-    def diagram(self, position: GridPosition) -> Diagram:
-        """See `GameSpec.diagram`."""
-        own, other = ("b", "w") if position.black else ("w", "b")
-
-        def piece(bit: int) -> str:
-            mine, its = (stones >> bit & 1 for stones in position.state)
-            return own if mine else other if its else "."
-
-        rows = tuple(tuple(Cell(piece(bit), self.square_label(bit)) for bit in row) for row in self.grid())
-        return Diagram(rows, self.column_labels)
-
-    column_labels: tuple[str, ...] = ()
-    """Text below the columns of the board."""
-
-    def square_label(self, bit: int) -> str:
-        """Return the text on the square of a bit."""
-        return ""
-
-    def move_cells(self, position: GridPosition, move: GridMove) -> frozenset[tuple[int, int]]:
-        """See `GameSpec.move_cells`."""
-        after = position.push(move)
-        placed = (position.state[0] | position.state[1]) ^ (after.state[0] | after.state[1])
-        cells = ((r, c, bit) for r, row in enumerate(self.grid()) for c, bit in enumerate(row))
-        return frozenset((r, c) for r, c, bit in cells if placed >> bit & 1)
-
     def read_move(self, position: GridPosition, text: str) -> GridMove:
         """See `GameSpec.read_move`."""
         return position.find_move(text.strip().rstrip(".").removeprefix("0"))
 
     def read_position(self, text: str) -> GridPosition:
         """Read a board: rows from the top, `/` between them, of `b`, `w` and `.`; see `GameSpec`."""
-        rows, grid = text.strip().lower().split("/"), self.grid()
-        shape = len(grid), len(grid[0])
+        layout = self.layout
+        if layout is None:
+            raise NotImplementedError(f"{self.name} does not say how its board is drawn (GameSpec.layout)")
+        rows, shape = text.strip().lower().split("/"), (layout.rows, layout.columns)
         if [len(row) for row in rows] != [shape[1]] * shape[0] or set("".join(rows)) - set("bw."):
             raise ValueError(
                 f"expected {shape[0]} rows of {shape[1]} squares of b, w and . with / between, "
                 f"found {text[:60]!r}"
             )
         stones = {"b": 0, "w": 0, ".": 0}
-        for letters, bits in zip(rows, grid, strict=True):
-            for letter, bit in zip(letters, bits, strict=True):
-                stones[letter] |= 1 << bit
+        for square, (row, column) in layout.squares.items():
+            stones[rows[row][column]] |= 1 << self.bits[square]
         black, white = stones["b"], stones["w"]
         if black.bit_count() - white.bit_count() not in (0, 1):
             raise ValueError(

@@ -20,7 +20,7 @@ from ckai.datasets.tables import Tables
 from ckai.game import MoveError, Outcome
 from ckai.game.svg import Layout
 from ckai.rl.games.contract import State
-from ckai.rl.games.faces import Diagram, LoadedGame, Shot
+from ckai.rl.games.faces import Cell, Diagram, LoadedGame, Shot
 from ckai.rl.games.openings import positions_after
 
 NOT_IN_TABLES = np.int8(2)
@@ -128,6 +128,7 @@ class GameSpec(ABC):
         run_defaults: settings of a self-play run that suit it better than the general ones, by dotted names.
         solvable: whether `solve` is fast for every position.
         layout: how its board is drawn, see `ckai.game.svg`; None: it is not.
+        column_labels: text below each column of the board, or none.
         side_names: what people call the first and the second player.
         piece_letters: letters for the pieces of a `Diagram` where they are not `b`, `w`, `B` and `W`.
         move_example: a move as people type it.
@@ -144,6 +145,7 @@ class GameSpec(ABC):
     supports_experts: bool = False
     solvable: bool = False
     layout: Layout | None = None
+    column_labels: tuple[str, ...] = ()
     run_defaults: ClassVar[Mapping[str, Any]] = {}
     side_names: tuple[str, str] = ("Black", "White")
     piece_letters: ClassVar[Mapping[str, str]] = {}
@@ -258,7 +260,7 @@ class GameSpec(ABC):
         Raises:
             NotImplementedError: the game has no `layout`.
         """
-        raise NotImplementedError(f"{self.name} does not say how its board is drawn")
+        raise NotImplementedError(f"{self.name} does not say how its board is drawn (GameSpec.layout)")
 
     def path(self, position: Any, move: Any) -> tuple[int, ...]:
         """Return the squares of a move in the order in which it is made; by default those that it fills."""
@@ -275,13 +277,22 @@ class GameSpec(ABC):
         """Return the board of a position as it is drawn.
 
         Raises:
-            NotImplementedError: the game does not say how it is drawn, so it cannot be played in a terminal.
+            NotImplementedError: the game has no `layout`, so it cannot be played in a terminal.
         """
-        raise NotImplementedError(f"{self.name} does not say how its board is drawn (GameSpec.diagram)")
+        layout = self.layout
+        if layout is None:
+            raise NotImplementedError(f"{self.name} does not say how its board is drawn (GameSpec.layout)")
+        pieces = self.pieces(position)
+        rows = [[Cell("") for _ in range(layout.columns)] for _ in range(layout.rows)]
+        for square, (row, column) in layout.squares.items():
+            rows[row][column] = Cell(pieces.get(square, "."), str(square) if layout.numbers else "")
+        return Diagram(tuple(map(tuple, rows)), self.column_labels)
 
     def move_cells(self, position: Any, move: Any) -> frozenset[tuple[int, int]]:
-        """Return the (row, column) of the squares of `diagram` that a move in a position touches."""
-        return frozenset()
+        """Return the (row, column) of the squares of `diagram` on the path of a move in a position."""
+        if self.layout is None:
+            return frozenset()
+        return frozenset(self.layout.squares[square] for square in self.path(position, move))
 
     def read_move(self, position: Any, text: str) -> Any:
         """Return the legal move that a person means.

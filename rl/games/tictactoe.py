@@ -121,13 +121,5 @@ class TicTacToeSpec(GridSpec):
         "learn.epochs": 4,
     }
 
-    def grid(self) -> tuple[tuple[int, ...], ...]:
-        """See `GridSpec.grid`."""
-        return tuple(tuple(range(row * 3, row * 3 + 3)) for row in range(3))
-
-    def square_label(self, bit: int) -> str:
-        """Return the number of a square, the move that fills it."""
-        return str(bit + 1)
-
 
 SPEC = TicTacToeSpec()

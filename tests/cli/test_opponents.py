@@ -409,9 +409,7 @@ def test_a_game_at_a_terminal_that_is_closed(here, term):
 
 
 def test_a_game_that_cannot_be_drawn_is_refused(here, monkeypatch):
-    from ckai.rl.games.grid import GridSpec
-
-    monkeypatch.setattr(type(get_game("connect4")), "grid", GridSpec.grid)
+    monkeypatch.setattr(type(get_game("connect4")), "layout", None)
     result = invoke(["--game", "connect4", "--side", "both"], "")
     assert result.exit_code == 1
-    assert "connect4 does not say how its board is drawn (GridSpec.grid)" in result.output
+    assert "connect4 does not say how its board is drawn (GameSpec.layout)" in result.output

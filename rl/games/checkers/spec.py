@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.solve import DRAWN, UNKNOWN
 from ckai.game import Game, Move, Position, PositionError
-from ckai.game.squares import SQUARES, file_of
 from ckai.game.svg import DRAUGHTS
 from ckai.pdn import from_game, read_games, write_game
 from ckai.rl.games.checkers.opening_names import OPENING_NAMES
@@ -26,7 +25,7 @@ from ckai.rl.games.checkers.rules import (
 from ckai.rl.games.checkers.shots import find_shot
 from ckai.rl.games.checkers.typed_moves import read_typed_move
 from ckai.rl.games.contract import State
-from ckai.rl.games.faces import Cell, Diagram, LoadedGame, Shot
+from ckai.rl.games.faces import LoadedGame, Shot
 from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
 
 CLOCK_NOTICE = 40
@@ -92,17 +91,6 @@ class CheckersSpec(GameSpec):
         return balanced_openings(plies, max_men_lost=max_men_lost)
 
     # --- for people -------------------------------------------------------------------------------------
-
-    def diagram(self, position: Position) -> Diagram:
-        """See `GameSpec.diagram`."""
-        rows = [[Cell("") for _ in range(8)] for _ in range(8)]
-        for square in range(1, SQUARES + 1):
-            rows[(square - 1) // 4][file_of(square - 1)] = Cell(position.piece(square), str(square))
-        return Diagram(tuple(map(tuple, rows)))
-
-    def move_cells(self, position: Position, move: Move) -> frozenset[tuple[int, int]]:
-        """See `GameSpec.move_cells`: the squares of the path."""
-        return frozenset(((square - 1) // 4, file_of(square - 1)) for square in move.path)
 
     def read_move(self, position: Position, text: str) -> Move:
         """See `GameSpec.read_move`."""
