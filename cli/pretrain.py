@@ -92,7 +92,7 @@ def command(
     import torch
 
     from ckai.cli.shared.training import TrainingBar, metrics_table
-    from ckai.datasets.reader import newest_dataset
+    from ckai.datasets.reader import check_dataset, newest_dataset
     from ckai.models.registry import parse_settings
     from ckai.models.training.folder import run_folder
     from ckai.models.training.pretrain import pretrain, pretrain_nothing_kept, trial_run
@@ -112,6 +112,8 @@ def command(
         raise click.UsageError(
             f"expected {len(files)} --data-weight, one for each data set, found {len(config.weights)}"
         )
+    for path in files:
+        check_dataset(path)
     if find_lr:
         _find_lr(files, output, config, memory_mb, as_json)
         return

@@ -286,11 +286,20 @@ def newest_dataset(folder: Path) -> Path:
     return max(files, key=lambda p: (p.stat().st_mtime_ns, p.name))
 
 
-def _open(path: Path) -> Any:
+def check_dataset(path: Path) -> None:
+    """Check that there is a file.
+
+    Raises:
+        DatasetError: there is none, or it is a folder.
+    """
     if not path.exists():
         raise DatasetError(f"{path}: no such file")
     if path.is_dir():
         raise DatasetError(f"{path}: expected a Parquet file, found a folder")
+
+
+def _open(path: Path) -> Any:
+    check_dataset(path)
     try:
         return pq.ParquetFile(path)
     except PermissionError as error:

@@ -171,6 +171,11 @@ class SearchResult:
         """The principal variation: the moves expected, `move` first."""
         return self.lines[0].pv
 
+    def __repr__(self) -> str:
+        proof = f", proven={self.proven!r}, plies={self.plies}" if self.proven else ""
+        moves = " ".join(map(str, self.pv))
+        return f"<SearchResult {self.value:+.3f} for {self.value.turn} in {self.sims} visits{proof}: {moves}>"
+
 
 @dataclass(frozen=True)
 class Policy:

@@ -540,6 +540,11 @@ def test_bad_input_is_one_line(data, tmp_path, ckai, arguments, code, message):
     assert out == ""
 
 
+def test_a_missing_file_is_noticed_before_anything_is_said(tmp_path, ckai):
+    _, _, err = ckai("pretrain", "--data", tmp_path / "none.parquet", "-o", tmp_path / "x.ckpt")
+    assert err.splitlines() == [f"ckai: error: {tmp_path / 'none.parquet'}: no such file"]
+
+
 @pytest.mark.slow
 def test_kill_minus_nine_at_any_moment_loses_and_doubles_nothing(tmp_path, data):
     code = (

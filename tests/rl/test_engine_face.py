@@ -342,6 +342,15 @@ def test_one_search_at_a_time():
         assert engine.policy(START).moves
 
 
+def test_a_result_is_shown_in_one_line():
+    with Engine.load("uniform", tables=3) as engine:
+        result = engine.search("B:W32:B19", sims=20)
+        assert repr(result).startswith(f"<SearchResult {result.value:+.3f} for black in {result.sims} visits")
+        assert repr(result).endswith(f": {' '.join(map(str, result.pv))}>")
+        won = engine.search("W:W14:B5", sims=20)
+    assert (won.proven is not None) == ("proven=" in repr(won))
+
+
 def test_a_closed_engine_says_so():
     engine = Engine.load("uniform")
     engine.search(START, sims=10)

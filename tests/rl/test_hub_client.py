@@ -25,6 +25,7 @@ def client_games(*arguments):
     return json.loads(done.stdout.splitlines()[0])
 
 
+@pytest.mark.slow
 @pytest.mark.programs
 def test_a_game_with_a_client_of_others():
     result = client_games("--games", "1", "--first", "2", "--engine", "uniform")
