@@ -397,8 +397,8 @@ def test_any_setting_from_the_command_line(tmp_path, network, ckai):
 def command(folder: Path, network: Path, generations: int = 3) -> list[str]:
     return [
         sys.executable, "-m", "ckai.cli.main", "selfplay", "--init", str(network), "--run", str(folder),
-        "--generations", str(generations), "--games", "6", "--sims", "8", "--in-flight", "4", "--gate-games", "4",
-        "--epochs", "1", "--json",
+        "--generations", str(generations), "--games", "6", "--sims", "8", "--in-flight", "4",
+        "--gate-games", "4", "--epochs", "1", "--json",
     ]  # fmt: skip
 
 
