@@ -319,7 +319,7 @@ def test_a_run_with_many_options(tmp_path, ckai, monkeypatch):
     assert "other" in out
     assert "positions=average" in out.replace("\n", "")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((80, 24)))
+    monkeypatch.setattr("shutil.get_terminal_size", lambda *args, **options: os.terminal_size((80, 24)))
     lines = ckai("runs", tmp_path)[1].splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].split()[-5:] == ["drawn", "policy", "value", "Elo", "min"]
