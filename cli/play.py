@@ -16,7 +16,11 @@ from ckai.cli.shared.tables import tables_option
 from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS, forms_text
 
 if TYPE_CHECKING:
+    from ckai.cli.terminal.session import Session
+    from ckai.cli.terminal.start import Source
     from ckai.rl.games.spec import GameSpec
+    from ckai.rl.matches.player_spec import PlayerSpec
+    from ckai.rl.search.clock import TimeControl
 
 _HELP = """Play against a network or another player in the terminal.
 
@@ -156,56 +160,27 @@ def command(
     from ckai.cli.terminal.players import Players, game_of_player
     from ckai.cli.terminal.record import Record
     from ckai.cli.terminal.screen import leaving_on_signals, make_console
-    from ckai.cli.terminal.session import SIDES, Session
-    from ckai.cli.terminal.start import FileGame, Source, game_of, open_game, opening_moves
+    from ckai.cli.terminal.session import SIDES
     from ckai.cli.terminal.table import Options
     from ckai.rl.games.registry import get_game
-    from ckai.rl.matches.player_spec import LEVEL, PlayerSpec
-    from ckai.rl.search.clock import TimeControl
 
     report_compilation()
     given = [name for name, value in (("--fen", fen), ("--opening", opening), ("--load", loaded)) if value]
     if len(given) > 1:
         raise click.UsageError(f"{given[0]} and {given[1]} both say where the game begins; give one")
-    if level is not None:
-        if source is not None:
-            raise click.UsageError("--engine and --level both say who the opponent is; give one")
-        source = f"{LEVEL}{level}"
     if view and not loaded:
         raise click.UsageError("--view needs --load")
-    if clock is not None and (sims is not None or seconds is not None):
-        raise click.UsageError("--clock sets the time of each move; leave out --sims and --seconds")
-    try:
-        control = None if clock is None else TimeControl.read(clock)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--clock") from error
-    player = None if source is None else PlayerSpec.read(source)
-    if player is not None and player.control is not None:  # one clock for both sides
-        if control is not None or sims is not None or seconds is not None:
-            raise click.UsageError(f"--engine {player.text} has a clock; leave out other limits")
-        control, player = player.control, PlayerSpec.read(player.who)
+    player, control = _opponent_and_clock(
+        source, level, clock, limited=sims is not None or seconds is not None
+    )
     spec = get_game(game_name or game_of_player(player))
     humans = None if side is None else SIDES[side]
     if max_plies is not None and humans != SIDES["none"]:
         raise click.UsageError("--max-plies needs --side none")
-    origin = Source()
     if loaded is not None:
-        where: FileGame = FileGame.read(loaded)
-        read = where.load(spec)
-        session, origin, finished = open_game(where, read, humans, spec)
-        if read.problem:
-            click.echo(
-                f"the game can be read up to ply {session.ply + len(session.ahead)}: {read.problem}", err=True
-            )
-        view = view or finished
-        if view and not finished:
-            session.step(-session.ply)
-            origin.continued = False
+        session, origin, view = _loaded_game(loaded, humans, spec, view=view)
     else:
-        game = spec.game(None if fen is None else spec.read_position(fen))
-        if opening is not None:
-            game = game_of(opening_moves(opening, spec, random.Random(seed))[1], spec)
-        session = Session(game, SIDES["black"] if humans is None else humans, max_plies=max_plies, spec=spec)
+        session, origin = _new_game(fen, opening, humans, spec, seed=seed, max_plies=max_plies)
     options = Options(show=show, auto_forced=auto_forced, pieces=pieces, experts=data_set(experts, spec))
     try:
         spec.diagram(session.position)
@@ -239,6 +214,72 @@ def command(
             terminal.play()
     finally:
         opponent.close()
+
+
+def _opponent_and_clock(
+    source: str | None, level: int | None, clock: str | None, *, limited: bool
+) -> "tuple[PlayerSpec | None, TimeControl | None]":
+    """Return the spec of the opponent, if one was given, and the clock of both sides, if there is one.
+
+    Args:
+        source, level, clock: the options `--engine`, `--level` and `--clock`.
+        limited: whether `--sims` or `--seconds` was given.
+    """
+    from ckai.rl.matches.player_spec import LEVEL, PlayerSpec
+    from ckai.rl.search.clock import TimeControl
+
+    if level is not None:
+        if source is not None:
+            raise click.UsageError("--engine and --level both say who the opponent is; give one")
+        source = f"{LEVEL}{level}"
+    if clock is not None and limited:
+        raise click.UsageError("--clock sets the time of each move; leave out --sims and --seconds")
+    try:
+        control = None if clock is None else TimeControl.read(clock)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--clock") from error
+    player = None if source is None else PlayerSpec.read(source)
+    if player is not None and player.control is not None:  # one clock for both sides
+        if control is not None or limited:
+            raise click.UsageError(f"--engine {player.text} has a clock; leave out other limits")
+        control, player = player.control, PlayerSpec.read(player.who)
+    return player, control
+
+
+def _loaded_game(loaded: str, humans: Any, spec: "GameSpec", *, view: bool) -> "tuple[Session, Source, bool]":
+    """Return the game that `--load` names, where it is from, and whether it is only looked at."""
+    from ckai.cli.terminal.start import FileGame, open_game
+
+    where = FileGame.read(loaded)
+    read = where.load(spec)
+    session, origin, finished = open_game(where, read, humans, spec)
+    if read.problem:
+        end = session.ply + len(session.ahead)
+        click.echo(f"the game can be read up to ply {end}: {read.problem}", err=True)
+    if view and not finished:
+        session.step(-session.ply)
+        origin.continued = False
+    return session, origin, view or finished
+
+
+def _new_game(
+    fen: str | None,
+    opening: str | None,
+    humans: Any,
+    spec: "GameSpec",
+    *,
+    seed: int | None,
+    max_plies: int | None,
+) -> "tuple[Session, Source]":
+    """Return a game from the initial position, or from that of `--fen` or `--opening`."""
+    from ckai.cli.terminal.session import SIDES, Session
+    from ckai.cli.terminal.start import Source, game_of, opening_moves
+
+    game = spec.game(None if fen is None else spec.read_position(fen))
+    if opening is not None:
+        game = game_of(opening_moves(opening, spec, random.Random(seed))[1], spec)
+    humans = SIDES["black"] if humans is None else humans
+    return Session(game, humans, max_plies=max_plies, spec=spec), Source()
 
 
 def data_set(path: Path | None, spec: "GameSpec") -> Any:
