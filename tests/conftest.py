@@ -8,6 +8,7 @@ first process names it; the workers of pytest-xdist and the programs that tests 
 import hashlib
 import os
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -38,6 +39,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     import compile_once
 
     compile_once.install()
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell that started the tests in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # The workers share the cores; one thread each, set before torch is imported, and inherited by programs.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ["CKAI_EVALUATOR"] = "torch"  # what `auto` would choose depends on the machine

@@ -418,6 +418,7 @@ def killed_run(folder: Path, network: Path, kills: int, longest: float, seed: in
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.programs
 def test_kill_and_continue(tmp_path, network):
     """Killed in the middle of the first generation."""
