@@ -139,7 +139,7 @@ def command(
             except KeyboardInterrupt:
                 if (run_folder(output) / "last.ckpt").exists():
                     same = "the same command without --fresh" if fresh else "the same command"
-                    bar.message(f"stopped; run {same} again to continue")
+                    bar.message(f"run {same} again to continue")
                 raise
     if as_json:
         summary: dict[str, Any] = {

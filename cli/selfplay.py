@@ -133,7 +133,7 @@ def command(
         report_compilation()
         continue_run(run, generations, evaluator, as_json)
     except KeyboardInterrupt:
-        click.echo(f"stopped; continue with: {continue_command(run, generations, evaluator)}", err=True)
+        click.echo(f"continue with: {continue_command(run, generations, evaluator)}", err=True)
         raise
 
 

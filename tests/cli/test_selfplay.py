@@ -102,7 +102,7 @@ def test_generations_are_those_that_the_run_was_begun_for(ckai, started):
 
 def test_the_hint_continues_the_same_run(ckai, started):
     _, _, err = ckai(*NEW, "--run", "my run", "--generations", 7, "--evaluator", "torch")
-    hint = re.search(r"stopped; continue with: ckai (.*)", err)[1]
+    hint = re.search(r"continue with: ckai (.*)", err)[1]
     ckai(*shlex.split(hint))
     assert started == [("my run", 7, "torch")] * 2
     hint = re.search(r"continue with: (.*)", ckai(*NEW, "--generations", 2)[2])[1]
@@ -117,7 +117,7 @@ def test_a_command_stopped_before_its_first_game_gives_the_hint(ckai, monkeypatc
 
     monkeypatch.setattr(selfplay, "ensure_tables", stopped)
     _, _, err = ckai(*NEW, "--generations", 4)
-    assert "stopped; continue with: ckai selfplay --run runs/run-001 --generations 4" in err
+    assert "continue with: ckai selfplay --run runs/run-001 --generations 4" in err
 
 
 def test_what_a_run_has_cannot_be_changed(ckai, started):
