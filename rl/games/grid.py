@@ -221,9 +221,7 @@ class GridSpec(GameSpec):
 
     def read_position(self, text: str) -> GridPosition:
         """Read a board: rows from the top, `/` between them, of `b`, `w` and `.`; see `GameSpec`."""
-        layout = self.layout
-        if layout is None:
-            raise NotImplementedError(f"{self.name} does not say how its board is drawn (GameSpec.layout)")
+        layout = self.drawn_layout()
         rows, shape = text.strip().lower().split("/"), (layout.rows, layout.columns)
         if [len(row) for row in rows] != [shape[1]] * shape[0] or set("".join(rows)) - set("bw."):
             raise ValueError(

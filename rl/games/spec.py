@@ -260,7 +260,7 @@ class GameSpec(ABC):
         Raises:
             NotImplementedError: the game has no `layout`.
         """
-        raise NotImplementedError(f"{self.name} does not say how its board is drawn (GameSpec.layout)")
+        raise NotImplementedError(f"{self.name} does not say how its board is drawn")
 
     def path(self, position: Any, move: Any) -> tuple[int, ...]:
         """Return the squares of a move in the order in which it is made; by default those that it fills."""
@@ -273,16 +273,23 @@ class GameSpec(ABC):
 
     # --- for people -------------------------------------------------------------------------------------
 
+    def drawn_layout(self) -> Layout:
+        """Return `layout`.
+
+        Raises:
+            NotImplementedError: the game has none, so it cannot be played in a terminal.
+        """
+        if self.layout is None:
+            raise NotImplementedError(f"{self.name} does not say how its board is drawn (GameSpec.layout)")
+        return self.layout
+
     def diagram(self, position: Any) -> Diagram:
         """Return the board of a position as it is drawn.
 
         Raises:
-            NotImplementedError: the game has no `layout`, so it cannot be played in a terminal.
+            NotImplementedError: see `drawn_layout`.
         """
-        layout = self.layout
-        if layout is None:
-            raise NotImplementedError(f"{self.name} does not say how its board is drawn (GameSpec.layout)")
-        pieces = self.pieces(position)
+        layout, pieces = self.drawn_layout(), self.pieces(position)
         rows = [[Cell("") for _ in range(layout.columns)] for _ in range(layout.rows)]
         for square, (row, column) in layout.squares.items():
             rows[row][column] = Cell(pieces.get(square, "."), str(square) if layout.numbers else "")

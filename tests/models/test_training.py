@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from ckai.models.evaluation.metrics import Metrics, auc, rank_of, unpack_legal
-from ckai.models.layers.heads import value_of
+from ckai.models.layers.heads import OUTPUTS, value_of
 from ckai.models.registry import build, names
 from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TargetConfig, TrainConfig
 from ckai.models.training.lightning_module import (
@@ -235,7 +235,9 @@ def test_sorting_is_the_chance_of_a_pair_in_order():
 # --- learning --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("value", ["wdl", pytest.param("tanh", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "value", [v if v == "wdl" else pytest.param(v, marks=pytest.mark.slow) for v in OUTPUTS]
+)
 @pytest.mark.parametrize("name", names())
 def test_one_batch_can_be_learned_by_heart(name, value):
     torch.manual_seed(0)

@@ -43,7 +43,7 @@ def test_games_of_every_sort_with_a_client_of_others():
 @pytest.mark.parametrize(
     "level",
     [
-        pytest.param({"depth": 2}, marks=pytest.mark.slow),
+        {"depth": 2},
         pytest.param({"seconds": 0.005}, marks=pytest.mark.slow),
         pytest.param({"control": TimeControl(1, 0.01)}, marks=pytest.mark.slow),
         pytest.param({"control": TimeControl(1, 0, 10)}, marks=pytest.mark.slow),

@@ -394,11 +394,11 @@ def test_any_setting_from_the_command_line(tmp_path, network, ckai):
     assert "batch_size = 64, not 32" in err
 
 
-def command(folder: Path, network: Path, generations: int = 3) -> list[str]:
+def command(folder: Path, network: Path) -> list[str]:
     return [
         sys.executable, "-m", "ckai.cli.main", "selfplay", "--init", str(network), "--run", str(folder),
-        "--generations", str(generations), "--games", "6", "--sims", "8", "--in-flight", "4",
-        "--gate-games", "4", "--epochs", "1", "--json",
+        "--generations", "3", "--games", "6", "--sims", "8", "--in-flight", "4", "--gate-games", "4",
+        "--epochs", "1", "--json",
     ]  # fmt: skip
 
 
@@ -418,11 +418,10 @@ def killed_run(folder: Path, network: Path, kills: int, longest: float, seed: in
     return json.loads(done.stdout)
 
 
-@pytest.mark.slow
 @pytest.mark.programs
 def test_kill_and_continue(tmp_path, network):
     """Killed in the middle of the first generation."""
-    words = [*command(tmp_path / "run", network, generations=1), "--evaluator", "torch"]
+    words = [*command(tmp_path / "run", network), "--evaluator", "torch"]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     begun = time.monotonic()
     while not (tmp_path / "run" / "gen_0001").exists():
@@ -433,8 +432,8 @@ def test_kill_and_continue(tmp_path, network):
     process.kill()
     process.wait()
     found = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
-    assert found["generations"] == 1
-    check_whole(Run.open(tmp_path / "run"), 1)
+    assert found["generations"] == 3
+    check_whole(Run.open(tmp_path / "run"), 3)
 
 
 @pytest.mark.slow

@@ -190,7 +190,9 @@ def test_a_line_of_tic_tac_toe_ends_the_game():
         assert len(actions) == 9 or any(lines)
 
 
-@pytest.mark.parametrize("game", ["tictactoe", pytest.param("connect4", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "game", [g if g == "tictactoe" else pytest.param(g, marks=pytest.mark.slow) for g in STONES]
+)
 def test_a_run_learns_and_continues(tmp_path, game):
     folder = tmp_path / "run"
     run = Run.create(folder, network(game), small(game, start=StartConfig(opening_share=0.5)))
