@@ -189,11 +189,11 @@ def _register(function: Callable[..., Any], implementation: F, fits: Callable[[t
     if isinstance(implementation, Dispatcher):
         jitted: Any = implementation
         body, cached = jitted.py_func, not isinstance(jitted._cache, NullCache)
-        options = {**jitted.targetoptions, "cache": cached} | {"pipeline_class": INNER["pipeline_class"]}
+        options = {**INNER, **jitted.targetoptions, "cache": cached}
     if function is tablebase_value:
         options |= COUNTED
 
-    @overload(function, jit_options={**options, "no_cfunc_wrapper": True}, strict=False)
+    @overload(function, jit_options=options, strict=False)
     def select(game, *args):
         return body if fits(getattr(game, "instance_class", None)) else None
 
