@@ -4,7 +4,7 @@
 
 An epoch of `ckai pretrain`, and the play and the learning of a generation of `ckai selfplay`, each beside 0,
 1 and 2 processes that do nothing but count. With `--spin` also with threads of PyTorch that spin where they
-wait, as they do unless `OMP_WAIT_POLICY` is PASSIVE, which `ckai` sets. Rounds alternate, so that a machine
+wait, as they do by default; `ckai` lets them sleep after some microseconds. Rounds alternate, so that a machine
 that slows down slows all.
 """
 
@@ -23,6 +23,8 @@ from rich.console import Console
 from rich.table import Table
 
 COUNT = "while True: pass"
+SPINS = "300000"
+"""Turns of a spinning thread before it sleeps, GNU's default without `OMP_WAIT_POLICY`."""
 
 
 @contextmanager
@@ -39,7 +41,7 @@ def busy(processes: int) -> Iterator[None]:
 
 def run(arguments: list[str], spin: bool) -> str:
     """Run a command of ckai and return its standard output."""
-    environment = {**os.environ, "OMP_WAIT_POLICY": "ACTIVE" if spin else "PASSIVE"}
+    environment = {**os.environ, "OMP_WAIT_POLICY": "ACTIVE", "GOMP_SPINCOUNT": SPINS} if spin else None
     command = [sys.executable, "-m", "ckai.cli.main", *arguments]
     return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
 

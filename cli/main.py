@@ -46,6 +46,9 @@ COMMANDS = {name: text for group in GROUPS.values() for name, text in group.item
 ROOMS = dict.fromkeys(GROUPS["Strength"], "ckai.cli.strength")
 """Packages of the commands that are not in `ckai.cli` itself."""
 
+WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
+"""How threads of OpenMP wait, as variables of the environment; the second one is GNU's."""
+
 
 class _Lazy(click.Group):
     """A group that imports a command when it runs."""
@@ -92,9 +95,10 @@ def cli(debug: bool) -> None:
 
 def main() -> None:
     """Run the command line; errors print one line and exit with 1, wrong usage with 2, Ctrl-C with 130."""
-    # Threads of PyTorch that wait for each other sleep: spinning, they take the time of the one that works
-    # as soon as anything else runs. Read when PyTorch is loaded.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # Threads of PyTorch that wait for each other sleep after some microseconds: spinning on, they take the
+    # time of the one that works as soon as anything else runs. Read when PyTorch is loaded.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.update(WAITING | os.environ)
     arguments, debug = _take_debug(sys.argv[1:])
     try:
         status = cli.main(arguments, standalone_mode=False)

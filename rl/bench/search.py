@@ -15,7 +15,7 @@ from ckai.models.inference.evaluator import BackendError, Evaluator
 from ckai.models.inputs.encodings import Encoding, PlanesEncoding
 from ckai.models.layers.network import Network
 from ckai.rl.bench.rules import Measure, measured
-from ckai.rl.engine.engine import BATCHES as BATCHES_IN_FLIGHT
+from ckai.rl.engine.engine import THREADS
 from ckai.rl.engine.engine import Engine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME, get_game
@@ -183,7 +183,7 @@ def bench_search(
     threads = os.cpu_count() or 1
     for backend in backends:
         try:
-            evaluator = make_evaluator(network, backend, BATCHES_IN_FLIGHT)
+            evaluator = make_evaluator(network, backend, THREADS)
         except BackendError:
             continue
         with Engine(evaluator, nodes=SEARCH_NODES) as engine:

@@ -29,11 +29,13 @@ from ckai.rl.search.factory import make_searcher, measured_pacing
 from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
 
-LEAVES = 256
+LEAVES = 128
 """Most positions in one call of the network."""
-GROWTH = 32
+GROWTH = 64
 """Root visits that allow one more position in a call, unless time alone ends the search: see `Pacing`."""
-BATCHES = 2
+BATCHES = 4
+"""Calls of the network in flight: more than `THREADS`, so that none of them waits for the tree."""
+THREADS = 2
 """Calls of the network at the same time."""
 NODES = 1_000_000
 """Capacity in positions of a tree that may grow, before it does."""
@@ -80,8 +82,8 @@ class Engine:
             nodes: capacity of the tree in positions; a search ends when it is full. None: the tree grows, up
                 to a quarter of the machine's memory.
             leaves: most positions in one call of the evaluator; a small tree sends fewer.
-            batches: calls of the evaluator at the same time, each in a thread of its own. Results depend on
-                this number, but not on the timing of the threads.
+            batches: calls of the evaluator in flight, of which `THREADS` run at the same time. Results depend
+                on this number, but not on the timing of the threads.
             game: the draw rules; None: the usual ones.
             tables: endgame tables. The search proves every position in them, and plays the shortest win or
                 the longest loss there. None: none.
@@ -95,6 +97,7 @@ class Engine:
             leaves=leaves,
             growth=GROWTH,
             batches=batches,
+            threads=min(batches, THREADS),
             constants=constants,
             game=(game or Checkers()).with_tables(tables),
             seed=0 if seed is None else seed,
@@ -139,7 +142,8 @@ class Engine:
         """
         if isinstance(tables, int):
             tables = Tables.open(tables)
-        loaded = load_evaluator(source, evaluator, threads=int(settings.get("batches", BATCHES)), tell=tell)
+        threads = min(int(settings.get("batches", BATCHES)), THREADS)
+        loaded = load_evaluator(source, evaluator, threads=threads, tell=tell)
         engine = cls(loaded, seed=seed, tables=tables, **settings)
         engine._owns_evaluator = True
         engine._pacing = measured_pacing(loaded, engine._searcher.game)

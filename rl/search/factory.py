@@ -28,6 +28,7 @@ def make_searcher(
     leaves: int = 1,
     growth: int = 0,
     batches: int = 1,
+    threads: int | None = None,
     constants: SearchConstants | None = None,
     game: Any = None,
     seed: int = 0,
@@ -36,8 +37,8 @@ def make_searcher(
 
     Args:
         evaluator: evaluates the leaves. For some this is an `InlineSearcher`, see `runs_inline`; `leaves`,
-            `growth` and `batches` then have no effect. The seed of a `RolloutEvaluator` comes first.
-        trees, nodes, leaves, growth, batches, constants, game, seed: see `Searcher`.
+            `growth`, `batches` and `threads` then have no effect. The seed of a `RolloutEvaluator` comes first.
+        trees, nodes, leaves, growth, batches, threads, constants, game, seed: see `Searcher`.
     """
     if runs_inline(evaluator):
         if isinstance(evaluator, RolloutEvaluator):
@@ -50,6 +51,7 @@ def make_searcher(
         leaves=leaves,
         growth=growth,
         batches=batches,
+        threads=threads,
         constants=constants,
         game=game,
         seed=seed,

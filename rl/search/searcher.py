@@ -64,6 +64,7 @@ class Searcher:
         leaves: int = 1,
         growth: int = 0,
         batches: int = 1,
+        threads: int | None = None,
         constants: SearchConstants | None = None,
         game: Any = None,
         seed: int = 0,
@@ -77,9 +78,10 @@ class Searcher:
             leaves: most leaves of one tree in a batch. Leaves in flight count as visits, which spreads them.
             growth: root visits that allow one more leaf in a batch, so that a small tree sends small batches;
                 0: always up to `leaves`.
-            batches: batches in flight. Above 1 each is evaluated in a thread of its own while the next one is
-                filled. They are backed up in the order in which they were filled, so the results do not
-                depend on the timing of the threads.
+            batches: batches in flight. Above 1 they are evaluated in threads while the next one is filled.
+                They are backed up in the order in which they were filled, so the results do not depend on
+                the timing of the threads.
+            threads: threads that evaluate batches if there are several; None: one for each.
             constants: constants of the search; None: the defaults.
             game: the rules, see `ckai.rl.games.contract`; None: checkers.
             seed: seed of the noise at the roots.
@@ -97,7 +99,9 @@ class Searcher:
         self._batches = deque(
             _Batch(self.tree_batch, n * size, size, rules.NUM_ACTIONS) for n in range(batches)
         )
-        self._threads = ThreadPoolExecutor(batches, initializer=use_one_torch_thread) if batches > 1 else None
+        self._threads = None
+        if batches > 1:
+            self._threads = ThreadPoolExecutor(threads or batches, initializer=use_one_torch_thread)
         self.evaluations = 0
         self._compile()
 

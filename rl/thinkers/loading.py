@@ -5,7 +5,7 @@ import os
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Position
 from ckai.models.pretrained import network_path
-from ckai.rl.engine.engine import BATCHES, Engine
+from ckai.rl.engine.engine import THREADS, Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
 from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, PlayerSpec, PlayerSpecError
@@ -36,7 +36,7 @@ def load_thinker(text: str, *, backend: str = "auto", tables: Tables | None = No
     """
     spec = PlayerSpec.read(text)
     limit = _limit(spec)
-    player = load_player(text, backend=backend, tables=tables, threads=BATCHES)
+    player = load_player(text, backend=backend, tables=tables, threads=THREADS)
     thinker: Thinker
     if isinstance(player, SearchPlayer) and not spec.policy:
         engine = Engine(player.evaluator, constants=player.constants, tables=player.tables)
