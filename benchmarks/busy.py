@@ -4,8 +4,8 @@
 
 An epoch of `ckai pretrain`, and the play and the learning of a generation of `ckai selfplay`, each beside 0,
 1 and 2 processes that do nothing but count. With `--spin` also with threads of PyTorch that spin where they
-wait, as they do by default; `ckai` lets them sleep after some microseconds. Rounds alternate, so that a machine
-that slows down slows all.
+wait, as they do by default; `ckai` lets them sleep after some microseconds. Rounds alternate, so that a
+machine that slows down slows all.
 """
 
 import json

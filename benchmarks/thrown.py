@@ -5,8 +5,8 @@
 
 `make` looks through lost games for a move of the loser that turns a level position into a lost one by a deep
 alpha-beta search with a network of integers: before it the loser holds at least -LEVEL, after it the winner
-has at least LOST, both at the depth asked for; where the endgame tables have a position, they decide. One
-move a game, the last such, and no position twice.
+has at least LOST, both at the depth asked for and CONFIRMED plies deeper; where the endgame tables have a
+position, they decide. One move a game, the last such, and no position twice.
 `check` analyses these games as `ckai analyze` does and counts the moves that carry a mark, by mark.
 """
 
@@ -39,6 +39,8 @@ LEVEL, LOST = 0.3, 0.7
 """The loser's value before the move is at least -LEVEL; the winner's after it at least LOST."""
 QUICK = 5
 """Plies of the searches that choose candidates."""
+CONFIRMED = 4
+"""Plies deeper at which the bounds have to hold again."""
 SLACK = 0.15
 """A candidate may miss the bounds by this much in the quick search."""
 
@@ -69,7 +71,8 @@ class Finder:
             before = played.positions[n]
             if before.black != loser_black or len(before.legal_moves()) == 1:
                 continue
-            if self._throws(played, n, QUICK, SLACK) and self._throws(played, n, depth, 0.0):
+            depths = {QUICK: SLACK, depth: 0.0, depth + CONFIRMED: 0.0}
+            if all(self._throws(played, n, plies, slack) for plies, slack in depths.items()):
                 return n
         return None
 
@@ -92,7 +95,7 @@ def main() -> None:
     "-o", "--output", default=Path("thrown.json"), show_default=True, type=click.Path(path_type=Path)
 )
 @click.option("--positions", default=100, show_default=True, help="Number of moves to find.")
-@click.option("--depth", default=13, show_default=True, help="Plies of the deep search.")
+@click.option("--depth", default=17, show_default=True, help="Plies of the deep search.")
 @click.option("--skip", default=0, show_default=True, help="Games of the file to leave out at its start.")
 @click.option("--threads", default=2, show_default=True)
 @click.option("--seconds", default=1e9, help="End after this time.  [default: no limit]")

@@ -105,6 +105,12 @@ class AlphaBetaSearch:
         """End the search in progress soon; may be called from any thread."""
         self.memory.stop[0] = 1
 
+    def forget(self) -> None:
+        """Empty the table, so that the next search does not depend on earlier ones."""
+        self.memory.table[:] = 0
+        self.memory.history[:] = 0
+        self.memory.counters[:] = 0
+
     def search(
         self,
         state: State,

@@ -1,7 +1,8 @@
 """`Analyst`: analyses a game, from the values of its positions to the cost of its moves.
 
-Each position with a choice is searched on its own. A move costs what the best move promises more than the
-position after it does. Searches of 200 visits err, so three things are done before a move is blamed:
+Each position with a choice is searched on its own; with a network of integers alpha-beta looks deeper. A move
+costs what the best move promises more than the position after it does. Searches of 200 visits err, so three
+things are done before a move is blamed:
 
 - Values go backwards through the game. Where the moves that followed turned out better for a side than the
   search of the position thought, the position was better: the blame for an unseen refutation falls on the
@@ -20,11 +21,10 @@ from dataclasses import dataclass, field
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Move, Position
 from ckai.models.inference.evaluator import Evaluator
-from ckai.models.inference.integers import IntegerEvaluator
-from ckai.rl.analysis.batch import BatchSearch
+from ckai.rl.analysis.batch import BatchSearch, InterruptedSearchError
 from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.grading import expected_points, grade_of
-from ckai.rl.analysis.refute import MORE, SecondOpinion
+from ckai.rl.analysis.refute import MORE, AlphaBetaValues, SecondOpinion, alpha_beta_values
 from ckai.rl.analysis.report import GameReport, PlyReport, Verdict
 from ckai.rl.analysis.theory import theory_of
 from ckai.rl.engine.root import Root
@@ -90,9 +90,11 @@ class Analyst:
         self.tables = tables
         config = self.config
         visits = config.visits * config.check
-        most = visits if isinstance(evaluator, IntegerEvaluator) else visits * MORE
+        self._alpha_beta = alpha_beta_values(evaluator, tables)
+        most = visits * MORE if self._alpha_beta is None else visits
+        self._stopped = stopped
         self._batch = BatchSearch(evaluator, most, tables=tables, stopped=stopped)
-        self._second = SecondOpinion(evaluator, self._batch, visits)
+        self._second = SecondOpinion(self._alpha_beta, self._batch, visits)
 
     def close(self) -> None:
         """Free the search trees."""
@@ -120,6 +122,8 @@ class Analyst:
             >>> [ply.forced for ply in analyst.analyze(game).plies]
             [True, True]
         """
+        if self._alpha_beta is not None:
+            self._alpha_beta.forget()  # a report depends on its game alone
         nodes = self._nodes(game)
         searched = self._search_all(nodes, game) + self._check_end(nodes[-1], result)
         self._back_up(nodes)
@@ -178,6 +182,18 @@ class Analyst:
             node.points = points
             node.lines = {found.move: (points, found.pv)}
             node.ranked = sorted(found.visits, key=lambda move: -found.visits[move])
+            if self._alpha_beta is not None and node.verdict is None and not found.proven:
+                self._look_deeper(node, self._alpha_beta, visits)
+
+    def _look_deeper(self, node: _Node, alpha_beta: AlphaBetaValues, visits: int) -> None:
+        """Replace the points and the line of a position by those of alpha-beta."""
+        if self._stopped():
+            raise InterruptedSearchError
+        deeper = alpha_beta.deeper(node.root, visits)
+        best = deeper.line[0]
+        node.points = self._points(deeper.value)
+        node.lines = {best: (node.points, deeper.line)}
+        node.ranked = [best, *(move for move in node.ranked if move != best)]
 
     def _check_end(self, last: _Node, result: str | None) -> int:
         """Search the last position again if its value is not that of the result: a player resigned.

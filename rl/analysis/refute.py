@@ -1,37 +1,69 @@
-"""A second opinion on a move that the analysis would call better than the one played."""
+"""Deeper values of positions: alpha-beta where the network allows it, else a longer tree search."""
 
+from dataclasses import dataclass
+from typing import Any
+
+from ckai.datasets.tables import Tables
+from ckai.game import Move
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
+from ckai.rl.alphabeta.moves import whole_moves
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.analysis.batch import BatchSearch
 from ckai.rl.engine.root import Root
 from ckai.rl.games.checkers import Checkers, pack
 
-NODES = 100_000
-"""Positions of an alpha-beta search."""
+NODES = 40
+"""Positions of an alpha-beta search for each visit of the tree search that it stands beside."""
 MORE = 8
-"""Without alpha-beta: times the visits of a check."""
+"""Without alpha-beta: times the visits of a check, for a second opinion."""
+
+
+@dataclass(frozen=True)
+class Deeper:
+    """The value of a position by a deeper search."""
+
+    value: float
+    """For the side to move, [-1, 1]."""
+    line: list[Move]
+    """The main line, its first move the best one."""
+
+
+class AlphaBetaValues:
+    """Values of positions by alpha-beta, which sees every short refutation; one object a thread.
+
+    Args:
+        evaluator: the network.
+        tables: endgame tables for the search; None: none.
+    """
+
+    def __init__(self, evaluator: IntegerEvaluator, tables: Tables | None = None) -> None:
+        self._search = AlphaBetaSearch(evaluator, game=Checkers().with_tables(tables))
+
+    def forget(self) -> None:
+        """Make the next searches independent of earlier ones."""
+        self._search.forget()
+
+    def deeper(self, root: Root, visits: int) -> Deeper:
+        """Search a position that has a legal move, at the cost of a tree search of so many visits or less."""
+        history = [pack(earlier) for earlier in root.history]
+        found = self._search.search(pack(root.position), history, nodes=NODES * visits)
+        actions: Any = found.pv or (found.action,)
+        return Deeper(found.value, whole_moves(root.position, actions))
 
 
 class SecondOpinion:
-    """Values of positions by another search, or a longer one, than that which thinks well of them.
+    """Values of positions by another search, or a longer one, than that which thinks well of them."""
 
-    With a network of integers it is an alpha-beta search, which sees every short refutation; with others a
-    tree search with more visits.
-    """
-
-    def __init__(self, evaluator: Evaluator, batch: BatchSearch, visits: int) -> None:
+    def __init__(self, alpha_beta: AlphaBetaValues | None, batch: BatchSearch, visits: int) -> None:
         """Prepare the search.
 
         Args:
-            evaluator: evaluates positions.
-            batch: searches for `MORE` times `visits`, for networks that alpha-beta cannot use.
+            alpha_beta: the other search; None: a longer one.
+            batch: searches for `MORE` times `visits`, without `alpha_beta`.
             visits: visits of a check.
         """
-        self._batch, self._visits = batch, visits * MORE
-        self._alpha_beta = None
-        if isinstance(evaluator, IntegerEvaluator):
-            self._alpha_beta = AlphaBetaSearch(evaluator, game=Checkers())
+        self._alpha_beta, self._batch, self._visits = alpha_beta, batch, visits
 
     def values(self, roots: list[Root]) -> list[float]:
         """Return the values of positions with a legal move, [-1, 1] for the side to move.
@@ -39,13 +71,13 @@ class SecondOpinion:
         Raises:
             InterruptedSearchError, ValueError, Exception: see `BatchSearch.search`.
         """
-        if self._alpha_beta is None:
-            results = self._batch.search(roots, self._visits)
-            best = [(result.lines[0].value, result.value) for result in results]
-            return [float(root if value is None else value) for value, root in best]
-        return [
-            self._alpha_beta.search(
-                pack(root.position), [pack(earlier) for earlier in root.history], nodes=NODES
-            ).value
-            for root in roots
-        ]
+        if self._alpha_beta is not None:
+            return [self._alpha_beta.deeper(root, self._visits).value for root in roots]
+        results = self._batch.search(roots, self._visits * MORE)
+        best = [(result.lines[0].value, result.value) for result in results]
+        return [float(root if value is None else value) for value, root in best]
+
+
+def alpha_beta_values(evaluator: Evaluator, tables: Tables | None) -> AlphaBetaValues | None:
+    """Return alpha-beta with a network of integers, None with another one."""
+    return AlphaBetaValues(evaluator, tables) if isinstance(evaluator, IntegerEvaluator) else None

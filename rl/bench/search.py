@@ -15,8 +15,7 @@ from ckai.models.inference.evaluator import BackendError, Evaluator
 from ckai.models.inputs.encodings import Encoding, PlanesEncoding
 from ckai.models.layers.network import Network
 from ckai.rl.bench.rules import Measure, measured
-from ckai.rl.engine.engine import THREADS
-from ckai.rl.engine.engine import Engine
+from ckai.rl.engine.engine import THREADS, Engine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME, get_game
 from ckai.rl.games.spec import GameSpec

@@ -59,6 +59,7 @@ LEVELS: tuple[Level, ...] = (
     Level(1.0, 5, 0.05),
     Level(1.0, 6, 0.035),
     Level(1.0, 8, 0.02),
+    Level(1.0, 10, 0.008),
 )
 """The levels below full strength: level 1 is the first."""
 

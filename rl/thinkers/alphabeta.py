@@ -23,8 +23,7 @@ class AlphaBetaThinker:
     ) -> None:
         """Allocate the table; `tables` are probed in the search, for `limit` see `Thinker`."""
         self.limit = limit
-        self._evaluator, self._rules = evaluator, DEFAULT_GAME.make_rules(tables)
-        self._search = AlphaBetaSearch(evaluator, game=self._rules)
+        self._search = AlphaBetaSearch(evaluator, game=DEFAULT_GAME.make_rules(tables))
 
     def think(self, game: Game, limit: Limit, publish: Publish, interrupt: Interrupt) -> Report:
         """See `Thinker`."""
@@ -55,7 +54,7 @@ class AlphaBetaThinker:
 
     def forget(self) -> None:
         """See `Thinker`."""
-        self._search = AlphaBetaSearch(self._evaluator, game=self._rules)
+        self._search.forget()
 
     def close(self) -> None:
         """See `Thinker`."""

@@ -21,6 +21,7 @@ from ckai.rl.analysis.grading import NAGS, Grade, grade_of
 from ckai.rl.analysis.players import side_accuracy
 from ckai.rl.analysis.report import GameReport
 from ckai.rl.analysis.work import Work, check_output
+from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 
 # White plays 14-10??, which loses the man to 6x15 and with it the game; 14-9 held on.
@@ -248,6 +249,8 @@ def test_players_add_up_their_games(analyst):
 GAMES = (
     GIVEN_AWAY + '[FEN "B:W18,27,32:B1,14"]\n1. 14x23 27x18 *\n\n[Event "bad"]\n1. 11-15 22-18 2. 8-11 *\n'
 )
+OPENINGS = ("11-15 23-19 2. 8-11 22-17", "9-13 22-18 2. 10-15 18-14", "11-15 23-19 2. 9-14")
+PLAYED = "".join(f'\n[Event "{n}"]\n1. {opening} *\n' for n, opening in enumerate(OPENINGS))
 
 
 def work(folder, text=GAMES, **changes):
@@ -290,13 +293,14 @@ def test_a_damaged_report_is_made_anew(tmp_path):
         assert first.analyze(UniformEvaluator()).kept == 1
 
 
-def test_threads_do_not_change_the_reports(tmp_path):
+@pytest.mark.parametrize("network", ["uniform", "ckai"])
+def test_threads_do_not_change_the_reports(tmp_path, network):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
-    one, two = work(tmp_path / "a"), work(tmp_path / "b")
+    one, two = (work(tmp_path / name, GAMES + PLAYED) for name in "ab")
     with one.opened(), two.opened():
-        one.analyze(UniformEvaluator(), threads=1)
-        two.analyze(UniformEvaluator(), threads=3)
+        one.analyze(load_evaluator(network), threads=1)
+        two.analyze(load_evaluator(network), threads=3)
         assert [r for _, r in one.results()] == [r for _, r in two.results()]
 
 
