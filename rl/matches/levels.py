@@ -1,4 +1,4 @@
-"""Levels of play from beginner to full strength, which err as people do.
+"""Levels of play from beginner to full strength; all but the last two err as people do.
 
 A level takes the policy that the network `human` learned from people, and a search that looks some plies
 ahead. The probability of a move is proportional to
@@ -59,9 +59,14 @@ LEVELS: tuple[Level, ...] = (
     Level(1.0, 5, 0.05),
     Level(1.0, 6, 0.035),
     Level(1.0, 8, 0.02),
-    Level(1.0, 10, 0.008),
 )
-"""The levels below full strength: level 1 is the first."""
+"""The levels that err as people do: level 1 is the first."""
+
+QUICK_LEVEL = len(LEVELS) + 1
+"""The level after them: as full strength, but with `QUICK_NODES` positions a move."""
+QUICK_NODES = 12_000
+FULL_LEVEL = QUICK_LEVEL + 1
+"""Full strength: alpha-beta with the network `ckai`."""
 
 
 def move_values(search: AlphaBetaSearch, game: Game, depth: int) -> dict[Move, float]:
