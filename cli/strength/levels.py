@@ -114,8 +114,8 @@ def _print_levels() -> None:
     console.print(table)
     console.print(
         "temperature of the policy of people, plies of search after each move, and the value that makes a "
-        f"move e times rarer; level {QUICK_LEVEL} is alpha-beta for {QUICK_NODES:,} positions per move, level "
-        f"{FULL_LEVEL} is full strength, the same for {FULL_STRENGTH_SECONDS:g} s"
+        f"move e times rarer; level {QUICK_LEVEL} is alpha-beta for {QUICK_NODES:,} positions per move, "
+        f"level {FULL_LEVEL} is full strength, the same for {FULL_STRENGTH_SECONDS:g} s"
     )
 
 
