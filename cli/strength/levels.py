@@ -91,31 +91,34 @@ def command(
 
 def _plain(number: int) -> dict[str, Any]:
     """Return the settings of a level; those that it does not have are None."""
-    from ckai.rl.matches.levels import LEVELS
+    from ckai.rl.matches.levels import LEVELS, QUICK_NODES
 
     settings = asdict(LEVELS[number - 1]) if number <= len(LEVELS) else dict.fromkeys(asdict(LEVELS[0]))
-    return {"level": number, **settings}
+    nodes = dict(enumerate(QUICK_NODES, len(LEVELS) + 1)).get(number)
+    return {"level": number, **settings, "nodes": nodes}
 
 
 def _print_levels() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ckai.rl.matches.levels import FULL_LEVEL, QUICK_LEVEL, QUICK_NODES
+    from ckai.rl.matches.levels import FULL_LEVEL, LEVELS, QUICK_NODES
 
     table = Table(box=None, pad_edge=False)
-    for title in ("level", "temperature", "plies", "regret"):
+    for title in ("level", "temperature", "plies", "regret", "positions"):
         table.add_column(title, justify="right")
-    for number in range(1, QUICK_LEVEL):
+    for number in range(1, len(LEVELS) + 1):
         level = _plain(number)
         searched = (str(level["depth"]), f"{level['regret']:g}") if level["depth"] else ("-", "-")
-        table.add_row(str(number), f"{level['temperature']:g}", *searched)
+        table.add_row(str(number), f"{level['temperature']:g}", *searched, "-")
+    for number, nodes in enumerate(QUICK_NODES, len(LEVELS) + 1):
+        table.add_row(str(number), "-", "-", "-", f"{nodes:,}")
     console = Console(highlight=False)
     console.print(table)
     console.print(
         "temperature of the policy of people, plies of search after each move, and the value that makes a "
-        f"move e times rarer; level {QUICK_LEVEL} is alpha-beta for {QUICK_NODES:,} positions per move, "
-        f"level {FULL_LEVEL} is full strength, the same for {FULL_STRENGTH_SECONDS:g} s"
+        f"move e times rarer; without a policy: positions of an alpha-beta search per move; level {FULL_LEVEL} "
+        f"is full strength, the same for {FULL_STRENGTH_SECONDS:g} s"
     )
 
 

@@ -1,4 +1,4 @@
-"""Levels of play from beginner to full strength; all but the last two err as people do.
+"""Levels of play from beginner to full strength; all but the last three err as people do.
 
 A level takes the policy that the network `human` learned from people, and a search that looks some plies
 ahead. The probability of a move is proportional to
@@ -62,10 +62,9 @@ LEVELS: tuple[Level, ...] = (
 )
 """The levels that err as people do: level 1 is the first."""
 
-QUICK_LEVEL = len(LEVELS) + 1
-"""The level after them: as full strength, but with `QUICK_NODES` positions a move."""
-QUICK_NODES = 12_000
-FULL_LEVEL = QUICK_LEVEL + 1
+QUICK_NODES = (12_000, 90_000)
+"""Positions a move of the levels after them, which search as full strength does."""
+FULL_LEVEL = len(LEVELS) + len(QUICK_NODES) + 1
 """Full strength: alpha-beta with the network `ckai`."""
 
 

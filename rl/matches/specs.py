@@ -23,7 +23,7 @@ from ckai.rl.matches.forms import (
     HUB_SILENCE_SECONDS,
 )
 from ckai.rl.matches.hub import HubPlayer
-from ckai.rl.matches.levels import FULL_LEVEL, LEVELS, QUICK_LEVEL, QUICK_NODES, LevelPlayer
+from ckai.rl.matches.levels import FULL_LEVEL, LEVELS, QUICK_NODES, LevelPlayer
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
 from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, LEVEL, PlayerSpec, PlayerSpecError
 from ckai.rl.matches.players import POLICY_SIMS, PerfectPlayer, Player, RandomPlayer, SearchPlayer
@@ -133,8 +133,8 @@ def _level_player(spec: PlayerSpec, tables: Tables | None) -> Player:
     if top:
         seconds = spec.seconds or FULL_STRENGTH_SECONDS
         return NetworkAlphaBetaPlayer(network, seconds, control=spec.control, tables=tables)
-    if int(text) == QUICK_LEVEL:
-        return NetworkAlphaBetaPlayer(network, nodes=QUICK_NODES, tables=tables)
+    if int(text) > len(LEVELS):
+        return NetworkAlphaBetaPlayer(network, nodes=QUICK_NODES[int(text) - len(LEVELS) - 1], tables=tables)
     return LevelPlayer(LEVELS[int(text) - 1], IntegerEvaluator(load_network(HUMAN)), network, tables)
 
 

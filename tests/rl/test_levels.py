@@ -14,7 +14,6 @@ from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.matches.levels import (
     FULL_LEVEL,
     LEVELS,
-    QUICK_LEVEL,
     QUICK_NODES,
     Level,
     LevelPlayer,
@@ -84,9 +83,9 @@ def test_specs():
     player = load_player("level:2")
     assert isinstance(player, LevelPlayer)
     assert player.level == LEVELS[1]
-    quick = load_player(f"level:{QUICK_LEVEL}")
+    quick = load_player(f"level:{FULL_LEVEL - 1}")
     assert isinstance(quick, NetworkAlphaBetaPlayer)
-    assert (quick.nodes, quick.timed) == (QUICK_NODES, False)
+    assert (quick.nodes, quick.timed) == (QUICK_NODES[-1], False)
     full = load_player(f"level:{FULL_LEVEL}@0.2s")
     assert isinstance(full, NetworkAlphaBetaPlayer)
     assert (full.seconds, full.nodes) == (0.2, None)
@@ -102,7 +101,7 @@ def test_a_level_has_a_limit_of_its_own():
     with pytest.raises(PlayerSpecError, match="no limit"):
         load_player("level:2@400")
     with pytest.raises(PlayerSpecError, match="no limit"):
-        load_player(f"level:{QUICK_LEVEL}@1s")
+        load_player(f"level:{FULL_LEVEL - 1}@1s")
 
 
 def test_the_command_lists_and_measures():
