@@ -117,8 +117,8 @@ def _print_levels() -> None:
     console.print(table)
     console.print(
         "temperature of the policy of people, plies of search after each move, and the value that makes a "
-        f"move e times rarer; without a policy: positions of an alpha-beta search per move; level {FULL_LEVEL} "
-        f"is full strength, the same for {FULL_STRENGTH_SECONDS:g} s"
+        "move e times rarer; or the positions of an alpha-beta search per move; level "
+        f"{FULL_LEVEL} is full strength, alpha-beta for {FULL_STRENGTH_SECONDS:g} s per move"
     )
 
 
