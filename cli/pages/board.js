@@ -35,7 +35,7 @@ export class Board {
     svg.setAttribute("viewBox", `${margin} ${margin} ${width - 2 * margin} ${height - 2 * margin}`);
     svg.classList.toggle("whole", this.whole);
     svg.classList.toggle("letters", Object.keys(letters).length > 0);
-    for (const name of ["squares", "marks", "men", "dots", "arrows"]) {
+    for (const name of ["squares", "marks", "numbers", "men", "dots", "arrows"]) {
       this.layers[name] = svgElement("g", { class: name });
     }
     svg.replaceChildren(...Object.values(this.layers));
@@ -108,7 +108,7 @@ export class Board {
 
   lay() {
     const { width, height, cell, margin, numbers } = this.measures;
-    const parts = [
+    const texts = [], parts = [
       svgElement("rect", {
         class: "light", x: margin, y: margin, width: width - 2 * margin, height: height - 2 * margin,
       }),
@@ -120,12 +120,13 @@ export class Board {
         parts.push(svgElement("circle", { class: "well", cx: x, cy: y, r: 0.4 * cell }));
       }
       if (numbers) {
-        const text = svgElement("text", { class: "number", x: x - cell / 2 + 2.5, y: y - cell / 2 + 9 });
+        const text = svgElement("text", { class: "number", x: x - cell / 2 + 1.8, y: y - cell / 2 + 7.2 });
         text.textContent = square;
-        parts.push(text);
+        texts.push(text);
       }
     }
     this.layers.squares.replaceChildren(...parts);
+    this.layers.numbers.replaceChildren(...texts);
     this.men.clear();
     this.layers.men.replaceChildren();
     this.show(this.pieces);

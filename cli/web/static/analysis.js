@@ -27,7 +27,7 @@ export class AnalysisView {
       ["explain", t("explain"), this.explained],
     ], (key) => this.opened(key));
     this.root = el("section.card.analysis-view", { "aria-label": t("analysis") },
-      this.head, this.note, this.lines.root, this.verdict,
+      this.head, this.note, this.lines.root, el("div.about-game", {}, this.verdict, this.annotations.files),
       el("div.curve-box", {}, this.curve.svg, this.valueButton), this.tabs);
     this.table.on("state", () => this.update());
     this.table.on("search", (search) => this.searched(search));

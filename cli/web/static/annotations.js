@@ -14,6 +14,8 @@ export class Annotations {
     this.signs = el("div.signs");
     this.comment = el("textarea.comment-field", { rows: "2", input: () => this.typed(), blur: () => this.send() });
     this.tools = el("div.tools");
+    /** What can be done with the game as a whole. */
+    this.files = el("div.tools");
     this.root = el("div.annotations", {}, this.signs, this.comment, this.tools);
     this.table.on("state", () => this.update());
     this.update();
@@ -41,11 +43,12 @@ export class Annotations {
     });
     this.tools.replaceChildren(
       iconButton("up", t("promote"), () => app.do("promote", { node: node.id }), { disabled: !variation }),
-      iconButton("trash", t("remove"), () => this.remove(), { disabled: node.parent === null }),
+      iconButton("trash", t("remove"), () => this.remove(), { disabled: node.parent === null }));
+    this.files.replaceChildren(
       iconButton("copy", t("copy fen"), () => app.copy(state.fen)),
       iconButton("download", t("download"), () => this.download()),
       iconButton("save", t("save"), () => this.save()),
-      iconButton("play", t("play on"), () => askNewGame(app, "node")));
+      iconButton("go", t("play on"), () => askNewGame(app, "node")));
   }
 
   // The nodes from the first move to a node.

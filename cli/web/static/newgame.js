@@ -58,12 +58,12 @@ export function askNewGame(app, start = "") {
     };
     const groups = [...new Set(players().map((each) => each.group))].map((name) => el("div.chips", { class: name },
       el("span.chips-title", {}, t(name)),
-      ...players().filter((each) => each.group === name).map((each) => {
+      el("div", {}, ...players().filter((each) => each.group === name).map((each) => {
         const text = name === "levels" ? each.name.replace(/^\D+/, "") || each.name : each.name;
         const button = el("button.chip", { "aria-label": each.name, click: () => pick(each.spec) }, text);
         buttons.push([each.spec, button]);
         return button;
-      })));
+      }))));
     const box = el("fieldset.opponent", {}, el("legend", {}, title), ...groups, note,
       el("details", {}, el("summary", {}, t("other player")), specs));
     specs.setAttribute("aria-label", t("other player"));
