@@ -271,6 +271,10 @@ class GameSpec(ABC):
         before, after = self.pieces(position), self.pieces(position.push(move))
         return tuple(square for square in after if square not in before)
 
+    def view(self, position: Any) -> tuple[int, ...]:
+        """Return the squares of `layout` in the order in which networks see them, for the side to move."""
+        return tuple(sorted(self.drawn_layout().squares))
+
     def captures(self, position: Any, move: Any) -> tuple[int, ...]:
         """Return the squares of the pieces that a move captures, in order; by default those that it empties.
 

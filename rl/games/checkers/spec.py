@@ -89,6 +89,11 @@ class CheckersSpec(GameSpec):
         """See `GameSpec.path`."""
         return tuple(move.path)
 
+    def view(self, position: Position) -> tuple[int, ...]:
+        """See `GameSpec.view`: the board is turned for White."""
+        squares = super().view(position)
+        return squares if position.black else squares[::-1]
+
     def captures(self, position: Position, move: Move) -> tuple[int, ...]:
         """See `GameSpec.captures`."""
         return move.captured
