@@ -25,7 +25,7 @@ export class GamesView {
     } });
     this.count = el("p.soft.count", { role: "status" });
     this.heads = el("div.game-row.heads", { role: "row" });
-    this.space = el("div.game-space", { role: "rowgroup" });
+    this.space = el("div.game-space");
     this.list = el("div.game-scroll", { tabindex: "0", role: "rowgroup", scroll: () => this.draw(),
       keydown: (event) => event.stopPropagation() }, this.space);
     this.empty = el("div.drop-here", {}, icon("open"), el("p", {}, t("drop file")));

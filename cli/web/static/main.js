@@ -28,7 +28,7 @@ class Page {
       event.preventDefault();
       this.show(name);
     } }, icon(name), el("span", {}, t(name))));
-    this.find("top").append(el("span.brand", {}, "ckai"), el("nav", { "aria-label": t("views") }, ...this.links),
+    this.find("top").append(el("h1.brand", {}, "ckai"), el("nav", { "aria-label": t("views") }, ...this.links),
       themeButton());
     this.table.on("key", () => this.address());
     this.table.on("online", (online) => this.connected(online));
@@ -70,6 +70,7 @@ class Page {
     this.find("stage").hidden = WIDE.has(name);
     this.find("panel").classList.toggle("wide", WIDE.has(name));
     this.find("panel").replaceChildren(view.root);
+    if (old !== view) scrollTo(0, 0);
     view.enter?.();
   }
 

@@ -56,12 +56,14 @@ export class MoveList {
     else this.list.scrollTop = 0;
   }
 
-  // Scrolls the list alone, not the page.
+  // Scrolls the list alone, not the page; on phones it is one line.
   reveal(button) {
-    const top = button.offsetTop - this.list.offsetTop, height = this.list.clientHeight;
-    if (top < this.list.scrollTop + 8 || top > this.list.scrollTop + height - 48) {
-      this.list.scrollTop = top - height / 2;
+    const { list } = this;
+    const top = button.offsetTop, left = button.offsetLeft;
+    if (top < list.scrollTop + 8 || top > list.scrollTop + list.clientHeight - 40) {
+      list.scrollTop = top - list.clientHeight / 2;
     }
+    if (list.scrollWidth > list.clientWidth) list.scrollLeft = left - list.clientWidth / 2;
   }
 
   draw() {

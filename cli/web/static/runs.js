@@ -75,7 +75,7 @@ export class RunsView {
   games({ run, games: { generation, rows } }) {
     const sides = this.table.game.sideNames;
     return el("div.card.padded", {}, el("h3", {}, t("newest games", { n: generation })),
-      el("div.scroll", {}, table(["#", sides[0], sides[1], t("result"), t("plies"), ""], rows.map((row) => [
+      el("div.scroll", {}, table(["#", sides[0], sides[1], t("result"), t("plies"), t("replay")], rows.map((row) => [
         String(row.index + 1), row.black, row.white, row.result, String(row.plies),
         el("button.quiet.small.labelled", { "aria-label": `${t("replay")} ${row.index + 1}`, click: async () => {
           if (await this.app.do("rungame", { run, generation, index: row.index })) this.app.show("analysis");

@@ -10,11 +10,11 @@ export class Stage {
   constructor(app, root) {
     this.app = app;
     this.table = app.table;
-    this.svg = null;
     this.flipped = false;
     this.editor = null; // takes over the board while positions are set up
     this.pending = null; // a move that is shown before the server has confirmed it
     this.shown = null; // the node on the board
+    this.arrows = [];
     this.strips = { black: this.strip("black"), white: this.strip("white") };
     this.fill = el("div.fill");
     this.percent = el("span.percent");
@@ -52,22 +52,15 @@ export class Stage {
   /** Draw the state that has come. */
   update() {
     const { state } = this.table;
-    const root = state.nodes ? this.firstOf(state) : this.root_;
-    const fresh = !this.game || this.game.name !== state.game;
-    if (fresh) this.build();
-    const seats = JSON.stringify([root, state.players, state.game]);
-    if (seats !== this.seats) {
-      this.seats = seats;
-      this.seat();
+    if (this.game?.name !== state.game) this.build();
+    if (state.nodes) {
+      const beginning = JSON.stringify([state.game, state.start.fen, state.nodes[0].id, state.players]);
+      if (beginning !== this.beginning) this.seat();
+      this.beginning = beginning;
     }
-    this.root_ = root;
     if (!this.editor) this.showState();
     this.drawStrips();
     this.drawValue();
-  }
-
-  firstOf(state) {
-    return `${state.nodes[0].id} ${state.start.fen}`;
   }
 
   // A person's own side is below.
@@ -83,7 +76,6 @@ export class Stage {
       this.board.flip();
       this.hand.lay();
     }
-    this.root.classList.toggle("flipped", flipped);
     this.bar.classList.toggle("flipped", flipped);
     const above = flipped ? "white" : "black";
     this.root.replaceChildren(this.strips[above], this.field, this.strips[above === "black" ? "white" : "black"]);
@@ -97,31 +89,32 @@ export class Stage {
   showState() {
     const { state, node } = this.table;
     const { pending } = this;
-    if (pending && state.node === pending.from && !pending.settled) return;
-    const parent = this.table.nodes.get(node.parent);
-    const ours = (each) => pending && each?.parent === pending.from && each.move === pending.move;
-    let move = null;
-    if (!ours(node)) {
-      if (this.shown === node.parent || ours(parent)) move = node.path.length ? node : null;
-      else if (this.table.nodes.get(this.shown)?.parent === node.id) {
-        move = { path: [...this.table.nodes.get(this.shown).path].reverse(), captures: [] };
-      }
-    }
-    if (move && move.path.length === 1 && this.shown !== node.parent && !ours(parent)) move = null;
+    if (pending && !pending.settled && state.node === pending.from) return; // not yet confirmed
+    const motion = this.motionTo(node);
     this.pending = null;
     if (this.shown !== node.id || state.nodes || pending) {
-      const again = this.shown === node.id && !pending;
+      if (this.shown !== node.id) this.tell(node);
       this.shown = node.id;
-      this.board.show(state.pieces, move);
+      this.board.show(state.pieces, motion);
       this.board.mark("last", node.path);
-      this.board.arrows(this.arrows ?? []);
-      if (!again) this.tell(node);
+      this.board.arrows(this.arrows);
     }
-    const key = JSON.stringify([node.id, state.legal.map((each) => each.move)]);
-    if (key !== this.dealt || pending) {
-      this.dealt = key;
-      this.hand.deal(state.legal, state.pieces);
-    }
+    const dealt = JSON.stringify([node.id, state.legal.map((each) => each.move)]);
+    if (dealt === this.dealt) return; // a man in hand stays there
+    this.dealt = dealt;
+    this.hand.deal(state.legal, state.pieces);
+  }
+
+  // The move to be seen from what is on the board to a node, one ply on or back; null: none.
+  motionTo(node) {
+    const { nodes } = this.table;
+    const { pending } = this;
+    const isPending = (each) => pending && each?.parent === pending.from && each.move === pending.move;
+    if (isPending(node)) return null; // it is on the board
+    if (this.shown === node.parent || isPending(nodes.get(node.parent))) return node.path.length ? node : null;
+    const shown = nodes.get(this.shown);
+    if (shown?.parent !== node.id || shown.path.length < 2) return null;
+    return { path: [...shown.path].reverse(), captures: [] };
   }
 
   tell(node) {
@@ -162,7 +155,7 @@ export class Stage {
     this.svg.classList.toggle("preview", pieces !== null);
     this.board.show(pieces ?? this.table.state.pieces);
     this.board.mark("last", pieces ? path : this.table.node.path);
-    this.board.arrows(pieces ? [] : this.arrows ?? []);
+    this.board.arrows(pieces ? [] : this.arrows);
   }
 
   /** Draw arrows over the position, or none. */
@@ -248,7 +241,7 @@ export function playerName(table, side) {
   if (state.mode === "analysis") {
     const header = side === "black" ? "Black" : "White";
     const found = state.headers.find(([name]) => name === header);
-    return found?.[1] || sideName(table.game, side);
+    return found?.[1] && found[1] !== "human" ? found[1] : sideName(table.game, side);
   }
   const { name, human } = state.players[side];
   return human && name === "human" ? (table.mySide ? t("you") : sideName(table.game, side)) : name;
