@@ -73,8 +73,9 @@ class Actions:
         name = " ".join((message.get("name") or "").split()) or HUMAN
         seats = {side: room.players.seat(message.get(side), spec) for side in SIDES}
         seats = {side: Seat(seat.spec, name) if seat.human else seat for side, seat in seats.items()}
-        text = (message.get("control") or "").strip()
-        control = TimeControl.read(text) if text else None
+        control = (message.get("control") or "").strip()
+        if control:
+            TimeControl.read(control)  # before anything is replaced
         tree, start = await asyncio.to_thread(self._start, message, spec)
         desk.replace()
         desk.table.begin(tree, seats, control, start)
@@ -109,9 +110,8 @@ class Actions:
         if message.get("swap"):
             seats = {"black": seats["white"], "white": seats["black"]}
         tree = Tree(table.spec, table.tree.root.position)
-        control = None if table.clock is None else table.clock.control
         desk.replace()
-        table.begin(tree, seats, control, tree.root)
+        table.begin(tree, seats, table.control, tree.root)
         desk.replaced()
         return {}
 

@@ -18,6 +18,8 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 
 HELLO_SECONDS = 10.0
 """Time in which the first message must come."""
+AFTER_STATE_SECONDS = 0.2
+"""Time between the first state and the loading of players, in which the tab gets it."""
 RATE, MOST_AT_ONCE = 40.0, 200.0
 """Messages a second that are answered on average, and how many may come at once."""
 MOST_QUESTIONS = 16
@@ -124,6 +126,7 @@ class Connection:
         await room.warm(desk.table.spec)
         if desk.link is self:
             desk.refresh()
+        room.later(AFTER_STATE_SECONDS, room.load)
         return desk
 
     async def _listen(self, desk: Desk) -> None:

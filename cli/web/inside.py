@@ -55,7 +55,7 @@ def look_inside(
         number = min(2 * number, visits)
     squares = sorted(spec.drawn_layout().squares)
     total = max(1, sum(result.visits.values()))
-    values = {line.move: line.value for line in result.lines}
+    values = {line.move: round(float(line.value), DIGITS) for line in result.lines if line.value is not None}
     seen: dict[str, Any] = {"encoding": None, "planes": [], "filters": None}
     before = None
     if source not in NO_NETWORK:
@@ -71,7 +71,7 @@ def look_inside(
                 "path": list(spec.path(position, move)),
                 "before": round(prior, DIGITS + 1),
                 "after": round(result.visits[move] / total, DIGITS + 1),
-                "value": None if values.get(move) is None else round(float(values[move]), DIGITS),
+                "value": values.get(move),
             }
             for move, prior in result.priors.items()
         ],

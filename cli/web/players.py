@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ckai.cli.playing.session import Side
 from ckai.cli.playing.start import HUMAN
@@ -190,12 +190,21 @@ class Players:
 
     def close(self) -> None:
         """Release all that is loaded."""
-        for each in [*self._opponents.values(), *self._analysts.values()]:
-            each.close()
+        for opponent in self._opponents.values():
+            opponent.close()
+        for analyst in self._analysts.values():
+            analyst.close()
         self._opponents, self._analysts = {}, {}
 
 
-def _kept(loaded: dict[Any, Any], key: Any, make: Callable[[], Any]) -> Any:
+class _Closes(Protocol):
+    def close(self) -> None: ...
+
+
+_T = TypeVar("_T", bound=_Closes)
+
+
+def _kept(loaded: dict[Any, _T], key: Any, make: Callable[[], _T]) -> _T:
     """Return what is loaded under a key, made if it is not there; the order is that of the last use."""
     loaded[key] = loaded.pop(key) if key in loaded else make()
     while len(loaded) > MOST_LOADED:

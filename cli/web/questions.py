@@ -7,7 +7,6 @@ from typing import Any
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.opponent import Reply
 from ckai.cli.web.desk import Desk
-from ckai.cli.web.inside import look_inside
 from ckai.cli.web.searches import Job, Priority
 from ckai.cli.web.state import points_of
 from ckai.cli.web.table import TableError
@@ -109,7 +108,8 @@ async def curve(desk: Desk, nodes: list[Node], visits: int | None) -> None:
 
 
 async def look(desk: Desk, node: Node, player: str | None, visits: int | None) -> dict[str, Any]:
-    """Return what a network sees at a node, and how a search grows from it, see `look_inside`.
+    """Return what a network sees at a node, and how a search grows from it, see
+    `ckai.cli.web.inside.look_inside`.
 
     Raises:
         TableError: the game is over there, or there is no such network.
@@ -120,6 +120,8 @@ async def look(desk: Desk, node: Node, player: str | None, visits: int | None) -
     game = desk.table.tree.game(node)
 
     def work(job: Job) -> dict[str, Any]:
+        from ckai.cli.web.inside import look_inside
+
         with room.telling(f"loading {source} ..."):
             analyst = room.players.analyst(source, spec)
         return look_inside(spec, game, source, analyst, visits or LOOK_VISITS, job)

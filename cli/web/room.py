@@ -22,6 +22,8 @@ IDLE_SECONDS = 12 * 3600.0
 """Time without a tab after which a table is cleared."""
 CLEANING_SECONDS = 60.0
 """Interval at which tables are looked at."""
+PATIENCE_SECONDS = 3.0
+"""Time after which the players are loaded, even if no tab has come."""
 SLOW_SECONDS = 0.25
 """Time after which people are told what takes so long."""
 
@@ -53,6 +55,7 @@ class Room:
         self.status = "looking for networks ..."
         """What is going on; empty if nothing is."""
         self.searches = Searches(lambda job: self.call(self._ended, job))
+        self._loading = False
         self._loop = asyncio.get_running_loop()
         self._writer = ThreadPoolExecutor(1, "ckai-board-files")
         self._warm = {name: asyncio.Event() for name in games}
@@ -93,12 +96,21 @@ class Room:
     # --- beginning and ending -----------------------------------------------------------------------
 
     def open(self) -> None:
-        """Begin to load what games need; the page is served meanwhile."""
+        """Begin to compile the rules of the games; the page is served meanwhile."""
         for spec in sorted(self.games.values(), key=lambda spec: spec != DEFAULT_GAME):
             self.write(lambda spec=spec: self._warm_up(spec))  # type: ignore[misc]
-        self.searches.submit(Job(Priority.MOVE, self._find))
-        self.searches.submit(Job(Priority.QUESTION, self._load_first))
+        self.later(PATIENCE_SECONDS, self.load)
         self.spawn(self._clean())
+
+    def load(self) -> None:
+        """Begin to load the players, unless that was done before.
+
+        It waits for the first tab: while PyTorch is loaded, the server answers slowly.
+        """
+        if not self._loading:
+            self._loading = True
+            self.searches.submit(Job(Priority.MOVE, self._find))
+            self.searches.submit(Job(Priority.QUESTION, self._load_first))
 
     def _warm_up(self, spec: GameSpec) -> None:
         """Compile the rules of a game."""

@@ -150,8 +150,8 @@ def _clocks(table: Table) -> dict[str, Any] | None:
     clock = table.clock
     if clock is None:
         return None
-    left = {side: round(max(0.0, clock.left(side)), 2) for side in SIDES}
-    return {"control": str(clock.control), **left, "running": running_side(table)}
+    black, white = (round(max(0.0, clock.left(side)), 2) for side in SIDES)
+    return {"control": table.control, "black": black, "white": white, "running": running_side(table)}
 
 
 def running_side(table: Table) -> Side | None:

@@ -53,6 +53,7 @@ class Table:
         current: the end of the game that is played, also while it is interrupted by an analysis.
         seats: who plays.
         clock: the clocks of both sides; None without.
+        control: their time control as it was given.
         ended: outcome by resignation, agreement or time.
         headers: tags of the game, in order.
         file: name of the list, number and count, of a game opened from a list; None otherwise.
@@ -74,18 +75,29 @@ class Table:
 
     # --- beginning ----------------------------------------------------------------------------------
 
-    def begin(self, tree: Tree, seats: dict[Side, Seat], control: TimeControl | None, start: Node) -> None:
-        """Begin a game at a node of a tree; what was there before must have been saved."""
-        self.tree, self.seats, self.mode = tree, seats, PLAY
+    def begin(self, tree: Tree, seats: dict[Side, Seat], control: str, start: Node) -> None:
+        """Begin a game at a node of a tree; what was there before must have been saved.
+
+        Args:
+            tree: the moves so far.
+            seats: who plays.
+            control: the time control as a text, see `TimeControl.read`; empty: none.
+            start: where the game begins.
+
+        Raises:
+            ValueError: the text is not a time control; nothing is changed.
+        """
+        read = TimeControl.read(control) if control else None
+        self.tree, self.seats, self.mode, self.control = tree, seats, PLAY, control
         tree.promote(start)
         self.current = self.shown = start
-        self.clock = None if control is None else GameClock(control)
+        self.clock = None if read is None else GameClock(read)
         self.ended: Outcome | None = None
         self.interrupted = False
         self.headers = [("Event", "ckai board"), ("Date", _today())]
         self.headers += [(side.capitalize(), seats[side].name) for side in SIDES]
-        if control is not None:
-            self.headers.append(("TimeControl", str(control)))
+        if read is not None:
+            self.headers.append(("TimeControl", str(read)))
         self._fresh("*")
 
     def analyse(self, tree: Tree, headers: list[tuple[str, str]], result: str, trouble: str = "") -> None:
@@ -93,7 +105,7 @@ class Table:
         self.tree, self.mode = tree, ANALYSIS
         self.shown = self.current = tree.root
         self.seats = dict.fromkeys(SIDES, PERSON)
-        self.clock, self.ended, self.interrupted = None, None, False
+        self.clock, self.control, self.ended, self.interrupted = None, "", None, False
         self.headers = headers
         self._fresh(result)
         self.trouble = trouble
