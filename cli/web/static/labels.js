@@ -11,7 +11,7 @@ const LABELS = {
   // the board
   "board of": "{game} board", "square": "square {square}", "cell": "column {column}, row {row}",
   "man of": "{side} man", "king of": "{side} king", "piece of": "{side}", "empty": "empty",
-  "step": "{from} to {to}", "step takes": "{path}, takes {taken}", "no value": "No value yet", "points": "{side} is better: {percent} % of the points",
+  "step": "{from} to {to}", "step takes": "{path}, takes {taken}", "no value": "No value yet", "points": "{side} is better, {percent} %",
   "even": "Even", "won": "won", "you": "You", "thinking": "thinking", "captured": "{n} taken",
 
   // moves
@@ -28,12 +28,13 @@ const LABELS = {
   "must capture": "Your move: you must capture", "looking back": "Looking back", "to the end": "Back to the game",
   "resign?": "Resign this game?", "resign text": "The game counts as lost. It stays saved.",
   "keep playing": "Keep playing", "hint text": "A good move: {move}", "saved as": "Saved as {path}",
-  "in analysis": "This game is being analysed.", "loading": "The page is loading …",
+  "in analysis": "This game is being analysed.", "welcome": "Ready when you are",
+  "welcome text": "Begin a new game, or move the men of both sides as you like.", "loading": "The page is loading …",
 
   // new game
   "game": "Game", "your side": "You play", "either": "By lot", "both": "Two people", "none": "Watch two engines",
   "opponent": "Opponent", "first engine": "Plays {side}", "levels": "Level", "networks": "Network",
-  "search": "Search", "other": "Other", "other player": "Another player, as in ckai play --engine",
+  "search": "Search", "other": "Other", "other player": "With another limit, such as ckai@2s",
   "clock": "Clock", "no clock": "No clock", "start from": "Start from", "first position": "First position",
   "this position": "The position on the board", "ballot": "A ballot by lot", "start": "Start",
 

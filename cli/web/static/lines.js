@@ -23,9 +23,9 @@ export function chip(game, { black, proven, plies }, turn) {
 /** Arrows along the first moves of lines: the more visits, the thicker. */
 export function arrowsOf(lines) {
   const most = Math.max(1, ...lines.map((line) => line.visits));
-  return lines.filter((line, i) => i === 0 || line.visits > 0.03 * most).map((line, i) => {
-    const share = line.visits / most;
-    return { path: line.pv[0].path, kind: i ? "last" : "best", width: 2 + 6 * share, opacity: 0.35 + 0.5 * share };
+  return lines.filter((line) => line.pv.length).map((line, i) => {
+    const share = Math.sqrt(line.visits / most);
+    return { path: line.pv[0].path, kind: i ? "last" : "best", width: 2 + 6 * share, opacity: 0.4 + 0.45 * share };
   }).reverse();
 }
 

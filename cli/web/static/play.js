@@ -24,15 +24,21 @@ export class PlayView {
     const { state } = this.table;
     this.status.textContent = this.statusText();
     this.status.classList.toggle("over", Boolean(state.outcome));
-    this.details.replaceChildren(...[state.opening, state.verdict?.text, ...state.notices,
+    this.details.replaceChildren(...[this.empty && t("welcome text"), state.opening, state.verdict?.text, ...state.notices,
       state.outcome && state.saved ? t("saved as", { path: state.saved }) : null, state.problem]
       .filter(Boolean).map((text) => el("span", {}, text)));
     this.drawActions();
   }
 
+  // Whether nothing has been played or loaded yet.
+  get empty() {
+    const { state, nodes } = this.table;
+    return state.mode === "analysis" && nodes.size === 1 && !state.resumable && !state.file;
+  }
+
   statusText() {
     const { state, game } = this.table;
-    if (state.mode === "analysis") return t("in analysis");
+    if (state.mode === "analysis") return t(this.empty ? "welcome" : "in analysis");
     if (state.outcome) return state.outcome.text;
     if (state.node !== state.current) return t("looking back");
     if (!state.players[state.turn].human) return t("opponent thinks", { name: playerName(this.table, state.turn) });
@@ -45,10 +51,11 @@ export class PlayView {
     const { app } = this;
     const button = (name, label, click, options) => iconButton(name, t(label), click, { bare: false, ...options });
     const going = state.mode === "play" && !state.outcome;
-    const played = state.nodes?.length > 1 || this.table.nodes.size > 1;
+    const played = this.table.nodes.size > 1;
     const parts = [];
     if (state.mode === "analysis") {
       if (state.resumable) parts.push(button("back", "resume", () => app.do("resume"), { class: "primary" }));
+      if (!this.empty) parts.push(button("go", "play on", () => askNewGame(app, "node")));
     } else if (state.node !== state.current) {
       parts.push(button("last", "to the end", () => app.do("go", { node: state.current }), { class: "primary" }));
     } else if (going) {
