@@ -117,6 +117,8 @@ class Actions:
 
     def _play(self, message: Message) -> Answer:
         table = self._desk.table
+        if table.mode == PLAY:
+            table.expect_person()
         node = table.current if table.mode == PLAY else self._node(message)
         move = table.spec.read_move(node.position, message.get("move"))
         if table.mode == PLAY:

@@ -161,10 +161,11 @@ class Table:
         Raises:
             TableError: there is no game going on, it is not a person's turn, or the time is up.
         """
-        self._require_game()
+        if person:
+            self.expect_person()
+        else:
+            self._require_game()
         side = self.side
-        if person and not self.seats[side].human:
-            raise TableError(f"expected your turn, but {self.seats[side].name} is to move")
         if self.clock is not None:
             if self.clock.left(side) <= 0:
                 self.lose_on_time()
@@ -178,6 +179,16 @@ class Table:
             self.shown = node
         self.changed += 1
         return node
+
+    def expect_person(self) -> None:
+        """Check that a person is to move.
+
+        Raises:
+            TableError: there is no game going on, or it is not a person's turn.
+        """
+        self._require_game()
+        if not self.seats[self.side].human:
+            raise TableError(f"expected your turn, but {self.seats[self.side].name} is to move")
 
     def _require_game(self) -> None:
         if self.mode != PLAY:
