@@ -110,7 +110,8 @@ def test_a_player_answers_and_the_game_is_saved(client):
         here.do("play", move="11-15")
         state = here.wait_for(lambda state: len(state["line"]) == 3 and not state["thinking"])
         assert state["players"]["white"] == {"spec": "random", "name": "random", "human": False}
-        assert state["legal"] and state["turn"] == "black"
+        assert state["legal"]
+        assert state["turn"] == "black"
         assert Path(here.do("save")["path"]).parent.name == "games"
         assert len(only_game(state["saved"] or here.state["saved"]).moves) == 2
 
