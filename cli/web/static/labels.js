@@ -29,7 +29,7 @@ const LABELS = {
   "resign?": "Resign this game?", "resign text": "The game counts as lost. It stays saved.",
   "keep playing": "Keep playing", "hint text": "A good move: {move}", "saved as": "Saved as {path}",
   "in analysis": "This game is being analysed.", "welcome": "Ready when you are",
-  "welcome text": "Begin a new game, or move the men of both sides as you like.", "loading": "The page is loading …",
+  "welcome text": "Begin a new game, or move the men of both sides as you like.",
 
   // new game
   "game": "Game", "your side": "You play", "either": "By lot", "both": "Two people", "none": "Watch two engines",
@@ -40,7 +40,7 @@ const LABELS = {
 
   // analysis
   "engine": "Engine", "lines": "Lines", "network": "Network", "visits": "{n} visits", "depth": "depth {n}",
-  "start engine": "Start the engine", "stop engine": "Stop the engine", "idle": "Switch on to see what the network thinks.",
+  "idle": "Switch on to see what the network thinks.",
   "waiting": "Another game's engine is searching first …", "searching": "Searching …",
   "wins in": "{side} wins in {n}", "wins": "{side} wins", "draw proven": "Draw, proven",
   "curve": "Values", "curve label": "Expected points of {side} move by move; click to go there",
@@ -53,38 +53,38 @@ const LABELS = {
   "explain none": "There is no move to explain at the first position.", "explain move": "Explain {move}",
   "comment": "Comment", "comment on": "Comment on {move}", "promote": "Make this the main line",
   "remove": "Delete from here", "remove?": "Delete {move} and all moves after it?",
-  "save": "Save", "copy fen": "Copy the position (FEN)", "download": "Download as PDN", "copy pdn": "Copy as PDN",
-  "play on": "Play on from here", "file game": "{name}, game {index} of {count}", "headers": "Game",
+  "save": "Save", "copy fen": "Copy the position (FEN)", "download": "Download as PDN",
+  "play on": "Play on from here", "file game": "{name}, game {index} of {count}",
 
   // set up
   "place": "Place", "erase": "Empty a square", "side to move": "Side to move", "clear": "Empty the board",
-  "position text": "Position as text", "use text": "Put on the board", "analyse this": "Analyse", "play this": "Play",
+  "position text": "Position as text", "analyse this": "Analyse", "play this": "Play",
   "setup help": "Click a piece, then the squares where it belongs; drag a man off the board to take it away.",
-  "legal moves": "{n} legal moves", "one legal move": "1 legal move", "flip pieces": "Turn the board",
+  "legal moves": "{n} legal moves", "one legal move": "1 legal move",
 
   // games
   "open file": "Open a PDN file", "paste": "Paste", "drop file": "Drop a PDN file anywhere on this page, or open one.",
   "find": "Find a name or an event", "result": "Result", "any result": "Any result", "black wins": "First side won",
   "white wins": "Second side won", "drawn": "Drawn", "unfinished": "Unfinished", "event": "Event", "date": "Date",
   "plies": "Plies", "count games": "{total} of {count} games", "problems": "{n} cannot be read to the end",
-  "reading": "Reading {name} …", "too large": "{name}: expected at most {most} MB, found {found} MB; cut the file in parts", "paste here": "Paste games in PDN", "load": "Load", "no games": "No games yet",
+  "reading": "Reading {name} …", "too large": "{name}: expected at most {most} MB, found {found} MB; cut the file in parts", "paste here": "Paste games in PDN", "load": "Load",
   "unreadable": "cannot be read to its end: {problem}", "nothing found": "No game fits.",
 
   // inside
   "look": "Look inside", "looking": "Searching and recording …", "search visits": "Visits",
   "inside help": "What the network sees of this position, what it would play at first sight, and what the search makes of it.",
   "on board": "On the board", "before": "First sight", "after": "After the search", "planes": "Input planes",
-  "growth": "How the visits grew", "filters": "First layer", "policy": "Policy", "network value": "Value",
+  "growth": "How the visits grew", "filters": "First layer",
   "filter n": "Filter {n}", "filter plane": "weights for {plane}", "no networks": "There is no network for this game here.",
   "share of visits": "share of the visits", "no filters": "This network's first layer has no picture.",
   "sees": "sees {plane}", "shown": "The position has changed: look again.",
 
   // runs
   "no runs": "No runs here yet. `ckai selfplay` and `ckai pretrain` make them; they appear while they go.",
-  "running": "running", "finished": "finished", "unfinished run": "unfinished", "all runs": "All runs",
+  "running": "running", "finished": "finished", "unfinished run": "unfinished",
   "elo": "Elo by generation", "generation": "generation", "newest games": "Games of generation {n}",
-  "settings": "Settings", "total elo": "Elo", "replay": "Replay", "elo interval": "{elo} ({low} to {high})",
-  "selfplay": "self-play", "pretraining": "pretraining", "accepted": "accepted", "rejected": "rejected",
+  "settings": "Settings", "total elo": "Elo", "replay": "Replay",
+  "selfplay": "self-play", "pretraining": "pretraining",
 };
 
 /** Return a text with its {places} filled. */
