@@ -98,7 +98,7 @@ class Actions:
             fen = message.get("fen")
             tree = Tree(spec, None if fen is None else spec.read_position(fen))
             start = tree.root
-        if tree.game(start).outcome() is not None:
+        if tree.outcome(start) is not None:
             raise TableError("the game is over in this position; begin in another one")
         return tree, start
 

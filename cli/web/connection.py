@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Coroutine
 from typing import Any
 
@@ -26,6 +27,9 @@ MOST_QUESTIONS = 16
 """Questions of a tab that wait for an answer at the same time."""
 MOST_UNSENT = 5000
 """Messages that may wait for a tab that does not read them."""
+FORESEEN = (ValueError, OSError, RuntimeError, NotImplementedError)
+"""Errors that people can do something about."""
+_LOG = logging.getLogger("ckai.board")
 OPENED_ELSEWHERE, REFUSED = 4000, 4001
 """Codes with which a connection is closed."""
 
@@ -77,7 +81,7 @@ class Connection:
             desk = await self._hello()
             if desk is not None:
                 await self._listen(desk)
-        except (WebSocketDisconnect, RuntimeError):  # gone, maybe while something was sent
+        except WebSocketDisconnect:
             pass
         finally:
             for task in list(self._questions):
@@ -94,7 +98,7 @@ class Connection:
         message: Message | None = None
         try:
             async with asyncio.timeout(HELLO_SECONDS):
-                message = read_message(await self._socket.receive_text())
+                message = read_message(await self._text())
             if message.type != "hello":
                 raise MessageError(f"expected hello first, found {message.type}", message.id)
             desk, fresh = self._room.desk(message.get("table"))
@@ -134,7 +138,7 @@ class Connection:
         while desk.link is self:
             message: Message | None = None
             try:
-                message = read_message(await self._socket.receive_text())
+                message = read_message(await self._text())
                 if desk.link is not self:
                     return
                 self._count(message)
@@ -147,10 +151,23 @@ class Connection:
                     self._done(message, answer)
             except WebSocketDisconnect:
                 raise
-            except KeyError:  # a binary frame
-                self._refuse(None, MessageError("expected a text frame, found a binary one"))
-            except (ValueError, OSError, NotImplementedError) as error:
+            except Exception as error:
                 self._refuse(message, error)
+
+    async def _text(self) -> str:
+        """Return the text of the next frame.
+
+        Raises:
+            MessageError: it is a binary one.
+            WebSocketDisconnect: the tab has gone.
+        """
+        frame = await self._socket.receive()
+        if frame["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(frame["code"])
+        text: str | None = frame.get("text")
+        if text is None:
+            raise MessageError("expected a text frame, found a binary one")
+        return text
 
     def _count(self, message: Message) -> None:
         now = self._room.now()
@@ -169,7 +186,7 @@ class Connection:
         async def work() -> None:
             try:
                 self._done(message, await answer)
-            except (ValueError, OSError, RuntimeError, NotImplementedError) as error:
+            except Exception as error:
                 self._refuse(message, error)
 
         task = asyncio.create_task(work())
@@ -180,6 +197,9 @@ class Connection:
         self.send({"type": "done", "id": message.id, **answer})
 
     def _refuse(self, message: Message | None, error: Exception) -> None:
+        """Answer with an error; one that nobody foresaw is logged, too."""
+        if not isinstance(error, FORESEEN):
+            _LOG.error("%s failed", message, exc_info=error)
         number = error.id if isinstance(error, MessageError) else None if message is None else message.id
         text = " ".join(error_text(error).split()) or type(error).__name__
         self.send({"type": "error", "id": number, "text": text})

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ckai.cli.playing.record import error_text
 from ckai.cli.playing.session import Side
 from ckai.cli.web.searches import Job, Priority
+from ckai.cli.web.services import Services
 from ckai.cli.web.state import points_of, search_of, state_of
 from ckai.cli.web.table import PLAY, Table, TableError
 from ckai.cli.web.tree import Node
 
 if TYPE_CHECKING:
     from ckai.cli.web.library import Library
-    from ckai.cli.web.room import Room
 
 SAVE_SECONDS = 1.0
 """Time after which a changed analysis is saved; a game is saved at once."""
@@ -36,7 +36,7 @@ class Desk:
     """A table with its tab. All methods run in the event loop.
 
     Attributes:
-        room: the server.
+        room: what all tables share.
         table: the game.
         link: the tab; None while there is none.
         library: the list of games that was loaded; None without.
@@ -44,7 +44,7 @@ class Desk:
         left_at: when the tab went, by the loop's clock.
     """
 
-    def __init__(self, room: "Room", table: Table) -> None:
+    def __init__(self, room: Services, table: Table) -> None:
         self.room, self.table = room, table
         self.link: Link | None = None
         self.library: Library | None = None

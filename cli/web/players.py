@@ -70,6 +70,7 @@ class Players:
             ValueError: the tables are damaged.
         """
         from ckai.rl.matches.levels import LEVELS
+        from ckai.rl.matches.specs import game_of
 
         self.tables = open_tables(self._tables_choice)
         offered: list[dict[str, str]] = []
@@ -99,17 +100,13 @@ class Players:
             if spec.solvable:
                 offer(spec.name, "perfect", "Perfect play", "other")
         for player in self._given:
-            for game in self._games_of(player):
-                offer(game, player.text, player_title(player.text), "other", "given at the start")
+            try:
+                game, note = game_of([player.text]) or main, "given at the start"
+            except ValueError as error:  # it is told again when the player is to move
+                game, note = main, str(error)
+            offer(game, player.text, player_title(player.text), "other", note)
         self._names = {(each["game"], PlayerSpec.read(each["spec"]).who) for each in offered}
         self.offered, self.networks = offered, networks
-
-    def _games_of(self, player: PlayerSpec) -> list[str]:
-        """Return the games that a player given at the start may play."""
-        from ckai.rl.matches.specs import game_of
-
-        own = game_of([player.text])
-        return [own] if own else [DEFAULT_GAME_NAME]
 
     def seat(self, text: str, spec: GameSpec) -> Seat:
         """Return the seat of a player.

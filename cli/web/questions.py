@@ -81,10 +81,9 @@ async def curve(desk: Desk, nodes: list[Node], visits: int | None) -> None:
     def work(job: Job) -> None:
         while left and not job.interrupted:
             node = left[0]
-            game = tree.game(node)
-            outcome = game.outcome()
+            outcome = tree.outcome(node)
             if outcome is None:
-                result = search(job, game, visits=visits or CURVE_VISITS)
+                result = search(job, tree.game(node), visits=visits or CURVE_VISITS)
                 if job.interrupted:
                     return
                 points = points_of(float(result.value), black=node.position.black)

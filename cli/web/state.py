@@ -68,10 +68,9 @@ def state_of(
     """
     spec, node = table.spec, table.shown
     game = table.tree.game(node)
-    session = table.session if table.mode == PLAY else Session(game, spec=spec)
-    outcome = session.outcome()
+    over = table.tree.outcome(node) is not None
+    outcome = table.outcome() if table.mode == PLAY else table.tree.outcome(node)
     moves = node.position.legal_moves()
-    over = game.outcome() is not None
     may_play = table.mode != PLAY or (
         outcome is None and node is table.current and table.seats[table.side].human
     )
@@ -96,7 +95,7 @@ def state_of(
         "outcome": None
         if outcome is None
         else {
-            "text": session.outcome_text(outcome),
+            "text": Session(game, spec=spec).outcome_text(outcome),
             "result": outcome.result,
             "winner": outcome.winner,
             "reason": str(outcome.reason),

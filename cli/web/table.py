@@ -121,9 +121,7 @@ class Table:
     def session(self) -> Session:
         """The game that is played, as the terminal has it."""
         humans = [side for side in SIDES if self.seats[side].human]
-        session = Session(self.tree.game(self.current), humans, spec=self.spec)
-        session.ended = self.ended
-        return session
+        return Session(self.tree.game(self.current), humans, spec=self.spec)
 
     @property
     def side(self) -> Side:
@@ -132,7 +130,7 @@ class Table:
 
     def outcome(self) -> Outcome | None:
         """Return how the game that is played ended; None while it goes on."""
-        return self.session.outcome()
+        return self.ended or self.tree.outcome(self.current)
 
     @property
     def going_on(self) -> bool:
@@ -148,7 +146,8 @@ class Table:
     def result(self) -> str:
         """The PDN result; of a game from a file, as it stands there."""
         if self.mode == PLAY or self.interrupted or self.ended is not None:
-            return self.session.result
+            outcome = self.outcome()
+            return "*" if outcome is None else outcome.result
         return self._result
 
     def play(self, move: Any, *, person: bool = True) -> Node:

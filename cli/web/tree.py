@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ckai.game import Outcome
 from ckai.rl.games.spec import GameSpec
 
 MOST_NODES = 20_000
@@ -40,6 +41,8 @@ class Node:
     """Expected points of Black, [0, 1]; None where no search has said."""
     children: list["Node"] = field(default_factory=list)
     """What was played here; the first is the main continuation."""
+    judged: tuple[Outcome | None] | None = None
+    """How the game ended here by rule, once that is known; see `Tree.outcome`."""
 
     def path(self) -> list["Node"]:
         """Return the nodes from the root to this one."""
@@ -145,6 +148,12 @@ class Tree:
         for each in node.path()[1:]:
             game.push(each.move)
         return game
+
+    def outcome(self, node: Node) -> Outcome | None:
+        """Return how the game ended at a node by rule; None while it goes on."""
+        if node.judged is None:
+            node.judged = (self.game(node).outcome(),)
+        return node.judged[0]
 
     def plain(self) -> list[dict[str, Any]]:
         """Return all nodes as the page gets them, parents first."""

@@ -113,16 +113,15 @@ def test_a_run_is_followed_while_it_goes_on(client, folder):
         here.do("unfollow")
 
 
-def test_the_games_of_a_generation_are_opened(client, folder):
+@pytest.mark.parametrize(("game", "generation"), [("checkers", 2), ("connect4", 1)])
+def test_the_games_of_a_generation_are_opened(client, game, generation):
     with tab(client) as here:
-        for game in ("checkers", "connect4"):
-            here.do("follow", run=f"runs/{game}")
-            row = here.until("run", lambda run: run["game"] == game)["games"]["rows"][1]
-            generation = 2 if game == "checkers" else 1
-            here.do("rungame", run=f"runs/{game}", generation=generation, index=1)
-            assert (here.state["game"], here.state["mode"]) == (game, "analysis")
-            assert len(here.moves()) == row["plies"]
-            assert here.state["result"] == row["result"]
+        here.do("follow", run=f"runs/{game}")
+        row = here.until("run")["games"]["rows"][1]
+        here.do("rungame", run=f"runs/{game}", generation=generation, index=1)
+        assert (here.state["game"], here.state["mode"]) == (game, "analysis")
+        assert len(here.moves()) == row["plies"]
+        assert here.state["result"] == row["result"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Searches of the board: one at a time, told while they grow, stopped at once, and what questions they answer."""
+"""Searches of the board: one at a time, told while they grow, stopped at once; what questions they answer."""
 
 import threading
 import time
