@@ -309,9 +309,7 @@ def test_variations_comments_and_signs(board):
     play(board, ["11-15", "23-19", "8-11"], board.click_squares)
     board.button("Analyse").click()
     board.page.locator(".analysis-view .move >> nth=0").click()
-    board.page.wait_for_function(
-        "document.querySelector('.cell[aria-label=\"square 23, white man\"]') !== null"
-    )
+    board.page.wait_for_selector('.cell[aria-label="square 23, white man"]')
     board.click_squares([22, 17])
     board.until_moves(4)
     board.button("interesting move").click()

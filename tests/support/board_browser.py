@@ -95,7 +95,7 @@ class Board:
         """Wait until the text of an element, or what is in a field, begins so."""
         self.page.wait_for_function(
             "([selector, text]) => { const found = document.querySelector(selector);"
-            " return (found?.value ?? found?.textContent ?? '').startsWith(text); }",
+            " return (found?.value || found?.textContent || '').startsWith(text); }",
             arg=[selector, text],
         )
 

@@ -30,6 +30,7 @@ export class AnalysisView {
       this.head, this.note, this.lines.root, el("div.about-game", {}, this.verdict, this.annotations.files),
       el("div.curve-box", {}, this.curve.svg, this.valueButton), this.tabs);
     this.table.on("state", () => this.update());
+    this.table.on("players", () => this.drawHead());
     this.table.on("search", (search) => this.searched(search));
     this.table.on("values", ({ left }) => this.counting(left));
     this.counting(0);

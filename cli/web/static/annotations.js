@@ -16,7 +16,7 @@ export class Annotations {
     this.tools = el("div.tools");
     /** What can be done with the game as a whole. */
     this.files = el("div.tools");
-    this.root = el("div.annotations", {}, this.signs, this.comment, this.tools);
+    this.root = el("div.annotations", {}, this.signs, this.tools, this.comment);
     this.table.on("state", () => this.update());
     this.update();
   }

@@ -19,6 +19,7 @@ export class InsideView {
     this.root = el("section.card.inside-view", { "aria-label": t("inside") },
       el("h2", {}, t("inside")), el("p.soft", {}, t("inside help")), this.head, this.result);
     this.table.on("state", () => this.update());
+    this.table.on("players", () => this.drawHead());
   }
 
   enter() {

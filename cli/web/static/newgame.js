@@ -95,10 +95,18 @@ export function askNewGame(app, start = "") {
     }
   }
 
+  // The server may still be looking for players.
+  const found = () => {
+    chosen.black ||= null;
+    chosen.white ||= null;
+    draw();
+  };
   draw();
+  table.addEventListener("players", found);
   const dialog = openDialog(t("new game"), body, el("div.actions", {},
     el("button.quiet", { click: () => dialog.close() }, t("cancel")),
     el("button.primary", { click: begin }, t("start"))));
+  dialog.addEventListener("close", () => table.removeEventListener("players", found));
 }
 
 function group(title, choices, value, change) {

@@ -13,7 +13,7 @@ export function after(pieces, changes) {
   return result;
 }
 
-/** Tells of "welcome", "state", "search", "values", "run", "status" and "online", each an event with `detail`. */
+/** Tells of "welcome", "players", "state", "search", "values", "run", "status" and "online", each an event with `detail`. */
 export class Table extends EventTarget {
   constructor() {
     super();
@@ -79,6 +79,8 @@ export class Table extends EventTarget {
     if (type === "welcome") {
       this.welcome = message;
       this.key = message.table;
+    } else if (type === "players") {
+      Object.assign(this.welcome, { players: message.players, networks: message.networks });
     } else if (type === "state") {
       if (message.nodes) this.nodes = new Map(message.nodes.map((node) => [node.id, node]));
       this.state = message;
