@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -66,9 +67,10 @@ class Connection:
         self._outbox.put_nowait(None)
 
     async def _write(self) -> None:
-        while (text := await self._outbox.get()) is not None:
-            await self._socket.send_text(text)
-        await self._socket.close(self._code)
+        with suppress(WebSocketDisconnect, RuntimeError):  # gone while something was sent
+            while (text := await self._outbox.get()) is not None:
+                await self._socket.send_text(text)
+            await self._socket.close(self._code)
 
     # --- in -----------------------------------------------------------------------------------------
 

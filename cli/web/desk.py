@@ -356,7 +356,7 @@ class Desk:
         def write() -> None:
             try:
                 path = str(record.write(text))
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 self.room.call(written, "", f"the game could not be saved: {error_text(error)}")
             else:
                 self.room.call(written, path, None)

@@ -40,7 +40,16 @@ Check = Callable[[Any], bool]
 
 
 def _text(most: int) -> tuple[str, Check]:
-    return f"a text of at most {most:,} characters", lambda v: isinstance(v, str) and len(v) <= most
+    def check(value: Any) -> bool:
+        if not isinstance(value, str) or len(value) > most:
+            return False
+        try:  # JSON can hold halves of characters, which no file can
+            value.encode()
+        except UnicodeEncodeError:
+            return False
+        return True
+
+    return f"a text of at most {most:,} characters", check
 
 
 def _number(least: int, most: int) -> tuple[str, Check]:

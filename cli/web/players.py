@@ -168,7 +168,8 @@ class Players:
         if name is None:
             return names[0] if names else NO_NETWORK[0]
         if name not in [*names, *NO_NETWORK]:
-            raise TableError(f"expected a network of {', '.join(names) or 'none'}, found {name[:60]!r}")
+            known = ", ".join([*names, *NO_NETWORK])
+            raise TableError(f"expected one of {known} for {spec.title or spec.name}, found {name[:60]!r}")
         return name
 
     def analyst(self, name: str, spec: GameSpec) -> "Analyst":

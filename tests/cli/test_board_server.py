@@ -188,6 +188,7 @@ def test_what_is_no_message_is_answered_and_changes_nothing(client):
         ({"type": "setup", "pieces": ["b"]}, "expected pieces as pieces by square"),
         ({"type": "setup", "turn": "red"}, "expected turn as black or white"),
         ({"type": "play", "move": "1" * 300}, "expected move as a text of at most 200 characters"),
+        ({"type": "comment", "node": 0, "text": "\ud800"}, "expected text as a text"),
         ({"type": "comment", "node": 0, "text": "x" * MOST_BYTES}, "expected at most 65,536 characters"),
     ],
 )
