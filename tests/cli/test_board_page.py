@@ -118,6 +118,20 @@ def test_a_whole_game(board, way):
     assert not any(name.startswith("black") for name in board.pieces().values())
 
 
+def test_men_that_move_and_fade_leave_the_board_as_it_should_be(chromium, address):
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    board = Board(context, address).open()
+    board.new_game("Two people")
+    play(board, SHORT[:16], board.click_squares)
+    assert board.page.evaluate("document.getAnimations().length") > 0
+    board.page.wait_for_function("() => document.getAnimations().length === 0")
+    drawn = board.page.eval_on_selector_all(".man", "men => men.map(man => man.dataset.piece)")
+    names = {"b": "black man", "B": "black king", "w": "white man", "W": "white king"}
+    assert sorted(names[letter] for letter in drawn) == sorted(board.pieces().values())
+    assert board.problems == []
+    context.close()
+
+
 def test_only_legal_squares_are_lit_hop_by_hop(board):
     board.new_game("Two people")
     play(board, SHORT[:7], board.click_squares)

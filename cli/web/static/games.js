@@ -100,8 +100,14 @@ export class GamesView {
     const { asking } = this;
     if (asking.has(offset)) return;
     asking.add(offset);
-    const page = await this.app.do("list", { ...this.wanted, offset, limit: PAGE });
-    if (!page || asking !== this.asking) return;
+    let page;
+    try {
+      page = await this.table.ask("list", { ...this.wanted, offset, limit: PAGE });
+    } catch (error) {
+      if (this.all) this.app.fail(error); // before a file is loaded there is no list to ask for
+      return;
+    }
+    if (asking !== this.asking) return;
     page.rows.forEach((row, i) => this.rows.set(offset + i, row));
     this.total = page.total;
     this.all = page.count;
