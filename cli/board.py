@@ -4,6 +4,7 @@ import gc
 import secrets
 import socket
 import sys
+import threading
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -159,6 +160,12 @@ def _address(host: str, port: int, token: str | None) -> str:
     return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
 
 
+def _open_browser(address: str) -> None:
+    """Open the page; some browsers return only when they are closed."""
+    if not webbrowser.open(address):
+        click.echo("no browser could be opened; open the address yourself", err=True)
+
+
 def _server(config: Any, address: str, *, browser: bool) -> Any:
     """Return a server that says where it is once it can be reached."""
     import uvicorn
@@ -168,7 +175,7 @@ def _server(config: Any, address: str, *, browser: bool) -> Any:
             await super().startup(sockets)
             click.echo(f"the board is at {address} (Ctrl-C ends it)")
             sys.stdout.flush()
-            if browser and not webbrowser.open(address):
-                click.echo("no browser could be opened; open the address yourself", err=True)
+            if browser:
+                threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
 
     return Server(config)

@@ -7,6 +7,7 @@ import socket
 import sys
 import urllib.error
 import urllib.request
+from contextlib import suppress
 
 import pytest
 from child_process import started
@@ -53,6 +54,36 @@ def test_a_signal_ends_the_server_and_the_game_is_saved(tmp_path, ending):
         if ending == signal.SIGINT:
             assert process.returncode == 0
             assert errors.splitlines()[-1] == "stopped"
+
+
+def test_a_frame_that_is_too_large_ends_its_connection_alone(tmp_path):
+    from websockets.exceptions import ConnectionClosed
+    from websockets.sync.client import connect
+
+    with started(command(), cwd=tmp_path) as process:
+        host = address_of(process).removeprefix("http://").rstrip("/")
+        with connect(f"ws://{host}/ws", origin=f"http://{host}") as page:
+            page.send(json.dumps({"type": "hello"}))
+            page.recv(60)
+            with suppress(ConnectionClosed):
+                page.send("x" * 10 * 2**20)
+            with suppress(ConnectionClosed):
+                while page.recv(60):
+                    pass
+            assert page.close_code == 1009
+        with connect(f"ws://{host}/ws", origin=f"http://{host}") as page:
+            page.send(json.dumps({"type": "hello"}))
+            assert json.loads(page.recv(60))["type"] == "welcome"
+        process.send_signal(signal.SIGINT)
+        assert "Traceback" not in process.communicate(timeout=60)[1].decode()
+
+
+def test_the_browser_is_opened_unless_it_is_not_wanted(monkeypatch, capsys):
+    opened = []
+    monkeypatch.setattr(board.webbrowser, "open", lambda address: opened.append(address) or False)
+    board._open_browser("http://127.0.0.1:1/")
+    assert opened == ["http://127.0.0.1:1/"]
+    assert "open the address yourself" in capsys.readouterr().err
 
 
 def test_another_host_has_a_token_in_its_address(tmp_path):

@@ -1,11 +1,14 @@
 """The server of the board: who may speak to it, and what it makes of messages that it cannot use."""
 
 import json
+import time
+from pathlib import Path
 
 import pytest
 from board_tab import HOME, HOST, ORIGIN, Tab, serving, tab
 from starlette.websockets import WebSocketDisconnect
 
+from ckai.cli.web import room
 from ckai.cli.web.connection import MOST_AT_ONCE
 from ckai.cli.web.guard import Door
 from ckai.cli.web.messages import FIELDS, MOST_BYTES, MessageError, read_message
@@ -276,3 +279,41 @@ def test_the_welcome_says_what_there_is(client):
         assert not board["columnMoves"]
         players = welcome["players"] or here.until("players")["players"]
         assert {"level:1", "random", "ckai@0.5s"} <= {player["spec"] for player in players}
+
+
+def test_the_table_without_a_tab_for_longest_makes_room_and_its_game_stays(client, monkeypatch):
+    with tab(client) as first:
+        first.do("play", move="12-16")
+        first.do("comment", node=1, text="not lost")
+    with tab(client) as second:
+        second.do("ping")
+    monkeypatch.setattr(room, "MOST_TABLES", len(client.room.desks))
+    oldest = min(client.room.desks.values(), key=lambda desk: desk.left_at)
+    with tab(client) as third:
+        assert third.key in client.room.desks
+        assert oldest.table.key not in client.room.desks
+        with monkeypatch.context() as patch:
+            patch.setattr(room, "MOST_TABLES", 0)
+            for desk in list(client.room.desks.values()):
+                if desk.link is None:
+                    del client.room.desks[desk.table.key]
+            with client.websocket_connect("/ws", headers=HOME) as socket:
+                socket.send_json({"type": "hello"})
+                assert "close one" in socket.receive_json()["text"]
+    texts = [path.read_text() for path in Path("games").iterdir()]
+    assert any("not lost" in text for text in texts)
+
+
+def test_a_table_that_nobody_comes_back_to_is_cleared(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(room, "IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(room, "CLEANING_SECONDS", 0.05)
+    with serving(tmp_path) as client, client.websocket_connect("/ws", headers=HOME) as socket:
+        stays = Tab(socket)
+        with client.websocket_connect("/ws", headers=HOME) as other:
+            goes = Tab(other)
+            goes.do("play", move="12-16")
+        while goes.key in client.room.desks:
+            stays.do("ping")
+        assert stays.key in client.room.desks
+    assert "12-16" in (tmp_path / "games" / "game-001.pdn").read_text()
