@@ -314,6 +314,7 @@ def test_a_table_that_nobody_comes_back_to_is_cleared(tmp_path, monkeypatch):
             goes = Tab(other)
             goes.do("play", move="12-16")
         while goes.key in client.room.desks:
-            stays.do("ping")
+            time.sleep(0.01)
+        assert stays.do("ping")
         assert stays.key in client.room.desks
     assert "12-16" in (tmp_path / "games" / "game-001.pdn").read_text()
