@@ -40,7 +40,7 @@ class Desk:
         table: the game.
         link: the tab; None while there is none.
         library: the list of games that was loaded; None without.
-        lines, analyst, analysing: how the node shown is analysed, and whether.
+        lines, analysing: most lines of an analysis of the node shown, and whether it is analysed.
         left_at: when the tab went, by the loop's clock.
     """
 
@@ -50,7 +50,7 @@ class Desk:
         self.library: Library | None = None
         self.follower: asyncio.Task[None] | None = None
         self.lines, self.analysing = 3, False
-        self.analyst: str | None = None
+        self._analysts: dict[str, str] = {}
         self.left_at = room.now()
         self._move: tuple[Any, Job] | None = None
         self._analysis: tuple[Any, Job] | None = None
@@ -61,6 +61,15 @@ class Desk:
         self._saved = 0
         self._timer: asyncio.TimerHandle | None = None
         self._flag: asyncio.TimerHandle | None = None
+
+    @property
+    def analyst(self) -> str | None:
+        """The name of the network that analyses the game, as the tab has chosen it; None: it has not."""
+        return self._analysts.get(self.table.spec.name)
+
+    @analyst.setter
+    def analyst(self, name: str) -> None:
+        self._analysts[self.table.spec.name] = name
 
     # --- the tab ------------------------------------------------------------------------------------
 

@@ -195,8 +195,20 @@ def test_a_proof_ends_an_analysis(client):
 
 def test_only_networks_that_are_offered_analyse(client):
     with tab(client) as here:
-        assert "expected one of ckai, rollout, uniform for Checkers" in here.refused("analyse", on=True, player="../x.ckpt")
+        assert "expected one of ckai, rollout, uniform for Checkers" in here.refused(
+            "analyse", on=True, player="../x.ckpt"
+        )
         assert here.state["analyse"]["on"] is False
+
+
+def test_every_game_has_the_network_that_was_chosen_for_it(client):
+    with tab(client) as here:
+        here.do("analyse", on=False, player="ckai")
+        here.do("new", game="tictactoe", black="human", white="human")
+        assert here.state["analyse"]["player"] == "rollout"
+        here.do("analyse", on=False, player="uniform")
+        here.do("new", game="checkers", black="human", white="human")
+        assert here.state["analyse"]["player"] == "ckai"
 
 
 def test_an_analysis_gives_way_to_the_move_of_another_table(client):
