@@ -31,7 +31,11 @@ export class Connection {
         this.ready = true;
         this.wait = FIRST_WAIT;
         this.handlers.online(true);
-      }, () => socket.close());
+      }, ({ message }) => {
+        if (socket.readyState !== WebSocket.OPEN) return;
+        this.handlers.message({ type: "error", text: message });
+        socket.close();
+      });
     };
     socket.onmessage = (event) => this.received(JSON.parse(event.data));
     socket.onclose = (event) => this.closed(event.code === OPENED_ELSEWHERE);
