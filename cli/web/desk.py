@@ -54,6 +54,8 @@ class Desk:
         self.left_at = room.now()
         self._move: tuple[Any, Job] | None = None
         self._analysis: tuple[Any, Job] | None = None
+        self._told: dict[Job, dict[str, Any]] = {}
+        """What each analysis that has not ended has told last."""
         self._thinking = False
         self._others: set[Job] = set()
         self._sent: Any = None
@@ -207,7 +209,9 @@ class Desk:
             self._analysis = None
         if wanted is not None and self._analysis is None:
             job = Job(Priority.ANALYSIS, self._analyser(), gives_way=True)
-            self._analysis = wanted, self.room.searches.submit(job)
+            self._analysis = wanted, job
+            self.room.on_end[job] = lambda: self._analysis_ended(job, node)
+            self.room.searches.submit(job)
 
     def _analyser(self) -> Callable[[Job], None]:
         """Return what analyses the node shown."""
@@ -250,11 +254,17 @@ class Desk:
     def _found(self, job: Job, node: Node, message: dict[str, Any]) -> None:
         """Tell the tab what an analysis has found, unless it looks at something else by now."""
         current = self._analysis is not None and self._analysis[1] is job
-        if not current and not (message["final"] and node is self.table.shown):
-            return
-        if "black" in message:
-            node.black = message["black"]
-        self.push(message)
+        self._told[job] = message
+        if current or (message["final"] and node is self.table.shown):
+            node.black = message.get("black", node.black)
+            self.push(message)
+
+    def _analysis_ended(self, job: Job, node: Node) -> None:
+        """Tell the end of an analysis that ended while it gave way to others."""
+        last = self._told.get(job)
+        if last is not None and not last["final"]:
+            self._found(job, node, last | {"final": True, "waiting": False, "reason": "stopped"})
+        self._told.pop(job, None)
 
     # --- single questions ---------------------------------------------------------------------------
 
@@ -275,7 +285,7 @@ class Desk:
 
         job = Job(priority, run, gives_way=gives_way)
         self._others.add(job)
-        self.room.on_end[job] = ended
+        self.room.on_end[job] = lambda: None if ended.done() else ended.set_result(None)
         self.room.searches.submit(job)
         try:
             await ended

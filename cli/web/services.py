@@ -31,14 +31,14 @@ class Services(ABC):
         found: whether the players are known.
         status: what is going on, in words; empty if nothing is.
         searches: the one search that runs, and those that wait.
-        on_end: what waits for the end of jobs.
+        on_end: what the end of a job leads to, in the loop.
     """
 
     def __init__(
         self, players: Players, games: dict[str, GameSpec], experts: ExpertMoves | None, folder: Path
     ) -> None:
         self.players, self.games, self.experts, self.folder = players, games, experts, folder
-        self.on_end: dict[Job, asyncio.Future[None]] = {}
+        self.on_end: dict[Job, Callable[[], None]] = {}
         self.found = asyncio.Event()
         self.status = "looking for networks ..."
         self.searches = Searches(lambda job: self.call(self._ended, job))
@@ -76,8 +76,8 @@ class Services(ABC):
 
     def _ended(self, job: Job) -> None:
         ended = self.on_end.pop(job, None)
-        if ended is not None and not ended.done():
-            ended.set_result(None)
+        if ended is not None:
+            ended()
 
     def end_tasks(self) -> None:
         """Cancel what was spawned."""

@@ -164,10 +164,25 @@ def test_an_analysis_grows_until_it_is_stopped(client):
         assert 0 <= later["black"] <= 1
         begun = time.perf_counter()
         here.do("stop")
-        last = here.until("search", lambda message: message["final"])
+        ends = [message for message in here.news if message["type"] == "search" and message["final"]]
+        last = ends[0] if ends else here.until("search", lambda message: message["final"])
         assert time.perf_counter() - begun < 5
         assert last["reason"] == "stopped"
         assert here.state["analyse"]["on"] is False
+
+
+def test_an_analysis_that_waits_tells_its_end_too(client):
+    with tab(client) as one, tab(client) as other:
+        one.do("analyse", on=True, **PLAIN)
+        analysed(one, 0)
+        other.do("new", black="human", white="uniform@1000000s")
+        other.do("play", move="11-15")
+        one.until("search", lambda message: message.get("waiting"))
+        one.do("analyse", on=False)
+        ends = [message for message in one.news if message["type"] == "search" and message["final"]]
+        last = ends[0] if ends else one.until("search", lambda message: message["final"])
+        assert (last["reason"], last["waiting"]) == ("stopped", False)
+        other.do("stop")
 
 
 def test_an_analysis_follows_the_node_shown(client):
