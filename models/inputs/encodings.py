@@ -188,7 +188,7 @@ class PlanesEncoding(CheckersEncoding):
 
     VERSION = "planes-1"
     PLANES = 8
-    NAMES = (
+    NAMES: ClassVar[tuple[str, ...]] = (
         "own men",
         "own kings",
         "other men",
