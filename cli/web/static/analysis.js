@@ -33,6 +33,7 @@ export class AnalysisView {
     this.table.on("players", () => this.drawHead());
     this.table.on("search", (search) => this.searched(search));
     this.table.on("values", ({ left }) => this.counting(left));
+    this.table.on("online", () => this.counting(0)); // a search ends with its connection
     this.counting(0);
     this.update();
   }
@@ -66,7 +67,7 @@ export class AnalysisView {
     this.verdict.replaceChildren(...[state.opening, state.verdict?.text, state.outcome?.text, ...state.notices,
       state.problem, state.file && t("file game", { ...state.file, index: state.file.index + 1 })]
       .filter(Boolean).map((text) => el("span", {}, text)));
-    if (this.shownNode !== state.node) {
+    if (this.active && this.shownNode !== state.node) {
       this.shownNode = state.node;
       this.opened(this.tabs.shown);
     }
@@ -97,9 +98,10 @@ export class AnalysisView {
     if (this.tabs.shown === "priors") this.drawPriors();
   }
 
-  // A line of the engine becomes a variation.
+  // Moves become a variation; a game that is being played waits meanwhile.
   async add(steps) {
     let { node } = this.table.state;
+    if (this.table.state.mode === "play" && !await this.app.do("analysis")) return;
     for (const { move } of steps) {
       const done = await this.app.do("play", { move, node });
       if (!done) return;
@@ -108,7 +110,7 @@ export class AnalysisView {
   }
 
   values() {
-    if (this.left) this.app.do("stop");
+    if (this.left) this.app.do("stop").then(() => this.counting(0));
     else this.app.do("curve").then((done) => done && this.counting(done.nodes));
   }
 
@@ -164,7 +166,7 @@ export class AnalysisView {
   }
 
   moveButton(move) {
-    return el("button.pv-move", { click: () => this.app.do("play", { move, node: this.table.state.node }) }, move);
+    return el("button.pv-move", { click: () => this.add([{ move }]) }, move);
   }
 }
 

@@ -11,7 +11,7 @@ const LABELS = {
   // the board
   "board of": "{game} board", "square": "square {square}", "cell": "column {column}, row {row}",
   "man of": "{side} man", "king of": "{side} king", "piece of": "{side}", "empty": "empty",
-  "step": "{from} to {to}", "step takes": "{path}, takes {taken}", "no value": "No value yet", "points": "{side} is better, {percent} %",
+  "step": "{from} to {to}", "step takes": "{path}, takes {taken}", "no value": "No value yet", "points": "{side} is better, {percent}%",
   "even": "Even", "won": "won", "you": "You", "thinking": "thinking", "captured": "{n} taken",
 
   // moves

@@ -5,7 +5,9 @@ import { moveName, sideName, t } from "./labels.js";
 export const SIGNS = { 1: "!", 2: "?", 3: "!!", 4: "??", 5: "!?", 6: "?!" };
 
 export class MoveList {
-  constructor(app) {
+  /** @param whole whether variations are shown while a game is played, and moves that were taken back. */
+  constructor(app, whole = true) {
+    this.whole = whole;
     this.app = app;
     this.table = app.table;
     this.list = el("div.moves", {
@@ -19,6 +21,7 @@ export class MoveList {
     this.root = el("div.move-list", {}, this.list, el("div.steps", {},
       step("first", "first"), step("back", "back"), step("next", "next"), step("last", "last"),
       iconButton("flip", t("flip"), () => app.stage.flip())));
+    new ResizeObserver(() => this.current && this.reveal(this.current)).observe(this.list);
     this.table.on("state", (state) => this.update(state.nodes !== null));
     this.table.on("values", () => this.update(true));
     if (this.table.state) this.update(true);
@@ -45,8 +48,10 @@ export class MoveList {
 
   update(nodes) {
     const { state } = this.table;
-    if (nodes) this.draw();
-    const current = this.list.querySelector("[aria-current]");
+    const line = state.line.join();
+    if (nodes || line !== this.drawnLine) this.draw();
+    this.drawnLine = line;
+    const current = this.current;
     const next = this.list.querySelector(`[data-node="${state.node}"]`);
     if (current !== next) {
       current?.removeAttribute("aria-current");
@@ -54,6 +59,10 @@ export class MoveList {
     }
     if (next) this.reveal(next);
     else this.list.scrollTop = 0;
+  }
+
+  get current() {
+    return this.list.querySelector("[aria-current]");
   }
 
   // Scrolls the list alone, not the page; on phones it is one line.
@@ -70,7 +79,9 @@ export class MoveList {
     const root = this.table.nodes.values().next().value;
     const parts = [];
     if (root.comment) parts.push(el("p.comment", {}, root.comment));
-    if (root.children.length) this.line(root, parts);
+    const { mode, line } = this.table.state;
+    this.shown = this.whole || mode !== "play" ? null : new Set(line);
+    if (this.child(root, 0)) this.line(root, parts);
     else if (!root.comment) parts.push(el("p.soft", {}, t("no moves")));
     this.list.replaceChildren(...parts);
   }
@@ -91,7 +102,7 @@ export class MoveList {
         numbered = true;
       }
       if (node !== first) {
-        for (const other of parent.children.slice(1)) {
+        for (const other of this.shown ? [] : parent.children.slice(1)) {
           const inner = [];
           this.line(parent, inner, this.table.nodes.get(other));
           parts.push(el("div.variation", {}, ...inner));
@@ -105,7 +116,8 @@ export class MoveList {
   }
 
   child(node, n) {
-    return this.table.nodes.get(node.children[n]) ?? null;
+    const children = node.children.filter((id) => !this.shown || this.shown.has(id));
+    return this.table.nodes.get(children[n]) ?? null;
   }
 
   move(node, numbered) {

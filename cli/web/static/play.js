@@ -12,7 +12,7 @@ export class PlayView {
     this.table = app.table;
     this.status = el("p.status", { "aria-live": "off" });
     this.details = el("p.details");
-    this.moves = new MoveList(app);
+    this.moves = new MoveList(app, false);
     this.actions = el("div.game-actions");
     this.root = el("section.card.play-view", { "aria-label": t("play") },
       el("div.headline", {}, this.status, this.details), this.moves.root, this.actions);
