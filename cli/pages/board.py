@@ -94,6 +94,5 @@ def _pieces() -> list[str]:
 
 
 def _hidden(parts: list[str]) -> Markup:
-    return Markup(
-        f'<svg class="definitions" width="0" height="0" aria-hidden="true"><defs>{"".join(parts)}</defs></svg>'
-    )
+    defined = f"<defs>{''.join(parts)}</defs>"
+    return Markup(f'<svg class="definitions" width="0" height="0" aria-hidden="true">{defined}</svg>')
