@@ -16,8 +16,8 @@ from ckai.cli.shared.tables import tables_option
 from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS, forms_text
 
 if TYPE_CHECKING:
-    from ckai.cli.terminal.session import Session
-    from ckai.cli.terminal.start import Source
+    from ckai.cli.playing.session import Session
+    from ckai.cli.playing.start import Source
     from ckai.rl.games.spec import GameSpec
     from ckai.rl.matches.player_spec import PlayerSpec
     from ckai.rl.search.clock import TimeControl
@@ -155,12 +155,12 @@ def command(
     # The start makes a million objects that stay; looking through them time and again takes a tenth of it.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
-    from ckai.cli.terminal.clock import GameClock
+    from ckai.cli.playing.clock import GameClock
+    from ckai.cli.playing.players import Players, game_of_player
+    from ckai.cli.playing.record import Record
+    from ckai.cli.playing.session import SIDES
     from ckai.cli.terminal.game import TerminalGame
-    from ckai.cli.terminal.players import Players, game_of_player
-    from ckai.cli.terminal.record import Record
     from ckai.cli.terminal.screen import leaving_on_signals, make_console
-    from ckai.cli.terminal.session import SIDES
     from ckai.cli.terminal.table import Options
     from ckai.rl.games.registry import get_game
 
@@ -248,7 +248,7 @@ def _opponent_and_clock(
 
 def _loaded_game(loaded: str, humans: Any, spec: "GameSpec", *, view: bool) -> "tuple[Session, Source, bool]":
     """Return the game that `--load` names, where it is from, and whether it is only looked at."""
-    from ckai.cli.terminal.start import FileGame, open_game
+    from ckai.cli.playing.start import FileGame, open_game
 
     where = FileGame.read(loaded)
     read = where.load(spec)
@@ -272,8 +272,8 @@ def _new_game(
     max_plies: int | None,
 ) -> "tuple[Session, Source]":
     """Return a game from the initial position, or from that of `--fen` or `--opening`."""
-    from ckai.cli.terminal.session import SIDES, Session
-    from ckai.cli.terminal.start import Source, game_of, opening_moves
+    from ckai.cli.playing.session import SIDES, Session
+    from ckai.cli.playing.start import Source, game_of, opening_moves
 
     game = spec.game(None if fen is None else spec.read_position(fen))
     if opening is not None:
@@ -284,7 +284,7 @@ def _new_game(
 
 def data_set(path: Path | None, spec: "GameSpec") -> Any:
     """Return the data set that moves are counted in: the one named, or the newest, or None."""
-    from ckai.cli.terminal.experts import ExpertMoves
+    from ckai.cli.playing.experts import ExpertMoves
     from ckai.datasets.reader import newest_dataset
     from ckai.datasets.schema import DatasetError
 

@@ -68,7 +68,7 @@ ORDERS = {
         ("bench", "warmup"),
     ),
     "rl/games": (("*",), ("checkers", "connect4", "tictactoe")),
-    "cli": (("shared",), ("pages", "strength", "terminal"), ("*",), ("main",)),
+    "cli": (("shared",), ("playing",), ("pages", "strength", "terminal"), ("web",), ("*",), ("main",)),
 }
 """The parts of a folder, its modules and folders, in levels: a part may import those of earlier levels.
 

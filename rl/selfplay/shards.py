@@ -145,3 +145,16 @@ def merge(tables: Sequence[pa.Table]) -> pa.Table:
     table = table.sort_by([("game", "ascending"), ("ply", "ascending"), ("hop", "ascending")])
     metadata = {key: value for key, value in tables[0].schema.metadata.items() if key != _GAMES_KEY}
     return table.replace_schema_metadata(metadata)
+
+
+def games_so_far(folder: Path) -> dict[int, str]:
+    """Return the PDN of the games in the shards of a folder by number, while others may still be written.
+
+    It changes nothing, and leaves out shards that cannot be read.
+    """
+    found: dict[int, str] = {}
+    for path in sorted(folder.glob("*.parquet")):
+        with suppress(OSError, pa.ArrowException, KeyError, TypeError, ValueError):
+            metadata = pq.read_schema(path).metadata
+            found |= {int(game["game"]): str(game["pdn"]) for game in json.loads(metadata[_GAMES_KEY])}
+    return found
