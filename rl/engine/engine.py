@@ -29,11 +29,11 @@ from ckai.rl.search.factory import make_searcher, measured_pacing
 from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
 
-LEAVES = 128
+LEAVES = 256
 """Most positions in one call of the network."""
-GROWTH = 64
+GROWTH = 48
 """Root visits that allow one more position in a call, unless time alone ends the search: see `Pacing`."""
-BATCHES = 4
+BATCHES = 3
 """Calls of the network in flight: more than `THREADS`, so that none of them waits for the tree."""
 THREADS = 2
 """Calls of the network at the same time."""

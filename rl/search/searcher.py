@@ -99,9 +99,9 @@ class Searcher:
         self._batches = deque(
             _Batch(self.tree_batch, n * size, size, rules.NUM_ACTIONS) for n in range(batches)
         )
-        threads = threads or batches
-        self._queued = batches / threads
-        self._threads = ThreadPoolExecutor(threads, initializer=use_one_torch_thread) if batches > 1 else None
+        self._threads = None
+        if batches > 1:
+            self._threads = ThreadPoolExecutor(threads or batches, initializer=use_one_torch_thread)
         self.evaluations = 0
         self._compile()
 
@@ -156,7 +156,7 @@ class Searcher:
         leaves, growth = self.leaves, self.growth
         if self.pacing is not None:
             most_visits = int(self.tree_batch.nodes["visits"][:, 0][visits > 0].max(initial=0))
-            leaves, growth = min(leaves, self.pacing.leaves(most_visits, self._queued)), 0
+            leaves, growth = min(leaves, self.pacing.leaves(most_visits)), 0
         batch.slots = int(
             select_all_leaves(self.game, batch.tree_batch, self.constants, visits, leaves, growth)
         )
