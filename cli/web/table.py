@@ -19,7 +19,7 @@ PLAY, ANALYSIS = "play", "analysis"
 """The modes of a table."""
 SIDES: tuple[Side, Side] = ("black", "white")
 MANY_MOVES = 10
-"""Moves of an analysis that are worth saving, even if nobody asked for it."""
+"""Moves of an analysis that are saved without being asked for; fewer have only been tried."""
 
 
 class TableError(ValueError):
@@ -373,11 +373,8 @@ class Table:
 
     @property
     def saves_itself(self) -> bool:
-        """Whether changes are saved without being asked for.
-
-        Those of a game are, and of an analysis that has a file, a comment, a sign, a variation or `MANY_MOVES`
-        of its own: who only tries moves gets no files.
-        """
+        """Whether changes are saved without being asked for: those of a game, and of an analysis that has a
+        file, or a comment, a sign, a variation or `MANY_MOVES` of its own."""
         mine = self._worked_on or self._moves_tried >= MANY_MOVES
         return self.mode == PLAY or mine or self.saved is not None
 

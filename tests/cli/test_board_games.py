@@ -55,6 +55,7 @@ def test_legal_moves_come_with_what_they_change(client):
             "captures": [22, 14, 6],
             "changes": {"1": "W", "6": "", "14": "", "22": "", "26": ""},
             "piece": "W",
+            "crowned": True,
         }
         here.do("play", move=move["move"])
         assert here.state["pieces"] == {"1": "W"}
