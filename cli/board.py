@@ -1,6 +1,7 @@
 """`ckai board`: the board in a browser."""
 
 import gc
+import os
 import secrets
 import socket
 import sys
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_BYTES = 9 * 1024 * 1024
 """Largest frame of a WebSocket: a file of games, with what JSON adds."""
+LAST_SECONDS = 1.0
+"""Time that threads have to end once everything is saved: one that compiles cannot be told to."""
 
 _HELP = """Play, analyse and follow runs in a browser.
 
@@ -128,7 +131,7 @@ def command(
         pass
     finally:
         listening.close()
-    click.echo("stopped", err=True)
+    _say_stopped()
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -166,8 +169,19 @@ def _open_browser(address: str) -> None:
         click.echo("no browser could be opened; open the address yourself", err=True)
 
 
+def _say_stopped() -> None:
+    click.echo("stopped", err=True)
+
+
+def _end() -> None:
+    """End the process, whatever its threads do."""
+    _say_stopped()
+    sys.stderr.flush()
+    os._exit(0)
+
+
 def _server(config: Any, address: str, *, browser: bool) -> Any:
-    """Return a server that says where it is once it can be reached."""
+    """Return a server that says where it is once it can be reached, and ends soon once it is told to."""
     import uvicorn
 
     class Server(uvicorn.Server):
@@ -177,5 +191,11 @@ def _server(config: Any, address: str, *, browser: bool) -> Any:
             sys.stdout.flush()
             if browser:
                 threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().shutdown(sockets)
+            last = threading.Timer(LAST_SECONDS, _end)
+            last.daemon = True
+            last.start()
 
     return Server(config)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ckai.cli.web.library import Library
 
 SAVE_SECONDS = 1.0
-"""Time after which a changed analysis is saved; a game is saved at once."""
+"""Time after which a changed analysis is saved, if it saves itself; a game is saved at once."""
 POKE_SECONDS = 0.02
 """Interval at which a player is told to move now."""
 
@@ -345,7 +345,7 @@ class Desk:
         self.save()
 
     def save(self, *, always: bool = False) -> "asyncio.Future[str]":
-        """Write the game to its file if it has changed; errors become the table's `problem`.
+        """Write what has changed and saves itself to its file; errors become the table's `problem`.
 
         Args:
             always: write it in any case.
@@ -355,7 +355,7 @@ class Desk:
         """
         table, record = self.table, self.table.record
         done: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        if table.changed == self._saved and not always:
+        if not always and (table.changed == self._saved or not table.saves_itself):
             done.set_result("")
             return done
         self._saved, text = table.changed, table.pdn()

@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from ckai.cli.playing.session import Side
 from ckai.cli.playing.start import HUMAN
 from ckai.cli.shared.networks import NO_NETWORK, network_file, networks_in
 from ckai.cli.shared.tables import open_tables
-from ckai.cli.web.table import PERSON, SIDES, Seat, TableError
+from ckai.cli.web.table import PERSON, Seat, TableError
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.tables import Tables
 from ckai.models.pretrained import CKAI
@@ -215,8 +214,3 @@ def player_title(text: str) -> str:
     from ckai.cli.playing.players import player_name
 
     return player_name(text)
-
-
-def seats_of(players: Players, spec: GameSpec, black: str, white: str) -> dict[Side, Seat]:
-    """Return who plays; see `Players.seat`."""
-    return {side: players.seat(text, spec) for side, text in zip(SIDES, (black, white), strict=True)}

@@ -24,21 +24,21 @@ MOST_POINTS = 2000
 
 SELFPLAY, PRETRAINING = "selfplay", "pretraining"
 
+_LOSSES = (
+    "Losses",
+    "cross-entropy; squared error",
+    {
+        "policy, training": "train_policy_loss",
+        "policy, held out": "heldout_training_policy_loss",
+        "policy against the action played, held out": "heldout_policy_loss",
+        "value, training": "train_value_loss",
+        "value, held out": "heldout_training_value_loss",
+        "value against the result, held out": "heldout_value_mse",
+    },
+)
 _CURVES = (
-    ("Elo above the first network", "Elo", {"sum of the gate matches": "elo"}),
     ("Gate match of each new network", "share of the points", {"new against old": "match_score"}),
-    (
-        "Losses",
-        "cross-entropy; squared error",
-        {
-            "policy, training": "train_policy_loss",
-            "policy, held out": "heldout_training_policy_loss",
-            "policy against the action played, held out": "heldout_policy_loss",
-            "value, training": "train_value_loss",
-            "value, held out": "heldout_training_value_loss",
-            "value against the result, held out": "heldout_value_mse",
-        },
-    ),
+    _LOSSES,
     (
         "Results of self-play",
         "games",
@@ -50,11 +50,19 @@ _CURVES = (
 """Curves of a run of self-play: name, label of the values, and column of metrics.csv by name."""
 
 _EPOCH_CURVES = (
-    ("Losses", "loss", "_loss"),
-    ("Accuracy", "share", "_top"),
-    ("Value", "squared error", "_mse"),
+    _LOSSES,
+    (
+        "Expert's action among the best",
+        "share",
+        {
+            "first, training": "train_top1",
+            "first, held out": "heldout_top1",
+            "first of the legal ones, held out": "heldout_top1_legal",
+            "first three, held out": "heldout_top3",
+        },
+    ),
 )
-"""Curves of a training: name, label of the values, and what the names of their columns contain."""
+"""Curves of a training, in the same form."""
 
 
 def _training_folders(folder: Path) -> list[Path]:
@@ -162,11 +170,7 @@ def _training(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: expected a training, found none")
     history = run.history[-MOST_POINTS:]
     x = [row["epoch"] for row in history]
-    names = list(dict.fromkeys(name for row in history for name in row))
-    curves = []
-    for title, label, part in _EPOCH_CURVES:
-        series = {name.replace("_", " "): name for name in names if part in name}
-        curves.append(_curve(title, label, "epoch", x, history, series))
+    curves = [_curve(title, label, "epoch", x, history, series) for title, label, series in _EPOCH_CURVES]
     return {
         "game": DEFAULT_GAME_NAME,
         "status": run.status,

@@ -111,7 +111,7 @@ class Searches:
         if waiting:
             self._finish(job)
 
-    def close(self, seconds: float = 5.0) -> None:
+    def close(self, seconds: float = 2.0) -> None:
         """Cancel all jobs, and wait until the one that runs has ended, but not longer than `seconds`."""
         with self._changed:
             self._closed = True

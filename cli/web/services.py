@@ -1,6 +1,7 @@
 """What the tables share: the loop and its threads, the one search, the players, the writing of files."""
 
 import asyncio
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -92,18 +93,20 @@ class Services(ABC):
     # --- the rules of the games ---------------------------------------------------------------------
 
     def warm_up(self) -> None:
-        """Compile the rules of the games in a thread, those of the default game first."""
-        for spec in sorted(self.games.values(), key=lambda spec: spec != DEFAULT_GAME):
-            self.write(lambda spec=spec: self._warm_up(spec))  # type: ignore[misc]
+        """Compile the rules of the games in a thread, those of the default game first.
 
-    def _warm_up(self, spec: GameSpec) -> None:
-        """Compile the rules of a game."""
-        try:
-            for move in spec.position().legal_moves()[:1]:
-                spec.game().push(move)
-            spec.game().outcome()
-        finally:
-            self.call(self._warm[spec.name].set)
+        The end of the server does not wait for it.
+        """
+        threading.Thread(target=self._warm_up, name="ckai-board-rules", daemon=True).start()
+
+    def _warm_up(self) -> None:
+        for spec in sorted(self.games.values(), key=lambda spec: spec != DEFAULT_GAME):
+            try:
+                for move in spec.position().legal_moves()[:1]:
+                    spec.game().push(move)
+                spec.game().outcome()
+            finally:
+                self.call(self._warm[spec.name].set)
 
     async def warm(self, spec: GameSpec) -> None:
         """Wait until the rules of a game are compiled."""

@@ -18,6 +18,8 @@ from ckai.rl.search.clock import TimeControl
 PLAY, ANALYSIS = "play", "analysis"
 """The modes of a table."""
 SIDES: tuple[Side, Side] = ("black", "white")
+MANY_MOVES = 10
+"""Moves of an analysis that are saved without being asked for; fewer have only been tried."""
 
 
 class TableError(ValueError):
@@ -114,6 +116,7 @@ class Table:
         self.file, self.trouble, self._result = None, "", result
         self.records = {PLAY: Record(), ANALYSIS: Record()}
         self.problem: str | None = None
+        self._moves_tried, self._worked_on = 0, False
 
     # --- the game -----------------------------------------------------------------------------------
 
@@ -306,9 +309,12 @@ class Table:
 
     def vary(self, node: Node, move: Any) -> Node:
         """Play a move at any node, in an analysis; show what follows."""
-        count = len(self.tree)
+        before = list(node.children)
         self.shown = self.tree.add(node, move)
-        self.changed += len(self.tree) != count
+        if self.shown not in before:
+            self._worked_on |= bool(before)
+            self._moves_tried += 1
+            self.changed += 1
         return self.shown
 
     def annotate(self, node: Node, *, comment: str | None = None, nag: int | None = None) -> None:
@@ -327,6 +333,7 @@ class Table:
             if node.parent is None:
                 raise TableError("expected a move for a sign, found the first position")
             node.nags = [each for each in node.nags if each != nag] + [nag] * (nag not in node.nags)
+        self._worked_on = True
         self.changed += 1
 
     def promote(self, node: Node) -> None:
@@ -338,6 +345,7 @@ class Table:
         if self.mode == PLAY:
             raise TableError("the moves of the game come first while it is played; turn to analysis")
         self.tree.promote(node)
+        self._worked_on = True
         self.changed += 1
 
     def remove(self, node: Node) -> None:
@@ -362,6 +370,13 @@ class Table:
     def record(self) -> Record:
         """The file of the game: an analysis has one of its own, so that the game stays as it was played."""
         return self.records[self.mode]
+
+    @property
+    def saves_itself(self) -> bool:
+        """Whether changes are saved without being asked for: those of a game, and of an analysis that has a
+        file, or a comment, a sign, a variation or `MANY_MOVES` of its own."""
+        mine = self._worked_on or self._moves_tried >= MANY_MOVES
+        return self.mode == PLAY or mine or self.saved is not None
 
     @property
     def saved(self) -> str | None:

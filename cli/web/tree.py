@@ -172,17 +172,19 @@ def step_of(spec: GameSpec, position: Any, move: Any, after: Any = None) -> dict
     Returns:
         `move`, its text; `path`, its squares in order; `captures`, the squares of captured pieces in order;
         `changes`, the pieces after it by square where they differ, empty for none; `piece`, the piece on the
-        last square.
+        last square; `crowned`, whether it was another one before.
     """
     path = spec.path(position, move)
     old, new = spec.pieces(position), spec.pieces(position.push(move) if after is None else after)
     changed = [square for square in {**old, **new} if old.get(square) != new.get(square)]
+    piece = new.get(path[-1], "") if path else ""
     return {
         "move": str(move),
         "path": list(path),
         "captures": list(spec.captures(position, move)),
         "changes": {str(square): new.get(square, "") for square in sorted(changed)},
-        "piece": new.get(path[-1], "") if path else "",
+        "piece": piece,
+        "crowned": len(path) > 1 and old.get(path[0]) != piece,
     }
 
 
@@ -204,7 +206,7 @@ def side_text(position: Any) -> str:
 def _plain(node: Node) -> dict[str, Any]:
     parent = node.parent
     if parent is None:
-        step = {"move": "", "path": [], "captures": [], "changes": {}, "piece": ""}
+        step = {"move": "", "path": [], "captures": [], "changes": {}, "piece": "", "crowned": False}
         number, side = "", None
     else:
         step, side = node.step, side_text(parent.position)

@@ -42,6 +42,7 @@ def test_a_signal_ends_the_server_and_the_game_is_saved(tmp_path, ending):
             for message in (
                 {"type": "hello"},
                 {"type": "play", "move": "11-15"},
+                {"type": "comment", "node": 1, "text": "kept"},
                 {"type": "analyse", "on": True, "player": "uniform"},
             ):
                 page.send(json.dumps(message))

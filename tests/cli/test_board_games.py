@@ -55,6 +55,7 @@ def test_legal_moves_come_with_what_they_change(client):
             "captures": [22, 14, 6],
             "changes": {"1": "W", "6": "", "14": "", "22": "", "26": ""},
             "piece": "W",
+            "crowned": True,
         }
         here.do("play", move=move["move"])
         assert here.state["pieces"] == {"1": "W"}
@@ -366,11 +367,35 @@ def test_variations_comments_and_signs_are_kept_in_the_file(client):
         assert "first position" in here.refused("nag", node=0, nag=1)
 
 
-def test_an_analysis_saves_itself(client):
+def test_an_analysis_saves_itself_once_there_is_a_variation(client):
     with tab(client) as here:
         here.do("play", move="11-15")
+        here.do("play", move="9-14", node=0)
         here.wait_for(lambda state: state["saved"])
-    assert len(only_game("games/game-001.pdn").moves) == 1
+    assert len(only_game("games/game-001.pdn").moves[0].variations) == 1
+
+
+def test_an_analysis_saves_itself_once_it_is_long(client):
+    with tab(client) as here:
+        for move in ("11-15", "23-19", "8-11", "22-17", "9-13", "17-14", "10x17", "21x14", "15-18", "19-15"):
+            assert not Path("games").exists()
+            here.do("play", move=move)
+        here.wait_for(lambda state: state["saved"])
+    assert len(only_game("games/game-001.pdn").moves) == 10
+
+
+def test_moves_that_were_only_tried_leave_no_file_unless_they_are_saved(client):
+    with tab(client) as here:
+        here.do("play", move="11-15")
+        here.do("setup", fen="W:WK18:BK1")
+        here.do("play", move="18-15")
+        here.do("go", node=0)
+    assert not Path("games").exists()
+    with tab(client, here.key) as again:
+        assert again.moves() == ["18-15"]
+        again.do("save")
+        again.do("play", move="1-5", node=1)
+    assert len(only_game("games/game-001.pdn").moves) == 2
 
 
 def test_what_was_changed_is_saved_when_the_tab_goes(client):

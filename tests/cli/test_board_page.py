@@ -2,10 +2,12 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from board_browser import CHROMIUM, Board, served
+from board_runs import played_run
 
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "cli" / "web" / "static"
@@ -355,8 +357,150 @@ def test_the_engine_says_what_it_thinks(board):
     assert board.page.locator(".mark.heat").count() > 0
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 820, 1440])
+def test_moves_are_taken_back_and_the_game_is_given_up_and_played_again(board):
+    board.new_game("Two people")
+    play(board, ["11-15", "23-19", "8-11"], board.click_squares)
+    board.button("Take back").click()
+    board.until_moves(2)
+    board.button("Play again").click()
+    board.until_moves(3)
+    board.button("Hint").click()
+    board.until_text("#toast", "A good move: ")
+    assert board.page.locator(".arrow.best").count() > 0
+    board.button("Resign").click()
+    board.button("Keep playing").click()
+    board.button("Resign").click()
+    board.page.locator("dialog .danger").click()
+    board.until_text(".status", "Black won: White resigned (1-0)")
+    board.until_text(".details span:last-child", "Saved as games/game-")
+    board.button("Rematch").click()
+    board.until_moves(0)
+    play(board, ["11-15"], board.click_squares)
+    board.button("Offer a draw").click()
+    board.until_text(".status", "drawn: agreed (1/2-1/2)")
+
+
+def test_a_player_answers_and_declines_or_accepts_a_draw(board):
+    board.new_game("Tic-tac-toe", "X", "Random moves")
+    board.page.locator(".cell").nth(4).click(force=True)
+    board.until_moves(2)
+    board.button("Offer a draw").click()
+    board.page.wait_for_function(
+        "() => document.querySelector('#toast').textContent === 'the draw is declined'"
+        " || document.querySelector('.status.over')"
+    )
+
+
+def test_a_crowning_is_spoken(board):
+    board.view("setup")
+    text = board.page.locator(".wide-field input")
+    text.fill("B:B25:W5")
+    text.press("Enter")
+    board.until_text(".message", "2 legal moves")
+    board.button("Analyse").click()
+    board.page.wait_for_selector(".analysis-view")
+    board.click_squares([25, 30])
+    board.until_text("#live", "Black: 25 to 30, is crowned")
+    assert board.pieces()[30] == "black king"
+
+
+def test_a_piece_is_dragged_from_the_tray(board):
+    board.view("setup")
+    board.button("Empty the board").click()
+    mouse = board.page.mouse
+    board.button("white king").hover()
+    mouse.down()
+    mouse.move(*board.center(18), steps=4)
+    mouse.up()
+    board.until_text(".wide-field input", "B:WK18:B")
+    board.drag(18, 22)
+    board.until_text(".wide-field input", "B:WK22:B")
+    mouse.move(*board.center(22))
+    mouse.down()
+    mouse.move(5, 300, steps=4)  # off the board
+    mouse.up()
+    board.until_text(".wide-field input", "B:W:B")
+
+
+def test_tables_say_who_wins(board):
+    board.view("setup")
+    text = board.page.locator(".wide-field input")
+    text.fill("W:WK18,K15:BK1")
+    text.press("Enter")
+    board.until_text(".message", "6 legal moves")
+    board.button("Analyse").click()
+    board.until_text(".analysis-view .details", "White wins in ")
+    assert board.page.get_attribute(".value-bar", "aria-label") == "White is better, 100%"
+
+
+def test_a_line_of_the_engine_becomes_a_variation(board):
+    board.view("analysis")
+    board.page.get_by_role("switch", name="Engine").click()
+    board.page.wait_for_selector(".lines li >> nth=2")
+    wanted = 3
+    board.page.get_by_role("switch", name="Engine").click()
+    board.page.wait_for_function("n => document.querySelectorAll('.lines .pv-move').length >= n", arg=wanted)
+    line = board.page.locator(".lines li >> nth=0").locator(".pv-move")
+    moves = line.all_inner_texts()[:wanted]
+    line.nth(wanted - 1).click()
+    board.until_moves(wanted)
+    assert board.moves() == moves
+
+
+@pytest.fixture(scope="module")
+def runs_address(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    played_run(folder, "connect4", "connect4")
+    with served(folder) as address:
+        yield folder, address
+
+
+@pytest.mark.slow
+def test_runs_are_shown_and_appear_while_they_go(context, runs_address):
+    folder, address = runs_address
+    board = Board(context, address).open()
+    board.view("runs")
+    board.page.wait_for_selector(".chart >> nth=3")
+    board.until_text(".run-head .badge", "finished")
+    board.until_text(".run-head p", "2 of 2 generations")
+    assert board.page.locator(".run-detail tbody tr").count() == 4
+    shutil.copytree(folder / "runs" / "connect4", folder / "runs" / "second")
+    board.page.wait_for_selector(".run-item >> nth=1")
+    board.page.locator(".run-item", has_text="runs/second").click()
+    board.until_text(".run-head h2", "runs/second")
+    board.button("Replay 2").click()
+    board.page.wait_for_selector(".analysis-view .move")
+    assert board.page.get_attribute(".on-stage", "aria-label") == "Connect-4 board"
+    assert board.problems == []
+
+
+def test_another_host_asks_for_the_token_once(context, tmp_path):
+    with served(tmp_path, "--host", "0.0.0.0") as printed:
+        address = re.sub(r"//[^:]+", "//127.0.0.1", printed)
+        board = Board(context, re.sub("token=.*", "token=guess", address))
+        board.page.goto(board.address)
+        assert "expected the token of the address" in board.page.inner_text("body")
+        board.problems.clear()  # the browser reports the refusal
+        board.address = address
+        board.open().new_game("Two people")
+        play(board, ["11-15"], board.click_squares)
+        board.page.goto(address.split("?")[0])  # the cookie is enough now
+        board.ready()
+        board.until_moves(1)
+        assert board.problems == []
+
+
+@pytest.mark.parametrize(
+    ("width", "theme"),
+    [
+        (390, "light"),
+        (1440, "dark"),
+        *(
+            pytest.param(*each, marks=pytest.mark.slow)
+            for each in ((390, "dark"), (820, "light"), (820, "dark"), (1440, "light"))
+        ),
+    ],
+)
 def test_every_view_fits_and_can_be_read_by_everyone(chromium, address, width, theme):
     checker = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     context = chromium.new_context(

@@ -4,34 +4,14 @@ import json
 import shutil
 
 import pytest
+from board_runs import played_run
 from board_tab import serving, tab
 
 from ckai.datasets.files import locked
-from ckai.models.checkpoint import save_checkpoint
-from ckai.models.registry import build
-from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.folder import LOCK
 from ckai.rl.loop.live import generation_games, progress_of, split_games
 from ckai.rl.loop.run import Run
-from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.shards import games_so_far
-
-
-def played_run(folder, game, encoding, generations=2):
-    """A run of self-play with tiny settings."""
-    network = folder / f"{game}.ckpt"
-    settings = {"channels": 4, "hidden": 16, "encoding": encoding}
-    save_checkpoint(network, build("cnn2x2", settings))
-    config = RunConfig(
-        game=game,
-        games=4,
-        selfplay=SelfPlayConfig(sims=4, in_flight=4, max_plies=12, tables=0),
-        learn=LearnConfig(batch_size=16),
-        gate=GateConfig(games=2, sims=2),
-    )
-    run = Run.create(folder / "runs" / game, network, config)
-    run.go(generations, lambda event: None)
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +72,13 @@ def test_a_training_is_shown(client):
         here.do("follow", run="pretrained.run")
         run = here.until("run")
         assert (run["status"], run["games"], run["elo"]) == ("unfinished", None, [])
-        assert [(curve["name"], curve["x"]) for curve in run["curves"]] == [
-            ("Losses", [1, 2]),
-            ("Accuracy", [1, 2]),
-            ("Value", [1, 2]),
+        losses, accuracy = run["curves"]
+        assert losses["x"] == accuracy["x"] == [1, 2]
+        assert losses["series"] == [
+            {"name": "policy, training", "y": [1.5, 1.25]},
+            {"name": "value against the result, held out", "y": [None, 0.5]},
         ]
-        assert run["curves"][2]["series"] == [{"name": "heldout value mse", "y": [None, 0.5]}]
+        assert accuracy["series"] == [{"name": "first, held out", "y": [0.3, 0.4]}]
 
 
 def test_a_run_is_followed_while_it_goes_on(client, folder):

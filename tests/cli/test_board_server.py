@@ -312,6 +312,7 @@ def test_a_table_that_nobody_comes_back_to_is_cleared(tmp_path, monkeypatch):
         stays = Tab(socket)
         with client.websocket_connect("/ws", headers=HOME) as other:
             goes = Tab(other)
+            goes.do("new", black="human", white="human")
             goes.do("play", move="12-16")
         while goes.key in client.room.desks:
             time.sleep(0.01)

@@ -6,15 +6,16 @@ const WIDTH = 460, HEIGHT = 230, LEFT = 52, RIGHT = 12, TOP = 12, BOTTOM = 36;
 
 /**
  * Draw a chart.
- * @param x numbers, one a point.
- * @param series {name, y, low, high}: `y` has a number or null a point; `low` and `high`, optional, an interval.
+ * @param x whole numbers, one a point.
+ * @param series {name, y, low, high}: `y` has a number or null a point; `low` and `high`, optional, an interval
+ *   or null.
  * @returns a <figure>.
  */
 export function chart({ title, xlabel, ylabel, x, series }) {
   const numbers = series.flatMap((each) => [...each.y, ...(each.low ?? []), ...(each.high ?? [])])
     .filter((each) => each !== null && Number.isFinite(each));
   const ys = ticks(Math.min(...(numbers.length ? numbers : [0])), Math.max(...(numbers.length ? numbers : [1])), 5);
-  const xs = ticks(x.length ? Math.min(...x) : 0, x.length ? Math.max(...x) : 1, 6)
+  const xs = ticks(x.length ? Math.min(...x) : 0, x.length ? Math.max(...x) : 1, 6, 1)
     .filter((each) => x.length < 2 || (each >= Math.min(...x) && each <= Math.max(...x)));
   const [xLow, xHigh] = x.length > 1 ? [Math.min(...x), Math.max(...x)] : [(x[0] ?? 0) - 1, (x[0] ?? 0) + 1];
   const px = (value) => LEFT + ((value - xLow) / (xHigh - xLow)) * (WIDTH - LEFT - RIGHT);
@@ -37,7 +38,7 @@ export function chart({ title, xlabel, ylabel, x, series }) {
   series.forEach((each, n) => {
     const color = `series-${(n % 4) + 1}${n >= 4 ? " dashed" : ""}`;
     const known = x.map((value, i) => [value, each.y[i], i]).filter(([, y]) => y !== null && Number.isFinite(y));
-    for (const [value, , i] of each.low ? known : []) {
+    for (const [value, , i] of each.low ? known.filter(([, , i]) => each.low[i] !== null) : []) {
       parts.push(svgElement("line", { class: `interval ${color}`, x1: px(value), x2: px(value),
         y1: py(each.low[i]), y2: py(each.high[i]) }));
     }
@@ -54,11 +55,11 @@ export function chart({ title, xlabel, ylabel, x, series }) {
       el("li", { class: `series-${(n % 4) + 1}${n >= 4 ? " dashed" : ""}` }, each.name))) : null);
 }
 
-// Round numbers that enclose a range.
-function ticks(low, high, count) {
+// Round numbers that enclose a range, at least so far from each other.
+function ticks(low, high, count, least = 0) {
   if (low === high) [low, high] = [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2];
   const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
+  const step = Math.max(least, [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough));
   const first = Math.floor(low / step), last = Math.ceil(high / step);
   return Array.from({ length: last - first + 1 }, (_, i) => Number(((first + i) * step).toPrecision(12)));
 }

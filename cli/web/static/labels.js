@@ -11,7 +11,8 @@ const LABELS = {
   // the board
   "board of": "{game} board", "square": "square {square}", "cell": "column {column}, row {row}",
   "man of": "{side} man", "king of": "{side} king", "piece of": "{side}", "empty": "empty",
-  "step": "{from} to {to}", "step takes": "{path}, takes {taken}", "no value": "No value yet", "points": "{side} is better, {percent}%",
+  "step": "{from} to {to}", "step takes": "{path}, takes {taken}", "step crowns": "{path}, is crowned",
+  "no value": "No value yet", "points": "{side} is better, {percent}%",
   "even": "Even", "won": "won", "you": "You", "thinking": "thinking", "captured": "{n} taken",
 
   // moves
@@ -81,6 +82,7 @@ const LABELS = {
 
   // runs
   "no runs": "No runs here yet. `ckai selfplay` and `ckai pretrain` make them; they appear while they go.",
+  "looking for runs": "Looking for runs …",
   "running": "running", "finished": "finished", "unfinished run": "unfinished",
   "elo": "Elo by generation", "generation": "generation", "newest games": "Games of generation {n}",
   "settings": "Settings", "total elo": "Elo", "replay": "Replay",
@@ -110,7 +112,8 @@ export function pieceName(game, letter) {
 export function moveName(game, move) {
   if (move.path.length < 2) return move.move;
   const steps = move.path.slice(1).reduce((text, to) => t("step", { from: text, to }), move.path[0]);
-  return move.captures.length ? t("step takes", { path: steps, taken: move.captures.join(", ") }) : steps;
+  const name = move.captures.length ? t("step takes", { path: steps, taken: move.captures.join(", ") }) : steps;
+  return move.crowned ? t("step crowns", { path: name }) : name;
 }
 
 /** Return expected points of Black, 0 to 1, in words. */

@@ -74,8 +74,7 @@ export function askNewGame(app, start = "") {
   function starts(game) {
     const list = [["", t("first position")]];
     if (state.game === game.name) list.push(["node", t("this position")]);
-    if (game.ballots) list.push(["ballot", t("ballot")]);
-    return [...list, ...game.openings.map((each) => [`opening:${each.name}`, each.name])];
+    return [...list, ["ballot", t("ballot")], ...game.openings.map((each) => [`opening:${each.name}`, each.name])];
   }
 
   async function begin() {

@@ -5,6 +5,7 @@ import { el, icon } from "./dom.js";
 import { t } from "./labels.js";
 
 const STATUS = { running: "running", finished: "finished", unfinished: "unfinished run" };
+const PAUSE = 5000; // milliseconds until the list is asked for again
 
 export class RunsView {
   constructor(app) {
@@ -19,61 +20,87 @@ export class RunsView {
 
   async enter() {
     this.active = true;
-    const answer = await this.app.do("runs");
-    if (!answer || !this.active) return;
-    this.runs = answer.runs;
-    if (!this.runs.some(({ run }) => run === this.followed)) this.followed = this.runs[0]?.run;
-    this.drawList();
-    if (this.followed) this.app.do("follow", { run: this.followed });
-    else this.detail.replaceChildren();
+    this.following = false;
+    if (!this.runs) this.list.replaceChildren(el("p.card.soft.padded", {}, t("looking for runs")));
+    await this.look();
   }
 
   leave() {
     this.active = false;
+    clearTimeout(this.timer);
     this.app.do("unfollow");
   }
 
+  // Ask which runs there are, again and again.
+  async look() {
+    clearTimeout(this.timer);
+    const answer = this.table.connection.ready ? await this.app.do("runs") : null;
+    if (!this.active) return;
+    if (answer) this.take(answer.runs);
+    this.timer = setTimeout(() => this.look(), PAUSE);
+  }
+
+  take(runs) {
+    const changed = JSON.stringify(runs) !== JSON.stringify(this.runs);
+    this.runs = runs;
+    const run = runs.some((each) => each.run === this.followed) ? this.followed : runs[0]?.run;
+    if (run && (run !== this.followed || !this.following)) this.follow(run);
+    else if (changed || !run) this.drawList();
+    if (!run) this.detail.replaceChildren();
+  }
+
+  follow(run) {
+    this.followed = run;
+    this.following = true;
+    this.drawList();
+    this.app.do("follow", { run });
+  }
+
   drawList() {
+    const focused = this.list.contains(document.activeElement);
     this.list.replaceChildren(...(this.runs.length ? this.runs.map((each) => el("button.run-item.card", {
-      "aria-current": each.run === this.followed ? "true" : null,
-      click: () => {
-        this.followed = each.run;
-        this.drawList();
-        this.app.do("follow", { run: each.run });
-      },
-    }, el("b", {}, each.run), el("span.badge", { class: each.status }, t(STATUS[each.status])),
-    el("span.soft", {}, `${t(each.kind)} · ${each.text}`))) : [el("p.card.soft.padded", {}, t("no runs"))]));
+      "aria-current": each.run === this.followed ? "true" : null, click: () => this.follow(each.run),
+    }, el("b", {}, each.run), badge(each.status), el("span.soft", {}, `${t(each.kind)} · ${each.text}`)))
+      : [el("p.card.soft.padded", {}, t("no runs"))]));
+    if (focused) this.list.querySelector("[aria-current]")?.focus();
   }
 
   show(run) {
-    if (run.run !== this.followed) return;
-    const parts = [el("div.card.padded.run-head", {}, el("h2", {}, run.run),
-      el("span.badge", { class: run.status }, t(STATUS[run.status])), el("p", { role: "status" }, run.text),
-      run.problem ? el("p.error", {}, run.problem) : null)];
+    if (!this.active || run.run !== this.followed) return;
+    const place = this.detail.querySelector(".scroll")?.scrollTop ?? 0;
+    const parts = [el("div.card.padded.run-head", {}, el("h2", {}, run.run), badge(run.status),
+      el("p", { role: "status" }, run.text), run.problem ? el("p.error", {}, run.problem) : null)];
     const charts = run.curves.filter(({ x }) => x.length).map((curve) => chart({ ...curve, title: curve.name }));
     if (run.elo.length) charts.unshift(this.elo(run.elo));
     parts.push(el("div.charts", {}, ...charts.map((each) => el("div.card.padded", {}, each))));
     if (run.games?.rows.length) parts.push(this.games(run));
-    const settings = Object.entries(run.settings ?? {});
+    const settings = Object.entries(run.settings);
     if (settings.length) {
       parts.push(el("details.card.padded", { open: this.detail.querySelector("details")?.open },
         el("summary", {}, t("settings")), el("dl.settings", {}, ...settings.flatMap(([name, value]) =>
           [el("dt", {}, name), el("dd", {}, String(value))]))));
     }
     this.detail.replaceChildren(...parts);
+    const scroll = this.detail.querySelector(".scroll");
+    if (scroll) scroll.scrollTop = place;
+    const listed = this.runs.find((each) => each.run === run.run);
+    if (run.problem || (listed.status === run.status && listed.text === run.text)) return;
+    Object.assign(listed, { status: run.status, text: run.text });
+    this.drawList();
   }
 
-  // The sum over the generations, with the interval of the last match around it.
+  // The sum over the generations, with the interval of the match by which each network was accepted.
   elo(rows) {
+    const bound = (name) => rows.map((row) => (row.accepted ? row.total - row.elo + row[name] : null));
     return chart({
       title: t("elo"), xlabel: t("generation"), ylabel: t("total elo"), x: rows.map((row) => row.generation),
       series: [{ name: t("total elo"), y: rows.map((row) => row.total),
-        low: rows.map((row) => row.total - row.elo + row.low), high: rows.map((row) => row.total - row.elo + row.high) }],
+        low: bound("low"), high: bound("high") }],
     });
   }
 
-  games({ run, games: { generation, rows } }) {
-    const sides = this.table.game.sideNames;
+  games({ run, game, games: { generation, rows } }) {
+    const sides = (this.table.gameNamed(game) ?? this.table.game).sideNames;
     return el("div.card.padded", {}, el("h3", {}, t("newest games", { n: generation })),
       el("div.scroll", {}, table(["#", sides[0], sides[1], t("result"), t("plies"), t("replay")], rows.map((row) => [
         String(row.index + 1), row.black, row.white, row.result, String(row.plies),
@@ -82,4 +109,8 @@ export class RunsView {
         } }, icon("go"), t("replay")),
       ]))));
   }
+}
+
+function badge(status) {
+  return el("span.badge", { class: status, hidden: !status }, status ? t(STATUS[status]) : "");
 }

@@ -64,6 +64,7 @@ export class SetupView {
   }
 
   async check(position) {
+    clearTimeout(this.timer); // what was to be checked is out of date
     const asked = this.asked = {};
     try {
       const { fen, pieces, turn, legal } = await this.table.ask("check", position);
