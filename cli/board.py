@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.play import data_set
+from ckai.cli.playing.options import data_set, experts_option, seed_option, vary_option
 from ckai.cli.shared.networks import evaluator_option
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import tables_option
@@ -57,21 +57,9 @@ any case:
 )
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.  [default: browser]")
 @click.option("--engine", "engines", multiple=True, metavar="SPEC", help="Offer this player; repeatable.")
-@click.option(
-    "--vary",
-    type=click.IntRange(0),
-    default=8,
-    show_default=True,
-    help="Plies at the start in which networks also play moves that are nearly as good as the best.",
-)
-@click.option("--seed", type=int, help="Seed of the searches and of random choices.  [default: random]")
-@click.option(
-    "--games",
-    "experts",
-    type=click.Path(path_type=Path),
-    metavar="FILE.parquet",
-    help="Data set in which moves are counted.  [default: the newest in data/]",
-)
+@vary_option
+@seed_option
+@experts_option
 @evaluator_option()
 @tables_option
 def command(

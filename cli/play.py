@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckai.cli.playing.options import data_set, experts_option, seed_option, vary_option
 from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
@@ -90,14 +91,8 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
 @click.option(
     "--clock", metavar="TIME", help="Time of each side and increment per move: 5m+3s, 90s+1s, 40/20m."
 )
-@click.option(
-    "--vary",
-    type=click.IntRange(0),
-    default=8,
-    show_default=True,
-    help="Plies at the start in which the engine also plays moves that are nearly as good as the best.",
-)
-@click.option("--seed", type=int, help="Seed of the search and of random choices.  [default: random]")
+@vary_option
+@seed_option
 @click.option(
     "--max-plies",
     type=click.IntRange(1),
@@ -112,13 +107,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     show_default=True,
     help="How pieces are drawn; auto: figures in colour, letters without.",
 )
-@click.option(
-    "--games",
-    "experts",
-    type=click.Path(path_type=Path),
-    metavar="FILE.parquet",
-    help="Data set that `explain` counts moves in.  [default: the newest in data/]",
-)
+@experts_option
 @evaluator_option()
 @tables_option
 @click.option(
@@ -280,19 +269,3 @@ def _new_game(
         game = game_of(opening_moves(opening, spec, random.Random(seed))[1], spec)
     humans = SIDES["black"] if humans is None else humans
     return Session(game, humans, max_plies=max_plies, spec=spec), Source()
-
-
-def data_set(path: Path | None, spec: "GameSpec") -> Any:
-    """Return the data set that moves are counted in: the one named, or the newest, or None."""
-    from ckai.cli.playing.experts import ExpertMoves
-    from ckai.datasets.reader import newest_dataset
-    from ckai.datasets.schema import DatasetError
-
-    if path is not None:
-        if not path.is_file():
-            raise click.BadParameter(f"{path}: expected a data set, found no such file", param_hint="--games")
-        return ExpertMoves(path, spec.name)
-    try:
-        return ExpertMoves(newest_dataset(Path("data")), spec.name) if spec.supports_experts else None
-    except DatasetError:
-        return None
