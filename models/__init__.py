@@ -41,7 +41,13 @@ if TYPE_CHECKING:
     from ckai.models.inputs.encodings import Encoding
     from ckai.models.inputs.packing import pack_positions, pack_rows
     from ckai.models.inputs.rows import encode_rows
-    from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
+    from ckai.models.layers.network import (
+        Network,
+        NetworkSettings,
+        register,
+        require_at_least,
+        require_at_most,
+    )
     from ckai.models.registry import ModelError, build, names
     from ckai.models.training.config import (
         LossConfig,
@@ -72,7 +78,13 @@ else:
             "inputs.packing": ["pack_positions", "pack_rows"],
             "inputs.encodings": ["Encoding"],
             "inputs.rows": ["encode_rows"],
-            "layers.network": ["Network", "NetworkSettings", "register", "require_at_least"],
+            "layers.network": [
+                "Network",
+                "NetworkSettings",
+                "register",
+                "require_at_least",
+                "require_at_most",
+            ],
             "registry": ["ModelError", "build", "names"],
             "training.config": [
                 "LossConfig",
@@ -123,6 +135,7 @@ __all__ = [
     "pretrain",
     "register",
     "require_at_least",
+    "require_at_most",
     "save_checkpoint",
     "train",
 ]

@@ -7,7 +7,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ckai.models.layers.dense import DenseNetwork
-from ckai.models.layers.network import NetworkSettings, register, require_at_least
+from ckai.models.layers.network import (
+    MOST_LAYERS,
+    NetworkSettings,
+    register,
+    require_at_least,
+    require_at_most,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +28,7 @@ class Settings(NetworkSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_at_least(self, hidden=1, layers=1)
+        require_at_most(self, layers=MOST_LAYERS)
 
 
 @register("mlp", settings=Settings)

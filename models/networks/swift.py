@@ -17,7 +17,14 @@ from torch import Tensor, nn
 
 from ckai.models.inputs.registry import encoding_type
 from ckai.models.layers.heads import OUTPUTS
-from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
+from ckai.models.layers.network import (
+    MOST_LAYERS,
+    Network,
+    NetworkSettings,
+    register,
+    require_at_least,
+    require_at_most,
+)
 
 SCALE = 512
 """Integer that stands for 1, of an activation or a weight."""
@@ -47,13 +54,13 @@ class Settings(NetworkSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_at_least(self, hidden=1, narrow=1, narrowest=1, buckets=1)
-        for name, most in (
-            ("hidden", MOST_UNITS),
-            ("narrow", MOST_NARROW_UNITS),
-            ("narrowest", MOST_NARROW_UNITS),
-        ):
-            if getattr(self, name) > most:
-                raise ValueError(f"expected {name} <= {most}, found {getattr(self, name)}")
+        require_at_most(
+            self,
+            hidden=MOST_UNITS,
+            narrow=MOST_NARROW_UNITS,
+            narrowest=MOST_NARROW_UNITS,
+            buckets=MOST_LAYERS,
+        )
         if not encoding_type(self.encoding).VALUES:
             raise ValueError(f"expected an encoding with binary planes of pieces, found {self.encoding!r}")
 
@@ -117,10 +124,20 @@ class Swift(Network):
                 layer.bias.clamp_(-LARGEST_BIAS, LARGEST_BIAS)
 
     def rounded(self) -> dict[str, Tensor]:
-        """Return the integers of the weights, by name.
+        """Return the integers of the weights, by name, see `scaled`.
+
+        A weight that is not finite, or too large for its integer, gives nonsense.
+        """
+        return {
+            name: torch.round(weights.double() * scale).to(dtype).contiguous()
+            for name, (weights, scale, dtype) in self.scaled().items()
+        }
+
+    def scaled(self) -> dict[str, tuple[Tensor, int, torch.dtype]]:
+        """Return the weights by the names of their integers, with the integer for 1 and the type of each.
 
         Weights and the biases of the first layer are multiples of 1 / `SCALE` in int16, other biases of
-        1 / `SCALE` ** 2 in int32; a weight that is not finite gives nonsense. `first` is `[inputs, hidden]`.
+        1 / `SCALE` ** 2 in int32. `first` is `[inputs, hidden]`.
         """
         layers = {"second": self.second, "third": self.third, "value": self.value}
         parts = {
@@ -133,10 +150,7 @@ class Swift(Network):
         for name, layer in layers.items():
             parts[name] = (layer.weight, SCALE, torch.int16)
             parts[f"{name}_bias"] = (layer.bias, SCALE**2, torch.int32)
-        return {
-            name: torch.round(weights.detach().double() * scale).to(dtype).contiguous()
-            for name, (weights, scale, dtype) in parts.items()
-        }
+        return {name: (weights.detach(), scale, dtype) for name, (weights, scale, dtype) in parts.items()}
 
     def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """See `Network.forward_planes`."""

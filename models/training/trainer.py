@@ -22,6 +22,7 @@ import torch
 from pytorch_lightning.plugins.environments import LightningEnvironment  # type: ignore[attr-defined]
 
 from ckai.datasets.data_module import RowsDataModule
+from ckai.models.contents import check_type
 from ckai.models.inference.devices import pick_device
 from ckai.models.layers.network import Network
 from ckai.models.training.config import TrainConfig
@@ -81,7 +82,7 @@ def train(
         `best_weights`, `finished`.
 
     Raises:
-        TrainingError: the loss is not finite.
+        TrainingError: the loss is not finite; or `state` is no state of a training.
         KeyboardInterrupt: on Ctrl-C; the last saved state is intact.
 
     Examples:
@@ -92,8 +93,10 @@ def train(
         >>> sorted(state["history"][0])[:3], state["finished"]
         (['epoch', 'heldout_forced', 'heldout_illegal_probability'], True)
     """
-    if state and state["finished"]:
-        return state
+    if state:
+        check_state(state)
+        if state["finished"]:
+            return state
     device = device or pick_device()
     if network.CHANNELS_LAST:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -111,6 +114,41 @@ def train(
         _fit(trainer, module, data)
     network.cpu()
     return keeper.last
+
+
+_STATE: dict[str, type] = {
+    "epoch": int,
+    "batch": int,
+    "step": int,
+    "finished": bool,
+    "seconds": float,
+    "history": list,
+    "best_epoch": int,
+    "best_loss": float,
+    "sums": torch.Tensor,
+    "optimizer": dict,
+    "schedule": dict,
+    "random": dict,
+}
+"""Types of a state's entries, of those that are never None."""
+
+
+def check_state(state: State) -> None:
+    """Check that a state from a file has what a training goes on from.
+
+    Raises:
+        TrainingError: an entry is missing, of another type, or a count below 0.
+    """
+    try:
+        for name, type_ in _STATE.items():
+            check_type(f"training.{name}", state.get(name), type_)
+        for name in ("best_weights", "averaged"):
+            check_type(f"training.{name}", {} if state.get(name) is None else state[name], dict)
+        for name in ("epoch", "batch", "step"):
+            if state[name] < 0:
+                raise ValueError(f"expected training.{name} >= 0, found {state[name]}")
+    except ValueError as error:
+        raise TrainingError(f"{error}: this training cannot be resumed; start it again") from error
 
 
 def take_average(network: Network, state: State) -> None:

@@ -1,0 +1,141 @@
+"""What a checkpoint may contain: its plain data, its weights and its training state are checked when it is read.
+
+A file may come from anywhere. What is odd in it is found here, not where a command stumbles over it later.
+Every function raises ValueError with one line, without the name of the file, that says what was expected and
+what was found.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ckai.datasets.split import check_share
+from ckai.models.layers.network import Network
+from ckai.models.registry import build
+
+
+def check_type(name: str, value: Any, type_: type) -> None:
+    """Check that an entry is of a type; True and False are no integers.
+
+    Args:
+        name: of the entry, for the error.
+        value: the entry.
+        type_: the type; float takes integers too.
+    """
+    types = (int, float) if type_ is float else type_
+    if not isinstance(value, types) or (isinstance(value, bool) and type_ is not bool):
+        raise ValueError(f"expected {name} to be {type_.__name__}, found {type(value).__name__}")
+
+
+def check_metrics(name: str, metrics: Any) -> None:
+    """Check that metrics are a dict with texts as keys; `name` is theirs, for the error."""
+    check_type(name, metrics, dict)
+    for key in metrics:
+        check_type(f"the names of {name}", key, str)
+
+
+def check_info(info: Mapping[Any, Any]) -> None:
+    """Check the origin of a network: entries that are read later are what may also be typed by hand."""
+    split, data = info.get("split", {}), info.get("data", [])
+    check_type("info.split", split, dict)
+    check_type("info.split.seed", split.get("seed", 0), int)
+    share = split.get("heldout", 0.0)
+    check_type("info.split.heldout", share, float)
+    check_share("info.split.heldout", share)
+    check_type("info.data", data, list)
+    for entry in data:
+        check_type("each entry of info.data", entry, dict)
+
+
+def check_training(state: Mapping[str, Any]) -> None:
+    """Check a training state: its history, and that none of its tensors has a NaN, which would be learned from."""
+    stages = state.get("stages", [])
+    check_type("training.stages", stages, list)
+    for history in [*stages, state.get("history", [])]:
+        check_type("training.history", history, list)
+        for epoch in history:
+            check_metrics("an epoch of training.history", epoch)
+    waiting: list[tuple[str, Any]] = [("training", state)]
+    seen: set[int] = set()
+    while waiting:
+        name, value = waiting.pop()
+        if id(value) in seen:  # one object may stand in a file any number of times
+            continue
+        seen.add(id(value))
+        if isinstance(value, Mapping):
+            waiting += [(f"training's {key}", entry) for key, entry in value.items()]
+        elif isinstance(value, list | tuple):
+            waiting += [(name, entry) for entry in value]
+        elif isinstance(value, Tensor):
+            _check_dense(name, value)
+            if value.is_floating_point() and torch.isnan(value).any():
+                raise ValueError(f"expected numbers in {name}, found NaN: nothing can be learned from there")
+
+
+def outline(architecture: str, settings: Mapping[str, Any]) -> Network:
+    """Build a network without memory for its weights, to compare them with those of a file.
+
+    Raises:
+        ModelError: see `build`.
+        RuntimeError: sizes that PyTorch cannot have.
+    """
+    try:
+        with torch.device("meta"):
+            return build(architecture, settings)
+    except RuntimeError:  # a network of a program may compute with its weights while it is built
+        return build(architecture, settings)
+
+
+def fitting_weights(network: Network, weights: Mapping[Any, Any]) -> dict[str, Tensor]:
+    """Return weights in the types of a network; floating-point numbers of another type are converted.
+
+    Args:
+        network: its weights may be without memory, see `outline`.
+        weights: tensor by name.
+    """
+    expected = network.state_dict()
+    missing, extra = (
+        sorted(map(str, a - b)) for a, b in ((expected.keys(), weights.keys()), (weights.keys(), expected.keys()))
+    )
+    if missing or extra:
+        problems = [
+            f"{word} {', '.join(keys[:3])}" for word, keys in (("without", missing), ("with", extra)) if keys
+        ]
+        raise ValueError(
+            f"expected the weights of {network.architecture}, found weights {' and '.join(problems)}"
+        )
+    return {name: _fitting(name, weights[name], like, network.architecture) for name, like in expected.items()}
+
+
+def _fitting(name: str, tensor: Any, like: Tensor, architecture: str) -> Tensor:
+    """The tensor in the type of `like`, which has its name in the network."""
+    check_type(name, tensor, Tensor)
+    _check_dense(name, tensor)
+    if tensor.shape != like.shape:
+        raise ValueError(
+            f"expected {name} of shape {list(like.shape)} for {architecture}, found {list(tensor.shape)}"
+        )
+    floats = like.is_floating_point() and tensor.is_floating_point()
+    if not floats and tensor.dtype != like.dtype:
+        want, have = (str(dtype).removeprefix("torch.") for dtype in (like.dtype, tensor.dtype))
+        raise ValueError(f"expected {name} of type {want} for {architecture}, found {have}")
+    tensor = tensor.to(like.dtype)
+    if not torch.isfinite(tensor).all():
+        raise ValueError(
+            f"expected finite weights, found NaN or infinity in {name}: they are of no use; take an earlier "
+            "checkpoint or train again"
+        )
+    return tensor
+
+
+def _check_dense(name: str, tensor: Tensor) -> None:
+    """Refuse a tensor whose numbers do not all stand in memory, each once."""
+    if tensor.is_nested or tensor.layout != torch.strided or tensor.is_quantized or tensor.is_meta:
+        kind = "a nested one" if tensor.is_nested else f"one of {tensor.dtype}, {tensor.layout}, {tensor.device}"
+        raise ValueError(f"expected {name} to be a dense tensor on the CPU, found {kind}")
+    if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
+        raise ValueError(
+            f"expected {name} to have {tensor.numel()} numbers of its own, found a view that repeats some"
+        )
