@@ -301,7 +301,7 @@ def check_dataset(path: Path) -> None:
 def _open(path: Path) -> Any:
     check_dataset(path)
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(path, page_checksum_verification=True)
     except PermissionError as error:
         raise DatasetError(f"{path}: may not be read ({error.strerror}): change its permissions") from error
     except (pa.ArrowException, OSError) as error:

@@ -135,7 +135,8 @@ def _check_dense(name: str, tensor: Tensor) -> None:
     if tensor.is_nested or tensor.layout != torch.strided or tensor.is_quantized or tensor.is_meta:
         kind = "a nested one" if tensor.is_nested else f"one of {tensor.dtype}, {tensor.layout}, {tensor.device}"
         raise ValueError(f"expected {name} to be a dense tensor on the CPU, found {kind}")
-    if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
+    repeats = any(step == 0 and size > 1 for step, size in zip(tensor.stride(), tensor.shape, strict=True))
+    if repeats or tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
         raise ValueError(
             f"expected {name} to have {tensor.numel()} numbers of its own, found a view that repeats some"
         )

@@ -1,9 +1,11 @@
 """Shards: finished games on disk, a few at a time, so that a killed run loses none of them.
 
 A shard is a Parquet file of complete games, written under a temporary name, synced and renamed. The rows of a
-game and its PDN are in the same file (the PDN in the metadata), so that they cannot get out of step.
+game and its PDN are in the same file (the PDN in the metadata), so that they cannot get out of step. Rows
+have checksums and the metadata a digest; files of earlier versions have neither.
 """
 
+import hashlib
 import json
 import time
 from collections.abc import Sequence
@@ -19,13 +21,24 @@ from ckai.rl.selfplay.pdn import ending_of, finished_pdn, tags_of
 from ckai.rl.selfplay.rows import Ending, FinishedGame, to_table
 from ckai.rl.selfplay.snapshots import GameSnapshot, save_snapshot
 
-_GAMES_KEY, _SPENT = b"ckai.games", "spent.json"
+_GAMES_KEY, _DIGEST_KEY, _SPENT = b"ckai.games", b"ckai.games.sha256", "spent.json"
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a Parquet file; it is replaced as a whole."""
+    """Write a Parquet file with checksums; it is replaced as a whole."""
     with whole_file(path) as file:
-        pq.write_table(table, file, compression="zstd", row_group_size=65536)
+        pq.write_table(
+            table, file, compression="zstd", row_group_size=65536, write_page_checksum=True
+        )
+
+
+def read_table(path: Path) -> pa.Table:
+    """Read a Parquet file and compare its checksums, if it has any.
+
+    Raises:
+        OSError, ArrowException: it is damaged.
+    """
+    return pq.read_table(path, page_checksum_verification=True)
 
 
 class ShardWriter:
@@ -53,7 +66,8 @@ class ShardWriter:
                 {"game": g.number, "pdn": finished_pdn(g, self.generation), "ending": asdict(g.ending)}
                 for g in self._waiting
             ]
-            metadata = {**table.schema.metadata, _GAMES_KEY: json.dumps(games).encode()}
+            text = json.dumps(games).encode()
+            metadata = {**table.schema.metadata, _GAMES_KEY: text, _DIGEST_KEY: _digest(text)}
             # Named after its first game: no two shards share one, and a game is only ever in one shard.
             write_table(
                 table.replace_schema_metadata(metadata),
@@ -119,12 +133,12 @@ def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], lis
     damaged = []
     for path in sorted(folder.glob("*.parquet")):
         try:
-            table = pq.read_table(path)
+            table = read_table(path)
             read = {
                 game["game"]: ShardGame(
                     game["pdn"], Ending(**game["ending"]) if "ending" in game else ending_of(game["pdn"])
                 )
-                for game in json.loads(table.schema.metadata[_GAMES_KEY])
+                for game in json.loads(_games_text(table.schema.metadata))
             }
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             aside = path.with_suffix(".damaged")
@@ -139,9 +153,25 @@ def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], lis
     return tables, games, damaged
 
 
+def _digest(text: bytes) -> bytes:
+    return hashlib.sha256(text).hexdigest().encode()
+
+
+def _games_text(metadata: dict[bytes, bytes]) -> bytes:
+    """The games of a shard as JSON.
+
+    Raises:
+        KeyError, ValueError: there are none, or they are not those that were written.
+    """
+    text = metadata[_GAMES_KEY]
+    if metadata.get(_DIGEST_KEY, _digest(text)) != _digest(text):
+        raise ValueError("its games are not those of its digest")
+    return text
+
+
 def merge(tables: Sequence[pa.Table]) -> pa.Table:
     """Concatenate the tables of shards, sorted by (game, ply, hop), without the shards' own metadata."""
     table = pa.concat_tables([t.replace_schema_metadata(None) for t in tables])
     table = table.sort_by([("game", "ascending"), ("ply", "ascending"), ("hop", "ascending")])
-    metadata = {key: value for key, value in tables[0].schema.metadata.items() if key != _GAMES_KEY}
+    metadata = {key: value for key, value in tables[0].schema.metadata.items() if key not in (_GAMES_KEY, _DIGEST_KEY)}
     return table.replace_schema_metadata(metadata)
