@@ -17,6 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ckai.datasets.files import whole_file, write_whole
+from ckai.datasets.reader import same_type
+from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.rl.selfplay.pdn import ending_of, finished_pdn, tags_of
 from ckai.rl.selfplay.rows import Ending, FinishedGame, to_table
 from ckai.rl.selfplay.snapshots import GameSnapshot, save_snapshot
@@ -120,10 +122,16 @@ class ShardGame:
         return tags_of(self.pdn)
 
 
-def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], list[str]]:
+def read_shards(
+    folder: Path, schema: pa.Schema = SELFPLAY_SCHEMA
+) -> tuple[list[pa.Table], dict[int, ShardGame], list[str]]:
     """Read all shards of a folder.
 
     A shard that cannot be read is renamed to `*.damaged`; its games have to be played again.
+
+    Args:
+        folder: the folder.
+        schema: of the game's rows; shards of earlier versions may lack columns.
 
     Returns:
         The tables of rows, the games by number, and one message for each damaged shard.
@@ -134,6 +142,9 @@ def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], lis
     for path in sorted(folder.glob("*.parquet")):
         try:
             table = read_table(path)
+            for field in table.schema:
+                if field.name not in schema.names or not same_type(schema.field(field.name).type, field.type):
+                    raise ValueError(f"a column {field.name} of {field.type}")
             read = {
                 game["game"]: ShardGame(
                     game["pdn"], Ending(**game["ending"]) if "ending" in game else ending_of(game["pdn"])
