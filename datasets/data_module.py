@@ -34,7 +34,7 @@ from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.rows import Rows, concatenate
 from ckai.datasets.schema import DatasetError
-from ckai.datasets.split import check_share, Split, held_out, position_keys
+from ckai.datasets.split import Split, check_share, held_out, position_keys
 
 Batch: TypeAlias = dict[str, Tensor]
 

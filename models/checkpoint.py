@@ -158,8 +158,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         path: a file, or the name of an installed network, see `ckai.models.pretrained`.
 
     Raises:
-        CheckpointError: the file is missing, damaged, not a checkpoint, of another format, or contains code or
-            plain data that cannot be.
+        CheckpointError: the file is missing, damaged, not a checkpoint, of another format, or contains code
+            or plain data that cannot be.
 
     Examples:
         >>> checkpoint = load_checkpoint("network.ckpt")
@@ -179,7 +179,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         raise CheckpointError(
             f"{path}: expected checkpoint format {FORMAT}, found {_shown(content['format'])}"
         )
-    fields = {key: content.get(key) for key in _TYPES}
+    fields: dict[str, Any] = {key: content.get(key) for key in _TYPES}
     training = content.get("training")
     try:
         for key, type_ in _TYPES.items():

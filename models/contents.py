@@ -1,4 +1,4 @@
-"""What a checkpoint may contain: its plain data, its weights and its training state are checked when it is read.
+"""What a checkpoint may contain: plain data, weights and training state are checked when it is read.
 
 A file may come from anywhere. What is odd in it is found here, not where a command stumbles over it later.
 Every function raises ValueError with one line, without the name of the file, that says what was expected and
@@ -50,7 +50,7 @@ def check_info(info: Mapping[Any, Any]) -> None:
 
 
 def check_training(state: Mapping[str, Any]) -> None:
-    """Check a training state: its history, and that none of its tensors has a NaN, which would be learned from."""
+    """Check a training state: its history, and that no tensor has a NaN, which would be learned from."""
     stages = state.get("stages", [])
     check_type("training.stages", stages, list)
     for history in [*stages, state.get("history", [])]:
@@ -97,7 +97,8 @@ def fitting_weights(network: Network, weights: Mapping[Any, Any]) -> dict[str, T
     """
     expected = network.state_dict()
     missing, extra = (
-        sorted(map(str, a - b)) for a, b in ((expected.keys(), weights.keys()), (weights.keys(), expected.keys()))
+        sorted(map(str, a - b))
+        for a, b in ((expected.keys(), weights.keys()), (weights.keys(), expected.keys()))
     )
     if missing or extra:
         problems = [
@@ -106,7 +107,9 @@ def fitting_weights(network: Network, weights: Mapping[Any, Any]) -> dict[str, T
         raise ValueError(
             f"expected the weights of {network.architecture}, found weights {' and '.join(problems)}"
         )
-    return {name: _fitting(name, weights[name], like, network.architecture) for name, like in expected.items()}
+    return {
+        name: _fitting(name, weights[name], like, network.architecture) for name, like in expected.items()
+    }
 
 
 def _fitting(name: str, tensor: Any, like: Tensor, architecture: str) -> Tensor:
@@ -121,19 +124,21 @@ def _fitting(name: str, tensor: Any, like: Tensor, architecture: str) -> Tensor:
     if not floats and tensor.dtype != like.dtype:
         want, have = (str(dtype).removeprefix("torch.") for dtype in (like.dtype, tensor.dtype))
         raise ValueError(f"expected {name} of type {want} for {architecture}, found {have}")
-    tensor = tensor.to(like.dtype)
-    if not torch.isfinite(tensor).all():
+    converted: Tensor = tensor.to(like.dtype)
+    if not torch.isfinite(converted).all():
         raise ValueError(
             f"expected finite weights, found NaN or infinity in {name}: they are of no use; take an earlier "
             "checkpoint or train again"
         )
-    return tensor
+    return converted
 
 
 def _check_dense(name: str, tensor: Tensor) -> None:
     """Refuse a tensor whose numbers do not all stand in memory, each once."""
     if tensor.is_nested or tensor.layout != torch.strided or tensor.is_quantized or tensor.is_meta:
-        kind = "a nested one" if tensor.is_nested else f"one of {tensor.dtype}, {tensor.layout}, {tensor.device}"
+        kind = (
+            "a nested one" if tensor.is_nested else f"one of {tensor.dtype}, {tensor.layout}, {tensor.device}"
+        )
         raise ValueError(f"expected {name} to be a dense tensor on the CPU, found {kind}")
     repeats = any(step == 0 and size > 1 for step, size in zip(tensor.stride(), tensor.shape, strict=True))
     if repeats or tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():

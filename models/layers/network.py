@@ -31,7 +31,7 @@ class NetworkSettings:
 
 
 MOST_LAYERS = 256
-"""Bound of settings that count layers: a checkpoint that asks for millions would keep a command busy for ever."""
+"""Bound of settings that count layers: a checkpoint that asks for millions would never be loaded."""
 
 
 def require_at_least(settings: NetworkSettings, **least: float) -> None:

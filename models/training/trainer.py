@@ -22,11 +22,11 @@ import torch
 from pytorch_lightning.plugins.environments import LightningEnvironment  # type: ignore[attr-defined]
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.models.contents import check_type
 from ckai.models.inference.devices import pick_device
 from ckai.models.layers.network import Network
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
+from ckai.models.training.resuming import check_like, check_state
 
 State = dict[str, Any]
 
@@ -82,7 +82,8 @@ def train(
         `best_weights`, `finished`.
 
     Raises:
-        TrainingError: the loss is not finite; or `state` is no state of a training.
+        TrainingError: the loss is not finite.
+        ValueError: `state` is none of this training.
         KeyboardInterrupt: on Ctrl-C; the last saved state is intact.
 
     Examples:
@@ -114,41 +115,6 @@ def train(
         _fit(trainer, module, data)
     network.cpu()
     return keeper.last
-
-
-_STATE: dict[str, type] = {
-    "epoch": int,
-    "batch": int,
-    "step": int,
-    "finished": bool,
-    "seconds": float,
-    "history": list,
-    "best_epoch": int,
-    "best_loss": float,
-    "sums": torch.Tensor,
-    "optimizer": dict,
-    "schedule": dict,
-    "random": dict,
-}
-"""Types of a state's entries, of those that are never None."""
-
-
-def check_state(state: State) -> None:
-    """Check that a state from a file has what a training goes on from.
-
-    Raises:
-        TrainingError: an entry is missing, of another type, or a count below 0.
-    """
-    try:
-        for name, type_ in _STATE.items():
-            check_type(f"training.{name}", state.get(name), type_)
-        for name in ("best_weights", "averaged"):
-            check_type(f"training.{name}", {} if state.get(name) is None else state[name], dict)
-        for name in ("epoch", "batch", "step"):
-            if state[name] < 0:
-                raise ValueError(f"expected training.{name} >= 0, found {state[name]}")
-    except ValueError as error:
-        raise TrainingError(f"{error}: this training cannot be resumed; start it again") from error
 
 
 def take_average(network: Network, state: State) -> None:
@@ -219,6 +185,11 @@ class _Keeper(pl.Callback):
             self.best_loss = state["best_loss"]
             self.seconds = state["seconds"]
             module.resumed = {"optimizer": state["optimizer"], "schedule": state["schedule"]}
+            check_like("training.sums", state["sums"], module.sums)
+            if self.best_weights is not None:
+                check_like("training.best_weights", self.best_weights, module.kept.state_dict())
+            if module.averaged is not None:
+                check_like("training.averaged", state["averaged"], module.averaged.state_dict())
         data.resume_at(self.epoch, self.batch)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

@@ -40,6 +40,6 @@ def non_finite_error(evaluator: Evaluator) -> ValueError:
 def no_edge_error(evaluator: Evaluator) -> ValueError:
     """Return the error to raise for a tree in which a descent finds no edge to follow."""
     return ValueError(
-        f"evaluator {evaluator.name}: expected an edge to follow at every node of the tree, found a node without "
-        "one: its priors or values are not finite"
+        f"evaluator {evaluator.name}: expected an edge to follow at every node of the tree, found a node "
+        "without one: its priors or values are not finite"
     )

@@ -46,8 +46,8 @@ def load_evaluator(
 
     Raises:
         CheckpointError: the file is not a checkpoint, or not one for this game.
-        ValueError: there is no such backend, or it is not available on this machine; or the network's outputs are
-            not finite.
+        ValueError: there is no such backend, or it is not available on this machine; or the network's outputs
+            are not finite.
     """
     if str(source) == UNIFORM:
         return UniformEvaluator(get_game(game).num_actions)

@@ -51,8 +51,8 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, co
         node, e: int64, where the walk of the first descent ends (see `walk_trees`), -1 if unknown.
 
     Returns:
-        The next free slot of the batch; `slot` itself if there is nothing to evaluate; -1 if a descent found no
-        edge to follow, see `descend`.
+        The next free slot of the batch; `slot` itself if there is nothing to evaluate; -1 if a descent found
+        no edge to follow, see `descend`.
     """
     tree = get_tree(trees, t)
     added, num_collisions = 0, 0
@@ -205,8 +205,8 @@ def expand_slot(trees, slots, slot, logits, values):
     """Expand the leaf in a slot with its priors, and back its value up; see `expand_and_backup`.
 
     Returns:
-        0.0, or NaN if a logit of a legal action or the value is not finite. Minus infinity passes as a prior of 0
-        as long as another logit is more.
+        0.0, or NaN if a logit of a legal action or the value is not finite. Minus infinity passes as a prior
+        of 0 as long as another logit is more.
     """
     tree = get_tree(trees, np.int64(slots[slot].tree))
     node = np.int64(slots[slot].node)

@@ -205,8 +205,9 @@ def descend(game, tree, constants, node, e):
     Returns:
         How the descent ended, and a node. (LEAF, node): a node to evaluate; its path is counted as in flight.
         (BACKED_UP, node): a proven node, whose value was backed up. (COLLISION, node): a leaf that is in
-        flight already. (FULL, -1): there is no room for another node. (STUCK, node): no edge of this node can be
-        followed, because the tree has numbers that are not finite. The last three leave the tree unchanged.
+        flight already. (FULL, -1): there is no room for another node. (STUCK, node): no edge of this node can
+        be followed, because the tree has numbers that are not finite. The last three leave the tree
+        unchanged.
     """
     if tree.nodes[0].status == NEW:
         tree.nodes[0].status = PENDING
@@ -239,8 +240,8 @@ def walk(tree, constants):
     """Follow edges from the root, which is OPEN and not proven, to the one where a descent ends.
 
     Returns:
-        (node, edge): the edge has no child yet, or its child is proven or PENDING; -1 if no edge of the node can
-        be followed.
+        (node, edge): the edge has no child yet, or its child is proven or PENDING; -1 if no edge of the node
+        can be followed.
     """
     node = np.int64(0)
     while True:

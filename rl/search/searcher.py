@@ -147,8 +147,8 @@ class Searcher:
             The number of leaves in flight, of all batches; 0 once all searches have ended.
 
         Raises:
-            ValueError: the evaluator answered with another shape, or with a number that is not finite; or a tree
-                has a node without an edge to follow.
+            ValueError: the evaluator answered with another shape, or with a number that is not finite; or a
+                tree has a node without an edge to follow.
             Exception: whatever else the evaluator raised. After any of these errors leaves are still in
                 flight: call `discard`.
         """
@@ -198,7 +198,7 @@ class Searcher:
             self.set_root(t, as_state(self.root(t)["state"]), history)
 
     def _no_edge_error(self) -> ValueError:
-        """Drop all leaves in flight and empty all trees, one of which cannot be searched; return the error."""
+        """Drop all leaves in flight and empty all trees, as one cannot be searched; return the error."""
         self.discard()
         self._empty(range(len(self.tree_batch.nodes)))
         return no_edge_error(self.evaluator)

@@ -202,8 +202,8 @@ class Group:
             Whether any game is still in progress.
 
         Raises:
-            ValueError: the evaluator answered with another shape, or with numbers that are not finite; or a tree
-                has a node without an edge to follow.
+            ValueError: the evaluator answered with another shape, or with numbers that are not finite; or a
+                tree has a node without an edge to follow.
         """
         slots, finished = advance(
             self.game,

@@ -29,9 +29,7 @@ _GAMES_KEY, _DIGEST_KEY, _SPENT = b"ckai.games", b"ckai.games.sha256", "spent.js
 def write_table(table: pa.Table, path: Path) -> None:
     """Write a Parquet file with checksums; it is replaced as a whole."""
     with whole_file(path) as file:
-        pq.write_table(
-            table, file, compression="zstd", row_group_size=65536, write_page_checksum=True
-        )
+        pq.write_table(table, file, compression="zstd", row_group_size=65536, write_page_checksum=True)
 
 
 def read_table(path: Path) -> pa.Table:
@@ -184,5 +182,7 @@ def merge(tables: Sequence[pa.Table]) -> pa.Table:
     """Concatenate the tables of shards, sorted by (game, ply, hop), without the shards' own metadata."""
     table = pa.concat_tables([t.replace_schema_metadata(None) for t in tables])
     table = table.sort_by([("game", "ascending"), ("ply", "ascending"), ("hop", "ascending")])
-    metadata = {key: value for key, value in tables[0].schema.metadata.items() if key not in (_GAMES_KEY, _DIGEST_KEY)}
+    metadata = {
+        key: value for key, value in tables[0].schema.metadata.items() if key not in (_GAMES_KEY, _DIGEST_KEY)
+    }
     return table.replace_schema_metadata(metadata)

@@ -20,7 +20,7 @@ from ckai.models.digest import add_digest
 from ckai.models.inference.evaluator import BackendError, TorchEvaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.registry import ModelError, build
-from ckai.models.training.trainer import TrainingError, check_state
+from ckai.models.training.resuming import check_state
 from ckai.rl.evaluators.loading import load_evaluator
 
 SMALL = {"channels": 4, "hidden": 16}
@@ -105,8 +105,7 @@ def test_every_flipped_bit_is_noticed_or_changes_nothing(path):
         path.write_bytes(data)
         try:
             found = load_checkpoint(path)
-        except CheckpointError as error:
-            assert "\n" not in str(error)
+        except CheckpointError:
             refused += 1
         else:
             assert (found.metrics, found.info, found.settings) == (
@@ -231,14 +230,18 @@ def test_names_that_are_no_texts_are_refused(path, name):
     assert f"found weights with {name}" in refusal(path)
 
 
-@pytest.mark.parametrize(("model", "backend"), [("cnn2x2", "torch"), ("cnn2x2", "auto"), ("swift", "integers")])
+@pytest.mark.parametrize(
+    ("model", "backend"), [("cnn2x2", "torch"), ("cnn2x2", "auto"), ("swift", "integers")]
+)
 def test_very_large_weights_are_refused_when_a_search_takes_them(tmp_path, model, backend):
     network = build(model, {"hidden": 8})
     with torch.no_grad():
         for parameter in network.parameters():
             parameter.fill_(1e30)
     save_checkpoint(tmp_path / "large.ckpt", network)
-    with pytest.raises(BackendError, match=r"^[^\n]*(finite outputs|weights of up to 63.998 in first)[^\n]*$"):
+    with pytest.raises(
+        BackendError, match=r"^[^\n]*(finite outputs|weights of up to 63.998 in first)[^\n]*$"
+    ):
         load_evaluator(tmp_path / "large.ckpt", backend)
 
 
@@ -311,12 +314,12 @@ def test_lists_that_stand_in_themselves_many_times_are_read_in_no_time(path):
 
 
 def test_settings_of_a_program_have_types_too():
-    with pytest.raises(ModelError, match="settings of resnet: expected blocks to be int, found 1.5"):
+    with pytest.raises(ModelError, match=r"settings of resnet: expected blocks to be int, found 1\.5"):
         build("resnet", {"blocks": 1.5})
 
 
 def test_a_state_that_no_training_left_is_refused():
-    with pytest.raises(TrainingError, match=r"expected training\.epoch to be int, found NoneType"):
+    with pytest.raises(ValueError, match=r"expected training\.epoch to be int, found NoneType"):
         check_state({"finished": True})
 
 

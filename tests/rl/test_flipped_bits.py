@@ -60,8 +60,7 @@ def test_rows(tmp_path):
     for at in flipped(path):
         try:
             found = plain(read_rows(path))
-        except DatasetError as error:
-            assert "\n" not in str(error)
+        except DatasetError:
             refused += 1
         else:
             assert found == expected, at
@@ -104,8 +103,7 @@ def test_tables_of_a_run(tmp_path, games):
     for at in flipped(path):
         try:
             found = plain(read_rows(path))
-        except DatasetError as error:
-            assert "\n" not in str(error)
+        except DatasetError:
             refused += 1
         else:
             # The names of columns have no checksum; that of the policy KL may be missing, as in older files.
@@ -139,7 +137,7 @@ def test_a_training_state_with_another_number_is_set_aside(tmp_path):
     save_checkpoint(tmp_path / "old.ckpt", build("cnn2x2", {"channels": 2, "hidden": 4}))
     rows = write(tmp_path / "rows.parquet", with_search(random_games(8)))
 
-    class Killed(Exception):
+    class KilledError(Exception):
         pass
 
     def learned(on_event):
@@ -153,9 +151,9 @@ def test_a_training_state_with_another_number_is_set_aside(tmp_path):
 
     def kill(event):
         if saved.exists():
-            raise Killed
+            raise KilledError
 
-    with pytest.raises(Killed):
+    with pytest.raises(KilledError):
         learned(kill)
     with zipfile.ZipFile(saved) as archive:
         parts = {part.filename: archive.read(part) for part in archive.infolist()}
