@@ -41,13 +41,7 @@ if TYPE_CHECKING:
     from ckai.models.inputs.encodings import Encoding
     from ckai.models.inputs.packing import pack_positions, pack_rows
     from ckai.models.inputs.rows import encode_rows
-    from ckai.models.layers.network import (
-        Network,
-        NetworkSettings,
-        register,
-        require_at_least,
-        require_at_most,
-    )
+    from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
     from ckai.models.registry import ModelError, build, names
     from ckai.models.training.config import (
         LossConfig,
@@ -78,13 +72,7 @@ else:
             "inputs.packing": ["pack_positions", "pack_rows"],
             "inputs.encodings": ["Encoding"],
             "inputs.rows": ["encode_rows"],
-            "layers.network": [
-                "Network",
-                "NetworkSettings",
-                "register",
-                "require_at_least",
-                "require_at_most",
-            ],
+            "layers.network": ["Network", "NetworkSettings", "register", "require_at_least"],
             "registry": ["ModelError", "build", "names"],
             "training.config": [
                 "LossConfig",
@@ -135,7 +123,6 @@ __all__ = [
     "pretrain",
     "register",
     "require_at_least",
-    "require_at_most",
     "save_checkpoint",
     "train",
 ]

@@ -30,17 +30,16 @@ from torch import Tensor
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import write_whole
 from ckai.models.contents import (
+    build_for,
     check_info,
     check_metrics,
     check_training,
     check_type,
     fitting_weights,
-    outline,
 )
 from ckai.models.digest import add_digest, verified_digest
 from ckai.models.layers.network import Network
 from ckai.models.pretrained import network_path
-from ckai.models.registry import build
 
 FORMAT = 1
 _LOG = logging.getLogger("ckai")
@@ -94,14 +93,13 @@ class Checkpoint:
         """
         where = self.path or "checkpoint"
         try:
-            needed = outline(self.architecture, self.settings)
-            expected = needed.encode.VERSION
+            network = build_for(self.architecture, self.settings, self.weights)
+            expected = network.encode.VERSION
             if self.encoding != expected:
                 raise ValueError(
                     f"expected encoding {expected} for {self.architecture}, found {_shown(self.encoding)}"
                 )
-            weights = fitting_weights(needed, self.weights)
-            network = build(self.architecture, self.settings)
+            weights = fitting_weights(network, self.weights)
         except (ValueError, RuntimeError) as error:
             raise CheckpointError(f"{where}: {_first_line(error)}") from error
         if any(tensor.dtype == torch.float64 for tensor in self.weights.values()):

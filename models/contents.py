@@ -5,15 +5,20 @@ Every function raises ValueError with one line, without the name of the file, th
 what was found.
 """
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from ckai.datasets.split import check_share
 from ckai.models.layers.network import Network
 from ckai.models.registry import build
+
+SPARE = 8
+"""Times the numbers of a network that may be allocated while it is built: layers may be built from others."""
 
 
 def check_type(name: str, value: Any, type_: type) -> None:
@@ -74,26 +79,46 @@ def check_training(state: Mapping[str, Any]) -> None:
                 raise ValueError(f"expected numbers in {name}, found NaN: nothing can be learned from there")
 
 
-def outline(architecture: str, settings: Mapping[str, Any]) -> Network:
-    """Build a network without memory for its weights, to compare them with those of a file.
+def build_for(architecture: str, settings: Mapping[str, Any], weights: Mapping[Any, Any]) -> Network:
+    """Build a network for the weights of a file; a far larger one gets neither memory nor time.
+
+    Args:
+        architecture, settings: see `ckai.models.build`.
+        weights: tensor by name.
 
     Raises:
-        ModelError: see `build`.
+        ModelError: see `ckai.models.build`.
         RuntimeError: sizes that PyTorch cannot have.
     """
+    for name, tensor in weights.items():
+        check_type(f"{name}", tensor, Tensor)
+        _check_dense(f"{name}", tensor)
+    found, thread, numbers = sum(tensor.numel() for tensor in weights.values()), threading.get_ident(), 0
+
+    def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        """Called before a parameter gets its first values."""
+        nonlocal numbers
+        if parameter is None or threading.get_ident() != thread:
+            return
+        numbers += parameter.numel()
+        if numbers > SPARE * max(found, 10_000):
+            raise ValueError(
+                f"expected a network for the {found:,} weights of the file, found a far larger one"
+            )
+
+    hook = register_module_parameter_registration_hook(count)
     try:
-        with torch.device("meta"):
-            return build(architecture, settings)
-    except RuntimeError:  # a network of a program may compute with its weights while it is built
         return build(architecture, settings)
+    finally:
+        hook.remove()
 
 
 def fitting_weights(network: Network, weights: Mapping[Any, Any]) -> dict[str, Tensor]:
     """Return weights in the types of a network; floating-point numbers of another type are converted.
 
     Args:
-        network: its weights may be without memory, see `outline`.
-        weights: tensor by name.
+        network: of the architecture and settings of the weights.
+        weights: tensor by name, see `build_for`.
     """
     expected = network.state_dict()
     missing, extra = (
@@ -112,10 +137,8 @@ def fitting_weights(network: Network, weights: Mapping[Any, Any]) -> dict[str, T
     }
 
 
-def _fitting(name: str, tensor: Any, like: Tensor, architecture: str) -> Tensor:
+def _fitting(name: str, tensor: Tensor, like: Tensor, architecture: str) -> Tensor:
     """The tensor in the type of `like`, which has its name in the network."""
-    check_type(name, tensor, Tensor)
-    _check_dense(name, tensor)
     if tensor.shape != like.shape:
         raise ValueError(
             f"expected {name} of shape {list(like.shape)} for {architecture}, found {list(tensor.shape)}"
@@ -124,7 +147,7 @@ def _fitting(name: str, tensor: Any, like: Tensor, architecture: str) -> Tensor:
     if not floats and tensor.dtype != like.dtype:
         want, have = (str(dtype).removeprefix("torch.") for dtype in (like.dtype, tensor.dtype))
         raise ValueError(f"expected {name} of type {want} for {architecture}, found {have}")
-    converted: Tensor = tensor.to(like.dtype)
+    converted = tensor.to(like.dtype)
     if not torch.isfinite(converted).all():
         raise ValueError(
             f"expected finite weights, found NaN or infinity in {name}: they are of no use; take an earlier "

@@ -30,10 +30,6 @@ class NetworkSettings:
             raise ValueError(f"expected value {' or '.join(OUTPUTS)}, found {self.value!r}")
 
 
-MOST_LAYERS = 256
-"""Bound of settings that count layers: a checkpoint that asks for millions would never be loaded."""
-
-
 def require_at_least(settings: NetworkSettings, **least: float) -> None:
     """Check the lower bounds of settings; for the `__post_init__` of a settings class.
 
@@ -47,21 +43,6 @@ def require_at_least(settings: NetworkSettings, **least: float) -> None:
     for name, lowest in least.items():
         if not getattr(settings, name) >= lowest:
             raise ValueError(f"expected {name} >= {lowest}, found {getattr(settings, name)}")
-
-
-def require_at_most(settings: NetworkSettings, **most: float) -> None:
-    """Check the upper bounds of settings, see `require_at_least`.
-
-    Args:
-        settings: to check.
-        most: the upper bound of each setting, by name.
-
-    Raises:
-        ValueError: names the first setting above its bound.
-    """
-    for name, highest in most.items():
-        if not getattr(settings, name) <= highest:
-            raise ValueError(f"expected {name} <= {highest}, found {getattr(settings, name)}")
 
 
 class Network(nn.Module):

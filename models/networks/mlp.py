@@ -7,13 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ckai.models.layers.dense import DenseNetwork
-from ckai.models.layers.network import (
-    MOST_LAYERS,
-    NetworkSettings,
-    register,
-    require_at_least,
-    require_at_most,
-)
+from ckai.models.layers.network import NetworkSettings, register, require_at_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +22,6 @@ class Settings(NetworkSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_at_least(self, hidden=1, layers=1)
-        require_at_most(self, layers=MOST_LAYERS)
 
 
 @register("mlp", settings=Settings)

@@ -6,14 +6,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ckai.models.layers.heads import PlanesPolicy, PlanesValue, StepPolicy
-from ckai.models.layers.network import (
-    MOST_LAYERS,
-    Network,
-    NetworkSettings,
-    register,
-    require_at_least,
-    require_at_most,
-)
+from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +24,6 @@ class Settings(NetworkSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_at_least(self, channels=1, blocks=0, value_hidden=1, policy_hidden=0)
-        require_at_most(self, blocks=MOST_LAYERS)
 
 
 class Block(nn.Module):

@@ -17,14 +17,7 @@ from torch import Tensor, nn
 
 from ckai.models.inputs.registry import encoding_type
 from ckai.models.layers.heads import OUTPUTS
-from ckai.models.layers.network import (
-    MOST_LAYERS,
-    Network,
-    NetworkSettings,
-    register,
-    require_at_least,
-    require_at_most,
-)
+from ckai.models.layers.network import Network, NetworkSettings, register, require_at_least
 
 SCALE = 512
 """Integer that stands for 1, of an activation or a weight."""
@@ -54,13 +47,13 @@ class Settings(NetworkSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_at_least(self, hidden=1, narrow=1, narrowest=1, buckets=1)
-        require_at_most(
-            self,
-            hidden=MOST_UNITS,
-            narrow=MOST_NARROW_UNITS,
-            narrowest=MOST_NARROW_UNITS,
-            buckets=MOST_LAYERS,
-        )
+        for name, most in (
+            ("hidden", MOST_UNITS),
+            ("narrow", MOST_NARROW_UNITS),
+            ("narrowest", MOST_NARROW_UNITS),
+        ):
+            if getattr(self, name) > most:
+                raise ValueError(f"expected {name} <= {most}, found {getattr(self, name)}")
         if not encoding_type(self.encoding).VALUES:
             raise ValueError(f"expected an encoding with binary planes of pieces, found {self.encoding!r}")
 
