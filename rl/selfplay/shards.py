@@ -2,16 +2,17 @@
 
 A shard is a Parquet file of complete games, written under a temporary name, synced and renamed. The rows of a
 game and its PDN are in the same file (the PDN in the metadata), so that they cannot get out of step. Rows
-have checksums and the metadata a digest; files of earlier versions have neither.
+have checksums and the games in the metadata digests; files of earlier versions have neither.
 """
 
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,7 +24,7 @@ from ckai.rl.selfplay.pdn import ending_of, finished_pdn, tags_of
 from ckai.rl.selfplay.rows import Ending, FinishedGame, to_table
 from ckai.rl.selfplay.snapshots import GameSnapshot, save_snapshot
 
-_GAMES_KEY, _DIGEST_KEY, _SPENT = b"ckai.games", b"ckai.games.sha256", "spent.json"
+_GAMES_KEY, _DIGEST, _SPENT = b"ckai.games", "digest", "spent.json"
 
 
 def write_table(table: pa.Table, path: Path) -> None:
@@ -66,8 +67,8 @@ class ShardWriter:
                 {"game": g.number, "pdn": finished_pdn(g, self.generation), "ending": asdict(g.ending)}
                 for g in self._waiting
             ]
-            text = json.dumps(games).encode()
-            metadata = {**table.schema.metadata, _GAMES_KEY: text, _DIGEST_KEY: _digest(text)}
+            text = json.dumps([{**game, _DIGEST: _digest(game)} for game in games])
+            metadata = {**table.schema.metadata, _GAMES_KEY: text.encode()}
             # Named after its first game: no two shards share one, and a game is only ever in one shard.
             write_table(
                 table.replace_schema_metadata(metadata),
@@ -147,7 +148,7 @@ def read_shards(
                 game["game"]: ShardGame(
                     game["pdn"], Ending(**game["ending"]) if "ending" in game else ending_of(game["pdn"])
                 )
-                for game in json.loads(_games_text(table.schema.metadata))
+                for game in _games(table.schema.metadata)
             }
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             aside = path.with_suffix(".damaged")
@@ -162,27 +163,27 @@ def read_shards(
     return tables, games, damaged
 
 
-def _digest(text: bytes) -> bytes:
-    return hashlib.sha256(text).hexdigest().encode()
+def _digest(game: dict[str, Any]) -> str:
+    """The SHA-256 of what the metadata have of a game."""
+    return hashlib.sha256(json.dumps(game, sort_keys=True).encode()).hexdigest()
 
 
-def _games_text(metadata: dict[bytes, bytes]) -> bytes:
-    """The games of a shard as JSON.
+def _games(metadata: dict[bytes, bytes]) -> Iterator[dict[str, Any]]:
+    """The games of a shard.
 
     Raises:
-        KeyError, ValueError: there are none, or they are not those that were written.
+        KeyError, TypeError, ValueError: there are none, or one is not what was written.
     """
-    text = metadata[_GAMES_KEY]
-    if metadata.get(_DIGEST_KEY, _digest(text)) != _digest(text):
-        raise ValueError("its games are not those of its digest")
-    return text
+    for game in json.loads(metadata[_GAMES_KEY]):
+        written = game.pop(_DIGEST, None)
+        if written not in (None, _digest(game)):
+            raise ValueError("a game is not the one of its digest")
+        yield game
 
 
 def merge(tables: Sequence[pa.Table]) -> pa.Table:
     """Concatenate the tables of shards, sorted by (game, ply, hop), without the shards' own metadata."""
     table = pa.concat_tables([t.replace_schema_metadata(None) for t in tables])
     table = table.sort_by([("game", "ascending"), ("ply", "ascending"), ("hop", "ascending")])
-    metadata = {
-        key: value for key, value in tables[0].schema.metadata.items() if key not in (_GAMES_KEY, _DIGEST_KEY)
-    }
+    metadata = {key: value for key, value in tables[0].schema.metadata.items() if key != _GAMES_KEY}
     return table.replace_schema_metadata(metadata)
