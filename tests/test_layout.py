@@ -47,10 +47,11 @@ ORDERS = {
         ("plots", "warmup"),
     ),
     "models": (
-        ("inputs", "pretrained"),
+        ("digest", "inputs", "pretrained"),
         ("layers",),
         ("networks",),
         ("registry",),
+        ("contents",),
         ("checkpoint",),
         ("inference",),
         ("evaluation",),

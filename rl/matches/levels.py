@@ -62,7 +62,7 @@ LEVELS: tuple[Level, ...] = (
 )
 """The levels that err as people do: level 1 is the first."""
 
-QUICK_NODES = (12_000, 90_000)
+QUICK_NODES = (12_000, 40_000)
 """Positions a move of the levels after them, which search as full strength does."""
 FULL_LEVEL = len(LEVELS) + len(QUICK_NODES) + 1
 """Full strength: alpha-beta with the network `ckai`."""

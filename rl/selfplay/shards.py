@@ -1,31 +1,45 @@
 """Shards: finished games on disk, a few at a time, so that a killed run loses none of them.
 
 A shard is a Parquet file of complete games, written under a temporary name, synced and renamed. The rows of a
-game and its PDN are in the same file (the PDN in the metadata), so that they cannot get out of step.
+game and its PDN are in the same file (the PDN in the metadata), so that they cannot get out of step. Rows
+have checksums and the games in the metadata digests; files of earlier versions have neither.
 """
 
+import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ckai.datasets.files import whole_file, write_whole
+from ckai.datasets.reader import same_type
+from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.rl.selfplay.pdn import ending_of, finished_pdn, tags_of
 from ckai.rl.selfplay.rows import Ending, FinishedGame, to_table
 from ckai.rl.selfplay.snapshots import GameSnapshot, save_snapshot
 
-_GAMES_KEY, _SPENT = b"ckai.games", "spent.json"
+_GAMES_KEY, _DIGEST, _SPENT = b"ckai.games", "digest", "spent.json"
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a Parquet file; it is replaced as a whole."""
+    """Write a Parquet file with checksums; it is replaced as a whole."""
     with whole_file(path) as file:
-        pq.write_table(table, file, compression="zstd", row_group_size=65536)
+        pq.write_table(table, file, compression="zstd", row_group_size=65536, write_page_checksum=True)
+
+
+def read_table(path: Path) -> pa.Table:
+    """Read a Parquet file and compare its checksums, if it has any.
+
+    Raises:
+        OSError, ArrowException: it is damaged.
+    """
+    return pq.read_table(path, page_checksum_verification=True)
 
 
 class ShardWriter:
@@ -53,7 +67,8 @@ class ShardWriter:
                 {"game": g.number, "pdn": finished_pdn(g, self.generation), "ending": asdict(g.ending)}
                 for g in self._waiting
             ]
-            metadata = {**table.schema.metadata, _GAMES_KEY: json.dumps(games).encode()}
+            text = json.dumps([{**game, _DIGEST: _digest(game)} for game in games])
+            metadata = {**table.schema.metadata, _GAMES_KEY: text.encode()}
             # Named after its first game: no two shards share one, and a game is only ever in one shard.
             write_table(
                 table.replace_schema_metadata(metadata),
@@ -106,10 +121,16 @@ class ShardGame:
         return tags_of(self.pdn)
 
 
-def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], list[str]]:
+def read_shards(
+    folder: Path, schema: pa.Schema = SELFPLAY_SCHEMA
+) -> tuple[list[pa.Table], dict[int, ShardGame], list[str]]:
     """Read all shards of a folder.
 
     A shard that cannot be read is renamed to `*.damaged`; its games have to be played again.
+
+    Args:
+        folder: the folder.
+        schema: of the game's rows; shards of earlier versions may lack columns.
 
     Returns:
         The tables of rows, the games by number, and one message for each damaged shard.
@@ -119,12 +140,15 @@ def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], lis
     damaged = []
     for path in sorted(folder.glob("*.parquet")):
         try:
-            table = pq.read_table(path)
+            table = read_table(path)
+            for field in table.schema:
+                if field.name not in schema.names or not same_type(schema.field(field.name).type, field.type):
+                    raise ValueError(f"a column {field.name} of {field.type}")
             read = {
                 game["game"]: ShardGame(
                     game["pdn"], Ending(**game["ending"]) if "ending" in game else ending_of(game["pdn"])
                 )
-                for game in json.loads(table.schema.metadata[_GAMES_KEY])
+                for game in _games(table.schema.metadata)
             }
         except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
             aside = path.with_suffix(".damaged")
@@ -137,6 +161,24 @@ def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], lis
         tables.append(table)
         games.update(read)
     return tables, games, damaged
+
+
+def _digest(game: dict[str, Any]) -> str:
+    """The SHA-256 of what the metadata have of a game."""
+    return hashlib.sha256(json.dumps(game, sort_keys=True).encode()).hexdigest()
+
+
+def _games(metadata: dict[bytes, bytes]) -> Iterator[dict[str, Any]]:
+    """The games of a shard.
+
+    Raises:
+        KeyError, TypeError, ValueError: there are none, or one is not what was written.
+    """
+    for game in json.loads(metadata[_GAMES_KEY]):
+        written = game.pop(_DIGEST, None)
+        if written not in (None, _digest(game)):
+            raise ValueError("a game is not the one of its digest")
+        yield game
 
 
 def merge(tables: Sequence[pa.Table]) -> pa.Table:
