@@ -187,7 +187,6 @@ def test_two_parts_of_one_name_are_refused(path):
         (lambda w: w.double() * 1e300, "expected finite weights, found NaN or infinity in conv1.weight"),
         (lambda w: w / 0, "expected finite weights, found NaN or infinity in conv1.weight"),
     ],
-    ids=str,
 )
 @pytest.mark.filterwarnings("ignore:.*Sparse:UserWarning")
 def test_weights_of_another_kind_are_refused(path, change, message, capfd):
