@@ -477,11 +477,11 @@ def test_runs_are_shown_and_appear_while_they_go(context, runs_address):
 def test_another_host_asks_for_the_token_once(context, tmp_path):
     with served(tmp_path, "--host", "0.0.0.0") as printed:
         address = re.sub(r"//[^:]+", "//127.0.0.1", printed)
-        board = Board(context, re.sub("token=.*", "token=guess", address))
-        board.page.goto(board.address)
-        assert "expected the token of the address" in board.page.inner_text("body")
-        board.problems.clear()  # the browser reports the refusal
-        board.address = address
+        guessed = Board(context, re.sub("token=.*", "token=guess", address))
+        guessed.page.goto(guessed.address)
+        assert "expected the token of the address" in guessed.page.inner_text("body")
+        guessed.page.close()
+        board = Board(context, address)
         board.open().new_game("Two people")
         play(board, ["11-15"], board.click_squares)
         board.page.goto(address.split("?")[0])  # the cookie is enough now

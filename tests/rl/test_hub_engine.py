@@ -209,9 +209,9 @@ class Talk:
         return lines
 
     def error(self, line):
-        """The error that is the only answer to a line."""
+        """The error that is the only answer to a line, besides what a search in progress says of itself."""
         self.say(line)
-        (answer,) = self.heard()
+        (answer,) = (each for each in self.heard() if not each.startswith("info"))
         command, arguments = read_line(answer)
         assert command == "error"
         return arguments["message"]
