@@ -19,8 +19,11 @@ from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_o
 from ckai.cli.shared.tables import ensure_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.settings import change_settings, parse_settings
+from ckai.rl.leases.config import WorkSettings
 from ckai.rl.loop.config import RunConfig
 
+THREADS = "selfplay.groups"
+"""Setting of the threads that play."""
 GENERATIONS = 10
 """Default of `--generations` for a new run."""
 
@@ -59,6 +62,7 @@ GENERATIONS = 10
     f"{GENERATIONS}]",
 )
 @settings_options(RunConfig, {"overlap": "on with a GPU"})
+@settings_options(WorkSettings)
 @click.option(
     "--experts",
     type=click.Path(path_type=Path),
@@ -71,6 +75,14 @@ GENERATIONS = 10
     metavar="NAME=VALUE",
     help="Change any setting by its name in the run's config.json, such as learn.batch_size=256; may be "
     "repeated.",
+)
+@click.option(
+    "--join",
+    "joined",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="RUN",
+    help="Play games for the run in this folder, on which another process works, until it is finished; takes "
+    "--evaluator and --groups only.",
 )
 @evaluator_option(DEFAULT_EVALUATOR)
 @json_option
@@ -87,6 +99,7 @@ def command(
     pairs: tuple[str, ...],
     experts: Path | None,
     others: tuple[str, ...],
+    joined: Path | None,
     as_json: bool,
 ) -> None:
     """Continue training by self-play.
@@ -96,11 +109,21 @@ def command(
     result z and the search's value q. After an interruption, the same command continues the run.
     """
     given = given_settings(ctx) | parse_settings(RunConfig, others)
+    if joined is not None:
+        check_join(ctx)
+        from ckai.cli.shared.joining import join_run
+
+        join_run(joined, evaluator, given.get(THREADS, 0), as_json)
+        return
+    work = change_settings(
+        WorkSettings(), {name: given.pop(name) for name in list(given) if name.startswith("workers.")}
+    ).workers
 
     import torch
 
     from ckai.cli.shared.run_screen import continue_run
     from ckai.models.checkpoint import load_checkpoint
+    from ckai.rl.leases.folder import LeaseFolder
     from ckai.rl.loop.folder import RunError
     from ckai.rl.loop.run import Run
 
@@ -131,10 +154,28 @@ def command(
     try:
         ensure_tables(run.config.selfplay.tables)
         report_compilation()
-        continue_run(run, generations, evaluator, as_json)
+        workers = LeaseFolder(run.folder, run.config.selfplay.in_flight, work.lease_timeout)
+        continue_run(run, generations, evaluator, workers, as_json)
     except KeyboardInterrupt:
         click.echo(f"continue with: {continue_command(run, generations, evaluator)}", err=True)
         raise
+
+
+def check_join(ctx: click.Context) -> None:
+    """Refuse options that `--join` does not take.
+
+    Args:
+        ctx: context of the command.
+
+    Raises:
+        UsageError: there is such an option.
+    """
+    taken, default = ("--join", "--groups", "--evaluator", "--json"), click.core.ParameterSource.DEFAULT
+    for parameter in ctx.command.params:
+        if parameter.opts[0] not in taken and ctx.get_parameter_source(str(parameter.name)) is not default:
+            raise click.UsageError(
+                f"expected --join with --evaluator and --groups only, found {parameter.opts[0]} too; omit it"
+            )
 
 
 def default_folder(wanted: Wanted, fresh: bool) -> Path:

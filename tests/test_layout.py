@@ -64,6 +64,7 @@ ORDERS = {
         ("engine", "matches"),
         ("thinkers",),
         ("analysis", "hub", "problems", "selfplay"),
+        ("leases",),
         ("loop",),
         ("bench", "warmup"),
     ),

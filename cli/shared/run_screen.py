@@ -14,6 +14,7 @@ from rich.table import Table
 from ckai.cli.shared.output import count_text, time_text
 
 if TYPE_CHECKING:
+    from ckai.rl.leases.workers import Workers
     from ckai.rl.loop.config import RunConfig
     from ckai.rl.loop.events import RunEvent
     from ckai.rl.loop.run import Run
@@ -225,13 +226,14 @@ def elo_line(history: list[dict[str, Any]]) -> str:
     return f"Elo {low:+.0f} to {high:+.0f}  {''.join(BARS[step] for step in steps)}"
 
 
-def continue_run(run: "Run", generations: int, evaluator: str, as_json: bool) -> None:
+def continue_run(run: "Run", generations: int, evaluator: str, workers: "Workers", as_json: bool) -> None:
     """Continue a run with its screen on standard error, and print the result on standard output.
 
     Args:
         run: the run.
         generations: total number of generations to reach.
         evaluator: evaluator backend.
+        workers: other processes that play.
         as_json: print the result as JSON.
     """
     from ckai.rl.loop.report import best_generation
@@ -254,7 +256,7 @@ def continue_run(run: "Run", generations: int, evaluator: str, as_json: bool) ->
             ceiling = run.ceiling(evaluator)
             if ceiling or evaluator != "fastest":  # else it follows the trial
                 screen.message(estimate(config, ceiling, run.network.stat().st_size))
-        run.go(generations, screen.on_event, backend=evaluator)
+        run.go(generations, screen.on_event, backend=evaluator, workers=workers)
     history = run.history()
     result = {
         "run": str(run.folder),

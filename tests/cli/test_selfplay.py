@@ -26,7 +26,7 @@ def started(monkeypatch):
     """Runs that commands would continue, as (folder, generations, backend); they stop with Ctrl-C."""
     calls = []
 
-    def go(run, generations, on_event, *, backend):
+    def go(run, generations, on_event, *, backend, workers):
         calls.append((str(run.folder), generations, backend))
         raise KeyboardInterrupt
 
