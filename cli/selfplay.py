@@ -18,8 +18,8 @@ from ckai.cli.shared.output import count_text, json_option, report_compilation
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.cli.shared.tables import ensure_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.datasets.settings import change_settings, parse_settings
-from ckai.rl.leases.config import WorkSettings
+from ckai.datasets.settings import all_settings, change_settings, parse_settings
+from ckai.rl.leases.config import WorkersConfig, WorkSettings
 from ckai.rl.loop.config import RunConfig
 
 THREADS = "selfplay.groups"
@@ -61,7 +61,7 @@ GENERATIONS = 10
     help="Total number of generations, including finished ones.  [default: that of an unfinished run, else "
     f"{GENERATIONS}]",
 )
-@settings_options(RunConfig, {"overlap": "on with a GPU"})
+@settings_options(RunConfig, {"overlap": "on with a GPU or --ray"})
 @settings_options(WorkSettings)
 @click.option(
     "--experts",
@@ -76,6 +76,15 @@ GENERATIONS = 10
     help="Change any setting by its name in the run's config.json, such as learn.batch_size=256; may be "
     "repeated.",
 )
+@click.option(
+    "--ray",
+    is_flag=False,
+    flag_value="auto",
+    metavar="[ADDRESS]",
+    help="Play on a Ray cluster: the one that runs on this machine (auto, the default of ADDRESS), one at "
+    "HOST:PORT, or one that is started for this command (local).",
+)
+@click.option("--dry-run", is_flag=True, help="Say what a generation will take, and do nothing.")
 @click.option(
     "--join",
     "joined",
@@ -99,6 +108,8 @@ def command(
     pairs: tuple[str, ...],
     experts: Path | None,
     others: tuple[str, ...],
+    ray: str | None,
+    dry_run: bool,
     joined: Path | None,
     as_json: bool,
 ) -> None:
@@ -115,20 +126,23 @@ def command(
 
         join_run(joined, evaluator, given.get(THREADS, 0), as_json)
         return
-    work = change_settings(
-        WorkSettings(), {name: given.pop(name) for name in list(given) if name.startswith("workers.")}
-    ).workers
+    of_workers = {name: given.pop(name) for name in list(given) if name.startswith("workers.")}
+    work = change_settings(WorkSettings(), of_workers).workers
+    check_workers(ray, of_workers)
 
     import torch
 
     from ckai.cli.shared.run_screen import continue_run
     from ckai.models.checkpoint import load_checkpoint
     from ckai.rl.leases.folder import LeaseFolder
+    from ckai.rl.leases.on_ray import RayWorkers, connect
     from ckai.rl.loop.folder import RunError
     from ckai.rl.loop.run import Run
 
     if fresh and folder:
         raise click.UsageError("expected --fresh or --run, found both; omit one of them")
+    if ray is not None:
+        connect(ray, work)
     wanted = Wanted(init, game, model, pairs, experts, given)
     folder = folder or default_folder(wanted, fresh)
     if Run.exists(folder):
@@ -142,23 +156,83 @@ def command(
     else:
         source = first_network(init, game, model, pairs, given.get("seed", RunConfig().seed))
         network = load_checkpoint(source).network() if isinstance(source, Path) else source
-        defaults = replace(RunConfig.defaults_for(network.encode.GAME), overlap=torch.cuda.is_available())
+        overlap = ray is not None or torch.cuda.is_available()
+        defaults = replace(RunConfig.defaults_for(network.encode.GAME), overlap=overlap)
         config = change_settings(defaults, given)
         if game and game != config.game:
             where = source if isinstance(source, Path) else "the new network"
             raise RunError(f"{where}: expected a network for {game}, found one for {config.game}")
+        if dry_run:
+            describe(config, source, evaluator, ray, work, as_json)
+            return
         run = Run.create(folder, source, config, expert_positions(experts, config))
         run.set_target(GENERATIONS if generations is None else generations)
+    if dry_run:
+        describe(run.config, run.network, evaluator, ray, work, as_json)
+        return
     if generations is None:
         generations = run.target if run.generations < run.target else GENERATIONS
     try:
         ensure_tables(run.config.selfplay.tables)
         report_compilation()
-        workers = LeaseFolder(run.folder, run.config.selfplay.in_flight, work.lease_timeout)
+        in_flight = run.config.selfplay.in_flight
+        workers = (
+            LeaseFolder(run.folder, in_flight, work.lease_timeout)
+            if ray is None
+            else RayWorkers(in_flight, evaluator, work)
+        )
         continue_run(run, generations, evaluator, workers, as_json)
     except KeyboardInterrupt:
-        click.echo(f"continue with: {continue_command(run, generations, evaluator)}", err=True)
+        click.echo(f"continue with: {continue_command(run, generations, evaluator, ray)}", err=True)
         raise
+
+
+def check_workers(ray: str | None, given: dict[str, Any]) -> None:
+    """Refuse settings of workers that would do nothing.
+
+    Args:
+        ray: value of `--ray`.
+        given: settings of workers that were given.
+
+    Raises:
+        UsageError: there is such a setting.
+    """
+    options = {setting.path: str(setting.option) for setting in all_settings(WorkSettings)}
+    for name in given:
+        if ray is None and name != "workers.lease_timeout":
+            raise click.UsageError(
+                f"expected {options[name]} with --ray, found it without; add --ray or omit it"
+            )
+        if ray != "local" and name == "workers.store_mb":
+            raise click.UsageError(
+                f"expected {options[name]} with --ray local, found --ray {ray}, a cluster that has its own "
+                "object store; omit it"
+            )
+
+
+def describe(
+    config: RunConfig, source: Any, evaluator: str, ray: str | None, work: WorkersConfig, as_json: bool
+) -> None:
+    """Print what a generation will take, see `print_dry_run`.
+
+    Args:
+        config: settings of the run.
+        source: checkpoint of the network, or the network.
+        evaluator: evaluator backend.
+        ray: value of `--ray`.
+        work: settings of workers.
+        as_json: print the result as JSON.
+    """
+    from ckai.cli.shared.dry_run import print_dry_run
+    from ckai.rl.leases.on_ray import RayWorkers
+
+    if ray is None:
+        places, threads = [("this machine", 1)], config.selfplay.group_count
+    else:
+        workers = RayWorkers(config.selfplay.in_flight, evaluator, work)
+        places, threads = workers.room(), work.cpus_per_worker
+        workers.close()
+    print_dry_run(config, source, evaluator, places, threads, as_json)
 
 
 def check_join(ctx: click.Context) -> None:

@@ -140,7 +140,8 @@ class PlayedRun(RunFolder):
             )
             measured["network"] = self._player(n)
             if ledger.counts.leased:
-                measured["workers"] = asdict(ledger.counts)
+                counts = ledger.counts
+                measured["workers"] = {"count": len(counts.by_worker), **asdict(counts)}
             pool = Pool(self.config.pool, self._pool_seed(n), self._opponents(n))
             if pool.generations:
                 measured["pool"] = pool.tally(
@@ -175,9 +176,9 @@ class PlayedRun(RunFolder):
                 tell(warning=line)
             rate = progress.evaluations / max(1e-9, time.monotonic() - begun)
             cached = progress.cache_hits / max(1, progress.evaluations)
-            others = {"workers": dict(workers.signs), "leases": ledger.counts} if workers.signs else {}
+            others = _workers_info(workers, ledger, time.monotonic() - begun)
             tell(evaluations_per_second=rate, cache_hits=cached, **others)
-            if others:  # without games of this process there are no snapshots to bring it
+            if not players:  # without games of this process there are no snapshots to bring it
                 spent().write(writer.folder)
 
         def on_snapshot(group: int, unfinished: list[GameSnapshot]) -> None:
@@ -267,3 +268,29 @@ class PlayedRun(RunFolder):
             game=self.config.game,
             tell=on_report,
         )
+
+
+def _workers_info(workers: Workers, ledger: Ledger, seconds: float) -> dict[str, Any]:
+    """Return what an event of self-play says of workers; empty without any.
+
+    Args:
+        workers: the workers.
+        ledger: of the generation.
+        seconds: time that the generation has been played.
+
+    Returns:
+        Under `workers`: `alive`, with `games`, `games_per_minute` and `evaluations_per_second` by name;
+        leases `out` and `taken_back`; shards `refused`; bytes `moved`.
+    """
+    if not workers.signs:
+        return {}
+    counts, alive = ledger.counts, {}
+    for name, sign in list(workers.signs.items()):
+        games = counts.by_worker.get(name, 0)
+        alive[name] = {
+            "games": games,
+            "games_per_minute": 60 * games / max(1e-3, seconds),
+            "evaluations_per_second": sign.evaluations_per_second,
+        }
+    about = {"taken_back": counts.taken_back, "refused": counts.refused, "moved": counts.moved}
+    return {"workers": {"alive": alive, "out": len(ledger.leases), **about}}

@@ -1,5 +1,6 @@
 """Leases: games that are played at least once, anywhere, and are in the run exactly once."""
 
+import io
 import json
 import os
 import signal
@@ -11,8 +12,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from rich.console import Console
 from whole_run import check_whole
 
+from ckai.cli.shared.run_screen import generation_text, workers_table
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.rl.evaluators.uniform import UniformEvaluator
@@ -23,6 +26,7 @@ from ckai.rl.leases.ledger import Ledger, lease_size
 from ckai.rl.leases.worker import LeaseWorker, WorkerError
 from ckai.rl.leases.workers import Sign
 from ckai.rl.loop.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.dashboard import WORKER_COLUMNS
 from ckai.rl.loop.joining import join
 from ckai.rl.loop.run import Run
 from ckai.rl.selfplay.config import SelfPlayConfig
@@ -311,8 +315,14 @@ def test_a_run_with_a_worker_that_joins(tmp_path, network, overlap):
     config = replace(TINY, overlap=overlap, games=24)
     run = Run.create(tmp_path / "run", network, config)
     run.set_target(2)
+    events = []
     with joined(run.folder):
-        run.go(2, ignore_event)
+        run.go(2, events.append)
+    shown = [event.info["workers"] for event in events if "workers" in event.info]
+    (name,) = shown[-1]["alive"]
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(workers_table(shown[-1]))
+    assert name in console.export_text()
     check_whole(run, 2)
     done = [measured["selfplay"]["workers"] for measured in run.history()]
     assert all(counts["games"] > 0 for counts in done)
@@ -322,6 +332,10 @@ def test_a_run_with_a_worker_that_joins(tmp_path, network, overlap):
     alone.go(2, ignore_event)
     files = [sorted(p.relative_to(r.folder) for p in r.folder.rglob("*.p*")) for r in (run, alone)]
     assert files[0] == files[1]
+    heads = [(r.folder / "metrics.csv").read_text().splitlines()[0].split(",") for r in (run, alone)]
+    assert [name for name in heads[0] if name not in heads[1]] == list(WORKER_COLUMNS)
+    assert "played" in generation_text(run.history()[0])
+    assert "worker" not in generation_text(alone.history()[0])
 
 
 def test_a_run_without_workers_has_no_trace_of_them(tmp_path, network):
