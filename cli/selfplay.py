@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ckai.cli.shared.cluster import ray_option
 from ckai.cli.shared.existing_run import (
     DEFAULT_EVALUATOR,
     DEFAULT_INIT,
@@ -76,14 +77,7 @@ GENERATIONS = 10
     help="Change any setting by its name in the run's config.json, such as learn.batch_size=256; may be "
     "repeated.",
 )
-@click.option(
-    "--ray",
-    is_flag=False,
-    flag_value="auto",
-    metavar="[ADDRESS]",
-    help="Play on a Ray cluster: the one that runs on this machine (auto, the default of ADDRESS), one at "
-    "HOST:PORT, or one that is started for this command (local).",
-)
+@ray_option
 @click.option("--dry-run", is_flag=True, help="Say what a generation will take, and do nothing.")
 @click.option(
     "--join",

@@ -324,10 +324,10 @@ class RayWorkers:
                 ledger.take_back(name)
             except self._ray.exceptions.RayTaskError as error:
                 ledger.take_back(name)
-                warnings.append(f"worker {actor.name}: {_reason(error)}; its games are played again")
+                warnings.append(f"worker {actor.name}: {reason_of(error)}; its games are played again")
                 self._failures += 1
                 if self._failures >= MOST_FAILURES:
-                    raise RayError(f"no worker can play: {_reason(error)}") from error
+                    raise RayError(f"no worker can play: {reason_of(error)}") from error
             except self._ray.exceptions.RayError as error:
                 ledger.take_back(name)
                 who = f"worker {actor.name or 'of a lost node'}"
@@ -354,7 +354,7 @@ class RayWorkers:
                     return []
                 self._drop(actor)
                 if isinstance(error, self._ray.exceptions.ActorDiedError) and "WorkerError" in str(error):
-                    raise RayError(_reason(error)) from error
+                    raise RayError(reason_of(error)) from error
                 return [f"worker lost: {type(error).__name__}"] if was_there else []
             if actor.name != name:
                 self.signs.pop(actor.name, None)
@@ -370,7 +370,7 @@ class RayWorkers:
         return []
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
     """Return what a remote error says, in one line and without the traceback."""
     cause = getattr(error, "cause", None) or error
     lines = [line.strip() for line in str(cause).splitlines() if line.strip()]

@@ -13,11 +13,16 @@ from whole_run import check_whole
 
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
+from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.leases import on_ray
 from ckai.rl.leases.config import WorkersConfig
+from ckai.rl.leases.matches import play_match_on_ray
 from ckai.rl.leases.on_ray import RayError, RayWorkers
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
+from ckai.rl.matches.match import play_match, to_plain
+from ckai.rl.matches.openings import draw_openings
+from ckai.rl.matches.specs import load_player
 from ckai.rl.selfplay.config import SelfPlayConfig
 
 TINY = RunConfig(
@@ -134,6 +139,45 @@ def test_an_object_store_that_takes_nothing_ends_the_run_with_one_line(run, clus
     monkeypatch.setattr(on_ray.import_ray(), "put", full)
     with pytest.raises(RayError, match="room for the networks in Ray's object store, found ObjectStoreFull"):
         run.go(1, ignore_event, workers=workers_of(cluster))
+
+
+@needs_ray
+@pytest.mark.programs
+def test_a_match_is_the_same_on_a_cluster_that_loses_a_node(run, cluster):
+    on_ray.connect(cluster.address, WorkersConfig())
+    a, b = f"{run.network}@60", "random"
+    openings, games, found = draw_openings(12, 0), [], []
+    where = {"spec": DEFAULT_GAME, "tables": None, "backend": "torch", "max_plies": 100, "seed": 3}
+
+    def play():
+        found.append(play_match_on_ray(a, b, openings, on_game=games.append, **where))
+
+    thread = threading.Thread(target=play)
+    thread.start()
+    while thread.is_alive() and not games:
+        time.sleep(0.02)
+    cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
+    thread.join()
+    players = [load_player(text, backend="torch") for text in (a, b)]
+    alone = play_match(*players, openings, max_plies=100, seed=3)
+    assert to_plain(found[0].games) == to_plain(alone.games)
+    assert len(games) == 24
+
+
+@needs_ray
+@pytest.mark.programs
+def test_a_player_that_no_node_can_load(tmp_path, cluster):
+    on_ray.connect(cluster.address, WorkersConfig())
+    (tmp_path / "no.ckpt").write_bytes(b"no network")
+    with pytest.raises(RayError, match=r"no node can play .*no\.ckpt@3 against random: .*expected a ckai"):
+        play_match_on_ray(
+            f"{tmp_path / 'no.ckpt'}@3",
+            "random",
+            draw_openings(1, 0),
+            spec=DEFAULT_GAME,
+            tables=None,
+            backend="torch",
+        )
 
 
 @needs_ray
