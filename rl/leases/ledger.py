@@ -244,12 +244,13 @@ class Ledger(Numbers):
 def lease_size(waiting: int, workers: int, in_flight: int) -> int:
     """Return how many games to lease at once.
 
-    A worker holds two leases, so that its boards stay full; towards the end of a generation leases become
-    small, so that all end at about the same time.
+    A worker holds two leases, so that its boards stay full. The last leases of a generation are smaller, so
+    that all end at about the same time, but not so small that batches become so too.
 
     Args:
         waiting: games that nobody has begun.
         workers: processes that play, this one included if it does.
         in_flight: games that a worker plays at the same time.
     """
-    return max(1, min(-(-in_flight // 2), -(-waiting // (3 * max(1, workers)))))
+    least, most = -(-in_flight // 8), -(-in_flight // 2)
+    return max(least, min(most, -(-waiting // max(1, workers))))

@@ -105,7 +105,7 @@ def test_an_actor_that_is_killed_restarts(run, cluster):
 
     def on_event(event):
         if not killed and event.done > 4 and event.info.get("workers"):
-            name = next(iter(event.info["workers"]))
+            name = next(iter(event.info["workers"]["alive"]))
             killed.append(name)
             os.kill(int(name.rpartition("-")[2]), signal.SIGKILL)
 
