@@ -81,7 +81,12 @@ def command(
         )
     truth = _against_tables(network, tables) if tables else None
     if truth is not None and not paths:
-        click.echo(json.dumps({"checkpoint": str(checkpoint), **truth}) if as_json else tablebase_text(truth))
+        identity = {"checkpoint": str(checkpoint), "digest": loaded.digest}
+        click.echo(
+            json.dumps({**identity, **truth})
+            if as_json
+            else f"{digest_text(loaded.digest)}\n{tablebase_text(truth)}"
+        )
         return
     files = list(paths) or [newest_dataset(Path("data"))]
     evaluation = evaluate_checkpoint(
@@ -101,6 +106,7 @@ def command(
         _draw(plots, loaded, evaluation.breakdown)
     where = {
         "checkpoint": str(checkpoint),
+        "digest": loaded.digest,
         "model": loaded.architecture,
         "parameters": evaluation.parameters,
         "evaluations_per_second": speed,
@@ -125,6 +131,7 @@ def command(
         side += f" (share {evaluation.heldout}, split seed {evaluation.split_seed})"
     rates = ", ".join(f"{rate:,.0f} on the {device}" for device, rate in speed.items())
     click.echo(f"{loaded.architecture}: {evaluation.parameters:,} parameters; evaluations/s: {rates}")
+    click.echo(digest_text(loaded.digest))
     click.echo(metrics_table(evaluation.metrics, f"on {side} of {', '.join(map(str, files))}"))
     if evaluation.baselines or default_game:
         click.echo("baselines")
@@ -143,6 +150,13 @@ def command(
         click.echo(tablebase_text(truth))
     if plots is not None:
         click.echo(f"calibration.png and filters.png are in {plots}")
+
+
+def digest_text(digest: str | None) -> str:
+    """Say what the digest of a checkpoint is, or that it has none."""
+    if digest is None:
+        return "digest: none, the file is of an earlier version; damage to it may go unnoticed"
+    return f"digest: {digest}, as it was written"
 
 
 def _against_tables(network: Any, pieces: int) -> dict[str, Any]:

@@ -22,6 +22,7 @@ GROUPS = {
         "export": "Export a network to ONNX, OpenVINO or TorchScript.",
         "selfplay": "Continue training by self-play.",
         "play": "Play against a network in the terminal.",
+        "board": "Play, analyse and follow runs in a browser.",
         "analyze": "Find the mistakes in games, and what was better.",
         "engine": "Play and analyse for other programs, by the Hub protocol.",
         "solve": "Solve problems, and check their results.",

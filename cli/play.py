@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckai.cli.playing.options import data_set, experts_option, seed_option, vary_option
 from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
@@ -16,8 +17,8 @@ from ckai.cli.shared.tables import tables_option
 from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS, forms_text
 
 if TYPE_CHECKING:
-    from ckai.cli.terminal.session import Session
-    from ckai.cli.terminal.start import Source
+    from ckai.cli.playing.session import Session
+    from ckai.cli.playing.start import Source
     from ckai.rl.games.spec import GameSpec
     from ckai.rl.matches.player_spec import PlayerSpec
     from ckai.rl.search.clock import TimeControl
@@ -90,14 +91,8 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
 @click.option(
     "--clock", metavar="TIME", help="Time of each side and increment per move: 5m+3s, 90s+1s, 40/20m."
 )
-@click.option(
-    "--vary",
-    type=click.IntRange(0),
-    default=8,
-    show_default=True,
-    help="Plies at the start in which the engine also plays moves that are nearly as good as the best.",
-)
-@click.option("--seed", type=int, help="Seed of the search and of random choices.  [default: random]")
+@vary_option
+@seed_option
 @click.option(
     "--max-plies",
     type=click.IntRange(1),
@@ -112,13 +107,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     show_default=True,
     help="How pieces are drawn; auto: figures in colour, letters without.",
 )
-@click.option(
-    "--games",
-    "experts",
-    type=click.Path(path_type=Path),
-    metavar="FILE.parquet",
-    help="Data set that `explain` counts moves in.  [default: the newest in data/]",
-)
+@experts_option
 @evaluator_option()
 @tables_option
 @click.option(
@@ -155,12 +144,12 @@ def command(
     # The start makes a million objects that stay; looking through them time and again takes a tenth of it.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
-    from ckai.cli.terminal.clock import GameClock
+    from ckai.cli.playing.clock import GameClock
+    from ckai.cli.playing.players import Players, game_of_player
+    from ckai.cli.playing.record import Record
+    from ckai.cli.playing.session import SIDES
     from ckai.cli.terminal.game import TerminalGame
-    from ckai.cli.terminal.players import Players, game_of_player
-    from ckai.cli.terminal.record import Record
     from ckai.cli.terminal.screen import leaving_on_signals, make_console
-    from ckai.cli.terminal.session import SIDES
     from ckai.cli.terminal.table import Options
     from ckai.rl.games.registry import get_game
 
@@ -248,7 +237,7 @@ def _opponent_and_clock(
 
 def _loaded_game(loaded: str, humans: Any, spec: "GameSpec", *, view: bool) -> "tuple[Session, Source, bool]":
     """Return the game that `--load` names, where it is from, and whether it is only looked at."""
-    from ckai.cli.terminal.start import FileGame, open_game
+    from ckai.cli.playing.start import FileGame, open_game
 
     where = FileGame.read(loaded)
     read = where.load(spec)
@@ -272,27 +261,11 @@ def _new_game(
     max_plies: int | None,
 ) -> "tuple[Session, Source]":
     """Return a game from the initial position, or from that of `--fen` or `--opening`."""
-    from ckai.cli.terminal.session import SIDES, Session
-    from ckai.cli.terminal.start import Source, game_of, opening_moves
+    from ckai.cli.playing.session import SIDES, Session
+    from ckai.cli.playing.start import Source, game_of, opening_moves
 
     game = spec.game(None if fen is None else spec.read_position(fen))
     if opening is not None:
         game = game_of(opening_moves(opening, spec, random.Random(seed))[1], spec)
     humans = SIDES["black"] if humans is None else humans
     return Session(game, humans, max_plies=max_plies, spec=spec), Source()
-
-
-def data_set(path: Path | None, spec: "GameSpec") -> Any:
-    """Return the data set that moves are counted in: the one named, or the newest, or None."""
-    from ckai.cli.terminal.experts import ExpertMoves
-    from ckai.datasets.reader import newest_dataset
-    from ckai.datasets.schema import DatasetError
-
-    if path is not None:
-        if not path.is_file():
-            raise click.BadParameter(f"{path}: expected a data set, found no such file", param_hint="--games")
-        return ExpertMoves(path, spec.name)
-    try:
-        return ExpertMoves(newest_dataset(Path("data")), spec.name) if spec.supports_experts else None
-    except DatasetError:
-        return None

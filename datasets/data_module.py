@@ -34,7 +34,7 @@ from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.rows import Rows, concatenate
 from ckai.datasets.schema import DatasetError
-from ckai.datasets.split import Split, held_out, position_keys
+from ckai.datasets.split import Split, check_share, held_out, position_keys
 
 Batch: TypeAlias = dict[str, Tensor]
 
@@ -110,8 +110,7 @@ class RowsDataModule(pl.LightningDataModule):
             raise ValueError(f"expected batch sizes >= 1, found {batch_size} and {eval_batch_size}")
         if memory_mb < 0:
             raise ValueError(f"expected memory_mb >= 0, found {memory_mb}")
-        if not 0 <= heldout < 1:
-            raise ValueError(f"expected heldout in [0, 1), found {heldout}")
+        check_share("heldout", heldout)
         if positions not in POSITIONS:
             raise ValueError(f"expected positions {', '.join(POSITIONS)}, found {positions!r}")
         if weights and (len(weights) != len(paths) or not all(0 < w < 1000 for w in weights)):

@@ -301,7 +301,7 @@ def check_dataset(path: Path) -> None:
 def _open(path: Path) -> Any:
     check_dataset(path)
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(path, page_checksum_verification=True)
     except PermissionError as error:
         raise DatasetError(f"{path}: may not be read ({error.strerror}): change its permissions") from error
     except (pa.ArrowException, OSError) as error:
@@ -325,6 +325,9 @@ def _check_schema(path: Path, schema: Any, game: str) -> bool:
     if played != game:
         raise DatasetError(f"{path}: expected rows of {game}, found rows of {played}")
     selfplay = metadata.get(b"ckai.kind") == b"selfplay"
+    if not selfplay and set(_SEARCH_COLUMNS) <= set(schema.names):
+        found = metadata.get(b"ckai.kind", b"none").decode(errors="replace")
+        raise DatasetError(f"{path}: expected ckai.kind selfplay with the column q, found {found}")
     expected = SELFPLAY_SCHEMA if selfplay else EXPERT_SCHEMA
     missing = [name for name in expected.names if name not in (*schema.names, *_LATER_COLUMNS)]
     if missing:
@@ -335,7 +338,7 @@ def _check_schema(path: Path, schema: Any, game: str) -> bool:
             want = pa.list_(pa.int8(), have.list_size)
         if name == "legal" and game != DEFAULT_GAME_NAME and pa.types.is_fixed_size_binary(have):
             want = have
-        if not _same_type(want, have):
+        if not same_type(want, have):
             raise DatasetError(f"{path}: expected column {name} of type {want}, found {have}")
     return selfplay
 
@@ -352,8 +355,8 @@ def _read_copies(path: Path, metadata: dict[bytes, bytes]) -> tuple[NDArray[np.i
     return pairs[:, 0], pairs[:, 1]
 
 
-def _same_type(want: Any, have: Any) -> bool:
-    """Whether types are equal but for the names of list items, which depend on the writer."""
+def same_type(want: Any, have: Any) -> bool:
+    """Whether Arrow types are equal but for the names of list items, which depend on the writer."""
     if pa.types.is_fixed_size_list(want):
         return bool(
             pa.types.is_fixed_size_list(have)

@@ -20,6 +20,20 @@ Hashes: TypeAlias = NDArray[np.uint64]
 _mix: Callable[[Hashes], Hashes] = mix
 
 
+def check_share(name: str, share: float) -> None:
+    """Check a share of the games to hold out.
+
+    Args:
+        name: of the setting, for the error.
+        share: 0 <= share < 1.
+
+    Raises:
+        ValueError: it is out of range or NaN.
+    """
+    if not 0 <= share < 1:
+        raise ValueError(f"expected {name} in [0, 1), found {share}")
+
+
 def held_out(game: NDArray[Any], seed: int, share: float) -> NDArray[np.bool_]:
     """Which rows belong to held-out games.
 

@@ -96,6 +96,7 @@ class TableWriter:
                 compression="zstd",
                 compression_level=1,
                 use_dictionary=["game", "label"],
+                write_page_checksum=True,
             )
         except OSError as error:
             # pyarrow writes more than the reason of the system into `strerror`.

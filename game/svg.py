@@ -26,10 +26,10 @@ STYLE = {
 """Colours by class."""
 PIECES = {"b": ("#2b2b2b", "#8c8c8c"), "w": ("#f7f3e8", "#9c8f7a")}
 """Fill and line of each side's pieces; capitals are kings."""
-CROWN = ((-9, 6), (-11, -6), (-5, -1), (0, -9), (5, -1), (11, -6), (9, 6))
+CROWN = ((-8, 7), (-10, -5), (-4.5, 0), (0, -8), (4.5, 0), (10, -5), (8, 7))
 """Corners of a king's crown, from the center of its square."""
 CROWN_FILL = "#d4a017"
-RADIUS, INNER_RADIUS = 17, 12
+RADIUS, INNER_RADIUS = 18, 13
 """Of the two circles of a piece."""
 
 
@@ -178,10 +178,10 @@ def piece_shapes(letter: str) -> str:
         raise ValueError(f"expected a piece of b, B, w, W, found {letter!r}")
     fill, line = PIECES[letter.lower()]
     corners = " L".join(f"{x},{y}" for x, y in CROWN)
-    crown = f'<path d="M{corners} Z" fill="{CROWN_FILL}"/>' if letter.isupper() else ""
+    crown = f'<path class="crown" d="M{corners} Z" fill="{CROWN_FILL}"/>' if letter.isupper() else ""
     return (
-        f'<circle r="{RADIUS}" fill="{fill}" stroke="{line}" stroke-width="2"/>'
-        f'<circle r="{INNER_RADIUS}" fill="none" stroke="{line}"/>{crown}'
+        f'<circle class="disc" r="{RADIUS}" fill="{fill}" stroke="{line}" stroke-width="2"/>'
+        f'<circle class="rim" r="{INNER_RADIUS}" fill="none" stroke="{line}"/>{crown}'
     )
 
 

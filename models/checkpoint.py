@@ -11,10 +11,12 @@ Keys of format 1:
     info          origin: data sets, split, training settings, epochs, time
     training      None, or the state to resume from: optimizer, schedule, random states, counters
 
-Files are read with `weights_only=True`, so that an untrusted file cannot run code.
+Files are read with `weights_only=True`, so that an untrusted file cannot run code. Each has a digest of its
+contents (`ckai.models.digest`), so that damage is noticed.
 """
 
 import io
+import logging
 import pickle
 import zipfile
 from collections.abc import Mapping
@@ -27,11 +29,20 @@ from torch import Tensor
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.files import write_whole
+from ckai.models.contents import (
+    build_for,
+    check_info,
+    check_metrics,
+    check_training,
+    check_type,
+    fitting_weights,
+)
+from ckai.models.digest import add_digest, verified_digest
 from ckai.models.layers.network import Network
 from ckai.models.pretrained import network_path
-from ckai.models.registry import ModelError, build
 
 FORMAT = 1
+_LOG = logging.getLogger("ckai")
 _TYPES: dict[str, type] = {
     "architecture": str,
     "settings": dict,
@@ -69,26 +80,31 @@ class Checkpoint:
     """The state to resume from, see `ckai.models.train`; None if the file has none."""
     path: Path | None = None
     """The file it was read from."""
+    digest: str | None = None
+    """SHA-256 of the file's parts, 64 hexadecimal digits; None in a file of an earlier version, which has no
+    digest."""
 
     def network(self) -> Network:
         """Build the network with these weights, on the CPU and in evaluation mode.
 
         Raises:
             CheckpointError: unknown architecture or settings, another version of the encoding, or weights of
-                another shape or that are not finite.
+                another type or shape or that are not finite.
         """
         where = self.path or "checkpoint"
         try:
-            network = build(self.architecture, self.settings)
-        except ModelError as error:
-            raise CheckpointError(f"{where}: {error}") from error
-        expected = network.encode.VERSION
-        if self.encoding != expected:
-            raise CheckpointError(
-                f"{where}: expected encoding {expected} for {self.architecture}, found {self.encoding}"
-            )
-        _check_weights(where, network, self.weights)
-        network.load_state_dict(self.weights)
+            network = build_for(self.architecture, self.settings, self.weights)
+            expected = network.encode.VERSION
+            if self.encoding != expected:
+                raise ValueError(
+                    f"expected encoding {expected} for {self.architecture}, found {_shown(self.encoding)}"
+                )
+            weights = fitting_weights(network, self.weights)
+        except (ValueError, RuntimeError) as error:
+            raise CheckpointError(f"{where}: {_first_line(error)}") from error
+        if any(tensor.dtype == torch.float64 for tensor in self.weights.values()):
+            _LOG.warning("%s: weights in float64, rounded to float32", where)
+        network.load_state_dict(weights)
         return network.eval()
 
 
@@ -129,6 +145,7 @@ def save_checkpoint(
     }
     data = io.BytesIO()
     torch.save(content, data)
+    add_digest(data)
     write_whole(Path(path), data.getbuffer())
 
 
@@ -139,7 +156,8 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         path: a file, or the name of an installed network, see `ckai.models.pretrained`.
 
     Raises:
-        CheckpointError: the file is missing, not a checkpoint, of another format, or contains code.
+        CheckpointError: the file is missing, damaged, not a checkpoint, of another format, or contains code
+            or plain data that cannot be.
 
     Examples:
         >>> checkpoint = load_checkpoint("network.ckpt")
@@ -147,29 +165,34 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         ('resnet', 'planes-1', None)
     """
     path = network_path(path)
-    content = _read(path)
+    content, digest = _read(path)
     if not isinstance(content, dict) or "format" not in content:
         contents = (
-            f"keys {', '.join(map(str, list(content)[:5]))}"
+            f"keys {_shown(', '.join(map(str, list(content)[:5])))}"
             if isinstance(content, dict)
             else type(content).__name__
         )
         raise CheckpointError(f"{path}: expected a ckai checkpoint, found a torch file with {contents}")
-    if content["format"] != FORMAT:
-        raise CheckpointError(f"{path}: expected checkpoint format {FORMAT}, found {content['format']!r}")
-    for key, type_ in _TYPES.items():
-        if not isinstance(content.get(key), type_):
-            raise CheckpointError(
-                f"{path}: expected {key} to be {type_.__name__}, found {type(content.get(key)).__name__}"
-            )
+    if not isinstance(content["format"], int) or content["format"] != FORMAT:
+        raise CheckpointError(
+            f"{path}: expected checkpoint format {FORMAT}, found {_shown(content['format'])}"
+        )
+    fields: dict[str, Any] = {key: content.get(key) for key in _TYPES}
     training = content.get("training")
-    if training is not None and not isinstance(training, dict):
-        raise CheckpointError(f"{path}: expected training to be dict, found {type(training).__name__}")
-    fields = {key: content[key] for key in _TYPES}
+    try:
+        for key, type_ in _TYPES.items():
+            check_type(key, fields[key], type_)
+        check_metrics("metrics", fields["metrics"])
+        check_info(fields["info"])
+        if training is not None:
+            check_type("training", training, dict)
+            check_training(training)
+    except ValueError as error:
+        raise CheckpointError(f"{path}: {error}") from error
     fields["metrics"] = current_names(fields["metrics"])
     if training is not None:
         training = _with_current_names(training)
-    return Checkpoint(**fields, training=training, path=path)
+    return Checkpoint(**fields, training=training, path=path, digest=digest)
 
 
 def current_names(metrics: Mapping[str, Any]) -> dict[str, Any]:
@@ -208,7 +231,8 @@ def load_network(path: str | Path, game: str | None = DEFAULT_GAME_NAME) -> Netw
     return network
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> tuple[Any, str | None]:
+    """The contents of a file and its digest, None if it has none."""
     if not path.exists():
         raise CheckpointError(f"{path}: no such file")
     if path.is_dir():
@@ -218,8 +242,8 @@ def _read(path: Path) -> Any:
             f"{path}: expected a ckai checkpoint, found a file that is not one or is cut short"
         )
     try:
-        _check_sums(path)
-        return torch.load(path, map_location="cpu", weights_only=True)
+        digest = verified_digest(path)
+        return torch.load(path, map_location="cpu", weights_only=True), digest
     except pickle.UnpicklingError as error:
         reason = (
             "objects other than plain data and tensors"
@@ -227,51 +251,20 @@ def _read(path: Path) -> Any:
             else "damaged data"
         )
         raise CheckpointError(f"{path}: expected plain data and tensors, found {reason}; not read") from error
-    except (
-        RuntimeError,
-        EOFError,
-        OSError,
-        KeyError,
-        ValueError,
-        IndexError,
-        AttributeError,
-        TypeError,
-        zipfile.BadZipFile,
-    ) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    except Exception as error:  # nobody can say what a strange file makes PyTorch raise
         raise CheckpointError(
-            f"{path}: expected a ckai checkpoint, found a file that cannot be read ({reason})"
+            f"{path}: expected a ckai checkpoint, found a file that cannot be read ({_first_line(error)})"
         ) from error
 
 
-def _check_sums(path: Path) -> None:
-    """Compare the checksums of a file's parts, which PyTorch writes but does not read."""
-    with zipfile.ZipFile(path) as archive:
-        damaged = archive.testzip()
-    if damaged is not None:
-        raise zipfile.BadZipFile(f"damaged data in {damaged}")
+def _first_line(error: Exception) -> str:
+    return _shortened(str(error).splitlines()[0] if str(error).strip() else type(error).__name__, 300)
 
 
-def _check_weights(where: Any, network: Network, weights: Mapping[str, Any]) -> None:
-    expected = network.state_dict()
-    missing, extra = sorted(expected.keys() - weights.keys()), sorted(weights.keys() - expected.keys())
-    if missing or extra:
-        problems = [
-            f"{word} {', '.join(keys[:3])}" for word, keys in (("without", missing), ("with", extra)) if keys
-        ]
-        raise CheckpointError(
-            f"{where}: expected the weights of {network.architecture}, found weights {' and '.join(problems)}"
-        )
-    for name, tensor in weights.items():
-        if not isinstance(tensor, Tensor):
-            raise CheckpointError(f"{where}: expected {name} to be a tensor, found {type(tensor).__name__}")
-        if tensor.shape != expected[name].shape:
-            want, have = list(expected[name].shape), list(tensor.shape)
-            raise CheckpointError(
-                f"{where}: expected {name} of shape {want} for {network.architecture}, found {have}"
-            )
-        if not torch.isfinite(tensor).all():
-            raise CheckpointError(
-                f"{where}: expected finite weights, found NaN or infinity in {name}: they are of no use; "
-                "take an earlier checkpoint or train again"
-            )
+def _shown(value: Any) -> str:
+    """What a file has in place of what was expected; a file may have a lot of it."""
+    return _shortened(value if isinstance(value, str) else repr(value), 60)
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -60,11 +60,14 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
     """
     cls = network_type(name)
     fields = {field.name: field for field in dataclasses.fields(cls.settings_type)}
-    for key in settings or {}:
+    for key, value in (settings or {}).items():
         if key not in fields:
-            close = difflib.get_close_matches(key, fields, 1)
+            close = difflib.get_close_matches(str(key), fields, 1)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             raise ModelError(f"{name} has the settings {', '.join(fields) or 'none'}, found {key!r}{hint}")
+        if not _is_like(value, fields[key].default):
+            wanted = type(fields[key].default).__name__
+            raise ModelError(f"settings of {name}: expected {key} to be {wanted}, found {value!r}")
     try:
         return cls(cls.settings_type(**(settings or {})))
     except (TypeError, ValueError) as error:
@@ -89,6 +92,17 @@ def parse_settings(name: str, pairs: list[str]) -> dict[str, Any]:
         except ValueError:
             raise ModelError(f"expected {type(default).__name__} for {key}, found {text!r}") from None
     return settings
+
+
+def _is_like(value: Any, default: Any) -> bool:
+    """Whether a setting has the type of its default and, of a number, is finite; integers are numbers too."""
+    if isinstance(default, bool | str):
+        return isinstance(value, type(default))
+    if isinstance(default, int):
+        return isinstance(value, int) and not isinstance(value, bool)
+    if isinstance(default, float):
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return True
 
 
 def _parse(text: str, like: Any) -> Any:

@@ -47,10 +47,11 @@ ORDERS = {
         ("plots", "warmup"),
     ),
     "models": (
-        ("inputs", "pretrained"),
+        ("digest", "inputs", "pretrained"),
         ("layers",),
         ("networks",),
         ("registry",),
+        ("contents",),
         ("checkpoint",),
         ("inference",),
         ("evaluation",),
@@ -69,7 +70,7 @@ ORDERS = {
         ("bench", "warmup"),
     ),
     "rl/games": (("*",), ("checkers", "connect4", "tictactoe")),
-    "cli": (("shared",), ("pages", "strength", "terminal"), ("*",), ("main",)),
+    "cli": (("shared",), ("playing",), ("pages", "strength", "terminal"), ("web",), ("*",), ("main",)),
 }
 """The parts of a folder, its modules and folders, in levels: a part may import those of earlier levels.
 

@@ -1,7 +1,7 @@
 """The board of a page: its shapes once, as definitions that diagrams and the script refer to.
 
-Works for every game with a `GameSpec.layout`. `board.js` moves the pieces, `board.css` has the colours; both
-are for every page with a board.
+Works for every game with a `GameSpec.layout`. `board.js` draws boards that move, `board.css` styles them,
+`palette.css` has the colours; all are for every page with a board.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from markupsafe import Markup, escape
 
-from ckai.game.svg import Layout, arrow_svg, piece_shapes, squares_svg
+from ckai.game.svg import CELL, MARGIN, RADIUS, Layout, arrow_svg, piece_shapes, squares_svg
 
 LETTERS = ("b", "B", "w", "W")
 
@@ -20,19 +20,14 @@ def asset(name: str) -> str:
     return (files("ckai.cli.pages") / name).read_text(encoding="utf-8")
 
 
+def shapes() -> Markup:
+    """Return a hidden `<svg>` that defines the pieces of every game, such as `#piece-b`."""
+    return _hidden(_pieces())
+
+
 def definitions(layout: Layout) -> Markup:
-    """Return a hidden `<svg>` that defines `#board`, `#board-flipped` and a piece such as `#piece-b`."""
-    boards = [
-        f'<g id="{name}">{squares_svg(layout, flipped=flipped)}</g>'
-        for name, flipped in (("board", False), ("board-flipped", True))
-    ]
-    pieces = [
-        f'<g id="piece-{letter}" class="piece {letter}">{piece_shapes(letter)}</g>' for letter in LETTERS
-    ]
-    return Markup(
-        f'<svg class="definitions" width="0" height="0" aria-hidden="true"><defs>{"".join(boards + pieces)}'
-        "</defs></svg>"
-    )
+    """Return a hidden `<svg>` that defines the empty board of diagrams, `#board`, beside the pieces."""
+    return _hidden([f'<g id="board">{squares_svg(layout)}</g>', *_pieces()])
 
 
 def diagram(
@@ -53,7 +48,8 @@ def diagram(
         name: the class of the element.
     """
     parts = [
-        f'<svg class="{escape(name)}" viewBox="0 0 {layout.width} {layout.height}" role="img"'
+        f'<svg class="{escape(name)}" viewBox="{MARGIN} {MARGIN}'
+        f' {layout.width - 2 * MARGIN} {layout.height - 2 * MARGIN}" role="img"'
         f' aria-label="{escape(title)}"><use href="#board"/>'
     ]
     for square, letter in sorted(pieces.items()):
@@ -69,7 +65,34 @@ def letters(layout: Layout, pieces: Mapping[int, str]) -> str:
     return "".join(pieces.get(square, ".") for square in sorted(layout.squares))
 
 
-def centers(layout: Layout) -> dict[str, object]:
-    """Return the measures that `board.js` needs: size, and the centers of the squares by number."""
-    numbers = sorted(layout.squares)
-    return {"width": layout.width, "height": layout.height, "squares": {n: layout.center(n) for n in numbers}}
+def measures(layout: Layout) -> dict[str, object]:
+    """Return what `board.js` needs to draw a board.
+
+    Returns:
+        Its rows and columns, the size of the drawing, of a square and of the frame, whether people know the
+        squares by their numbers, and the centers of the squares by number.
+    """
+    return {
+        "rows": layout.rows,
+        "columns": layout.columns,
+        "width": layout.width,
+        "height": layout.height,
+        "cell": CELL,
+        "margin": MARGIN,
+        "numbers": layout.numbers,
+        "squares": {number: layout.center(number) for number in sorted(layout.squares)},
+    }
+
+
+def _pieces() -> list[str]:
+    """Return the definitions of the pieces, each with a shade below it."""
+    shade = f'<circle class="shade" cy="1.8" r="{RADIUS}"/>'
+    return [
+        f'<g id="piece-{letter}" class="piece {letter}">{shade}{piece_shapes(letter)}</g>'
+        for letter in LETTERS
+    ]
+
+
+def _hidden(parts: list[str]) -> Markup:
+    defined = f"<defs>{''.join(parts)}</defs>"
+    return Markup(f'<svg class="definitions" width="0" height="0" aria-hidden="true">{defined}</svg>')

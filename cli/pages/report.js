@@ -5,7 +5,8 @@ class GameView {
   constructor(section) {
     this.section = section;
     this.game = data.games[Number(section.dataset.game)];
-    this.board = new Board(section.querySelector("svg.board"), data.measures);
+    this.picture = section.querySelector("svg.board");
+    this.board = new Board(this.picture, data.measures);
     this.curve = section.querySelector("svg.curve");
     this.text = section.querySelector(".text");
     this.moves = [...section.querySelectorAll(".moves .move")];
@@ -39,6 +40,14 @@ class GameView {
     else this.show({ first: 0, back: this.ply - 1, next: this.ply + 1, last: this.last }[where]);
   }
 
+  // letters: one letter a square, "." where it is empty; arrows: as Board takes them; label: for readers.
+  draw(letters, arrows, label) {
+    const pieces = this.board.squares.map((square, i) => [square, letters[i]]);
+    this.board.show(Object.fromEntries(pieces.filter(([, letter]) => letter !== ".")));
+    this.board.arrows(arrows);
+    this.picture.setAttribute("aria-label", label);
+  }
+
   nextMark() {
     const marks = Object.keys(this.game.lines).map(Number).sort((a, b) => a - b);
     return marks.find((ply) => ply > this.ply) ?? marks[0] ?? this.ply;
@@ -48,13 +57,10 @@ class GameView {
   show(ply, scroll = true) {
     this.line = null;
     this.ply = Math.min(this.last, Math.max(0, ply));
-    const arrows = [];
-    if (this.ply > 0) {
-      const line = this.game.lines[this.ply];
-      arrows.push([line ? "played" : "last", this.game.paths[this.ply]]);
-    }
+    const path = this.game.paths[this.ply];
+    const arrows = this.ply > 0 ? [{ path, kind: this.game.lines[this.ply] ? "played" : "last" }] : [];
     const text = this.game.texts[this.ply] || "Before the first move.";
-    this.board.draw(this.game.positions[this.ply], arrows, text);
+    this.draw(this.game.positions[this.ply], arrows, text);
     this.text.textContent = text;
     this.moves.forEach((button, i) => {
       const here = i + 1 === this.ply;
@@ -91,7 +97,7 @@ class GameView {
     const [, letters, path] = steps[this.line.at - 1];
     const played = steps.slice(0, this.line.at).map((step) => step[0]).join(" ");
     const text = `Better: ${played}${this.line.at < steps.length ? " ..." : ""}`;
-    this.board.draw(letters, [["best", path]], text);
+    this.draw(letters, [{ path, kind: "best" }], text);
     this.text.textContent = text;
   }
 }

@@ -9,7 +9,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from ckai.cli.pages.board import asset, centers, definitions, diagram, letters
+from ckai.cli.pages.board import asset, definitions, diagram, letters, measures
 from ckai.pdn import PdnGame
 from ckai.rl.analysis.annotate import sentence, strip
 from ckai.rl.analysis.grading import SIGNS, Grade, Phase
@@ -130,10 +130,10 @@ class ReportPage:
             curve_width=CURVE_WIDTH,
             curve_height=CURVE_HEIGHT,
             definitions=definitions(self.layout),
-            style=Markup(asset("board.css") + asset("report.css")),
+            style=Markup("".join(map(asset, ("palette.css", "board.css", "report.css")))),
             script=Markup(script),
             script_hash=digest,
-            data=_json({"measures": centers(self.layout), "games": self._data}),
+            data=_json({"measures": measures(self.layout), "games": self._data}),
         )
 
     def _line(self, position: Any, texts: Sequence[str]) -> list[tuple[str, list[int], dict[int, str]]]:

@@ -1,6 +1,6 @@
 """The networks that commands find and the names of their options."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,19 +86,14 @@ def newest_network(folder: Path = Path(), game: str = DEFAULT_GAME_NAME) -> tupl
     Raises:
         NoNetworkError: there is none.
     """
-    from ckai.models.checkpoint import CheckpointError, load_checkpoint
-
-    paths = [path for place in NETWORK_PATTERNS for path in folder.glob(place) if path.is_file()]
     skipped = []
-    for path in sorted(paths, key=lambda path: (path.stat().st_mtime_ns, str(path)), reverse=True):
-        try:
-            other = load_checkpoint(path).network().encode.GAME
-        except CheckpointError:
+    for path, other in networks_in(folder):
+        if other is None:
             skipped.append(f"{path} (not a checkpoint that can be read)")
-            continue
-        if other == game:
+        elif other == game:
             return path, skipped
-        skipped.append(f"{path} (plays {other})")
+        else:
+            skipped.append(f"{path} (plays {other})")
     if game == DEFAULT_GAME_NAME:
         return Path(CKAI), skipped
     where = "here" if folder == Path() else f"in {folder}/"
@@ -107,6 +102,21 @@ def newest_network(folder: Path = Path(), game: str = DEFAULT_GAME_NAME) -> tupl
         f"expected {' or '.join(NETWORK_PATTERNS)} {where} that plays {game}, found {found}; run "
         "`ckai pretrain`, or give --engine CHECKPOINT or --engine rollout"
     )
+
+
+def networks_in(folder: Path = Path()) -> Iterator[tuple[Path, str | None]]:
+    """Yield `pretrained.ckpt` and the best networks of runs in a folder, newest first, each with its game.
+
+    The game of a file that cannot be read is None.
+    """
+    from ckai.models.checkpoint import CheckpointError, load_checkpoint
+
+    paths = [path for place in NETWORK_PATTERNS for path in folder.glob(place) if path.is_file()]
+    for path in sorted(paths, key=lambda path: (path.stat().st_mtime_ns, str(path)), reverse=True):
+        try:
+            yield path, load_checkpoint(path).network().encode.GAME
+        except CheckpointError:
+            yield path, None
 
 
 def network_file(source: Path) -> Path:

@@ -49,15 +49,16 @@ def command(
     ckai levels --games 200             each level against the one below
     ckai levels --games 60 --only 1 --against alphabeta@1
     """
-    from ckai.rl.matches.levels import LEVELS
+    from ckai.rl.matches.levels import FULL_LEVEL
 
     if games is None and (against or only):
         raise click.UsageError("--against and --only need --games")
-    full = len(LEVELS) + 1
     for number in only:
-        if number > full:
-            raise click.BadParameter(f"expected levels from 1 to {full}, found {number}", param_hint="--only")
-    chosen = sorted(set(only)) or range(1, full + 1)
+        if number > FULL_LEVEL:
+            raise click.BadParameter(
+                f"expected levels from 1 to {FULL_LEVEL}, found {number}", param_hint="--only"
+            )
+    chosen = sorted(set(only)) or range(1, FULL_LEVEL + 1)
     matches = [
         (number, opponent)
         for number in chosen
@@ -81,37 +82,43 @@ def command(
             | {"elo": result.pairs.elo, "interval": list(result.pairs.interval)}
             for number, opponent, result in played
         ]
-        print_json({"levels": [_plain(number) for number in range(1, full + 1)], "matches": matched})
+        print_json({"levels": [_plain(number) for number in range(1, FULL_LEVEL + 1)], "matches": matched})
     elif games is None:
-        _print_levels(full)
+        _print_levels()
     else:
         _print_matches(played)
 
 
 def _plain(number: int) -> dict[str, Any]:
-    """Return the settings of a level; those of full strength are None."""
-    from ckai.rl.matches.levels import LEVELS
+    """Return the settings of a level; those that it does not have are None."""
+    from ckai.rl.matches.levels import LEVELS, QUICK_NODES
 
     settings = asdict(LEVELS[number - 1]) if number <= len(LEVELS) else dict.fromkeys(asdict(LEVELS[0]))
-    return {"level": number, **settings}
+    nodes = dict(enumerate(QUICK_NODES, len(LEVELS) + 1)).get(number)
+    return {"level": number, **settings, "nodes": nodes}
 
 
-def _print_levels(full: int) -> None:
+def _print_levels() -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from ckai.rl.matches.levels import FULL_LEVEL, LEVELS, QUICK_NODES
+
     table = Table(box=None, pad_edge=False)
-    for title in ("level", "temperature", "plies", "regret"):
+    for title in ("level", "temperature", "plies", "regret", "positions"):
         table.add_column(title, justify="right")
-    for number in range(1, full):
+    for number in range(1, len(LEVELS) + 1):
         level = _plain(number)
         searched = (str(level["depth"]), f"{level['regret']:g}") if level["depth"] else ("-", "-")
-        table.add_row(str(number), f"{level['temperature']:g}", *searched)
+        table.add_row(str(number), f"{level['temperature']:g}", *searched, "-")
+    for number, nodes in enumerate(QUICK_NODES, len(LEVELS) + 1):
+        table.add_row(str(number), "-", "-", "-", f"{nodes:,}")
     console = Console(highlight=False)
     console.print(table)
     console.print(
         "temperature of the policy of people, plies of search after each move, and the value that makes a "
-        f"move e times rarer; level {full} is full strength, {FULL_STRENGTH_SECONDS:g} s per move"
+        "move e times rarer; or the positions of an alpha-beta search per move; level "
+        f"{FULL_LEVEL} is full strength, alpha-beta for {FULL_STRENGTH_SECONDS:g} s per move"
     )
 
 

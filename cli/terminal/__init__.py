@@ -1,1 +1,1 @@
-"""A game in the terminal: the board, the session, the engine as an opponent, the saved record."""
+"""A game in the terminal: the board, the prompt, the panel beside the board."""

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ckai.cli.terminal.clock import GameClock
+from ckai.cli.playing.clock import GameClock
+from ckai.cli.playing.explain import Explainer
+from ckai.cli.playing.opponent import Reply
+from ckai.cli.playing.record import Record, error_text
+from ckai.cli.playing.session import SIDES, Session
+from ckai.cli.playing.start import FileGame, Source, StartError, game_of, open_game, opening_moves
 from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, help_lines
-from ckai.cli.terminal.explain import Explainer
-from ckai.cli.terminal.opponent import Reply
-from ckai.cli.terminal.record import Record, error_text
-from ckai.cli.terminal.session import SIDES, Session
-from ckai.cli.terminal.start import FileGame, Source, StartError, game_of, open_game, opening_moves
 from ckai.cli.terminal.table import Table
 from ckai.game import MoveError
 

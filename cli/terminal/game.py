@@ -8,17 +8,17 @@ from typing import Any, TextIO
 from rich.console import Console
 from rich.text import Text
 
+from ckai.cli.playing.clock import GameClock
+from ckai.cli.playing.opponent import Opponent, Reply
+from ckai.cli.playing.record import Record, error_text
+from ckai.cli.playing.session import Session, Side
+from ckai.cli.playing.start import HUMAN, Source
 from ckai.cli.shared.output import count_text
 from ckai.cli.terminal.actions import Actions
 from ckai.cli.terminal.board import detect_look, draw_board, join_columns
-from ckai.cli.terminal.clock import GameClock
 from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, read_command
-from ckai.cli.terminal.opponent import Opponent, Reply
 from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, reply_lines, state_lines, viewed_lines
-from ckai.cli.terminal.record import Record, error_text
 from ckai.cli.terminal.screen import FlagFallError, Screen
-from ckai.cli.terminal.session import Session, Side
-from ckai.cli.terminal.start import HUMAN, Source
 from ckai.cli.terminal.table import Options
 from ckai.cli.terminal.thinking import wait_for
 from ckai.game import MoveError, Outcome

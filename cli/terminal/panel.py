@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 
-from ckai.cli.terminal.clock import GameClock
-from ckai.cli.terminal.opponent import Reply
-from ckai.cli.terminal.session import Session, Side
+from ckai.cli.playing.clock import GameClock
+from ckai.cli.playing.opponent import Reply
+from ckai.cli.playing.session import Session, Side
 
 PANEL_COLUMNS = 34
 """Width of the panel next to a large board."""

@@ -6,14 +6,14 @@ from typing import Any, Protocol
 from rich.console import Console
 from rich.text import Text
 
+from ckai.cli.playing.clock import GameClock
+from ckai.cli.playing.experts import ExpertMoves
+from ckai.cli.playing.opponent import Opponent, Reply
+from ckai.cli.playing.record import Record
+from ckai.cli.playing.session import Session
+from ckai.cli.playing.start import Source
 from ckai.cli.terminal.board import Pieces
-from ckai.cli.terminal.clock import GameClock
-from ckai.cli.terminal.experts import ExpertMoves
-from ckai.cli.terminal.opponent import Opponent, Reply
-from ckai.cli.terminal.record import Record
 from ckai.cli.terminal.screen import Screen
-from ckai.cli.terminal.session import Session
-from ckai.cli.terminal.start import Source
 
 
 @dataclass

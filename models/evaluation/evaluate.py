@@ -16,13 +16,15 @@ from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, position_keys
 from ckai.models.checkpoint import Checkpoint
 from ckai.models.evaluation.metrics import is_in, measure
-from ckai.models.inference.choose import evaluations_per_second, sample_positions
+from ckai.models.inference.choose import evaluations_per_second, exact_outputs, sample_positions
 from ckai.models.inference.devices import pick_device
 from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.layers.network import Network
 
 DEFAULT_SEED, DEFAULT_HELDOUT = 0, 0.1
 
+SAMPLE = 64
+"""Positions on which the outputs of a network are looked at before it is measured."""
 _ACTIONS = 256
 """Above every action: the column is uint8."""
 
@@ -93,6 +95,7 @@ def evaluate_checkpoint(
     Raises:
         DatasetError: data that cannot be used, or no rows on that side.
         CheckpointError: weights that do not fit the architecture.
+        BackendError: the network's outputs are not finite.
 
     Examples:
         >>> from ckai.models import load_checkpoint
@@ -104,6 +107,7 @@ def evaluate_checkpoint(
     seed = int(stored.get("seed", DEFAULT_SEED)) if split_seed is None else split_seed
     share = float(stored.get("heldout", DEFAULT_HELDOUT)) if heldout is None else heldout
     network = checkpoint.network()
+    exact_outputs(TorchEvaluator(network), sample_positions(SAMPLE, network.encode), network.encode)
     data = RowsDataModule(
         paths,
         heldout=share,

@@ -29,6 +29,8 @@ SHIFT = SCALE.bit_length() - 1
 """log2 of `SCALE`."""
 PRODUCT_SCALE = SCALE * SCALE
 """Integer that stands for 1 in a sum of products."""
+LARGEST_EXPONENT = 700.0
+"""Exponent whose exponential still has room in float64: no weights make a value that is not finite."""
 
 
 class IntegerWeights(NamedTuple):
@@ -155,9 +157,11 @@ def value_of(weights, bias, activations):
     first = (dot(weights[0], activations) + bias[0]) / PRODUCT_SCALE
     if len(bias) == 1:
         return np.float64(np.float32(np.tanh(first)))
-    draw = np.exp((dot(weights[1], activations) + bias[1]) / PRODUCT_SCALE - first)
-    loss = np.exp((dot(weights[2], activations) + bias[2]) / PRODUCT_SCALE - first)
-    return np.float64(np.float32((1.0 - loss) / (1.0 + draw + loss)))
+    draw = (dot(weights[1], activations) + bias[1]) / PRODUCT_SCALE - first
+    loss = (dot(weights[2], activations) + bias[2]) / PRODUCT_SCALE - first
+    shift = max(0.0, max(draw, loss) - LARGEST_EXPONENT)
+    win, draw, loss = np.exp(-shift), np.exp(draw - shift), np.exp(loss - shift)
+    return np.float64(np.float32((win - loss) / (win + draw + loss)))
 
 
 @inner
@@ -193,7 +197,7 @@ def quantize(network: Network) -> IntegerWeights:
         network: a `Swift` network.
 
     Raises:
-        BackendError: another architecture, or a weight that is not finite.
+        BackendError: another architecture, or a weight that is not finite or too large for the integers.
     """
     if not isinstance(network, Swift):
         raise BackendError(
@@ -201,6 +205,13 @@ def quantize(network: Network) -> IntegerWeights:
         )
     if not all(bool(torch.isfinite(weights).all()) for weights in network.parameters()):
         raise BackendError("evaluator integers: expected finite weights, found NaN or infinity")
+    for name, (weights, scale, dtype) in network.scaled().items():
+        largest, most = float(weights.abs().max()), torch.iinfo(dtype).max / scale
+        if largest > most:
+            raise BackendError(
+                f"evaluator integers: expected weights of up to {most:g} in {name}, found {largest:g}: the "
+                "network may have diverged in training"
+            )
     encode = network.encode
     planes = np.full(7, -1, np.int64)
     for plane, value in enumerate(encode.VALUES):

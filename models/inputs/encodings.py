@@ -35,6 +35,8 @@ from ckai.game.squares import NUM_ACTIONS, SQUARES, neighbour
 from ckai.models.inputs.packing import pack_positions, unpack_position
 
 ROWS, COLUMNS = 8, 4
+WAYS = ("up right", "down right", "down left", "up left")
+"""The directions of hops in the view of the side to move, whose first row is at the top."""
 HALFMOVE_SCALE = 80.0
 """The halfmove clock at which the game is drawn by default; the plane is 1 there."""
 
@@ -45,6 +47,7 @@ class Encoding(nn.Module):
     Attributes:
         VERSION: version of the planes, stored in checkpoints.
         PLANES: number of planes.
+        NAMES: what each plane shows, in their order; empty if it does not say.
         GAME: name of the game, see `ckai.rl.games.registry`.
         SHAPE: rows and columns of the board.
         NUM_ACTIONS: number of actions.
@@ -57,6 +60,7 @@ class Encoding(nn.Module):
 
     VERSION: ClassVar[str]
     PLANES: ClassVar[int]
+    NAMES: ClassVar[tuple[str, ...]] = ()
     GAME: ClassVar[str]
     SHAPE: ClassVar[tuple[int, int]]
     NUM_ACTIONS: ClassVar[int]
@@ -161,6 +165,7 @@ class GridEncoding(CheckersEncoding):
 
     VERSION = "grid-1"
     PLANES = 1
+    NAMES = ("pieces",)
 
     def forward(
         self,
@@ -183,6 +188,16 @@ class PlanesEncoding(CheckersEncoding):
 
     VERSION = "planes-1"
     PLANES = 8
+    NAMES: ClassVar[tuple[str, ...]] = (
+        "own men",
+        "own kings",
+        "other men",
+        "other kings",
+        "empty",
+        "odd rows",
+        "jumper",
+        "halfmove clock",
+    )
 
     values: Tensor
     parity: Tensor
@@ -222,6 +237,7 @@ class PiecesEncoding(PlanesEncoding):
     VALUES = (1, 3, -1, -3)
     JUMPER = True
     PLANES = 5
+    NAMES = (*PlanesEncoding.NAMES[:4], "jumper")
 
     def forward(
         self,
@@ -243,6 +259,7 @@ class MovesEncoding(PlanesEncoding):
 
     VERSION = "moves-1"
     PLANES = PlanesEncoding.PLANES + 4
+    NAMES = (*PlanesEncoding.NAMES, *(f"hop {way}" for way in WAYS))
 
     near: Tensor
     far: Tensor
@@ -284,6 +301,14 @@ class MovesEncoding(PlanesEncoding):
         return torch.cat([planes, self.legal(board, jumper).to(dtype).view(-1, 4, ROWS, COLUMNS)], 1)
 
 
+def _tactics_names(*depths: int) -> tuple[str, ...]:
+    """Names of the planes of `MovesEncoding` and those of forced changes of material, by plies."""
+    found = [
+        f"{what} after {way}, {n} plies" for what in ("material", "loss") for n in depths for way in WAYS
+    ]
+    return (*MovesEncoding.NAMES, *found)
+
+
 class TacticsEncoding(MovesEncoding):
     """`MovesEncoding` and the material each hop wins or loses by force, see `ckai.models.inputs.tactics`."""
 
@@ -291,6 +316,7 @@ class TacticsEncoding(MovesEncoding):
     DEPTHS: ClassVar[tuple[int, ...]] = (0, 2)
     """Plies searched after the hop; each depth has planes of its own."""
     PLANES = MovesEncoding.PLANES + 8 * 2
+    NAMES = _tactics_names(0, 2)
     EXTRA = NUM_ACTIONS * 2
 
     SCALE = 6.0
@@ -330,4 +356,5 @@ class DeepTacticsEncoding(TacticsEncoding):
     VERSION = "tactics4-1"
     DEPTHS = (0, 2, 4)
     PLANES = MovesEncoding.PLANES + 8 * 3
+    NAMES = _tactics_names(0, 2, 4)
     EXTRA = NUM_ACTIONS * 3

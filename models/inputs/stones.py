@@ -16,6 +16,7 @@ class StonesEncoding(Encoding):
     """Planes of own stones, the other's stones, and ones, which show a zero-padded convolution the edge."""
 
     PLANES = 3
+    NAMES = ("own stones", "other stones", "ones")
     VALUES = (1, -1)
 
     @classmethod

@@ -117,10 +117,20 @@ class Swift(Network):
                 layer.bias.clamp_(-LARGEST_BIAS, LARGEST_BIAS)
 
     def rounded(self) -> dict[str, Tensor]:
-        """Return the integers of the weights, by name.
+        """Return the integers of the weights, by name, see `scaled`.
+
+        A weight that is not finite, or too large for its integer, gives nonsense.
+        """
+        return {
+            name: torch.round(weights.double() * scale).to(dtype).contiguous()
+            for name, (weights, scale, dtype) in self.scaled().items()
+        }
+
+    def scaled(self) -> dict[str, tuple[Tensor, int, torch.dtype]]:
+        """Return the weights by the names of their integers, with the integer for 1 and the type of each.
 
         Weights and the biases of the first layer are multiples of 1 / `SCALE` in int16, other biases of
-        1 / `SCALE` ** 2 in int32; a weight that is not finite gives nonsense. `first` is `[inputs, hidden]`.
+        1 / `SCALE` ** 2 in int32. `first` is `[inputs, hidden]`.
         """
         layers = {"second": self.second, "third": self.third, "value": self.value}
         parts = {
@@ -133,10 +143,7 @@ class Swift(Network):
         for name, layer in layers.items():
             parts[name] = (layer.weight, SCALE, torch.int16)
             parts[f"{name}_bias"] = (layer.bias, SCALE**2, torch.int32)
-        return {
-            name: torch.round(weights.detach().double() * scale).to(dtype).contiguous()
-            for name, (weights, scale, dtype) in parts.items()
-        }
+        return {name: (weights.detach(), scale, dtype) for name, (weights, scale, dtype) in parts.items()}
 
     def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """See `Network.forward_planes`."""

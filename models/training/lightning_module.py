@@ -13,6 +13,7 @@ from ckai.models.evaluation.metrics import Metrics, unpack_legal
 from ckai.models.layers.heads import value_of
 from ckai.models.layers.network import Network
 from ckai.models.training.config import TargetConfig, TrainConfig
+from ckai.models.training.resuming import restore
 
 
 def policy_loss(
@@ -215,8 +216,8 @@ class PolicyValueModule(pl.LightningModule):
             optimizer, lambda step: config.factor(step, steps, self.epoch_steps)
         )
         if self.resumed:
-            optimizer.load_state_dict(self.resumed["optimizer"])
-            schedule.load_state_dict(self.resumed["schedule"])
+            restore("training.optimizer", optimizer, self.resumed["optimizer"])
+            restore("training.schedule", schedule, self.resumed["schedule"])
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def training_report(self) -> dict[str, float]:

@@ -28,6 +28,7 @@ import torch
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import locked, remove_temporaries, write_whole
 from ckai.models.checkpoint import Checkpoint, CheckpointError, load_checkpoint, save_checkpoint
+from ckai.models.contents import check_type
 from ckai.models.evaluation import plots
 from ckai.models.evaluation.metrics import measure
 from ckai.models.inference.devices import pick_device
@@ -36,6 +37,7 @@ from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.folder import check_output, clear, run_folder
 from ckai.models.training.logs import RunLog
+from ckai.models.training.resuming import check_state
 from ckai.models.training.runs import LOCK, REPLACES, digest
 from ckai.models.training.trainer import State, TrainingError, TrainingProgress, train
 
@@ -303,6 +305,12 @@ def _earlier(run: Path, settings: dict[str, Any]) -> Checkpoint | None:
         raise CheckpointError(f"{error}; use --fresh to start again") from error
     if saved.training is None:
         raise CheckpointError(f"{last}: expected a training state, found none; use --fresh to start again")
+    try:
+        check_state(saved.training)
+        check_type("training.stages", saved.training.get("stages"), list)
+        check_type("info.run", saved.info.get("run"), str)
+    except ValueError as error:
+        raise CheckpointError(f"{last}: {error}; use --fresh to start again") from error
     differences = _differences(before, settings)
     if not differences:
         return saved

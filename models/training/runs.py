@@ -32,6 +32,8 @@ class TrainingRun:
     """Settings that differ from the defaults, by dotted name."""
     epochs: int
     """Epochs done, over all stages."""
+    target: int
+    """Epochs of each stage that it was asked for; 0 if that is not known."""
     finished: bool
     """Whether its checkpoint is the result of this training."""
     running: bool
@@ -61,7 +63,7 @@ def find_runs(folder: Path) -> list[TrainingRun]:
     """All training runs under a folder, by name; other folders are skipped."""
     runs = []
     for config in sorted(folder.rglob("*.run/config.json")):
-        run = _read(config.parent)
+        run = read_run(config.parent)
         if run is not None:
             runs.append(run)
     return runs
@@ -93,7 +95,8 @@ def plot_runs(path: Path, runs: Sequence[TrainingRun]) -> None:
     save_figure(path, figure, 110)
 
 
-def _read(folder: Path) -> TrainingRun | None:
+def read_run(folder: Path) -> TrainingRun | None:
+    """Return the training run of a folder; None if it is none, or cannot be read."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         model = config["model"]
@@ -108,6 +111,7 @@ def _read(folder: Path) -> TrainingRun | None:
         model=str(model),
         changed=_differences(config),
         epochs=len(history),
+        target=epochs,
         finished=bool(last) and bool(epochs) and _has_result(folder),
         running=is_locked(folder / LOCK),
         seconds=sum(ends.values()),

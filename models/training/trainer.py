@@ -26,6 +26,7 @@ from ckai.models.inference.devices import pick_device
 from ckai.models.layers.network import Network
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
+from ckai.models.training.resuming import check_like, check_state
 
 State = dict[str, Any]
 
@@ -82,6 +83,7 @@ def train(
 
     Raises:
         TrainingError: the loss is not finite.
+        ValueError: `state` is none of this training.
         KeyboardInterrupt: on Ctrl-C; the last saved state is intact.
 
     Examples:
@@ -92,8 +94,10 @@ def train(
         >>> sorted(state["history"][0])[:3], state["finished"]
         (['epoch', 'heldout_forced', 'heldout_illegal_probability'], True)
     """
-    if state and state["finished"]:
-        return state
+    if state:
+        check_state(state)
+        if state["finished"]:
+            return state
     device = device or pick_device()
     if network.CHANNELS_LAST:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -181,6 +185,11 @@ class _Keeper(pl.Callback):
             self.best_loss = state["best_loss"]
             self.seconds = state["seconds"]
             module.resumed = {"optimizer": state["optimizer"], "schedule": state["schedule"]}
+            check_like("training.sums", state["sums"], module.sums)
+            if self.best_weights is not None:
+                check_like("training.best_weights", self.best_weights, module.kept.state_dict())
+            if module.averaged is not None:
+                check_like("training.averaged", state["averaged"], module.averaged.state_dict())
         data.resume_at(self.epoch, self.batch)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

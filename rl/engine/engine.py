@@ -29,14 +29,12 @@ from ckai.rl.search.factory import make_searcher, measured_pacing
 from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
 
-LEAVES = 128
+LEAVES = 256
 """Most positions in one call of the network."""
-GROWTH = 64
+GROWTH = 48
 """Root visits that allow one more position in a call, unless time alone ends the search: see `Pacing`."""
-BATCHES = 4
-"""Calls of the network in flight: more than `THREADS`, so that none of them waits for the tree."""
-THREADS = 2
-"""Calls of the network at the same time."""
+BATCHES, THREADS = 3, 2
+"""Calls of the network in flight, and at the same time: fewer, so that none of these waits for the tree."""
 NODES = 1_000_000
 """Capacity in positions of a tree that may grow, before it does."""
 INTERVAL = 0.1
@@ -97,7 +95,7 @@ class Engine:
             leaves=leaves,
             growth=GROWTH,
             batches=batches,
-            threads=min(batches, THREADS),
+            threads=THREADS,
             constants=constants,
             game=(game or Checkers()).with_tables(tables),
             seed=0 if seed is None else seed,
@@ -140,10 +138,8 @@ class Engine:
             TableError: there are no such tables.
             ValueError: there is no such backend, or it is not available on this machine.
         """
-        if isinstance(tables, int):
-            tables = Tables.open(tables)
-        threads = min(int(settings.get("batches", BATCHES)), THREADS)
-        loaded = load_evaluator(source, evaluator, threads=threads, tell=tell)
+        tables = Tables.open(tables) if isinstance(tables, int) else tables
+        loaded = load_evaluator(source, evaluator, threads=THREADS, tell=tell)
         engine = cls(loaded, seed=seed, tables=tables, **settings)
         engine._owns_evaluator = True
         engine._pacing = measured_pacing(loaded, engine._searcher.game)

@@ -1,4 +1,4 @@
-"""Calls of an evaluator into given arrays, with a check of the shapes it answers."""
+"""Calls of an evaluator into given arrays, with a check of the shapes it answers; errors of its answers."""
 
 import numpy as np
 
@@ -34,4 +34,12 @@ def non_finite_error(evaluator: Evaluator) -> ValueError:
     return ValueError(
         f"evaluator {evaluator.name}: expected finite logits and values, found NaN or infinity; "
         "the network may have diverged in training"
+    )
+
+
+def no_edge_error(evaluator: Evaluator) -> ValueError:
+    """Return the error to raise for a tree in which a descent finds no edge to follow."""
+    return ValueError(
+        f"evaluator {evaluator.name}: expected an edge to follow at every node of the tree, found a node "
+        "without one: its priors or values are not finite"
     )

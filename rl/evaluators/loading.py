@@ -46,7 +46,8 @@ def load_evaluator(
 
     Raises:
         CheckpointError: the file is not a checkpoint, or not one for this game.
-        ValueError: there is no such backend, or it is not available on this machine.
+        ValueError: there is no such backend, or it is not available on this machine; or the network's outputs
+            are not finite.
     """
     if str(source) == UNIFORM:
         return UniformEvaluator(get_game(game).num_actions)
@@ -82,8 +83,12 @@ def load_evaluator(
 
 
 def _ready(evaluator: Evaluator, network: "Network") -> Evaluator:
-    """Return the evaluator after one call, which compiles what encodes positions and sets the backend up."""
-    from ckai.models.inference.choose import sample_positions
+    """Return the evaluator after one call, which compiles what encodes positions and sets the backend up.
 
-    evaluator.evaluate(sample_positions(1, network.encode))
+    Raises:
+        BackendError: an output is NaN or infinite.
+    """
+    from ckai.models.inference.choose import exact_outputs, sample_positions
+
+    exact_outputs(evaluator, sample_positions(1, network.encode), network.encode)
     return evaluator

@@ -113,6 +113,7 @@ class Connect4Spec(GridSpec):
     """Four in a row win."""
 
     name = "connect4"
+    title = "Connect-4"
     rules = Connect4()
     encoding = "connect4"
     plies = 30

@@ -241,6 +241,17 @@ class GridSpec(GameSpec):
         even = black.bit_count() == white.bit_count()
         return self.position((black, white) if even else (white, black))
 
+    def set_up(self, pieces: Mapping[int, str], *, black: bool) -> GridPosition:
+        """See `GameSpec.set_up`: the numbers of stones say who is to move."""
+        layout = self.drawn_layout()
+        if unknown := sorted(set(pieces) - set(layout.squares)):
+            raise ValueError(f"expected squares from 1 to {max(layout.squares)}, found {unknown[0]}")
+        rows = [["."] * layout.columns for _ in range(layout.rows)]
+        for square, letter in pieces.items():
+            row, column = layout.squares[square]
+            rows[row][column] = letter
+        return self.read_position("/".join(map("".join, rows)))
+
     def _check_stones(self, taken: int) -> None:
         """Raise a ValueError for a set of stones that no game reaches."""
 

@@ -119,6 +119,7 @@ class GameSpec(ABC):
 
     Attributes:
         name: the name in commands, files and checkpoints.
+        title: what people call it; empty: `name`.
         rules: its usual rules for the search, without tablebases.
         encoding: the encoding of a new network; None: the default of the network.
         plies: of an average game, for estimates.
@@ -133,10 +134,12 @@ class GameSpec(ABC):
         piece_letters: letters for the pieces of a `Diagram` where they are not `b`, `w`, `B` and `W`.
         move_example: a move as people type it.
         turnable: whether the board looks different from the other side.
+        kings: whether pieces are crowned: `B` and `W` among its `pieces`.
         named_openings: moves of the openings that have names, as texts.
     """
 
     name: str
+    title: str = ""
     rules: Any
     encoding: str | None
     plies: int
@@ -151,6 +154,7 @@ class GameSpec(ABC):
     piece_letters: ClassVar[Mapping[str, str]] = {}
     move_example: str = "1"
     turnable: bool = False
+    kings: bool = False
     named_openings: ClassVar[Mapping[str, tuple[str, ...]]] = {}
 
     def __repr__(self) -> str:
@@ -267,6 +271,21 @@ class GameSpec(ABC):
         before, after = self.pieces(position), self.pieces(position.push(move))
         return tuple(square for square in after if square not in before)
 
+    def view(self, position: Any) -> tuple[int, ...]:
+        """Return the squares of `layout` in the order in which networks see them, for the side to move."""
+        return tuple(sorted(self.drawn_layout().squares))
+
+    def captures(self, position: Any, move: Any) -> tuple[int, ...]:
+        """Return the squares of the pieces that a move captures, in order; by default those that it empties.
+
+        Raises:
+            NotImplementedError: see `pieces`.
+        """
+        before, after = self.pieces(position), self.pieces(position.push(move))
+        mine = "b" if position.black else "w"
+        taken = [square for square, piece in before.items() if piece.lower() != mine]
+        return tuple(square for square in taken if square not in after)
+
     def solve(self, position: Any) -> int:
         """Return the game-theoretic value for the side to move, 1, 0 or -1, of a `solvable` game."""
         raise NotImplementedError(f"{self.name} is not solvable by search alone")
@@ -323,6 +342,18 @@ class GameSpec(ABC):
             ValueError: the text is not a position; says what was expected.
         """
         raise ValueError(f"expected a game from the beginning: {self.name} has no text for positions")
+
+    def set_up(self, pieces: Mapping[int, str], *, black: bool) -> Any:
+        """Return the position with these pieces.
+
+        Args:
+            pieces: `b`, `w`, `B` and `W` by the squares of `layout`, as `pieces` returns them.
+            black: whether Black is to move; left out of account where the pieces say who is.
+
+        Raises:
+            ValueError: the rules exclude the position; says what was expected.
+        """
+        raise ValueError(f"expected a game from the beginning: positions of {self.name} cannot be set up")
 
     def position_text(self, position: Any) -> str:
         """Return a position as `read_position` reads it."""

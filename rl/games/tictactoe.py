@@ -103,6 +103,7 @@ class TicTacToeSpec(GridSpec):
     """Three in a row win. Its few positions are learned in more steps than a large game's."""
 
     name = "tictactoe"
+    title = "Tic-tac-toe"
     rules = TicTacToe()
     encoding = "tictactoe"
     plies = 7

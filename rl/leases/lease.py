@@ -95,7 +95,9 @@ def pack_shard(games: Sequence[FinishedGame], account: Account) -> bytes:
     table = shard_table(games, account.generation)
     metadata = {**table.schema.metadata, _SHARD_KEY: json.dumps(asdict(account)).encode()}
     sink = pa.BufferOutputStream()
-    pq.write_table(table.replace_schema_metadata(metadata), sink, compression="zstd")
+    pq.write_table(
+        table.replace_schema_metadata(metadata), sink, compression="zstd", write_page_checksum=True
+    )
     return bytes(sink.getvalue())
 
 
@@ -109,7 +111,7 @@ def unpack_shard(data: bytes, schema: pa.Schema) -> Shard:
     Raises:
         ShardError: they are not a whole shard with these columns; says why.
     """
-    table, games = read_shard(pa.BufferReader(data))
+    table, games = read_shard(pa.BufferReader(data), schema)
     metadata: dict[bytes, Any] = dict(table.schema.metadata)
     try:
         account = Account(**json.loads(metadata.pop(_SHARD_KEY)))

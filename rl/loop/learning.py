@@ -7,6 +7,7 @@ from typing import Any
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.training.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
+from ckai.models.training.resuming import check_state
 from ckai.models.training.trainer import take_average, train
 from ckai.rl.loop.config import LearnConfig
 from ckai.rl.loop.events import EventCallback, RunEvent
@@ -87,9 +88,10 @@ def learn(
     """
     saved = candidate.with_name("training.ckpt")
 
-    def set_aside(path: Path, error: CheckpointError) -> None:
+    def set_aside(path: Path, error: ValueError) -> None:
         path.replace(path.with_suffix(".damaged"))
-        warning = f"{error}; set aside, restarting the training"
+        named = "" if isinstance(error, CheckpointError) else f"{path}: "
+        warning = f"{named}{error}; set aside, restarting the training"
         on_event(RunEvent(generation, "learn", 0, 1, {"warning": warning}))
 
     if candidate.exists():
@@ -116,8 +118,9 @@ def learn(
     if saved.exists():
         try:
             checkpoint = load_checkpoint(saved)
+            check_state(checkpoint.training or {})
             network, state = checkpoint.network(), checkpoint.training
-        except CheckpointError as error:
+        except ValueError as error:
             set_aside(saved, error)
     config = TrainConfig(
         epochs=settings.epochs,

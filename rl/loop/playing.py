@@ -112,7 +112,7 @@ class PlayedRun(RunFolder):
         rows_path, summary = self.path(n, "rows.parquet"), self.path(n, "selfplay.json")
         shards = self.path(n, "shards")
         if not summary.exists():
-            tables, games, damaged = read_shards(shards)
+            tables, games, damaged = read_shards(shards, self.spec.schema)
             numbers = [number for number in self._numbers(n) if number not in games]
             progress = SelfPlayCounts(games=len(games), rows=sum(table.num_rows for table in tables))
             for line in damaged:
@@ -123,7 +123,7 @@ class PlayedRun(RunFolder):
             spent = self._play_missing(ledger, writer, progress, on_event, backend, workers, stop)
             if stop.is_set():
                 return {}
-            tables, games, damaged = read_shards(shards)
+            tables, games, damaged = read_shards(shards, self.spec.schema)
             if damaged or sorted(games) != list(self._numbers(n)):
                 raise RunError(
                     f"{shards}: expected {self.config.games} games, found {len(games)}; run the command again"

@@ -1,4 +1,4 @@
-"""Levels of play from beginner to full strength, which err as people do.
+"""Levels of play from beginner to full strength; all but the last three err as people do.
 
 A level takes the policy that the network `human` learned from people, and a search that looks some plies
 ahead. The probability of a move is proportional to
@@ -59,9 +59,13 @@ LEVELS: tuple[Level, ...] = (
     Level(1.0, 5, 0.05),
     Level(1.0, 6, 0.035),
     Level(1.0, 8, 0.02),
-    Level(1.0, 10, 0.008),
 )
-"""The levels below full strength: level 1 is the first."""
+"""The levels that err as people do: level 1 is the first."""
+
+QUICK_NODES = (12_000, 40_000)
+"""Positions a move of the levels after them, which search as full strength does."""
+FULL_LEVEL = len(LEVELS) + len(QUICK_NODES) + 1
+"""Full strength: alpha-beta with the network `ckai`."""
 
 
 def move_values(search: AlphaBetaSearch, game: Game, depth: int) -> dict[Move, float]:

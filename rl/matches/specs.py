@@ -23,7 +23,7 @@ from ckai.rl.matches.forms import (
     HUB_SILENCE_SECONDS,
 )
 from ckai.rl.matches.hub import HubPlayer
-from ckai.rl.matches.levels import LEVELS, LevelPlayer
+from ckai.rl.matches.levels import FULL_LEVEL, LEVELS, QUICK_NODES, LevelPlayer
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
 from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, LEVEL, PlayerSpec, PlayerSpecError
 from ckai.rl.matches.players import POLICY_SIMS, PerfectPlayer, Player, RandomPlayer, SearchPlayer
@@ -124,16 +124,17 @@ def load_player(
 def _level_player(spec: PlayerSpec, tables: Tables | None) -> Player:
     """Return the player of `level:N`; the highest is full strength and may have a limit of time."""
     text = spec.who.removeprefix(LEVEL)
-    full = len(LEVELS) + 1
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= full:
-        raise PlayerSpecError(f"{spec.text}: expected a level from 1 to {full}, found {text}")
-    top = int(text) == full
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= FULL_LEVEL:
+        raise PlayerSpecError(f"{spec.text}: expected a level from 1 to {FULL_LEVEL}, found {text}")
+    top = int(text) == FULL_LEVEL
     wanted = "seconds" if top else "no limit, as a level has its own,"
     _require_limit(spec, wanted, number=False, seconds=top, policy=False)
     network = IntegerEvaluator(load_network(CKAI))
     if top:
         seconds = spec.seconds or FULL_STRENGTH_SECONDS
         return NetworkAlphaBetaPlayer(network, seconds, control=spec.control, tables=tables)
+    if int(text) > len(LEVELS):
+        return NetworkAlphaBetaPlayer(network, nodes=QUICK_NODES[int(text) - len(LEVELS) - 1], tables=tables)
     return LevelPlayer(LEVELS[int(text) - 1], IntegerEvaluator(load_network(HUMAN)), network, tables)
 
 

@@ -18,6 +18,7 @@ from ckai.rl.search.mcts import (
     BACKED_UP,
     COLLISION,
     LEAF,
+    STUCK,
     add_in_flight,
     backup,
     best_root_edge,
@@ -50,7 +51,8 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, co
         node, e: int64, where the walk of the first descent ends (see `walk_trees`), -1 if unknown.
 
     Returns:
-        The next free slot of the batch; `slot` itself if there is nothing to evaluate.
+        The next free slot of the batch; `slot` itself if there is nothing to evaluate; -1 if a descent found
+        no edge to follow, see `descend`.
     """
     tree = get_tree(trees, t)
     added, num_collisions = 0, 0
@@ -77,6 +79,9 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, co
             add_in_flight(tree, node, 1)
             collisions[num_collisions] = node
             num_collisions += 1
+        elif ending == STUCK:
+            slot = np.int64(-1)
+            break
         elif ending != BACKED_UP:
             break
     for i in range(num_collisions):
@@ -169,6 +174,10 @@ def walk_trees(trees, first, count, constants, nodes, edges):
             if nodes[i] >= 0 and edges[i] < 0:
                 tree = get_tree(trees, first + i)
                 e = np.int64(select_edge(tree, nodes[i], constants))
+                if e < 0:
+                    nodes[i] = -1  # the descent finds the same
+                    active -= 1
+                    continue
                 edges[i] = e
                 child = np.int64(tree.edges[e].child)
                 if child >= 0:
@@ -196,7 +205,8 @@ def expand_slot(trees, slots, slot, logits, values):
     """Expand the leaf in a slot with its priors, and back its value up; see `expand_and_backup`.
 
     Returns:
-        0.0, or NaN if a logit of a legal action or the value is not finite.
+        0.0, or NaN if a logit of a legal action or the value is not finite. Minus infinity passes as a prior
+        of 0 as long as another logit is more.
     """
     tree = get_tree(trees, np.int64(slots[slot].tree))
     node = np.int64(slots[slot].node)
@@ -243,7 +253,7 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
             (at least 1), because leaves selected together do not profit from each other's values.
 
     Returns:
-        The number of leaves in the batch.
+        The number of leaves in the batch; -1 if a descent found no edge to follow, see `descend`.
     """
     game, trees = borrowed(game), borrowed(trees)
     slot = np.int64(0)
@@ -264,6 +274,8 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
             np.int64(-1),
             np.int64(-1),
         )
+        if slot < 0:
+            break
     return slot
 
 

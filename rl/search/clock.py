@@ -127,6 +127,11 @@ class Clock:
         """Seconds left, below 0 once the time is over."""
         return self._left if self._started is None else self._left - (self._now() - self._started)
 
+    @property
+    def running(self) -> bool:
+        """Whether the clock runs."""
+        return self._started is not None
+
     def start(self) -> None:
         """Let the clock run; it goes on if it does."""
         if self._started is None:

@@ -27,6 +27,7 @@ from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.mcts import (
     BACKED_UP,
     LEAF,
+    STUCK,
     backup,
     descend,
     get_tree,
@@ -107,7 +108,7 @@ def search_tree(game, tree, target_visits, constants, evaluation):
     """Search one tree until its root has `target_visits` or is proven, or the tree is full.
 
     Returns:
-        The number of evaluations.
+        The number of evaluations; -1 if a descent found no edge to follow, see `descend`.
     """
     info = tree.info
     info[0].target_visits = target_visits
@@ -122,6 +123,8 @@ def search_tree(game, tree, target_visits, constants, evaluation):
             tree.nodes[node].status = OPEN
             backup(tree, node, value, 1)
             num_evaluations += 1
+        elif ending == STUCK:
+            return -1
         elif ending != BACKED_UP:
             break
     return num_evaluations
@@ -132,14 +135,17 @@ def search_trees(game, trees, target_visits, chunk, constants, evaluation):
     """Search every tree until its root has `target_visits[t]`, or `chunk` visits more than now.
 
     Returns:
-        The number of evaluations, of all trees.
+        The number of evaluations, of all trees; -1 if a descent found no edge to follow.
     """
     game, trees, evaluation = borrowed(game), borrowed(trees), borrowed(evaluation)
     num_evaluations = 0
     for t in range(len(target_visits)):
         tree = get_tree(trees, t)
         target = min(np.int64(target_visits[t]), tree.nodes[0].visits + chunk)
-        num_evaluations += search_tree(game, tree, target, constants, evaluation)
+        added = search_tree(game, tree, target, constants, evaluation)
+        if added < 0:
+            return -1
+        num_evaluations += added
     return num_evaluations
 
 
@@ -213,10 +219,15 @@ class InlineSearcher(Searcher):
 
         Returns:
             The number of evaluations, 0 once all searches have ended. No leaf stays in flight.
+
+        Raises:
+            ValueError: a tree has a node without an edge to follow.
         """
         num_evaluations: int = search_trees(
             self.game, self.tree_batch, visits, self.chunk, self.constants, self._evaluation
         )
+        if num_evaluations < 0:
+            raise self._no_edge_error()
         self.evaluations += num_evaluations
         return num_evaluations
 

@@ -17,7 +17,7 @@ from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
 from ckai.rl.search.proofs import PROOF_VALUE, prove_edge, prove_node, prove_terminal_children, set_proof
 from ckai.rl.search.selection import puct_edge, select_root_edge
 
-LEAF, BACKED_UP, COLLISION, FULL = 0, 1, 2, 3
+LEAF, BACKED_UP, COLLISION, FULL, STUCK = 0, 1, 2, 3, 4
 """How a descent ended, see `descend`."""
 
 
@@ -205,7 +205,9 @@ def descend(game, tree, constants, node, e):
     Returns:
         How the descent ended, and a node. (LEAF, node): a node to evaluate; its path is counted as in flight.
         (BACKED_UP, node): a proven node, whose value was backed up. (COLLISION, node): a leaf that is in
-        flight already. (FULL, -1): there is no room for another node. The last two leave the tree unchanged.
+        flight already. (FULL, -1): there is no room for another node. (STUCK, node): no edge of this node can
+        be followed, because the tree has numbers that are not finite. The last three leave the tree
+        unchanged.
     """
     if tree.nodes[0].status == NEW:
         tree.nodes[0].status = PENDING
@@ -214,6 +216,8 @@ def descend(game, tree, constants, node, e):
         return COLLISION, np.int64(0)
     if e < 0:
         node, e = walk(tree, constants)
+        if e < 0:
+            return STUCK, node
     child = np.int64(tree.edges[e].child)
     if child < 0:
         here = tree.nodes[node]
@@ -236,11 +240,14 @@ def walk(tree, constants):
     """Follow edges from the root, which is OPEN and not proven, to the one where a descent ends.
 
     Returns:
-        (node, edge): the edge has no child yet, or its child is proven or PENDING.
+        (node, edge): the edge has no child yet, or its child is proven or PENDING; -1 if no edge of the node
+        can be followed.
     """
     node = np.int64(0)
     while True:
         e = np.int64(select_edge(tree, node, constants))
+        if e < 0:
+            return node, e
         child = np.int64(tree.edges[e].child)
         if child < 0 or ends_descent(tree, child):
             return node, e
@@ -249,7 +256,7 @@ def walk(tree, constants):
 
 @hot
 def select_edge(tree, node, constants):
-    """Return the edge that is selected at an OPEN node that is not proven."""
+    """Return the edge that is selected at an OPEN node that is not proven; -1 if a number is not finite."""
     return select_root_edge(tree, constants) if node == 0 else puct_edge(tree, node, constants)
 
 

@@ -46,14 +46,9 @@ class Pacing:
         """Return the latency in seconds of a call with `most` leaves, or with the largest of `SIZES`."""
         return (self.balance + min(most, SIZES[-1])) * self.cost
 
-    def leaves(self, visits: int, queued: float = 1.0) -> int:
-        """Return the most leaves for a call when the root has this many visits.
-
-        Args:
-            visits: visits of the root.
-            queued: calls in flight for each that runs; the leaves of all of them are selected together.
-        """
-        best = self.balance * (math.sqrt(1 + 2 * max(visits, 1) / self.balance) - 1) / queued
+    def leaves(self, visits: int) -> int:
+        """Return the most leaves for a call when the root has this many visits."""
+        best = self.balance * (math.sqrt(1 + 2 * max(visits, 1) / self.balance) - 1)
         return SIZES[max(0, bisect_right(SIZES, best) - 1)]
 
     @staticmethod

@@ -1,6 +1,7 @@
 """`Searcher`: searches many positions at once, each in its own tree, with shared batches of evaluations."""
 
 from collections import deque
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from ckai.game.jit import compile_for
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
+from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
 from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.arrays import TreeBatch, allocate_trees, grown
@@ -99,9 +100,9 @@ class Searcher:
         self._batches = deque(
             _Batch(self.tree_batch, n * size, size, rules.NUM_ACTIONS) for n in range(batches)
         )
-        threads = threads or batches
-        self._queued = batches / threads
-        self._threads = ThreadPoolExecutor(threads, initializer=use_one_torch_thread) if batches > 1 else None
+        self._threads = None
+        if batches > 1:
+            self._threads = ThreadPoolExecutor(threads or batches, initializer=use_one_torch_thread)
         self.evaluations = 0
         self._compile()
 
@@ -146,7 +147,8 @@ class Searcher:
             The number of leaves in flight, of all batches; 0 once all searches have ended.
 
         Raises:
-            ValueError: the evaluator answered with another shape, or with a number that is not finite.
+            ValueError: the evaluator answered with another shape, or with a number that is not finite; or a
+                tree has a node without an edge to follow.
             Exception: whatever else the evaluator raised. After any of these errors leaves are still in
                 flight: call `discard`.
         """
@@ -156,10 +158,11 @@ class Searcher:
         leaves, growth = self.leaves, self.growth
         if self.pacing is not None:
             most_visits = int(self.tree_batch.nodes["visits"][:, 0][visits > 0].max(initial=0))
-            leaves, growth = min(leaves, self.pacing.leaves(most_visits, self._queued)), 0
-        batch.slots = int(
-            select_all_leaves(self.game, batch.tree_batch, self.constants, visits, leaves, growth)
-        )
+            leaves, growth = min(leaves, self.pacing.leaves(most_visits)), 0
+        slots = int(select_all_leaves(self.game, batch.tree_batch, self.constants, visits, leaves, growth))
+        if slots < 0:
+            raise self._no_edge_error()
+        batch.slots = slots
         if batch.slots and self._threads and (self.pacing is None or batch.slots >= THREADED):
             batch.evaluation = self._threads.submit(self._evaluate, batch)
         elif batch.slots:
@@ -186,9 +189,19 @@ class Searcher:
         }
         for batch in self._batches:
             batch.slots = 0
+        self._empty(trees)
+
+    def _empty(self, trees: Iterable[int]) -> None:
+        """Reduce trees to their roots; none of their leaves is in flight."""
         for t in trees:
             history = self.tree_batch.history[t, : self.tree_batch.info[t]["history_length"]].copy()
             self.set_root(t, as_state(self.root(t)["state"]), history)
+
+    def _no_edge_error(self) -> ValueError:
+        """Drop all leaves in flight and empty all trees, as one cannot be searched; return the error."""
+        self.discard()
+        self._empty(range(len(self.tree_batch.nodes)))
+        return no_edge_error(self.evaluator)
 
     def close(self) -> None:
         """Stop the threads; the searcher cannot be used afterwards."""

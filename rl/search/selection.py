@@ -84,7 +84,7 @@ def exploration_factor(visits, constants):
 
 @hot
 def puct_edge(tree, node, constants):
-    """Return the edge that PUCT selects at an OPEN node that is not proven."""
+    """Return the edge that PUCT selects at an OPEN node that is not proven; -1 if no score is a number."""
     first = tree.nodes[node].first_edge
     end = first + tree.nodes[node].num_edges
     exploration = exploration_factor(tree.nodes[node].visits + tree.nodes[node].in_flight, constants)

@@ -33,7 +33,7 @@ from ckai.rl.search.threads import run_all
 from ckai.rl.selfplay.distill_config import DistillConfig
 from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, make_records
 from ckai.rl.selfplay.rows import copy_game, headers_of_rows, to_table
-from ckai.rl.selfplay.shards import write_table
+from ckai.rl.selfplay.shards import read_table, write_table
 from ckai.rl.selfplay.walks import STREAM, WalkRules, Walks, decode_boards, start_walk, step_walks
 
 MOST_STARTS = 1_000_000
@@ -275,7 +275,7 @@ def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) ->
         for path in sorted(folder.glob("*.parquet")):
             if counts.positions >= config.positions:
                 break  # several threads may write more than are needed
-            table = pq.read_table(path).cast(spec.schema)
+            table = read_table(path).cast(spec.schema)
             writer.write(table)
             tags = dict.fromkeys(table["game"].to_pylist(), TAGS)
             headers.append(headers_of_rows(table, output.stem, tags))

@@ -11,7 +11,7 @@ from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.evaluators.cache import WAYS, CachedEvaluator
-from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
+from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
@@ -19,7 +19,16 @@ from ckai.rl.search.arrays import allocate_trees
 from ckai.rl.search.batch import play_root_action
 from ckai.rl.search.inline_search import InlineNetwork, evaluate_slots, inline_network
 from ckai.rl.selfplay.pool import Pool
-from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, advance, make_records, start_game
+from ckai.rl.selfplay.recording import (
+    FINISHED,
+    IDLE,
+    NO_EDGE,
+    NOT_FINITE,
+    PLAYING,
+    advance,
+    make_records,
+    start_game,
+)
 from ckai.rl.selfplay.rows import PLAYER_NAME, FinishedGame, copy_game, with_table_results
 from ckai.rl.selfplay.setup import play_rules, search_constants, search_rules
 from ckai.rl.selfplay.snapshots import GameSnapshot
@@ -203,7 +212,8 @@ class Group:
             Whether any game is still in progress.
 
         Raises:
-            ValueError: the evaluator answered with another shape, or with numbers that are not finite.
+            ValueError: the evaluator answered with another shape, or with numbers that are not finite; or a
+                tree has a node without an edge to follow.
         """
         slots, finished = advance(
             self.game,
@@ -216,8 +226,10 @@ class Group:
             self.logits,
             self.values,
         )
-        if slots < 0:
+        if slots == NOT_FINITE:
             raise non_finite_error(self.evaluator)
+        if slots == NO_EDGE:
+            raise no_edge_error(self.evaluator)
         self.slots = slots
         if finished:
             for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():

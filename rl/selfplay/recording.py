@@ -79,6 +79,9 @@ def row_dtype(state_words: int) -> np.dtype[Any]:
     return np.dtype([("state", np.int64, (state_words,)), *_ROW_FIELDS], align=True)
 
 
+NOT_FINITE, NO_EDGE = np.int64(-1), np.int64(-2)
+"""What `advance` returns in place of a number of leaves."""
+
 COUNT = np.dtype([("visits", np.uint32), ("action", np.uint8)], align=True)
 """The policy target of one action: its visit count, see `ckai.rl.search.selection.policy_target`."""
 
@@ -326,8 +329,8 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         logits, values: their evaluations, see `expand_and_backup`.
 
     Returns:
-        (number of leaves in the next batch, number of games that are FINISHED); (-1, 0) if a logit or value
-        is not finite.
+        (number of leaves in the next batch, number of games that are FINISHED); (NOT_FINITE, 0) if a logit or
+        value is not finite, (NO_EDGE, 0) if a descent found no edge to follow.
     """
     game, trees, records = borrowed(game), borrowed(trees), borrowed(records)
     logits, values = borrowed(logits), borrowed(values)
@@ -347,7 +350,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         for leaf in range(used, last):
             not_finite += expand_slot(trees, old, leaf, logits, values)
         if not_finite != 0.0:
-            return np.int64(-1), 0
+            return NOT_FINITE, 0
         used = last
         for t in range(first, end):
             visits = search_visits(trees, records, t, rules)
@@ -370,6 +373,8 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
                     node,
                     e,
                 )
+                if next_slot < 0:
+                    return NO_EDGE, 0
                 if next_slot > slot:
                     slot = next_slot
                     break

@@ -1,33 +1,47 @@
 """Shards: finished games on disk, a few at a time, so that a killed run loses none of them.
 
 A shard is a Parquet file of complete games, written under a temporary name, synced and renamed. The rows of a
-game and its PDN are in the same file (the PDN in the metadata), so that they cannot get out of step.
+game and its PDN are in the same file (the PDN in the metadata), so that they cannot get out of step. Rows
+have checksums and the games in the metadata digests; files of earlier versions have neither.
 """
 
+import hashlib
 import json
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ckai.datasets.files import whole_file, write_whole
+from ckai.datasets.reader import same_type
+from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.rl.selfplay.pdn import ending_of, finished_pdn, tags_of
 from ckai.rl.selfplay.rows import Ending, FinishedGame, to_table
 from ckai.rl.selfplay.snapshots import GameSnapshot, save_snapshot
 
-_GAMES_KEY, _SPENT = b"ckai.games", "spent.json"
+_GAMES_KEY, _DIGEST, _SPENT = b"ckai.games", "digest", "spent.json"
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a Parquet file; it is replaced as a whole."""
+    """Write a Parquet file with checksums; it is replaced as a whole."""
     with whole_file(path) as file:
-        pq.write_table(table, file, compression="zstd", row_group_size=65536)
+        pq.write_table(table, file, compression="zstd", row_group_size=65536, write_page_checksum=True)
+
+
+def read_table(path: Path | pa.BufferReader) -> pa.Table:
+    """Read a Parquet file and compare its checksums, if it has any.
+
+    Raises:
+        OSError, ArrowException: it is damaged.
+    """
+    return pq.read_table(path, page_checksum_verification=True)
 
 
 def shard_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
@@ -42,6 +56,7 @@ def shard_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
     texts = [
         {"game": g.number, "pdn": finished_pdn(g, generation), "ending": asdict(g.ending)} for g in games
     ]
+    texts = [{**text, _DIGEST: _digest(text)} for text in texts]
     return table.replace_schema_metadata({**table.schema.metadata, _GAMES_KEY: json.dumps(texts).encode()})
 
 
@@ -171,11 +186,14 @@ class ShardError(ValueError):
     """A shard that cannot be read."""
 
 
-def read_shard(source: Path | pa.BufferReader) -> tuple[pa.Table, dict[int, ShardGame]]:
+def read_shard(
+    source: Path | pa.BufferReader, schema: pa.Schema = SELFPLAY_SCHEMA
+) -> tuple[pa.Table, dict[int, ShardGame]]:
     """Read a shard.
 
     Args:
         source: the file, or its bytes.
+        schema: of the game's rows; shards of earlier versions may lack columns.
 
     Returns:
         The table of rows and the games by number.
@@ -184,22 +202,31 @@ def read_shard(source: Path | pa.BufferReader) -> tuple[pa.Table, dict[int, Shar
         ShardError: it is not a whole shard; says why.
     """
     try:
-        table = pq.read_table(source)
+        table = read_table(source)
+        for field in table.schema:
+            if field.name not in schema.names or not same_type(schema.field(field.name).type, field.type):
+                raise ValueError(f"a column {field.name} of {field.type}")
         read = {
             game["game"]: ShardGame(
                 game["pdn"], Ending(**game["ending"]) if "ending" in game else ending_of(game["pdn"])
             )
-            for game in json.loads(table.schema.metadata[_GAMES_KEY])
+            for game in _games(table.schema.metadata)
         }
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise ShardError(str(error).splitlines()[0] if str(error) else type(error).__name__) from error
     return table, read
 
 
-def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], list[str]]:
+def read_shards(
+    folder: Path, schema: pa.Schema = SELFPLAY_SCHEMA
+) -> tuple[list[pa.Table], dict[int, ShardGame], list[str]]:
     """Read all shards of a folder.
 
     A shard that cannot be read is renamed to `*.damaged`; its games have to be played again.
+
+    Args:
+        folder: the folder.
+        schema: see `read_shard`.
 
     Returns:
         The tables of rows, the games by number, and one message for each damaged shard.
@@ -209,7 +236,7 @@ def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], lis
     damaged = []
     for path in sorted(folder.glob("*.parquet")):
         try:
-            table, read = read_shard(path)
+            table, read = read_shard(path, schema)
         except ShardError as error:
             aside = path.with_suffix(".damaged")
             path.replace(aside)
@@ -222,9 +249,40 @@ def read_shards(folder: Path) -> tuple[list[pa.Table], dict[int, ShardGame], lis
     return tables, games, damaged
 
 
+def _digest(game: dict[str, Any]) -> str:
+    """The SHA-256 of what the metadata have of a game."""
+    return hashlib.sha256(json.dumps(game, sort_keys=True).encode()).hexdigest()
+
+
+def _games(metadata: dict[bytes, bytes]) -> Iterator[dict[str, Any]]:
+    """The games of a shard.
+
+    Raises:
+        KeyError, TypeError, ValueError: there are none, or one is not what was written.
+    """
+    for game in json.loads(metadata[_GAMES_KEY]):
+        written = game.pop(_DIGEST, None)
+        if written not in (None, _digest(game)):
+            raise ValueError("a game is not the one of its digest")
+        yield game
+
+
 def merge(tables: Sequence[pa.Table]) -> pa.Table:
     """Concatenate the tables of shards, sorted by (game, ply, hop), without the shards' own metadata."""
     table = pa.concat_tables([t.replace_schema_metadata(None) for t in tables])
     table = table.sort_by([("game", "ascending"), ("ply", "ascending"), ("hop", "ascending")])
     metadata = {key: value for key, value in tables[0].schema.metadata.items() if key != _GAMES_KEY}
     return table.replace_schema_metadata(metadata)
+
+
+def games_so_far(folder: Path) -> dict[int, str]:
+    """Return the PDN of the games in the shards of a folder by number, while others may still be written.
+
+    It changes nothing, and leaves out shards that cannot be read.
+    """
+    found: dict[int, str] = {}
+    for path in sorted(folder.glob("*.parquet")):
+        with suppress(OSError, pa.ArrowException, KeyError, TypeError, ValueError):
+            metadata = pq.read_schema(path).metadata
+            found |= {int(game["game"]): str(game["pdn"]) for game in json.loads(metadata[_GAMES_KEY])}
+    return found

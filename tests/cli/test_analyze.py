@@ -131,7 +131,7 @@ def test_the_policy_of_the_page_allows_its_own_script_only(here, ckai):
     Path("mine.pdn").write_text(LOSES)
     ckai("analyze", "mine.pdn", *QUICK, "--html", "page.html")
     text = Path("page.html").read_text()
-    script = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    script = re.findall(r"<script type=\"module\">(.*?)</script>", text, re.DOTALL)
     assert len(script) == 1
     digest = base64.b64encode(hashlib.sha256(script[0].encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in text

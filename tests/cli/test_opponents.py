@@ -16,10 +16,10 @@ from click.testing import CliRunner
 from terminal_game import FirstMove, only_game, table
 
 from ckai.cli import play
-from ckai.cli.terminal.clock import GameClock
-from ckai.cli.terminal.opponent import EngineOpponent
-from ckai.cli.terminal.player_opponent import PlayerOpponent
-from ckai.cli.terminal.players import player_name
+from ckai.cli.playing.clock import GameClock
+from ckai.cli.playing.opponent import EngineOpponent
+from ckai.cli.playing.player_opponent import PlayerOpponent
+from ckai.cli.playing.players import player_name
 from ckai.cli.terminal.screen import FlagFallError, Screen, make_console
 from ckai.cli.terminal.thinking import wait_for
 from ckai.rl.engine import Limit

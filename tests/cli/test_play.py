@@ -16,11 +16,11 @@ from click.testing import CliRunner
 from terminal_game import FirstMove, only_game, table
 
 from ckai.cli import play
+from ckai.cli.playing.opponent import EngineOpponent
+from ckai.cli.playing.record import Record
+from ckai.cli.playing.session import SIDES
 from ckai.cli.shared.networks import NoNetworkError, network_file, newest_network
 from ckai.cli.terminal.commands import COMMANDS
-from ckai.cli.terminal.opponent import EngineOpponent
-from ckai.cli.terminal.record import Record
-from ckai.cli.terminal.session import SIDES
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.pretrained import CKAI

@@ -2,9 +2,9 @@
 
 import pytest
 
+from ckai.cli.playing.session import SIDES, Session
 from ckai.cli.terminal.commands import COMMANDS, CommandError
 from ckai.cli.terminal.commands import read_command as read
-from ckai.cli.terminal.session import SIDES, Session
 from ckai.game import AmbiguousMoveError, Game, IllegalMoveError, MoveTextError, Position, Reason
 from ckai.rl.games.registry import get_game
 

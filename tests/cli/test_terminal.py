@@ -8,15 +8,15 @@ import pytest
 from make_rows import row, write
 from terminal_game import FirstMove, only_game, table
 
+from ckai.cli.playing.experts import ExpertMoves
+from ckai.cli.playing.explain import Explainer
+from ckai.cli.playing.opponent import EngineOpponent, Reply
+from ckai.cli.playing.record import Record
+from ckai.cli.playing.session import SIDES, Session
+from ckai.cli.playing.start import FileGame, StartError, ballot_lines, open_game, opening_moves
 from ckai.cli.terminal.actions import Actions
 from ckai.cli.terminal.commands import COMMANDS, OVER, PLAY, VIEW, CommandError, help_lines, read_command
-from ckai.cli.terminal.experts import ExpertMoves
-from ckai.cli.terminal.explain import Explainer
-from ckai.cli.terminal.opponent import EngineOpponent, Reply
-from ckai.cli.terminal.record import Record
 from ckai.cli.terminal.screen import Screen, clean, make_console
-from ckai.cli.terminal.session import SIDES, Session
-from ckai.cli.terminal.start import FileGame, StartError, ballot_lines, open_game, opening_moves
 from ckai.cli.terminal.table import Options
 from ckai.datasets.reader import RowFile
 from ckai.game import Game, Position

@@ -100,3 +100,9 @@ def test_a_hop_into_a_capture_is_seen_to_lose():
     amount = planes[0, MovesEncoding.PLANES : MovesEncoding.PLANES + 4]
     assert amount.min() == pytest.approx(-2 / 6)
     assert amount[:, 0].min() == 0
+
+
+@pytest.mark.parametrize("name", encoding_names())
+def test_every_plane_has_a_name_of_its_own(name):
+    encoding = encoding_type(name)
+    assert len(encoding.NAMES) == len(set(encoding.NAMES)) == encoding.PLANES

@@ -14,6 +14,7 @@ from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.contract import MAX_STATE_WORDS, as_state, game
+from ckai.rl.games.encoded import encoded_position
 from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.loop.config import RunConfig
 from ckai.rl.search.searcher import Searcher
@@ -300,3 +301,35 @@ def test_a_game_that_nobody_has_is_refused_by_name():
         ValueError, match="expected one of the games checkers, connect4, tictactoe, found 'go'"
     ):
         get_game("go")
+
+
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+@pytest.mark.parametrize("seed", range(3))
+def test_what_people_see_fits_what_networks_see(spec, seed):
+    """Pieces are the encoded board as the side to move sees it; captures leave it; it can be set up."""
+    rng = np.random.default_rng(seed)
+    game = spec.game()
+    values = {"b": 1, "B": 3, "w": -1, "W": -3, "": 0}
+    while game.outcome() is None and len(game.moves) < MAX_PLIES:
+        position = game.position
+        pieces, sign = spec.pieces(position), 1 if position.black else -1
+        board = encoded_position(spec, position)
+        assert [sign * values[pieces.get(square, "")] for square in spec.view(position)] == board[
+            : spec.squares
+        ].tolist()
+        again = spec.set_up(pieces, black=position.black)
+        assert (spec.pieces(again), again.black) == (pieces, position.black)
+        moves = position.legal_moves()
+        move = moves[rng.integers(len(moves))]
+        captures = spec.captures(position, move)
+        game.push(move)
+        after = spec.pieces(game.position)
+        others = {square for square, piece in pieces.items() if (piece in "bB") != position.black}
+        assert set(captures) == others - after.keys()
+    assert len(game.moves) > 4
+
+
+@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+def test_positions_that_cannot_be_set_up_are_refused(spec):
+    with pytest.raises(ValueError, match="found"):
+        spec.set_up({max(spec.layout.squares) + 1: "b"}, black=True)

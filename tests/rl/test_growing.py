@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ckai.cli.terminal.opponent import Reply
+from ckai.cli.playing.opponent import Reply
 from ckai.game import Position
 from ckai.rl.engine import engine as engine_module
 from ckai.rl.engine.engine import Engine

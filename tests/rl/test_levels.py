@@ -11,7 +11,15 @@ from ckai.game import Game, Position
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.alphabeta.search import AlphaBetaSearch
-from ckai.rl.matches.levels import LEVELS, Level, LevelPlayer, level_policy, move_values
+from ckai.rl.matches.levels import (
+    FULL_LEVEL,
+    LEVELS,
+    QUICK_NODES,
+    Level,
+    LevelPlayer,
+    level_policy,
+    move_values,
+)
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
 from ckai.rl.matches.openings import draw_openings
@@ -75,27 +83,30 @@ def test_specs():
     player = load_player("level:2")
     assert isinstance(player, LevelPlayer)
     assert player.level == LEVELS[1]
-    full = load_player(f"level:{len(LEVELS) + 1}@0.2s")
+    quick = load_player(f"level:{FULL_LEVEL - 1}")
+    assert isinstance(quick, NetworkAlphaBetaPlayer)
+    assert (quick.nodes, quick.timed) == (QUICK_NODES[-1], False)
+    full = load_player(f"level:{FULL_LEVEL}@0.2s")
     assert isinstance(full, NetworkAlphaBetaPlayer)
-    assert full.seconds == 0.2
+    assert (full.seconds, full.nodes) == (0.2, None)
 
 
 @pytest.mark.parametrize("text", ["level:0", "level:99", "level:", "level:x", "level:-1", "level:²"])
 def test_an_unknown_level(text):
-    with pytest.raises(PlayerSpecError, match=f"expected a level from 1 to {len(LEVELS) + 1}"):
+    with pytest.raises(PlayerSpecError, match=f"expected a level from 1 to {FULL_LEVEL}"):
         load_player(text)
 
 
 def test_a_level_has_a_limit_of_its_own():
     with pytest.raises(PlayerSpecError, match="no limit"):
         load_player("level:2@400")
+    with pytest.raises(PlayerSpecError, match="no limit"):
+        load_player(f"level:{FULL_LEVEL - 1}@1s")
 
 
 def test_the_command_lists_and_measures():
     listed = CliRunner().invoke(levels.command, ["--json"])
-    assert [level["level"] for level in json.loads(listed.output)["levels"]] == list(
-        range(1, len(LEVELS) + 2)
-    )
+    assert [level["level"] for level in json.loads(listed.output)["levels"]] == list(range(1, FULL_LEVEL + 1))
     words = ["--games", "2", "--only", "1", "--against", "random", "--max-plies", "20", "--json"]
     (match,) = json.loads(CliRunner().invoke(levels.command, words).stdout)["matches"]
     assert (match["level"], match["against"], match["games"]) == (1, "random", 2)
@@ -104,7 +115,7 @@ def test_the_command_lists_and_measures():
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["--games", "2", "--only", "99"], f"expected levels from 1 to {len(LEVELS) + 1}, found 99"),
+        (["--games", "2", "--only", "99"], f"expected levels from 1 to {FULL_LEVEL}, found 99"),
         (["--only", "1"], "--against and --only need --games"),
     ],
 )

@@ -46,13 +46,6 @@ def test_the_size_is_the_best_of_all():
     assert chosen <= best < SIZES[SIZES.index(chosen) + 1]
 
 
-def test_calls_in_flight_share_the_leaves():
-    pacing = Pacing(20.0)
-    for visits in (50, 100, 500):
-        together = pacing.leaves(visits)
-        assert together / 3 < pacing.leaves(visits, 2.0) <= together / 2
-
-
 def test_the_latency_of_the_longest_call():
     pacing = Pacing(10.0, cost=50e-6)
     assert pacing.longest(64) == pytest.approx(74 * 50e-6)

@@ -4,10 +4,10 @@ import io
 
 from rich.console import Console
 
+from ckai.cli.playing.opponent import EngineOpponent
+from ckai.cli.playing.record import Record
+from ckai.cli.playing.session import SIDES, Session
 from ckai.cli.terminal.game import TerminalGame
-from ckai.cli.terminal.opponent import EngineOpponent
-from ckai.cli.terminal.record import Record
-from ckai.cli.terminal.session import SIDES, Session
 from ckai.cli.terminal.table import Options
 from ckai.game import Game, Position
 from ckai.pdn import read_games

@@ -1,6 +1,7 @@
 """Checkers as a game of the registry."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ class CheckersSpec(GameSpec):
     """English draughts. In the mover's view the board has no symmetry but the identity."""
 
     name = "checkers"
+    title = "Checkers"
     rules = Checkers()
     encoding = None
     plies = 90
@@ -44,6 +46,7 @@ class CheckersSpec(GameSpec):
     layout = DRAUGHTS
     move_example = "11-15"
     turnable = True
+    kings = True
     named_openings = OPENING_NAMES
 
     def make_rules(self, tables: Tables | None = None, **limits: int) -> Any:
@@ -86,6 +89,15 @@ class CheckersSpec(GameSpec):
         """See `GameSpec.path`."""
         return tuple(move.path)
 
+    def view(self, position: Position) -> tuple[int, ...]:
+        """See `GameSpec.view`: the board is turned for White."""
+        squares = super().view(position)
+        return squares if position.black else squares[::-1]
+
+    def captures(self, position: Position, move: Move) -> tuple[int, ...]:
+        """See `GameSpec.captures`."""
+        return move.captured
+
     def openings(self, plies: int = 3, max_men_lost: int = 0) -> tuple[Position, ...]:
         """Return the positions in which no side loses a man by force, see `balanced_openings`."""
         return balanced_openings(plies, max_men_lost=max_men_lost)
@@ -119,6 +131,10 @@ class CheckersSpec(GameSpec):
                 if piece != ".":
                     pieces[number * 4 + column + 1] = piece
         return Position.from_pieces(pieces, turn=turn)
+
+    def set_up(self, pieces: Mapping[int, str], *, black: bool) -> Position:
+        """See `GameSpec.set_up`."""
+        return Position.from_pieces(dict(pieces), turn="black" if black else "white")
 
     def position_text(self, position: Position) -> str:
         """Return the FEN."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckai.cli.playing.opponent import SIMS, EngineOpponent, Opponent
+from ckai.cli.playing.player_opponent import PlayerOpponent
 from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, network_file, newest_name
 from ckai.cli.shared.tables import open_tables
-from ckai.cli.terminal.opponent import SIMS, EngineOpponent, Opponent
-from ckai.cli.terminal.player_opponent import PlayerOpponent
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.models.pretrained import CKAI
 from ckai.rl.games.spec import GameSpec

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ckai.cli.terminal.opponent import Reply
-from ckai.cli.terminal.session import side_of
+from ckai.cli.playing.opponent import Reply
+from ckai.cli.playing.session import side_of
 from ckai.rl.games.spec import GameSpec
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from ckai.cli.terminal.session import Side
+from ckai.cli.playing.session import Side
 from ckai.rl.search.clock import Clock, TimeControl
 
 

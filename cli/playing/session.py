@@ -146,16 +146,17 @@ class Session:
 
     # --- the end ------------------------------------------------------------------------------------
 
-    def resign(self) -> Outcome:
-        """Resign for the side to move."""
-        return self._lost(Reason.RESIGNED, f"{self.side.capitalize()} resigned")
+    def resign(self, side: Side | None = None) -> Outcome:
+        """Resign for a side; default: the side to move."""
+        loser = side or self.side
+        return self._lost(loser, Reason.RESIGNED, f"{loser.capitalize()} resigned")
 
     def lose_on_time(self) -> Outcome:
         """End the game because the time of the side to move is up."""
-        return self._lost(ClockReason.TIME, f"{self.side.capitalize()} is out of time")
+        return self._lost(self.side, ClockReason.TIME, f"{self.side.capitalize()} is out of time")
 
-    def _lost(self, reason: StrEnum, detail: str) -> Outcome:
-        self.ended = Outcome("white" if self.side == "black" else "black", reason, detail)
+    def _lost(self, side: Side, reason: StrEnum, detail: str) -> Outcome:
+        self.ended = Outcome("white" if side == "black" else "black", reason, detail)
         return self.ended
 
     def agree_draw(self) -> Outcome:

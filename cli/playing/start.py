@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ckai.cli.terminal.session import Session, Side
+from ckai.cli.playing.session import Session, Side
 from ckai.rl.games.faces import LoadedGame
 from ckai.rl.games.spec import GameSpec
 

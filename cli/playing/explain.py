@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ckai.cli.playing.experts import ExpertMoves
+from ckai.cli.playing.opponent import Reply
+from ckai.cli.playing.session import side_of
 from ckai.cli.shared.output import count_text
-from ckai.cli.terminal.experts import ExpertMoves
-from ckai.cli.terminal.opponent import Reply
-from ckai.cli.terminal.session import side_of
 from ckai.rl.games.faces import Shot
 from ckai.rl.games.spec import GameSpec
 

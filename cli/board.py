@@ -1,0 +1,189 @@
+"""`ckai board`: the board in a browser."""
+
+import gc
+import os
+import secrets
+import socket
+import sys
+import threading
+import webbrowser
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ckai.cli.playing.options import data_set, experts_option, seed_option, vary_option
+from ckai.cli.shared.networks import evaluator_option
+from ckai.cli.shared.output import report_compilation
+from ckai.cli.shared.tables import tables_option
+from ckai.rl.matches.forms import forms_text
+
+if TYPE_CHECKING:
+    from ckai.cli.web.room import Room
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+MOST_BYTES = 9 * 1024 * 1024
+"""Largest frame of a WebSocket: a file of games, with what JSON adds."""
+LAST_SECONDS = 1.0
+"""Time that threads have to end once everything is saved: one that compiles cannot be told to."""
+
+_HELP = """Play, analyse and follow runs in a browser.
+
+Opens a page that this machine serves to itself. Games are saved in games/, as those of `ckai play` are.
+Ctrl-C ends the server.
+
+\b
+Examples:
+  ckai board
+  ckai board --no-browser --port 8123
+  ckai board --engine "hub:scan -hub@1s"
+  ckai board --host 0.0.0.0
+
+SPEC is a player as in `ckai match`, WHO or WHO@LIMIT; levels and the networks in this folder are offered in
+any case:
+
+\b
+{forms}
+"""
+
+
+@click.command("board", help=_HELP.format(forms=forms_text()))
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port; 0: a free one.  [default: 0]")
+@click.option(
+    "--host",
+    default=LOOPBACK[0],
+    show_default=True,
+    help="Address to listen on. Any but this machine's own needs the token in the address that is printed.",
+)
+@click.option("--browser/--no-browser", default=True, help="Open the page in a browser.  [default: browser]")
+@click.option("--engine", "engines", multiple=True, metavar="SPEC", help="Offer this player; repeatable.")
+@vary_option
+@seed_option
+@experts_option
+@evaluator_option()
+@tables_option
+def command(
+    port: int,
+    host: str,
+    browser: bool,
+    engines: tuple[str, ...],
+    vary: int,
+    seed: int | None,
+    experts: Path | None,
+    evaluator: str,
+    tables: str,
+) -> None:
+    """Serve the board, see `_HELP`."""
+    try:
+        import starlette  # noqa: F401
+        import uvicorn
+        import websockets  # noqa: F401
+    except ImportError as error:
+        raise click.ClickException(
+            f"the board needs the package {error.name}; install it with: pip install 'ckai[web]'"
+        ) from error
+    from ckai.cli.web.app import make_app
+    from ckai.cli.web.players import Players
+    from ckai.cli.web.room import Room
+    from ckai.cli.web.state import drawn_games
+    from ckai.rl.games.registry import DEFAULT_GAME
+
+    report_compilation()
+    games = {spec.name: spec for spec in drawn_games()}
+    players = Players(
+        list(games.values()), evaluator=evaluator, tables=tables, vary=vary, seed=seed, given=engines
+    )
+    data = data_set(experts, DEFAULT_GAME)
+
+    def make_room() -> "Room":
+        return Room(players, games, experts=data)
+
+    token = None if host in LOOPBACK else secrets.token_urlsafe(16)
+    listening = _listen(host, port)
+    address = _address(host, listening.getsockname()[1], token)
+    config = uvicorn.Config(
+        make_app(make_room, token),
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        ws="websockets-sansio",
+        ws_max_size=MOST_BYTES,
+        timeout_graceful_shutdown=2,
+        lifespan="on",
+    )
+    server = _server(config, address, browser=browser)
+    gc.freeze()  # what was imported stays: looking through it again and again would halt the searches
+    try:
+        server.run(sockets=[listening])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        listening.close()
+    _say_stopped()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens.
+
+    Raises:
+        ClickException: the address or the port cannot be used.
+    """
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        # With the protocol named, asyncio switches off the delay that gathers small packets.
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen()
+    except OSError as error:
+        raise click.ClickException(
+            f"expected an address to listen on, found {host} port {port}: {error.strerror or error}; choose "
+            "another with --host or --port"
+        ) from error
+    return listening
+
+
+def _address(host: str, port: int, token: str | None) -> str:
+    """Return the address of the page."""
+    if host in ("0.0.0.0", "::"):
+        host = socket.gethostname()
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{port}/" + (f"?token={token}" if token else "")
+
+
+def _open_browser(address: str) -> None:
+    """Open the page; some browsers return only when they are closed."""
+    if not webbrowser.open(address):
+        click.echo("no browser could be opened; open the address yourself", err=True)
+
+
+def _say_stopped() -> None:
+    click.echo("stopped", err=True)
+
+
+def _end() -> None:
+    """End the process, whatever its threads do."""
+    _say_stopped()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _server(config: Any, address: str, *, browser: bool) -> Any:
+    """Return a server that says where it is once it can be reached, and ends soon once it is told to."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            click.echo(f"the board is at {address} (Ctrl-C ends it)")
+            sys.stdout.flush()
+            if browser:
+                threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().shutdown(sockets)
+            last = threading.Timer(LAST_SECONDS, _end)
+            last.daemon = True
+            last.start()
+
+    return Server(config)

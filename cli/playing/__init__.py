@@ -1,0 +1,1 @@
+"""What a game needs in a terminal and in a browser: players, clocks, starts, explanations, the record."""

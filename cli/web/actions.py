@@ -1,0 +1,333 @@
+"""What each message of the page does."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Any
+
+from ckai.cli.playing.start import HUMAN, game_of, opening_moves
+from ckai.cli.web import questions
+from ckai.cli.web.desk import Desk
+from ckai.cli.web.library import Library, opened, plain_rows
+from ckai.cli.web.messages import Message
+from ckai.cli.web.runs import follow, list_runs, run_game
+from ckai.cli.web.table import ANALYSIS, PLAY, SIDES, Seat, TableError, annotates
+from ckai.cli.web.tree import Node, Tree, side_text
+from ckai.rl.games.spec import GameSpec
+from ckai.rl.search.clock import TimeControl
+
+Answer = dict[str, Any]
+
+
+class Actions:
+    """The messages of a tab but `hello`; a method for each, named after it.
+
+    A method returns the fields of the answer, or a coroutine that does: then the messages that follow do not
+    wait for it.
+
+    Args:
+        desk: the tab's.
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def run(self, message: Message) -> Any:
+        """Do what a message asks for; return the fields of the answer or a coroutine that returns them.
+
+        Raises:
+            ValueError: it is not possible; one line that says why.
+        """
+        action: Callable[[Message], Any] = getattr(self, f"_{message.type}")
+        return action(message)
+
+    def _node(self, message: Message) -> Node:
+        """Return the node of a message, or the one shown."""
+        table = self._desk.table
+        number = message.get("node")
+        return table.shown if number is None else table.tree.node(number)
+
+    def _spec(self, message: Message) -> GameSpec:
+        games, name = self._desk.room.games, message.get("game")
+        if name is None:
+            return self._desk.table.spec
+        if name not in games:
+            raise TableError(f"expected a game of {', '.join(games)}, found {name[:60]!r}")
+        return games[name]
+
+    def _changed(self, **answer: Any) -> Answer:
+        self._desk.refresh()
+        return answer
+
+    # --- games --------------------------------------------------------------------------------------
+
+    async def _new(self, message: Message) -> Answer:
+        desk, room = self._desk, self._desk.room
+        spec = self._spec(message)
+        given = [name for name in ("fen", "opening", "node") if message.get(name) is not None]
+        if len(given) > 1:
+            raise TableError(f"{given[0]} and {given[1]} both say where the game begins; give one")
+        await room.warm(spec)
+        if any(message.get(side) != HUMAN for side in SIDES):
+            await room.found.wait()
+        name = " ".join((message.get("name") or "").split()) or HUMAN
+        seats = {side: room.players.seat(message.get(side), spec) for side in SIDES}
+        seats = {side: Seat(seat.spec, name) if seat.human else seat for side, seat in seats.items()}
+        control = (message.get("control") or "").strip()
+        if control:
+            TimeControl.read(control)  # before anything is replaced
+        tree, start = await asyncio.to_thread(self._start, message, spec)
+        desk.replace()
+        desk.table.begin(tree, seats, control, start)
+        desk.replaced()
+        return {}
+
+    def _start(self, message: Message, spec: GameSpec) -> tuple[Tree, Node]:
+        """Return the tree of a new game, and where in it the game begins."""
+        table = self._desk.table
+        if message.get("node") is not None:
+            if spec != table.spec:
+                raise TableError(f"expected the game of this position, {table.spec.name}, found {spec.name}")
+            tree, start = table.tree, table.tree.node(message.get("node"))
+        elif message.get("opening") is not None:
+            tree = Tree(spec)
+            start = tree.root
+            for move in game_of(opening_moves(message.get("opening"), spec, random.Random())[1], spec).moves:
+                start = tree.add(start, move)
+        else:
+            fen = message.get("fen")
+            tree = Tree(spec, None if fen is None else spec.read_position(fen))
+            start = tree.root
+        if tree.outcome(start) is not None:
+            raise TableError("the game is over in this position; begin in another one")
+        return tree, start
+
+    def _rematch(self, message: Message) -> Answer:
+        desk, table = self._desk, self._desk.table
+        if table.mode != PLAY:
+            raise TableError("expected a game, found an analysis; begin a new game")
+        seats = table.seats
+        if message.get("swap"):
+            seats = {"black": seats["white"], "white": seats["black"]}
+        tree = Tree(table.spec, table.tree.root.position)
+        desk.replace()
+        table.begin(tree, seats, table.control, tree.root)
+        desk.replaced()
+        return {}
+
+    def _play(self, message: Message) -> Answer:
+        table = self._desk.table
+        if table.mode == PLAY:
+            table.expect_person()
+        node = table.current if table.mode == PLAY else self._node(message)
+        move = table.spec.read_move(node.position, message.get("move"))
+        if table.mode == PLAY:
+            try:
+                node = table.play(move)
+            except TableError:
+                self._desk.refresh()  # the time may be up
+                raise
+        else:
+            node = table.vary(node, move)
+        return self._changed(node=node.id)
+
+    def _go(self, message: Message) -> Answer:
+        self._desk.table.shown = self._node(message)
+        return self._changed()
+
+    def _undo(self, message: Message) -> Answer:
+        self._desk.table.undo()
+        return self._changed()
+
+    def _redo(self, message: Message) -> Answer:
+        self._desk.table.redo()
+        return self._changed()
+
+    def _resign(self, message: Message) -> Answer:
+        self._desk.table.resign()
+        return self._changed()
+
+    async def _draw(self, message: Message) -> Answer:
+        desk, table = self._desk, self._desk.table
+        if not table.going_on or not table.seats[table.side].human:
+            raise TableError("a draw is offered when it is your turn in a game")
+        node = table.current
+        if not all(seat.human for seat in table.seats.values()):
+            value = await questions.value(desk, node)
+            if table.current is not node or not table.going_on:
+                raise TableError("the game has gone on; offer the draw again")
+            if value < 0:  # for the side to move, which is not the player's
+                return {"accepted": False, "text": "the draw is declined"}
+        table.agree_draw()
+        return self._changed(accepted=True, text="agreed")
+
+    def _analysis(self, message: Message) -> Answer:
+        self._desk.save()
+        self._desk.table.interrupt()
+        return self._changed()
+
+    def _resume(self, message: Message) -> Answer:
+        if self._desk.table.resumable:
+            self._desk.save()
+        self._desk.table.resume()
+        return self._changed()
+
+    # --- positions ----------------------------------------------------------------------------------
+
+    def _position(self, message: Message, spec: GameSpec) -> Any:
+        """Return the position that a message describes, or the first one of the game."""
+        if message.get("fen") is not None and message.get("pieces") is not None:
+            raise TableError("fen and pieces both say what the position is; give one")
+        if message.get("fen") is not None:
+            return spec.read_position(message.get("fen"))
+        if message.get("pieces") is not None:
+            pieces = {int(square): piece for square, piece in message.get("pieces").items()}
+            return spec.set_up(pieces, black=message.get("turn", "black") == "black")
+        return spec.position()
+
+    async def _setup(self, message: Message) -> Answer:
+        desk, spec = self._desk, self._spec(message)
+        await desk.room.warm(spec)
+        tree = Tree(spec, self._position(message, spec))
+        self._look_at(tree, [("Event", "ckai board, analysis")], "*")
+        return {}
+
+    async def _check(self, message: Message) -> Answer:
+        spec = self._spec(message)
+        await self._desk.room.warm(spec)
+        position = self._position(message, spec)
+        return {
+            "fen": spec.position_text(position),
+            "pieces": spec.pieces(position),
+            "turn": side_text(position),
+            "legal": len(position.legal_moves()),
+        }
+
+    def _look_at(self, tree: Tree, headers: list[tuple[str, str]], result: str, trouble: str = "") -> None:
+        desk = self._desk
+        desk.replace()
+        desk.table.analyse(tree, headers, result, trouble)
+        desk.replaced()
+
+    # --- comments and variations --------------------------------------------------------------------
+
+    def _comment(self, message: Message) -> Answer:
+        self._desk.table.annotate(self._node(message), comment=message.get("text"))
+        return self._changed()
+
+    def _nag(self, message: Message) -> Answer:
+        self._desk.table.annotate(self._node(message), nag=message.get("nag"))
+        return self._changed()
+
+    def _promote(self, message: Message) -> Answer:
+        self._desk.table.promote(self._node(message))
+        return self._changed()
+
+    def _remove(self, message: Message) -> Answer:
+        self._desk.table.remove(self._node(message))
+        return self._changed()
+
+    # --- searches -----------------------------------------------------------------------------------
+
+    def _analyse(self, message: Message) -> Answer:
+        desk = self._desk
+        if message.get("player") is not None:
+            desk.room.players.network(message.get("player"), desk.table.spec)
+            desk.analyst = message.get("player")
+        desk.lines = message.get("lines", desk.lines)
+        desk.analysing = message.get("on")
+        return self._changed()
+
+    def _stop(self, message: Message) -> Answer:
+        self._desk.stop()
+        return self._changed()
+
+    def _curve(self, message: Message) -> Answer:
+        nodes = questions.main_line(self._desk)
+        self._desk.room.spawn(questions.curve(self._desk, nodes, message.get("visits")))
+        return {"nodes": len(nodes)}
+
+    async def _hint(self, message: Message) -> Answer:
+        return await questions.hint(self._desk, self._desk.table.shown)
+
+    async def _look(self, message: Message) -> Answer:
+        return await questions.look(
+            self._desk, self._node(message), message.get("player"), message.get("visits")
+        )
+
+    async def _experts(self, message: Message) -> Answer:
+        return await questions.experts(self._desk, self._node(message))
+
+    async def _explain(self, message: Message) -> Answer:
+        return await questions.explain(self._desk, self._node(message))
+
+    # --- files --------------------------------------------------------------------------------------
+
+    async def _load(self, message: Message) -> Answer:
+        desk = self._desk
+        name = " ".join(message.get("name").split()) or "games.pdn"
+        desk.library = await asyncio.to_thread(Library, message.get("text"), name)
+        return {"name": name, "count": len(desk.library), "problems": desk.library.problems}
+
+    def _loaded(self) -> Library:
+        if self._desk.library is None:
+            raise TableError("expected a list of games, found none; load a file first")
+        return self._desk.library
+
+    async def _list(self, message: Message) -> Answer:
+        library, offset = self._loaded(), message.get("offset", 0)
+        total, rows = await asyncio.to_thread(
+            library.find,
+            query=message.get("query", ""),
+            result=message.get("result", ""),
+            sort=message.get("sort") or "index",
+            offset=offset,
+            limit=message.get("limit", 50),
+        )
+        return {"total": total, "count": len(library), "offset": offset, "rows": plain_rows(rows)}
+
+    async def _open(self, message: Message) -> Answer:
+        library, index = self._loaded(), message.get("index")
+        tree, headers, result, problem = await asyncio.to_thread(
+            lambda: opened(library.game(index))  # parsed in full only now
+        )
+        self._look_at(tree, headers, result, problem)
+        self._desk.table.file = library.name, index, len(library)
+        self._desk.refresh()
+        return {}
+
+    async def _save(self, message: Message) -> Answer:
+        return {"path": await self._desk.save(always=True)}
+
+    def _pdn(self, message: Message) -> Answer:
+        table = self._desk.table
+        suffix = "pdn" if annotates(table.spec) else f"{table.spec.name}.txt"
+        return {"text": table.pdn(), "name": f"{ANALYSIS if table.mode == ANALYSIS else 'game'}.{suffix}"}
+
+    # --- runs ---------------------------------------------------------------------------------------
+
+    async def _runs(self, message: Message) -> Answer:
+        return {"runs": await asyncio.to_thread(list_runs, self._desk.room.folder)}
+
+    def _follow(self, message: Message) -> Answer:
+        desk = self._desk
+        desk.unfollow()
+        desk.follower = desk.room.spawn(follow(desk.room.folder, message.get("run"), desk.push))
+        return {}
+
+    def _unfollow(self, message: Message) -> Answer:
+        self._desk.unfollow()
+        return {}
+
+    async def _rungame(self, message: Message) -> Answer:
+        room = self._desk.room
+        generation, index = message.get("generation"), message.get("index")
+        tree, headers, result = await asyncio.to_thread(
+            run_game, room.folder, message.get("run"), generation, index, room.games
+        )
+        await room.warm(tree.spec)
+        self._look_at(tree, headers, result)
+        return {}
+
+    def _ping(self, message: Message) -> Answer:
+        return {}

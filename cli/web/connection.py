@@ -1,0 +1,207 @@
+"""The connection to a tab: its messages in, answers and news out."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from ckai.cli.playing.record import error_text
+from ckai.cli.web.actions import Actions
+from ckai.cli.web.desk import Desk
+from ckai.cli.web.messages import Message, MessageError, read_message
+from ckai.cli.web.room import Room
+from ckai.cli.web.state import CONTROLS, game_of
+from ckai.cli.web.table import TableError
+from ckai.datasets.choices import DEFAULT_GAME_NAME
+
+HELLO_SECONDS = 10.0
+"""Time in which the first message must come."""
+AFTER_STATE_SECONDS = 0.2
+"""Time between the first state and the loading of players, in which the tab gets it."""
+RATE, MOST_AT_ONCE = 40.0, 200.0
+"""Messages a second that are answered on average, and how many may come at once."""
+MOST_QUESTIONS = 16
+"""Questions of a tab that wait for an answer at the same time."""
+MOST_UNSENT = 5000
+"""Messages that may wait for a tab that does not read them."""
+FORESEEN = (ValueError, OSError, RuntimeError, NotImplementedError)
+"""Errors that people can do something about."""
+_LOG = logging.getLogger("ckai.board")
+OPENED_ELSEWHERE, REFUSED = 4000, 4001
+"""Codes with which a connection is closed."""
+
+
+class Connection:
+    """One WebSocket; a `ckai.cli.web.desk.Link`.
+
+    Args:
+        socket: accepted here.
+        room: the server.
+        version: of ckai.
+    """
+
+    def __init__(self, socket: WebSocket, room: Room, version: str) -> None:
+        self._socket, self._room, self._version = socket, room, version
+        self._outbox: asyncio.Queue[str | None] = asyncio.Queue()
+        self._code = 1000
+        self._questions: set[asyncio.Task[None]] = set()
+        self._allowed, self._allowed_at = MOST_AT_ONCE, room.now()
+
+    # --- out ----------------------------------------------------------------------------------------
+
+    def send(self, message: dict[str, Any]) -> None:
+        """See `Link`."""
+        if self._outbox.qsize() < MOST_UNSENT:
+            self._outbox.put_nowait(json.dumps(message, separators=(",", ":")))
+        else:  # it will come back and get the whole state
+            self._outbox.put_nowait(None)
+
+    def close(self, text: str) -> None:
+        """See `Link`."""
+        self._code = OPENED_ELSEWHERE
+        self.send({"type": "closed", "text": text})
+        self._outbox.put_nowait(None)
+
+    async def _write(self) -> None:
+        with suppress(WebSocketDisconnect, RuntimeError):  # gone while something was sent
+            while (text := await self._outbox.get()) is not None:
+                await self._socket.send_text(text)
+            await self._socket.close(self._code)
+
+    # --- in -----------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Serve the tab until it goes."""
+        await self._socket.accept()
+        writer = asyncio.create_task(self._write())
+        desk: Desk | None = None
+        try:
+            desk = await self._hello()
+            if desk is not None:
+                await self._listen(desk)
+        except WebSocketDisconnect:
+            pass
+        finally:
+            for task in list(self._questions):
+                task.cancel()
+            if desk is not None:
+                desk.leave(self)
+            if not writer.done():
+                self._outbox.put_nowait(None)
+            await asyncio.wait([writer], timeout=1.0)
+            writer.cancel()
+
+    async def _hello(self) -> Desk | None:
+        """Wait for the first message; return the desk, or None if the connection is to end."""
+        message: Message | None = None
+        try:
+            async with asyncio.timeout(HELLO_SECONDS):
+                message = read_message(await self._text())
+            if message.type != "hello":
+                raise MessageError(f"expected hello first, found {message.type}", message.id)
+            desk, fresh = self._room.desk(message.get("table"))
+        except (MessageError, TableError) as error:
+            self._code = REFUSED
+            self._refuse(message, error)
+            return None
+        except TimeoutError:
+            self._code = REFUSED
+            return None
+        room = self._room
+        desk.enter(self)
+        self.send(
+            {
+                "type": "welcome",
+                "table": desk.table.key,
+                "version": self._version,
+                "default": DEFAULT_GAME_NAME,
+                "games": [game_of(spec) for spec in room.games.values()],
+                "players": room.players.offered,
+                "networks": room.players.networks,
+                "controls": list(CONTROLS),
+                "ready": not room.status,
+            }
+        )
+        if room.status:
+            self.send({"type": "status", "text": room.status, "ready": False})
+        self._done(message, {"table": desk.table.key, "fresh": fresh})
+        await room.warm(desk.table.spec)
+        if desk.link is self:
+            desk.refresh()
+        room.later(AFTER_STATE_SECONDS, room.load)
+        return desk
+
+    async def _listen(self, desk: Desk) -> None:
+        actions = Actions(desk)
+        while desk.link is self:
+            message: Message | None = None
+            try:
+                message = read_message(await self._text())
+                if desk.link is not self:
+                    return
+                self._count(message)
+                if message.type == "hello":
+                    raise MessageError("expected hello only once", message.id)
+                answer = actions.run(message)
+                if asyncio.iscoroutine(answer):
+                    self._answer_later(message, answer)
+                else:
+                    self._done(message, answer)
+            except WebSocketDisconnect:
+                raise
+            except Exception as error:
+                self._refuse(message, error)
+
+    async def _text(self) -> str:
+        """Return the text of the next frame.
+
+        Raises:
+            MessageError: it is a binary one.
+            WebSocketDisconnect: the tab has gone.
+        """
+        frame = await self._socket.receive()
+        if frame["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(frame["code"])
+        text: str | None = frame.get("text")
+        if text is None:
+            raise MessageError("expected a text frame, found a binary one")
+        return text
+
+    def _count(self, message: Message) -> None:
+        now = self._room.now()
+        self._allowed = min(MOST_AT_ONCE, self._allowed + RATE * (now - self._allowed_at))
+        self._allowed_at = now
+        if self._allowed < 1:
+            raise MessageError(f"expected at most {RATE:g} messages a second, found more", message.id)
+        self._allowed -= 1
+
+    def _answer_later(self, message: Message, answer: Coroutine[Any, Any, dict[str, Any]]) -> None:
+        """Answer when a coroutine has its result; other messages are answered meanwhile."""
+        if len(self._questions) >= MOST_QUESTIONS:
+            answer.close()
+            raise MessageError(f"expected at most {MOST_QUESTIONS} questions at once, found more", message.id)
+
+        async def work() -> None:
+            try:
+                self._done(message, await answer)
+            except Exception as error:
+                self._refuse(message, error)
+
+        task = asyncio.create_task(work())
+        self._questions.add(task)
+        task.add_done_callback(self._questions.discard)
+
+    def _done(self, message: Message, answer: dict[str, Any]) -> None:
+        self.send({"type": "done", "id": message.id, **answer})
+
+    def _refuse(self, message: Message | None, error: Exception) -> None:
+        """Answer with an error; one that nobody foresaw is logged, too."""
+        if not isinstance(error, FORESEEN):
+            _LOG.error("%s failed", message, exc_info=error)
+        number = error.id if isinstance(error, MessageError) else None if message is None else message.id
+        text = " ".join(error_text(error).split()) or type(error).__name__
+        self.send({"type": "error", "id": number, "text": text})

@@ -1,0 +1,399 @@
+"""A table with its tab: what the page is told, which searches it needs now, its clocks and its file."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ckai.cli.playing.record import error_text
+from ckai.cli.playing.session import Side
+from ckai.cli.web.searches import Job, Priority
+from ckai.cli.web.services import Services
+from ckai.cli.web.state import points_of, search_of, state_of
+from ckai.cli.web.table import PLAY, Table, TableError
+from ckai.cli.web.tree import Node
+
+if TYPE_CHECKING:
+    from ckai.cli.web.library import Library
+
+SAVE_SECONDS = 1.0
+"""Time after which a changed analysis is saved, if it saves itself; a game is saved at once."""
+POKE_SECONDS = 0.02
+"""Interval at which a player is told to move now."""
+
+
+class Link(Protocol):
+    """The connection to a tab."""
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a message; called in the event loop."""
+
+    def close(self, text: str) -> None:
+        """Say why, and close."""
+
+
+class Desk:
+    """A table with its tab. All methods run in the event loop.
+
+    Attributes:
+        room: what all tables share.
+        table: the game.
+        link: the tab; None while there is none.
+        library: the list of games that was loaded; None without.
+        lines, analysing: most lines of an analysis of the node shown, and whether it is analysed.
+        left_at: when the tab went, by the loop's clock.
+    """
+
+    def __init__(self, room: Services, table: Table) -> None:
+        self.room, self.table = room, table
+        self.link: Link | None = None
+        self.library: Library | None = None
+        self.follower: asyncio.Task[None] | None = None
+        self.lines, self.analysing = 3, False
+        self._analysts: dict[str, str] = {}
+        self.left_at = room.now()
+        self._move: tuple[Any, Job] | None = None
+        self._analysis: tuple[Any, Job] | None = None
+        self._told: dict[Job, dict[str, Any]] = {}
+        """What each analysis that has not ended has told last."""
+        self._thinking = False
+        self._others: set[Job] = set()
+        self._sent: Any = None
+        """What the nodes were like that the tab has."""
+        self._saved = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._flag: asyncio.TimerHandle | None = None
+
+    @property
+    def analyst(self) -> str | None:
+        """The name of the network that analyses the game, as the tab has chosen it; None: it has not."""
+        return self._analysts.get(self.table.spec.name)
+
+    @analyst.setter
+    def analyst(self, name: str) -> None:
+        self._analysts[self.table.spec.name] = name
+
+    # --- the tab ------------------------------------------------------------------------------------
+
+    def enter(self, link: Link) -> None:
+        """Take a tab; one that was here before is closed."""
+        if self.link is not None:
+            self.link.close("this game was opened in another tab")
+        self.link, self._sent = link, None
+
+    def leave(self, link: Link) -> None:
+        """The tab has gone: what it searched for ends, its clocks stand still, its game is saved."""
+        if self.link is not link:
+            return
+        self.link, self.left_at = None, self.room.now()
+        self.unfollow()
+        for job in list(self._others):
+            self.room.searches.cancel(job)
+        if self.table.clock is not None:
+            self.table.clock.pause()
+        self.save()
+        self.refresh()
+
+    def push(self, message: dict[str, Any]) -> None:
+        """Send a message to the tab, if there is one."""
+        if self.link is not None:
+            self.link.send(message)
+
+    def unfollow(self) -> None:
+        """Follow no run any more."""
+        if self.follower is not None:
+            self.follower.cancel()
+            self.follower = None
+
+    def refresh(self, *, saving: bool = True) -> None:
+        """After any change: start and end searches and clocks, save, and tell the tab."""
+        self._conduct_move()
+        self._conduct_analysis()
+        self._run_clock()
+        if saving:
+            self._save_soon()
+        if self.link is not None:
+            tree = self.table.tree
+            now = (id(tree), len(tree), self.table.changed)
+            self.push(
+                state_of(
+                    self.table,
+                    self.room.players.tables,
+                    thinking=self._thinking,
+                    analyse={
+                        "on": self.analysing,
+                        "lines": self.lines,
+                        "player": self.room.players.network(self.analyst, self.table.spec),
+                    },
+                    nodes=now != self._sent,
+                )
+            )
+            self._sent = now
+
+    # --- the player's move --------------------------------------------------------------------------
+
+    def _conduct_move(self) -> None:
+        """Let a player search if it is to move, and nobody otherwise."""
+        table = self.table
+        wanted = None
+        if self.link is not None and table.going_on and not table.seats[table.side].human:
+            wanted = (id(table.tree), table.current.id, table.seats[table.side])
+        if self._move is not None and self._move[0] != wanted:
+            self.room.searches.cancel(self._move[1])
+            self._move, self._thinking = None, False
+        if wanted is not None and self._move is None:
+            self._thinking = True
+            self._move = wanted, self.room.searches.submit(Job(Priority.MOVE, self._mover()))
+
+    def _mover(self) -> Callable[[Job], None]:
+        """Return what searches for the move of the player to move."""
+        table, room = self.table, self.room
+        node, side, clock = table.current, table.side, table.clock
+        seat, game = table.seats[side], table.tree.game(node)
+
+        def work(job: Job) -> None:
+            try:
+                opponent = room.players.opponent(seat, table.spec, None if clock is None else clock.control)
+                job.attach(opponent.stop)
+                with room.telling(f"loading {seat.name} ..."):
+                    opponent.load()
+                if job.cancelled:
+                    return
+                own = None
+                if clock is not None:  # it does not run while the player is loaded or waits for others
+                    clock.start(side, node.ply)
+                    own = clock.sides[side]
+                    room.call(self.refresh)
+                reply = opponent.reply(game, clock=own)
+            except Exception as error:
+                room.call(self._failed, job, error)
+                raise
+            room.call(self._moved, job, node, reply)
+
+        return work
+
+    def _moved(self, job: Job, node: Node, reply: Any) -> None:
+        """Play the move that a player has chosen, unless it is not wanted any more."""
+        if self._move is None or self._move[1] is not job or job.cancelled:
+            return
+        self._move, self._thinking = None, False
+        if reply.result is not None:
+            node.black = points_of(float(reply.result.value), black=node.position.black)
+        with suppress(TableError):  # the time is up, which the state says
+            self.table.play(reply.move, person=False)
+        self.refresh()
+
+    def _failed(self, job: Job, error: Exception) -> None:
+        """Say why a player cannot move; the game waits."""
+        if self._move is not None and self._move[1] is job:
+            self._thinking = False
+            self.table.trouble = error_text(error)
+            self.refresh()
+
+    async def hurry(self) -> None:
+        """Let the player move now."""
+        while self._move is not None and not self._move[1].ended.is_set():
+            self._move[1].poke()
+            await asyncio.sleep(POKE_SECONDS)
+
+    # --- the analysis -------------------------------------------------------------------------------
+
+    def _conduct_analysis(self) -> None:
+        """Analyse the node shown if that is switched on."""
+        table, node = self.table, self.table.shown
+        wanted = None
+        if self.link is not None and self.analysing and node.position.legal_moves():
+            wanted = (id(table.tree), node.id, self.lines, self.analyst)
+        if self._analysis is not None and self._analysis[0] != wanted:
+            self.room.searches.cancel(self._analysis[1])
+            self._analysis = None
+        if wanted is not None and self._analysis is None:
+            job = Job(Priority.ANALYSIS, self._analyser(), gives_way=True)
+            self._analysis = wanted, job
+            self.room.on_end[job] = lambda: self._analysis_ended(job, node)
+            self.room.searches.submit(job)
+
+    def _analyser(self) -> Callable[[Job], None]:
+        """Return what analyses the node shown."""
+        table, room, lines = self.table, self.room, self.lines
+        node, spec = table.shown, table.spec
+        name, game = self.analyst, table.tree.game(table.shown)
+
+        def tell(job: Job, result: Any, **more: Any) -> None:
+            found = search_of(spec, node.position, result, lines)
+            message = {"type": "search", "node": node.id, "player": source, "final": False, "reason": None}
+            room.call(self._found, job, node, message | found | more)
+
+        source = ""
+
+        def work(job: Job) -> None:
+            nonlocal source
+            try:
+                source = room.players.network(name, spec)
+                with room.telling(f"loading {source} ..."):
+                    analyst = room.players.analyst(source, spec)
+                result = analyst.search(
+                    game,
+                    lines=lines,
+                    visits=None,
+                    seconds=None,
+                    job=job,
+                    publish=lambda result: tell(job, result),
+                )
+            except Exception as error:
+                text = {"type": "search", "node": node.id, "final": True, "reason": "error"}
+                room.call(self._found, job, node, text | {"text": error_text(error)})
+                raise
+            if job.interrupted and not job.cancelled:
+                tell(job, result, waiting=True)
+            else:
+                tell(job, result, final=True, reason=str(result.reason or "visits"))
+
+        return work
+
+    def _found(self, job: Job, node: Node, message: dict[str, Any]) -> None:
+        """Tell the tab what an analysis has found, unless it looks at something else by now."""
+        current = self._analysis is not None and self._analysis[1] is job
+        self._told[job] = message
+        if current or (message["final"] and node is self.table.shown):
+            node.black = message.get("black", node.black)
+            self.push(message)
+
+    def _analysis_ended(self, job: Job, node: Node) -> None:
+        """Tell the end of an analysis that ended while it gave way to others."""
+        last = self._told.get(job)
+        if last is not None and not last["final"]:
+            self._found(job, node, last | {"final": True, "waiting": False, "reason": "stopped"})
+        self._told.pop(job, None)
+
+    # --- single questions ---------------------------------------------------------------------------
+
+    async def ask(
+        self, work: Callable[[Job], Any], priority: Priority = Priority.QUESTION, *, gives_way: bool = False
+    ) -> Any:
+        """Run a search and return what it returns.
+
+        Raises:
+            TableError: it was stopped before it had begun.
+            Exception: whatever it raised.
+        """
+        answer: list[Any] = []
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def run(job: Job) -> None:
+            answer[:] = [work(job)]
+
+        job = Job(priority, run, gives_way=gives_way)
+        self._others.add(job)
+        self.room.on_end[job] = lambda: None if ended.done() else ended.set_result(None)
+        self.room.searches.submit(job)
+        try:
+            await ended
+        finally:
+            self._others.discard(job)
+        if job.error is not None:
+            raise job.error
+        if not answer:
+            raise TableError("stopped")
+        return answer[0]
+
+    def stop(self) -> None:
+        """End what is searched for this table; the player that is to move moves now."""
+        self.analysing = False
+        for job in list(self._others):
+            self.room.searches.cancel(job)
+        if self._thinking:
+            self.room.spawn(self.hurry())
+
+    # --- clocks -------------------------------------------------------------------------------------
+
+    def _run_clock(self) -> None:
+        """Run the clock of a person who is to move, and see to the end of its time."""
+        table, clock = self.table, self.table.clock
+        if self._flag is not None:
+            self._flag.cancel()
+            self._flag = None
+        if clock is None:
+            return
+        if not (self.link is not None and table.going_on):
+            clock.pause()
+            return
+        side: Side = table.side
+        if table.seats[side].human:
+            clock.start(side, table.current.ply)
+        if clock.sides[side].running:
+            self._flag = self.room.later(max(0.0, clock.left(side)), self._look_at_clock)
+
+    def _look_at_clock(self) -> None:
+        table, clock = self.table, self.table.clock
+        if clock is not None and table.going_on and clock.left(table.side) <= 0:
+            table.lose_on_time()
+            self.refresh()
+
+    # --- saving -------------------------------------------------------------------------------------
+
+    def _save_soon(self) -> None:
+        if self.table.changed == self._saved:
+            return
+        if self.table.mode == PLAY:
+            self.save()
+        elif self._timer is None:
+            self._timer = self.room.later(SAVE_SECONDS, self._save_late)
+
+    def _save_late(self) -> None:
+        self._timer = None
+        self.save()
+
+    def save(self, *, always: bool = False) -> "asyncio.Future[str]":
+        """Write what has changed and saves itself to its file; errors become the table's `problem`.
+
+        Args:
+            always: write it in any case.
+
+        Returns:
+            The path, once it is written; empty where nothing is to be saved.
+        """
+        table, record = self.table, self.table.record
+        done: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        if not always and (table.changed == self._saved or not table.saves_itself):
+            done.set_result("")
+            return done
+        self._saved, text = table.changed, table.pdn()
+        before = record.path, table.problem
+
+        def written(path: str, problem: str | None) -> None:
+            table.problem = problem
+            if problem is None:
+                done.set_result(path)
+            else:
+                self._saved = -1  # the next change tries again
+                done.set_exception(TableError(problem))
+                done.exception()  # told by the state, too
+            if before != (record.path, problem):
+                self.refresh(saving=False)
+
+        def write() -> None:
+            try:
+                path = str(record.write(text))
+            except (OSError, ValueError) as error:
+                self.room.call(written, "", f"the game could not be saved: {error_text(error)}")
+            else:
+                self.room.call(written, path, None)
+
+        self.room.write(write)
+        return done
+
+    def replace(self) -> None:
+        """Save the game before another one takes its place, and end its searches."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self.save()
+        for job in list(self._others):
+            self.room.searches.cancel(job)
+
+    def replaced(self) -> None:
+        """Another game has taken its place, which is not to be saved before it is changed."""
+        self._saved = self.table.changed
+        self._sent = None
+        self.refresh()

@@ -1,0 +1,119 @@
+"""Trees as PDN with their variations, comments and signs, and games of files as trees."""
+
+from typing import Any
+
+from ckai.cli.web.tree import Node, Tree
+from ckai.pdn import PdnGame, PdnMove, Variation, write_game
+from ckai.pdn.game import RESULTS
+from ckai.rl.games.registry import DEFAULT_GAME
+
+SIGNS = {"!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6}
+"""Numbers of the signs behind a move."""
+
+
+def tree_of(game: PdnGame) -> Tree:
+    """Return a game of a file as a tree.
+
+    Raises:
+        ValueError: it is too large.
+    """
+    tree = Tree(DEFAULT_GAME, game.start)
+    tree.root.comment = " ".join(game.comments)
+    tree.after = list(game.after)
+    _add_line(tree, tree.root, game.moves)
+    return tree
+
+
+def _add_line(tree: Tree, node: Node, moves: list[PdnMove]) -> Node:
+    for each in moves:
+        following = tree.add(node, each.move)
+        nags = [*each.nags, *([SIGNS[each.marks]] if each.marks in SIGNS else [])]
+        following.nags += [nag for nag in nags if nag not in following.nags]
+        following.marks = "" if each.marks in SIGNS else each.marks
+        following.comment = " ".join(filter(None, [following.comment, *each.comments]))
+        for variation in each.variations:
+            _add_variation(tree, node, following, variation)
+        node = following
+    return node
+
+
+def _add_variation(tree: Tree, parent: Node, main: Node, variation: Variation) -> None:
+    if not variation.moves:
+        main.unread.append(variation)
+        return
+    last = _add_line(tree, parent, variation.moves)
+    first = parent.child(variation.moves[0].move)
+    assert first is not None
+    first.before = " ".join(filter(None, [first.before, *variation.comments]))
+    last.rest = " ".join(filter(None, [last.rest, variation.rest]))
+
+
+def pdn_of(tree: Tree, end: Node, headers: list[tuple[str, str]], result: str) -> str:
+    """Return a tree as PDN, or as text in the form of PDN.
+
+    A game whose files have no variations gets its line alone.
+
+    Args:
+        tree: the game.
+        end: the last node of the main line, which runs through it; what follows it is left out.
+        headers: tags in order; the result, the first position and the kind of game are added.
+        result: one of `ckai.rl.games.faces.RESULTS`.
+    """
+    own = [(name, value) for name, value in headers if name.lower() not in _WRITTEN]
+    if tree.spec != DEFAULT_GAME:
+        return tree.spec.to_pdn(tree.game(end), dict(own), result)
+    start = tree.root.position
+    own += [("Result", result), ("GameType", "21")]
+    if start != DEFAULT_GAME.position():
+        own += [("SetUp", "1"), ("FEN", start.fen)]
+    assert result in RESULTS
+    game = PdnGame(
+        headers=own,
+        start=start,
+        comments=[tree.root.comment] if tree.root.comment else [],
+        moves=_line(tree.root, end.path()[1:]),
+        token=result,
+        tag_result=result,
+        after=tree.after,
+    )
+    return write_game(game)
+
+
+_WRITTEN = ("result", "gametype", "setup", "fen")
+
+
+def _line(node: Node, line: list[Node]) -> list[PdnMove]:
+    """Return the moves of a line from a node, each with its alternatives."""
+    moves = []
+    for each in line:
+        others = [_variation(other) for other in node.children if other is not each]
+        moves.append(
+            PdnMove(
+                each.move,
+                nags=list(each.nags),
+                marks=each.marks,
+                comments=[each.comment] if each.comment else [],
+                variations=[*others, *each.unread],
+            )
+        )
+        node = each
+    return moves
+
+
+def _variation(first: Node) -> Variation:
+    assert first.parent is not None
+    line = [first]
+    while line[-1].children:
+        line.append(line[-1].children[0])
+    return Variation(
+        comments=[first.before] if first.before else [],
+        moves=_alone(first) + _line(first, line[1:]),
+        rest=line[-1].rest,
+    )
+
+
+def _alone(node: Node) -> list[PdnMove]:
+    """Return the move of a node without its alternatives, which stand beside it already."""
+    comments: list[Any] = [node.comment] if node.comment else []
+    unread = list(node.unread)
+    return [PdnMove(node.move, nags=list(node.nags), marks=node.marks, comments=comments, variations=unread)]

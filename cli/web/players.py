@@ -1,0 +1,216 @@
+"""Who can play and analyse on the page, and what has been loaded for it."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from ckai.cli.playing.start import HUMAN
+from ckai.cli.shared.networks import NO_NETWORK, network_file, networks_in
+from ckai.cli.shared.tables import open_tables
+from ckai.cli.web.table import PERSON, Seat, TableError
+from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.datasets.tables import Tables
+from ckai.models.pretrained import CKAI
+from ckai.rl.games.spec import GameSpec
+from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS
+from ckai.rl.matches.player_spec import ALPHA_BETA, LEVEL, PlayerSpec
+from ckai.rl.search.clock import TimeControl
+
+if TYPE_CHECKING:
+    from ckai.cli.playing.opponent import Opponent
+    from ckai.cli.web.analysts import Analyst
+
+MOST_LOADED = 6
+"""Most players and most analysts that stay loaded; the one that was not used for longest goes first."""
+
+
+class Players:
+    """The players that the page may choose, and those that are loaded.
+
+    The page cannot name files and programs of its own: only what is found here, what comes with ckai and what
+    was given when the server began.
+
+    Args:
+        games: the games on the page.
+        evaluator, tables, vary, seed: as the options of `ckai play`.
+        given: specs of players given on the command line.
+    """
+
+    def __init__(
+        self,
+        games: Sequence[GameSpec],
+        *,
+        evaluator: str,
+        tables: str,
+        vary: int,
+        seed: int | None,
+        given: Sequence[str] = (),
+    ) -> None:
+        self._games = games
+        self._evaluator, self._tables_choice, self._vary, self._seed = evaluator, tables, vary, seed
+        self._given = [PlayerSpec.read(text) for text in given]
+        self.offered: list[dict[str, str]] = []
+        """What the page offers: game, spec, name, group and note of each player."""
+        self.networks: list[dict[str, str]] = []
+        """Networks for analyses: game, name and note, the newest first."""
+        self._names: set[tuple[str, str]] = set()
+        """Game and name, without a limit, of all players that may be chosen."""
+        self._opponents: dict[Any, Opponent] = {}
+        self._analysts: dict[Any, Analyst] = {}
+        self.tables: Tables | None = None
+        """The endgame tables, once they are open."""
+
+    # --- who there is -------------------------------------------------------------------------------
+
+    def find(self) -> None:
+        """Open the tables and look for the players; takes seconds, as it imports what they need.
+
+        Raises:
+            ValueError: the tables are damaged.
+        """
+        from ckai.rl.matches.levels import LEVELS
+        from ckai.rl.matches.specs import game_of
+
+        self.tables = open_tables(self._tables_choice)
+        offered: list[dict[str, str]] = []
+        networks: list[dict[str, str]] = []
+
+        def offer(game: str, spec: str, name: str, group: str, note: str = "") -> None:
+            offered.append({"game": game, "spec": spec, "name": name, "group": group, "note": note})
+
+        main = DEFAULT_GAME_NAME
+        for number, level in enumerate(LEVELS, 1):
+            note = f"looks {level.depth} plies ahead" if level.depth else "plays by intuition alone"
+            offer(main, f"{LEVEL}{number}", f"Level {number}", "levels", note)
+        full = len(LEVELS) + 1
+        offer(main, f"{LEVEL}{full}", f"Level {full}", "levels", "full strength")
+        found = [(str(path), game) for path, game in networks_in() if game is not None]
+        for name, game in [*found, (CKAI, main)]:
+            note = "installed with ckai" if name == CKAI else ""
+            networks.append({"game": game, "name": name, "note": note})
+            limit = f"@{FULL_STRENGTH_SECONDS:g}s"
+            offer(game, name + limit, name, "networks", f"{FULL_STRENGTH_SECONDS:g} s a move")
+        offer(main, f"{ALPHA_BETA}{CKAI}@1s", "Alpha-beta with a network", "search", "1 s a move")
+        offer(main, "alphabeta@6", "Alpha-beta of material", "search", "6 plies deep")
+        for spec in self._games:
+            offer(spec.name, "rollout@1000", "Random playouts", "search", "1,000 a move")
+            offer(spec.name, "uniform@400", "Search without a network", "search", "400 visits a move")
+            offer(spec.name, "random", "Random moves", "other")
+            if spec.solvable:
+                offer(spec.name, "perfect", "Perfect play", "other")
+        for player in self._given:
+            try:
+                game, note = game_of([player.text]) or main, "given at the start"
+            except ValueError as error:  # it is told again when the player is to move
+                game, note = main, str(error)
+            offer(game, player.text, player_title(player.text), "other", note)
+        self._names = {(each["game"], PlayerSpec.read(each["spec"]).who) for each in offered}
+        self.offered, self.networks = offered, networks
+
+    def seat(self, text: str, spec: GameSpec) -> Seat:
+        """Return the seat of a player.
+
+        Raises:
+            TableError: the page may not choose this player, or a clock is given to one player only.
+            PlayerSpecError: it is not a player spec.
+        """
+        if text == HUMAN:
+            return PERSON
+        player = PlayerSpec.read(text)
+        if (spec.name, player.who) not in self._names:
+            names = sorted({name for game, name in self._names if game == spec.name})
+            raise TableError(
+                f"expected {HUMAN} or one of {', '.join(names)}, found {player.who[:60]!r}; others are given "
+                "when the server begins: ckai board --engine SPEC"
+            )
+        if player.control is not None:
+            raise TableError(f"{text[:60]}: expected one clock for both sides; give it as that of the game")
+        return Seat(text, player_title(text))
+
+    # --- what is loaded -----------------------------------------------------------------------------
+
+    def opponent(self, seat: Seat, spec: GameSpec, control: TimeControl | None) -> "Opponent":
+        """Return a player, loaded on its first move.
+
+        Raises:
+            ValueError, OSError: it cannot be loaded.
+        """
+        from rich.console import Console
+
+        from ckai.cli.playing.players import Players as Makers
+
+        def make() -> "Opponent":
+            makers = Makers(
+                spec,
+                Console(quiet=True),
+                evaluator=self._evaluator,
+                tables=self._tables_choice,
+                vary=self._vary,
+                seed=self._seed,
+                control=control,
+            )
+            return makers.opponent(PlayerSpec.read(seat.spec), sims=None, seconds=None)
+
+        return _kept(self._opponents, (spec.name, seat.spec, str(control)), make)
+
+    def network(self, name: str | None, spec: GameSpec) -> str:
+        """Return the name of the network that analyses a game.
+
+        Args:
+            name: one of `networks`; None: the newest, or a search without a network where there is none.
+            spec: the game.
+
+        Raises:
+            TableError: there is no such network.
+        """
+        names = [each["name"] for each in self.networks if each["game"] == spec.name]
+        if name is None:
+            return names[0] if names else NO_NETWORK[0]
+        if name not in [*names, *NO_NETWORK]:
+            known = ", ".join([*names, *NO_NETWORK])
+            raise TableError(f"expected one of {known} for {spec.title or spec.name}, found {name[:60]!r}")
+        return name
+
+    def analyst(self, name: str, spec: GameSpec) -> "Analyst":
+        """Return what analyses a game with a network, by the name of `network`.
+
+        Raises:
+            ValueError, OSError: it cannot be loaded.
+        """
+        from ckai.cli.web.analysts import make_analyst
+
+        def make() -> "Analyst":
+            source = name if name in NO_NETWORK else str(network_file(Path(name)))
+            return make_analyst(spec, source, self._evaluator, self.tables)
+
+        return _kept(self._analysts, (spec.name, name), make)
+
+    def close(self) -> None:
+        """Release all that is loaded."""
+        for opponent in self._opponents.values():
+            opponent.close()
+        for analyst in self._analysts.values():
+            analyst.close()
+        self._opponents, self._analysts = {}, {}
+
+
+class _Closes(Protocol):
+    def close(self) -> None: ...
+
+
+_T = TypeVar("_T", bound=_Closes)
+
+
+def _kept(loaded: dict[Any, _T], key: Any, make: Callable[[], _T]) -> _T:
+    """Return what is loaded under a key, made if it is not there; the order is that of the last use."""
+    loaded[key] = loaded.pop(key) if key in loaded else make()
+    while len(loaded) > MOST_LOADED:
+        loaded.pop(next(iter(loaded))).close()
+    return loaded[key]
+
+
+def player_title(text: str) -> str:
+    """Return the name of a player for messages and PDN headers."""
+    from ckai.cli.playing.players import player_name
+
+    return player_name(text)

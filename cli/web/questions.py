@@ -1,0 +1,171 @@
+"""Single questions to a search: a hint, the values of a game, what a move was worth, what experts played."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from ckai.cli.playing.explain import Explainer
+from ckai.cli.playing.opponent import Reply
+from ckai.cli.web.desk import Desk
+from ckai.cli.web.searches import Job, Priority
+from ckai.cli.web.state import points_of
+from ckai.cli.web.table import TableError
+from ckai.cli.web.tree import Node, step_of
+
+HINT_SECONDS = 0.7
+"""Time of the search for a hint, and for the answer to a draw."""
+EXPLAIN_VISITS = 400
+CURVE_VISITS = 100
+"""Visits of each position of a curve, if the page does not say how many."""
+LOOK_VISITS = 800
+
+
+def _searcher(desk: Desk) -> Callable[..., Any]:
+    """Return what searches the current position of a game, for a job."""
+    room, spec, name = desk.room, desk.table.spec, desk.analyst
+
+    def search(
+        job: Job, game: Any, *, lines: int = 1, visits: int | None = None, seconds: float | None = None
+    ) -> Any:
+        source = room.players.network(name, spec)
+        with room.telling(f"loading {source} ..."):
+            analyst = room.players.analyst(source, spec)
+        return analyst.search(
+            game, lines=lines, visits=visits, seconds=seconds, job=job, publish=lambda result: None
+        )
+
+    return search
+
+
+def _require_moves(node: Node) -> None:
+    if not node.position.legal_moves():
+        raise TableError("the game is over here")
+
+
+async def value(desk: Desk, node: Node) -> float:
+    """Return the value of a node for the side to move, [-1, 1].
+
+    Raises:
+        TableError: the game is over there.
+    """
+    _require_moves(node)
+    search, game = _searcher(desk), desk.table.tree.game(node)
+    result = await desk.ask(lambda job: search(job, game, seconds=HINT_SECONDS))
+    return float(result.value)
+
+
+async def hint(desk: Desk, node: Node) -> dict[str, Any]:
+    """Return a good move at a node, see `ckai.cli.web.tree.step_of`, with its value for Black and in words.
+
+    Raises:
+        TableError: the game is over there.
+    """
+    _require_moves(node)
+    spec, search, game = desk.table.spec, _searcher(desk), desk.table.tree.game(node)
+    result = await desk.ask(lambda job: search(job, game, seconds=HINT_SECONDS))
+    text = Reply(result.move, result).evaluation(spec.side_names)
+    points = points_of(float(result.value), black=node.position.black)
+    return step_of(spec, node.position, result.move) | {"black": points, "text": text}
+
+
+def main_line(desk: Desk) -> list[Node]:
+    """Return the nodes of the main line of a desk's game."""
+    return desk.table.tree.root.end().path()
+
+
+async def curve(desk: Desk, nodes: list[Node], visits: int | None) -> None:
+    """Search nodes one after the other and tell the tab their values while they come."""
+    tree, search = desk.table.tree, _searcher(desk)
+    left = list(nodes)
+
+    def work(job: Job) -> None:
+        while left and not job.interrupted:
+            node = left[0]
+            outcome = tree.outcome(node)
+            if outcome is None:
+                result = search(job, tree.game(node), visits=visits or CURVE_VISITS)
+                if job.interrupted:
+                    return
+                points = points_of(float(result.value), black=node.position.black)
+            else:
+                points = {"black": 1.0, "white": 0.0}.get(outcome.winner or "", 0.5)
+            left.pop(0)
+            desk.room.call(told, node, points, len(left))
+
+    def told(node: Node, points: float, rest: int) -> None:
+        node.black = points
+        if desk.table.tree is tree:
+            desk.push({"type": "values", "points": [{"node": node.id, "black": points}], "left": rest})
+
+    try:
+        await desk.ask(work, Priority.CURVE, gives_way=True)
+    except (TableError, ValueError, OSError, RuntimeError) as error:
+        if str(error) != "stopped":
+            desk.push({"type": "status", "text": str(error), "ready": True})
+    if left:
+        desk.push({"type": "values", "points": [], "left": 0})
+
+
+async def look(desk: Desk, node: Node, player: str | None, visits: int | None) -> dict[str, Any]:
+    """Return what a network sees at a node, and how a search grows from it, see
+    `ckai.cli.web.inside.look_inside`.
+
+    Raises:
+        TableError: the game is over there, or there is no such network.
+    """
+    _require_moves(node)
+    room, spec = desk.room, desk.table.spec
+    source = room.players.network(player or desk.analyst, spec)
+    game = desk.table.tree.game(node)
+
+    def work(job: Job) -> dict[str, Any]:
+        from ckai.cli.web.inside import look_inside
+
+        with room.telling(f"loading {source} ..."):
+            analyst = room.players.analyst(source, spec)
+        return look_inside(spec, game, source, analyst, visits or LOOK_VISITS, job)
+
+    return {"node": node.id, "player": source, "game": spec.name, **await desk.ask(work)}
+
+
+async def experts(desk: Desk, node: Node) -> dict[str, Any]:
+    """Return what was played at a node in the data set at hand."""
+    data, spec = desk.room.experts, desk.table.spec
+    moves = node.position.legal_moves()
+    if data is None or not spec.supports_experts or not moves:
+        return {"source": None, "total": 0, "rows": []}
+    found = await asyncio.to_thread(data.played, node.position.board, moves)
+    rows = [
+        {
+            "move": str(each.moves[0]),
+            "moves": [str(move) for move in each.moves],
+            "times": each.times,
+            "score": each.score,
+        }
+        for each in found
+    ]
+    return {"source": data.path.name, "total": sum(each.times for each in found), "rows": rows}
+
+
+async def explain(desk: Desk, node: Node) -> dict[str, Any]:
+    """Return lines of text about the move that led to a node.
+
+    Raises:
+        TableError: there was no move.
+    """
+    table, search = desk.table, _searcher(desk)
+    spec, data = table.spec, desk.room.experts
+    if node.parent is None:
+        raise TableError("expected a move to explain, found the first position")
+    game, move = table.tree.game(node.parent), node.move
+
+    def work(job: Job) -> list[str]:
+        def replied(game: Any, lines: int) -> Reply:
+            if job.interrupted:
+                raise TableError("stopped")
+            result = search(job, game, lines=lines, visits=EXPLAIN_VISITS)
+            return Reply(result.move, result)
+
+        return Explainer(spec, replied, data).explain(game, move)
+
+    return {"lines": await desk.ask(work)}

@@ -1,0 +1,162 @@
+"""One search at a time over the whole server: what waits, what gives way, and how a search is stopped.
+
+A search of a player whose turn it is goes before all others; an analysis gives way to everything and goes on
+afterwards.
+"""
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from enum import IntEnum
+
+STOP_SECONDS = 0.01
+"""Interval at which a search is told to stop until it has: one that is only beginning does not hear it."""
+
+
+class Priority(IntEnum):
+    """What goes first: lower numbers."""
+
+    MOVE = 0
+    """A player's move."""
+    QUESTION = 1
+    """A single answer, such as a hint."""
+    CURVE = 2
+    """The values of a whole game."""
+    ANALYSIS = 3
+    """A search without an end."""
+
+
+class Job:
+    """A search that waits for its turn, runs or has ended.
+
+    Args:
+        priority: what goes first.
+        work: searches; it calls `attach` with what stops it and looks at `interrupted` between its steps.
+            If it returns while `interrupted`, it is called again later, unless the job was cancelled.
+        gives_way: whether a job of a higher priority interrupts it.
+    """
+
+    def __init__(self, priority: Priority, work: Callable[["Job"], None], *, gives_way: bool = False) -> None:
+        self.priority, self.gives_way = priority, gives_way
+        self._work = work
+        self._stop: Callable[[], None] | None = None
+        self.cancelled = False
+        """Whether it is to end for good."""
+        self.interrupted = False
+        """Whether it is to end now."""
+        self.ended = threading.Event()
+        self.error: Exception | None = None
+
+    def attach(self, stop: Callable[[], None] | None) -> None:
+        """Say what stops the search in progress; None: there is none."""
+        self._stop = stop
+
+    def run(self) -> bool:
+        """Run the work; return whether it has ended for good."""
+        try:
+            self._work(self)
+        except Exception as error:
+            self.error = error
+            return True
+        finally:
+            self._stop = None
+        return self.cancelled or not self.interrupted
+
+    def poke(self) -> None:
+        """Stop the search in progress, if it has begun."""
+        stop = self._stop
+        if stop is not None:
+            stop()
+
+
+class Searches:
+    """Runs jobs one at a time in a thread.
+
+    Args:
+        on_end: called in that thread with every job that has ended, also with cancelled ones that never ran.
+    """
+
+    def __init__(self, on_end: Callable[[Job], None]) -> None:
+        self._on_end = on_end
+        self._changed = threading.Condition()
+        self._waiting: list[tuple[int, int, Job]] = []
+        self._order = itertools.count()
+        self._running: Job | None = None
+        self._closed = False
+        self._threads = [
+            threading.Thread(target=self._run, name="ckai-board-search", daemon=True),
+            threading.Thread(target=self._stop_running, name="ckai-board-stop", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, job: Job) -> Job:
+        """Put a job in its place; what runs gives way to it if it may."""
+        with self._changed:
+            self._waiting.append((job.priority, next(self._order), job))
+            running = self._running
+            if running is not None and running.gives_way and running.priority > job.priority:
+                running.interrupted = True
+            self._changed.notify_all()
+        return job
+
+    def cancel(self, job: Job) -> None:
+        """End a job soon; what it has found so far is still told. May be called again."""
+        with self._changed:
+            job.cancelled = job.interrupted = True
+            waiting = [each for each in self._waiting if each[2] is job]
+            self._waiting = [each for each in self._waiting if each[2] is not job]
+            self._changed.notify_all()
+        if waiting:
+            self._finish(job)
+
+    def close(self, seconds: float = 2.0) -> None:
+        """Cancel all jobs, and wait until the one that runs has ended, but not longer than `seconds`."""
+        with self._changed:
+            self._closed = True
+            jobs = [job for _, _, job in self._waiting]
+            if self._running is not None:
+                jobs.append(self._running)
+        for job in jobs:
+            self.cancel(job)
+        with self._changed:
+            self._changed.notify_all()
+        self._threads[0].join(seconds)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+                if self._closed:
+                    return
+                self._waiting.sort(key=lambda each: each[:2])
+                job = self._waiting.pop(0)[2]
+                job.interrupted = False
+                self._running = job
+            over = job.run()
+            with self._changed:
+                self._running = None
+                if not over and not job.cancelled:
+                    self._waiting.append((job.priority, next(self._order), job))
+                self._changed.notify_all()
+            if over or job.cancelled:
+                self._finish(job)
+
+    def _finish(self, job: Job) -> None:
+        job.ended.set()
+        self._on_end(job)
+
+    def _stop_running(self) -> None:
+        """Tell the running job to stop, again and again, while it is interrupted."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(
+                    lambda: self._closed or (self._running is not None and self._running.interrupted)
+                )
+                job = self._running
+                if self._closed and job is None:
+                    return
+            if job is not None:
+                job.poke()
+                time.sleep(STOP_SECONDS)

@@ -1,0 +1,138 @@
+"""What the tables share: the loop and its threads, the one search, the players, the writing of files."""
+
+import asyncio
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ckai.cli.playing.experts import ExpertMoves
+from ckai.cli.web.players import Players
+from ckai.cli.web.searches import Job, Searches
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import GameSpec
+
+SLOW_SECONDS = 0.25
+"""Time after which people are told what takes so long."""
+
+
+class Services(ABC):
+    """What the tables of a server share; made in its event loop.
+
+    Args:
+        players: who can play and analyse.
+        games: the games on the page, by name.
+        experts: the data set in which moves are counted, if any.
+        folder: where runs are looked for.
+
+    Attributes:
+        found: whether the players are known.
+        status: what is going on, in words; empty if nothing is.
+        searches: the one search that runs, and those that wait.
+        on_end: what the end of a job leads to, in the loop.
+    """
+
+    def __init__(
+        self, players: Players, games: dict[str, GameSpec], experts: ExpertMoves | None, folder: Path
+    ) -> None:
+        self.players, self.games, self.experts, self.folder = players, games, experts, folder
+        self.on_end: dict[Job, Callable[[], None]] = {}
+        self.found = asyncio.Event()
+        self.status = "looking for networks ..."
+        self.searches = Searches(lambda job: self.call(self._ended, job))
+        self._loop = asyncio.get_running_loop()
+        self._writer = ThreadPoolExecutor(1, "ckai-board-files")
+        self._warm = {name: asyncio.Event() for name in games}
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._slow: dict[object, tuple[asyncio.TimerHandle, str]] = {}
+
+    # --- threads and time ---------------------------------------------------------------------------
+
+    def now(self) -> float:
+        """Return the time of the loop in seconds."""
+        return self._loop.time()
+
+    def later(self, seconds: float, work: Callable[[], None]) -> asyncio.TimerHandle:
+        """Call a function of the loop later."""
+        return self._loop.call_later(seconds, work)
+
+    def call(self, work: Callable[..., Any], *arguments: Any) -> None:
+        """Call a function in the loop, from any thread."""
+        with suppress(RuntimeError):  # the server has ended
+            self._loop.call_soon_threadsafe(work, *arguments)
+
+    def write(self, work: Callable[[], None]) -> None:
+        """Write a file in the thread for files, in order."""
+        self._writer.submit(work)
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
+        """Run a coroutine beside the others."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _ended(self, job: Job) -> None:
+        ended = self.on_end.pop(job, None)
+        if ended is not None:
+            ended()
+
+    def end_tasks(self) -> None:
+        """Cancel what was spawned."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    def end_threads(self) -> None:
+        """End all searches, and wait until all files are written."""
+        self.searches.close()
+        self._writer.shutdown()
+
+    # --- the rules of the games ---------------------------------------------------------------------
+
+    def warm_up(self) -> None:
+        """Compile the rules of the games in a thread, those of the default game first.
+
+        The end of the server does not wait for it.
+        """
+        threading.Thread(target=self._warm_up, name="ckai-board-rules", daemon=True).start()
+
+    def _warm_up(self) -> None:
+        for spec in sorted(self.games.values(), key=lambda spec: spec != DEFAULT_GAME):
+            try:
+                for move in spec.position().legal_moves()[:1]:
+                    spec.game().push(move)
+                spec.game().outcome()
+            finally:
+                self.call(self._warm[spec.name].set)
+
+    async def warm(self, spec: GameSpec) -> None:
+        """Wait until the rules of a game are compiled."""
+        await self._warm[spec.name].wait()
+
+    # --- what takes long ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def tell(self, text: str) -> None:
+        """Tell all tabs what is going on; empty: nothing is."""
+
+    @contextmanager
+    def telling(self, text: str) -> Iterator[None]:
+        """In a thread: tell people what takes so long, if it does."""
+        token = object()
+        self.call(self._tell_slowly, token, text)
+        try:
+            yield
+        finally:
+            self.call(self._told, token)
+
+    def _tell_slowly(self, token: object, text: str) -> None:
+        self._slow[token] = self.later(SLOW_SECONDS, lambda: self.tell(text)), text
+
+    def _told(self, token: object) -> None:
+        timer, text = self._slow.pop(token)
+        timer.cancel()
+        if self.status == text:
+            self.tell("")

@@ -1,0 +1,95 @@
+// Signs and comments on the move shown, the order of variations, and the game as a file.
+import { confirmed } from "./dialog.js";
+import { el, iconButton } from "./dom.js";
+import { t } from "./labels.js";
+import { SIGNS } from "./movelist.js";
+import { askNewGame } from "./newgame.js";
+
+const PAUSE = 700; // milliseconds without a key before a comment is sent
+
+export class Annotations {
+  constructor(app) {
+    this.app = app;
+    this.table = app.table;
+    this.signs = el("div.signs");
+    this.comment = el("textarea.comment-field", { rows: "2", input: () => this.typed(), blur: () => this.send() });
+    this.tools = el("div.tools");
+    /** What can be done with the game as a whole. */
+    this.files = el("div.tools");
+    this.root = el("div.annotations", {}, this.signs, this.tools, this.comment);
+    this.table.on("state", () => this.update());
+    this.update();
+  }
+
+  update() {
+    const { state, node, game } = this.table;
+    const { app } = this;
+    const able = game.abilities.annotations;
+    if (this.typing !== undefined && this.typing !== node.id) this.send();
+    this.signs.hidden = !able || node.parent === null;
+    this.signs.replaceChildren(...Object.entries(SIGNS).map(([nag, sign]) => el("button.sign", {
+      "aria-label": t(`nag ${nag}`), title: t(`nag ${nag}`), "aria-pressed": String(node.nags.includes(Number(nag))),
+      click: () => app.do("nag", { node: node.id, nag: Number(nag) }),
+    }, sign)));
+    this.comment.hidden = !able;
+    this.comment.placeholder = t("comment");
+    this.comment.setAttribute("aria-label", t("comment on", { move: node.move || t("first position") }));
+    if (document.activeElement !== this.comment || this.of !== node.id) this.comment.value = node.comment;
+    this.of = node.id;
+    const variation = state.line.some((id) => {
+      const each = this.table.nodes.get(id);
+      return each.parent !== null && this.table.nodes.get(each.parent).children[0] !== id
+        && this.lineTo(node.id).includes(id);
+    });
+    this.tools.replaceChildren(
+      iconButton("up", t("promote"), () => app.do("promote", { node: node.id }), { disabled: !variation }),
+      iconButton("trash", t("remove"), () => this.remove(), { disabled: node.parent === null }));
+    this.files.replaceChildren(
+      iconButton("copy", t("copy fen"), () => app.copy(state.fen)),
+      iconButton("download", t("download"), () => this.download()),
+      iconButton("save", t("save"), () => this.save()),
+      iconButton("go", t("play on"), () => askNewGame(app, "node")));
+  }
+
+  // The nodes from the first move to a node.
+  lineTo(id) {
+    const line = [];
+    for (let node = this.table.nodes.get(id); node; node = this.table.nodes.get(node.parent)) line.push(node.id);
+    return line;
+  }
+
+  typed() {
+    clearTimeout(this.timer);
+    this.typing = this.of;
+    this.text = this.comment.value;
+    this.timer = setTimeout(() => this.send(), PAUSE);
+  }
+
+  send() {
+    clearTimeout(this.timer);
+    if (this.typing === undefined) return;
+    const node = this.typing;
+    this.typing = undefined;
+    this.app.do("comment", { node, text: this.text });
+  }
+
+  async remove() {
+    const { node } = this.table;
+    if (await confirmed(t("remove"), t("remove?", { move: `${node.number} ${node.move}` }), t("remove"))) {
+      this.app.do("remove", { node: node.id });
+    }
+  }
+
+  async save() {
+    const done = await this.app.do("save");
+    if (done) this.app.toast(t("saved as", done));
+  }
+
+  async download() {
+    const done = await this.app.do("pdn");
+    if (!done) return;
+    const link = el("a", { href: URL.createObjectURL(new Blob([done.text], { type: "text/plain" })), download: done.name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+}

@@ -1,0 +1,128 @@
+"""`ckai board` as a program: its address, its end, and what it says without the extra."""
+
+import json
+import re
+import signal
+import socket
+import sys
+import urllib.error
+import urllib.request
+from contextlib import suppress
+
+import pytest
+from child_process import started
+from click.testing import CliRunner
+
+from ckai.cli import board
+from ckai.cli.shared.networks import EVALUATORS
+
+RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
+pytestmark = pytest.mark.programs
+
+
+def command(*words):
+    return [sys.executable, "-c", RUN, "board", "--no-browser", *words]
+
+
+def address_of(process):
+    line = process.stdout.readline().decode()
+    return re.fullmatch(r"the board is at (\S+) \(Ctrl-C ends it\)\n", line)[1]
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_and_the_game_is_saved(tmp_path, ending):
+    from websockets.sync.client import connect
+
+    with started(command("--evaluator", EVALUATORS[2]), cwd=tmp_path) as process:
+        address = address_of(process)
+        assert address.startswith("http://127.0.0.1:")
+        assert b"<svg" in urllib.request.urlopen(address).read()
+        host = address.removeprefix("http://").rstrip("/")
+        with connect(f"ws://{host}/ws", origin=f"http://{host}") as page:
+            for message in (
+                {"type": "hello"},
+                {"type": "play", "move": "11-15"},
+                {"type": "comment", "node": 1, "text": "kept"},
+                {"type": "analyse", "on": True, "player": "uniform"},
+            ):
+                page.send(json.dumps(message))
+            while json.loads(page.recv(60))["type"] != "search":
+                pass
+            process.send_signal(ending)
+            errors = process.communicate(timeout=60)[1].decode()
+        assert "Traceback" not in errors
+        assert "11-15" in (tmp_path / "games" / "game-001.pdn").read_text()
+        if ending == signal.SIGINT:
+            assert process.returncode == 0
+            assert errors.splitlines()[-1] == "stopped"
+
+
+def test_a_frame_that_is_too_large_ends_its_connection_alone(tmp_path):
+    from websockets.exceptions import ConnectionClosed
+    from websockets.sync.client import connect
+
+    with started(command(), cwd=tmp_path) as process:
+        host = address_of(process).removeprefix("http://").rstrip("/")
+        with connect(f"ws://{host}/ws", origin=f"http://{host}") as page:
+            page.send(json.dumps({"type": "hello"}))
+            page.recv(60)
+            with suppress(ConnectionClosed):
+                page.send("x" * 10 * 2**20)
+            with suppress(ConnectionClosed):
+                while page.recv(60):
+                    pass
+            assert page.close_code == 1009
+        with connect(f"ws://{host}/ws", origin=f"http://{host}") as page:
+            page.send(json.dumps({"type": "hello"}))
+            assert json.loads(page.recv(60))["type"] == "welcome"
+        process.send_signal(signal.SIGINT)
+        assert "Traceback" not in process.communicate(timeout=60)[1].decode()
+
+
+def test_the_browser_is_opened_unless_it_is_not_wanted(monkeypatch, capsys):
+    opened = []
+    monkeypatch.setattr(board.webbrowser, "open", lambda address: opened.append(address) or False)
+    board._open_browser("http://127.0.0.1:1/")
+    assert opened == ["http://127.0.0.1:1/"]
+    assert "open the address yourself" in capsys.readouterr().err
+
+
+def test_another_host_has_a_token_in_its_address(tmp_path):
+    with started(command("--host", "0.0.0.0"), cwd=tmp_path) as process:
+        address = address_of(process)
+        port, token = re.fullmatch(r"http://[^:]+:(\d+)/\?token=(\S{20,})", address).groups()
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/")
+        assert urllib.request.urlopen(f"http://127.0.0.1:{port}/?token={token}").status == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0
+
+
+@pytest.mark.parametrize("package", ["starlette", "uvicorn", "websockets"])
+def test_without_the_extra_one_line_says_what_to_install(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    result = CliRunner().invoke(board.command, ["--no-browser"])
+    assert result.exit_code == 1
+    assert result.output.count("\n") == 1
+    assert "pip install 'ckai[web]'" in result.output
+
+
+def test_a_port_in_use_is_named():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        result = CliRunner().invoke(board.command, ["--no-browser", "--port", port])
+    assert result.exit_code == 1
+    assert f"found 127.0.0.1 port {port}" in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_host_that_is_none_is_named():
+    result = CliRunner().invoke(board.command, ["--no-browser", "--host", "no.such.host.invalid"])
+    assert result.exit_code == 1
+    assert "expected an address to listen on" in result.output
+
+
+def test_a_player_that_is_none_is_named():
+    result = CliRunner().invoke(board.command, ["--no-browser", "--engine", "x@0"])
+    assert result.exit_code != 0
+    assert "x@0: expected a limit above 0" in str(result.exception or result.output)

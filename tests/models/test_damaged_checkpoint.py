@@ -1,0 +1,350 @@
+"""What is damaged or odd in a checkpoint is found when it is read, and said in one line."""
+
+import io
+import json
+import random
+import subprocess
+import sys
+import zipfile
+
+import make_rows
+import numpy as np
+import pytest
+import torch
+from click.testing import CliRunner
+
+from ckai.cli.main import cli
+from ckai.game import Position
+from ckai.models.checkpoint import CheckpointError, load_checkpoint, load_network, save_checkpoint
+from ckai.models.digest import add_digest
+from ckai.models.inference.evaluator import BackendError, TorchEvaluator
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.registry import ModelError, build
+from ckai.models.training.resuming import check_state
+from ckai.rl.evaluators.loading import load_evaluator
+
+SMALL = {"channels": 4, "hidden": 16}
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "net.ckpt"
+    save_checkpoint(path, build("cnn2x2", SMALL), metrics={"top1": 0.5}, info={"split": {"heldout": 0.25}})
+    return path
+
+
+def parts_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return {part.filename: archive.read(part) for part in archive.infolist()}
+
+
+def write_parts(path, parts, compression=zipfile.ZIP_STORED):
+    """Write an archive with checksums that are right, whatever the parts are."""
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+
+
+def rewrite(path, **changes):
+    """Change entries as a program of somebody else would, without a digest."""
+    torch.save(torch.load(path, weights_only=True) | changes, path)
+
+
+def refusal(path):
+    with pytest.raises(CheckpointError) as error:
+        load_network(path)
+    text = str(error.value)
+    assert text.startswith(f"{path}: ")
+    assert "\n" not in text
+    assert len(text) < 600
+    return text
+
+
+# --- the digest ------------------------------------------------------------------------------------
+
+
+def test_a_checkpoint_has_a_digest_of_what_is_in_it(path, tmp_path):
+    digest = load_checkpoint(path).digest
+    assert len(bytes.fromhex(digest)) == 32
+    other = tmp_path / "other.ckpt"
+    network = load_network(path)
+    save_checkpoint(other, network, metrics={"top1": 0.5}, info={"split": {"heldout": 0.25}})
+    assert load_checkpoint(other).digest == digest
+    assert other.read_bytes() == path.read_bytes()
+    with torch.no_grad():
+        network.value.bias += 1
+    save_checkpoint(other, network)
+    assert load_checkpoint(other).digest != digest
+
+
+@pytest.mark.parametrize("part", ["archive/data.pkl", "archive/data/0", "archive/data/5"])
+def test_a_part_of_another_file_is_refused(path, part):
+    """Its own checksum is right; only the digest knows what it was."""
+    parts = parts_of(path)
+    data = bytearray(parts[part])
+    data[len(data) // 2] ^= 1
+    write_parts(path, parts | {part: bytes(data)})
+    assert "damaged data: expected the digest" in refusal(path)
+
+
+def test_parts_that_changed_places_are_refused(path):
+    parts = parts_of(path)
+    names = [name for name in parts if name.startswith("archive/data/")]
+    weights = sorted((name for name in names if len(parts[name]) > 4), key=lambda name: len(parts[name]))
+    same = next((a, b) for a in weights for b in weights if a < b and len(parts[a]) == len(parts[b]))
+    write_parts(path, parts | {same[0]: parts[same[1]], same[1]: parts[same[0]]})
+    assert "damaged data: expected the digest" in refusal(path)
+
+
+def test_every_flipped_bit_is_noticed_or_changes_nothing(path):
+    good, expected = path.read_bytes(), load_checkpoint(path)
+    rng, refused = random.Random(0), 0
+    for _ in range(150):
+        data, at = bytearray(good), rng.randrange(8 * len(good))
+        data[at >> 3] ^= 1 << (at & 7)
+        path.write_bytes(data)
+        try:
+            found = load_checkpoint(path)
+        except CheckpointError:
+            refused += 1
+        else:
+            assert (found.metrics, found.info, found.settings) == (
+                expected.metrics,
+                expected.info,
+                expected.settings,
+            )
+            assert all(torch.equal(found.weights[name], weight) for name, weight in expected.weights.items())
+    assert refused > 75
+
+
+def test_a_file_of_an_earlier_version_has_none_and_loads(path):
+    weights = load_checkpoint(path).weights
+    rewrite(path)
+    checkpoint = load_checkpoint(path)
+    assert checkpoint.digest is None
+    assert all(torch.equal(checkpoint.weights[name], weight) for name, weight in weights.items())
+
+
+def test_earlier_versions_read_a_file_with_a_digest(path):
+    content = torch.load(path, weights_only=True)
+    assert list(content) == [
+        "format",
+        "architecture",
+        "settings",
+        "encoding",
+        "weights",
+        "metrics",
+        "info",
+        "training",
+    ]
+
+
+def test_evaluate_shows_the_digest_or_that_there_is_none(path, tmp_path):
+    start = Position.start()
+    row = make_rows.row(start, start.legal_moves()[0].actions[0], 1, result=1)
+    data = make_rows.write(tmp_path / "games.parquet", [row])
+    run = CliRunner().invoke
+    command = ["evaluate", str(path), "--data", str(data), "--split", "all"]
+    digest = load_checkpoint(path).digest
+    assert f"digest: {digest}" in run(cli, command).output
+    assert json.loads(run(cli, [*command, "--json"]).stdout)["digest"] == digest
+    rewrite(path)
+    assert "digest: none, the file is of an earlier version" in run(cli, command).output
+    assert json.loads(run(cli, [*command, "--json"]).stdout)["digest"] is None
+
+
+# --- archives --------------------------------------------------------------------------------------
+
+
+def test_parts_that_unpack_to_more_than_the_file_are_refused(path):
+    parts = parts_of(path) | {"archive/data/99": bytes(50_000_000)}
+    write_parts(path, parts, zipfile.ZIP_DEFLATED)
+    assert "its parts are larger than the file" in refusal(path)
+
+
+def test_two_parts_of_one_name_are_refused(path):
+    with zipfile.ZipFile(path, "a") as archive, pytest.warns(UserWarning, match="Duplicate name"):
+        archive.writestr("archive/data/0", b"\0\0\0\0")
+    assert "two parts have one name" in refusal(path)
+
+
+# --- weights ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda w: w.to(torch.int8), "expected conv1.weight of type float32 for cnn2x2, found int8"),
+        (lambda w: w.to(torch.complex64), "of type float32 for cnn2x2, found complex64"),
+        (lambda w: w > 0, "of type float32 for cnn2x2, found bool"),
+        (lambda w: w[:1, :1, :1, :1].expand(w.shape), "numbers of its own, found a view that repeats some"),
+        (lambda w: torch.zeros(1).expand(10**12), "numbers of its own, found a view that repeats some"),
+        (lambda w: w.to_sparse(), "to be a dense tensor on the CPU, found one of .*sparse"),
+        (lambda w: w.to("meta"), "to be a dense tensor on the CPU, found one of .*meta"),
+        (lambda w: w.flatten(), r"of shape \[4, .*\] for cnn2x2, found \[\d+\]"),
+        (lambda w: w.tolist(), "expected conv1.weight to be Tensor, found list"),
+        (lambda w: None, "expected conv1.weight to be Tensor, found NoneType"),
+        (lambda w: w.double() * 1e300, "expected finite weights, found NaN or infinity in conv1.weight"),
+        (lambda w: w / 0, "expected finite weights, found NaN or infinity in conv1.weight"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*Sparse:UserWarning")
+def test_weights_of_another_kind_are_refused(path, change, message, capfd):
+    weights = torch.load(path, weights_only=True)["weights"]
+    weights["conv1.weight"] = change(weights["conv1.weight"])
+    rewrite(path, weights=weights)
+    with pytest.raises(CheckpointError, match=message) as error:
+        load_network(path)
+    assert "\n" not in str(error.value)
+    assert capfd.readouterr().err == ""
+
+
+def test_integers_among_the_weights_stay_integers(tmp_path):
+    path = tmp_path / "swift.ckpt"
+    save_checkpoint(path, build("swift", {"hidden": 8, "narrow": 4, "narrowest": 4}))
+    weights = torch.load(path, weights_only=True)["weights"]
+    weights["integers_first"] = weights["integers_first"].float()
+    rewrite(path, weights=weights)
+    assert "expected integers_first of type int16 for swift, found float32" in refusal(path)
+
+
+def test_weights_in_float64_are_converted_with_a_word(path, caplog):
+    expected = load_network(path).state_dict()
+    assert not caplog.records
+    weights = {name: tensor.double() for name, tensor in expected.items()}
+    rewrite(path, weights=weights)
+    network = load_network(path)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path}: weights in float64, rounded to float32"
+    ]
+    for name, tensor in network.state_dict().items():
+        assert tensor.dtype == torch.float32
+        assert torch.equal(tensor, expected[name])
+
+
+@pytest.mark.parametrize("name", [3, ("a", 1)])
+def test_names_that_are_no_texts_are_refused(path, name):
+    weights = torch.load(path, weights_only=True)["weights"]
+    rewrite(path, weights=weights | {name: torch.zeros(1)})
+    assert f"found weights with {name}" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("model", "backend"), [("cnn2x2", "torch"), ("cnn2x2", "auto"), ("swift", "integers")]
+)
+def test_very_large_weights_are_refused_when_a_search_takes_them(tmp_path, model, backend):
+    network = build(model, {"hidden": 8})
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.fill_(1e30)
+    save_checkpoint(tmp_path / "large.ckpt", network)
+    with pytest.raises(
+        BackendError, match=r"^[^\n]*(finite outputs|weights of up to 63.998 in first)[^\n]*$"
+    ):
+        load_evaluator(tmp_path / "large.ckpt", backend)
+
+
+def test_integers_are_finite_whatever_the_weights_are():
+    network = build("swift", {"hidden": 8, "narrow": 4, "narrowest": 4})
+    for heads in ([0, 5000, 6000], [6000, 0, 0], [-6000, 6000, -6000], [0, 0, 8000]):
+        with torch.no_grad():
+            for parameter in network.parameters():
+                parameter.fill_(0.0)
+            network.value.bias[:] = torch.tensor(heads, dtype=torch.float32)
+        boards = network.encode.sample(4, np.random.default_rng(0))
+        found, expected = (kind(network).evaluate(boards)[1] for kind in (IntegerEvaluator, TorchEvaluator))
+        np.testing.assert_allclose(found, expected)
+
+
+# --- plain data ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"info": []}, "expected info to be dict, found list"),
+        ({"info": None}, "expected info to be dict, found NoneType"),
+        ({"info": {"split": {"heldout": float("nan")}}}, r"info.split.heldout in \[0, 1\), found nan"),
+        ({"info": {"split": {"heldout": -0.1}}}, r"info.split.heldout in \[0, 1\), found -0.1"),
+        ({"info": {"split": {"heldout": "a"}}}, "expected info.split.heldout to be float, found str"),
+        ({"info": {"split": {"seed": 0.5}}}, "expected info.split.seed to be int, found float"),
+        ({"info": {"split": None}}, "expected info.split to be dict, found NoneType"),
+        ({"info": {"data": {"name": "x"}}}, "expected info.data to be list, found dict"),
+        ({"info": {"data": ["x"]}}, "expected each entry of info.data to be dict, found str"),
+        ({"metrics": [1.0]}, "expected metrics to be dict, found list"),
+        ({"metrics": {1: 1.0}}, "expected the names of metrics to be str, found int"),
+        ({"settings": {"channels": "4"}}, "expected channels to be int, found '4'"),
+        ({"settings": {"channels": True}}, "expected channels to be int, found True"),
+        ({"settings": {"channels": float("nan")}}, "expected channels to be int, found nan"),
+        ({"settings": {3: 4}}, "has the settings encoding, value, channels, hidden, found 3"),
+        ({"settings": {"encoding": []}}, r"expected encoding to be str, found \[\]"),
+        ({"settings": {"channels": 10**6, "hidden": 10**6}}, "weights of the file, found a far larger one"),
+        ({"settings": {"channels": 10**18}}, "net.ckpt: "),
+        (
+            {"architecture": "mlp", "settings": {"layers": 10**7}},
+            "weights of the file, found a far larger one",
+        ),
+        (
+            {"architecture": "mlp", "settings": {"layers": 10**7, "hidden": 1}},
+            "weights of the file, found a far larger one",
+        ),
+        ({"architecture": "x" * 10**5}, "expected one of the networks"),
+        ({"encoding": "x\ny" * 10**5}, "expected encoding grid-1 for cnn2x2, found x"),
+        ({"format": torch.zeros(3)}, "expected checkpoint format 1, found tensor"),
+        ({"format": 1.5}, "expected checkpoint format 1, found 1.5"),
+        ({"training": {"history": 3}}, "expected training.history to be list, found int"),
+        ({"training": {"history": [3]}}, "expected an epoch of training.history to be dict, found int"),
+        ({"training": {"stages": [{}]}}, "expected training.history to be list, found dict"),
+        (
+            {"training": {"optimizer": {"state": {0: {"exp_avg": torch.tensor([1.0, float("nan")])}}}}},
+            "expected numbers in training's exp_avg, found NaN",
+        ),
+        ({"training": {"sums": torch.zeros(1).expand(10**12)}}, "found a view that repeats some"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_plain_data_that_cannot_be_is_refused(path, changes, message):
+    rewrite(path, **changes)
+    with pytest.raises(CheckpointError, match=message):
+        load_network(path)
+    assert refusal(path)
+
+
+def test_lists_that_stand_in_themselves_many_times_are_read_in_no_time(path):
+    deep = [0.5]
+    for _ in range(60):
+        deep = [deep, deep]
+    rewrite(path, training={"optimizer": deep})
+    assert load_checkpoint(path).training is not None
+
+
+def test_settings_of_a_program_have_types_too():
+    with pytest.raises(ModelError, match=r"settings of resnet: expected blocks to be int, found 1\.5"):
+        build("resnet", {"blocks": 1.5})
+
+
+def test_a_state_that_no_training_left_is_refused():
+    with pytest.raises(ValueError, match=r"expected training\.epoch to be int, found NoneType"):
+        check_state({"finished": True})
+
+
+def test_a_damaged_file_ends_a_command_with_one_line(path):
+    data = bytearray(path.read_bytes())
+    data[data.index(load_network(path).policy.weight.detach().numpy().tobytes())] ^= 4
+    path.write_bytes(data)
+    command = [sys.executable, "-m", "ckai.cli.main", "evaluate", str(path), "--tables", "2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith(f"ckai: error: {path}: expected a ckai checkpoint")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_archive_is_sealed_in_place():
+    data = io.BytesIO()
+    torch.save({"a": torch.ones(3)}, data)
+    size = data.getbuffer().nbytes
+    add_digest(data)
+    assert data.getbuffer().nbytes > size
+    data.seek(0)
+    assert torch.equal(torch.load(data, weights_only=True)["a"], torch.ones(3))

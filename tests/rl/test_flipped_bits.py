@@ -1,0 +1,172 @@
+"""Nothing is learned from a flipped bit: files that training reads are whole or refused."""
+
+import random
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from make_rows import random_games, with_search, write
+
+from ckai.datasets.reader import read_rows
+from ckai.datasets.schema import EXPERT_SCHEMA, DatasetError
+from ckai.datasets.writer import TableWriter
+from ckai.models.checkpoint import load_checkpoint, save_checkpoint
+from ckai.models.registry import build
+from ckai.rl.evaluators.rollout import RolloutEvaluator
+from ckai.rl.loop.config import LearnConfig
+from ckai.rl.loop.learning import learn
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.shards import ShardWriter, merge, read_shards, read_table, write_table
+from ckai.rl.selfplay.snapshots import GameSnapshot, load_snapshots, save_snapshot
+from ckai.rl.selfplay.workers import play_games
+
+FLIPS = 150
+
+
+def flipped(path, seed=0):
+    """Flip one bit of a file after the other, and put it right at the end."""
+    good, rng = path.read_bytes(), random.Random(seed)
+    for _ in range(FLIPS):
+        data, at = bytearray(good), rng.randrange(8 * len(good))
+        data[at >> 3] ^= 1 << (at & 7)
+        path.write_bytes(data)
+        yield at >> 3
+    path.write_bytes(good)
+
+
+@pytest.fixture(scope="module")
+def games():
+    games = []
+    config = SelfPlayConfig(sims=4, in_flight=8, groups=1, tables=0)
+    play_games(RolloutEvaluator(), config, range(12), seed=2, on_game=games.append)
+    return games
+
+
+def plain(rows):
+    """The columns of rows as bytes; None where the file has none."""
+    columns = vars(rows) | (vars(rows.visits) if rows.visits is not None else {})
+    return {
+        name: column.tobytes() if isinstance(column, np.ndarray) else None for name, column in columns.items()
+    }
+
+
+def test_rows(tmp_path):
+    path, rows = tmp_path / "rows.parquet", read_table(write(tmp_path / "made.parquet", random_games(60)))
+    with TableWriter(path, EXPERT_SCHEMA) as writer:
+        writer.write(rows.cast(EXPERT_SCHEMA))
+        writer.commit()
+    expected, refused = plain(read_rows(path)), 0
+    for at in flipped(path):
+        try:
+            found = plain(read_rows(path))
+        except DatasetError:
+            refused += 1
+        else:
+            assert found == expected, at
+    assert refused > FLIPS * 0.8
+
+
+def test_rows_of_earlier_versions_have_no_checksums_and_are_read(tmp_path):
+    rows = random_games(5)
+    assert len(read_rows(write(tmp_path / "old.parquet", rows))) == len(rows)
+
+
+def test_shards(tmp_path, games):
+    writer = ShardWriter(tmp_path, 1)
+    for game in games:
+        writer.add(game)
+    writer.flush()
+    (path,) = tmp_path.glob("*.parquet")
+    (expected,), whole, _ = read_shards(tmp_path)
+    refused = 0
+    for at in flipped(path):
+        tables, found, damaged = read_shards(tmp_path)
+        if damaged:
+            assert not tables
+            assert "\n" not in damaged[0]
+            refused += 1
+        else:
+            assert tables[0].equals(expected), at
+            assert found == whole, at
+    assert refused > FLIPS * 0.6
+
+
+def test_tables_of_a_run(tmp_path, games):
+    writer = ShardWriter(tmp_path / "shards", 1)
+    for game in games:
+        writer.add(game)
+    writer.flush()
+    path = tmp_path / "rows.parquet"
+    write_table(merge(read_shards(tmp_path / "shards")[0]), path)
+    expected, refused = plain(read_rows(path)), 0
+    for at in flipped(path):
+        try:
+            found = plain(read_rows(path))
+        except DatasetError:
+            refused += 1
+        else:
+            # The names of columns have no checksum; that of the policy KL may be missing, as in older files.
+            assert found | {"surprise": None} == expected | {"surprise": None}, at
+            assert found["surprise"] in (None, expected["surprise"]), at
+    assert refused > FLIPS * 0.6
+
+
+def test_snapshots(tmp_path, games):
+    path = tmp_path / "left.npz"
+    save_snapshot(path, [GameSnapshot(g.number, g.rows, g.counts, 7) for g in games[:3]])
+
+    def games_of(snapshots):
+        return {n: (g.rng, g.full, repr(g.rows.tolist()), g.counts.tolist()) for n, g in snapshots.items()}
+
+    expected = games_of(load_snapshots([path], 2)[0])
+    refused = 0
+    for at in flipped(path):
+        found, damaged = load_snapshots([path], 2)
+        if damaged:
+            assert not found
+            refused += 1
+        else:
+            assert games_of(found) == expected, at
+    assert refused > FLIPS * 0.6
+
+
+def test_a_training_state_with_another_number_is_set_aside(tmp_path):
+    """The checksums of its parts are right, so only the digest tells."""
+    torch.manual_seed(0)
+    save_checkpoint(tmp_path / "old.ckpt", build("cnn2x2", {"channels": 2, "hidden": 4}))
+    rows = write(tmp_path / "rows.parquet", with_search(random_games(8)))
+
+    class KilledError(Exception):
+        pass
+
+    def learned(on_event):
+        return learn(
+            tmp_path / "old.ckpt", [rows], (1.0,), tmp_path / "new.ckpt",
+            LearnConfig(batch_size=32, epochs=2), generation=1, games=8, seed=1, split_seed=1,
+            game="checkers", run="r", on_event=on_event,
+        )  # fmt: skip
+
+    saved = tmp_path / "training.ckpt"
+
+    def kill(event):
+        if saved.exists():
+            raise KilledError
+
+    with pytest.raises(KilledError):
+        learned(kill)
+    with zipfile.ZipFile(saved) as archive:
+        parts = {part.filename: archive.read(part) for part in archive.infolist()}
+    largest = max((name for name in parts if "/data/" in name), key=lambda name: len(parts[name]))
+    data = bytearray(parts[largest])
+    data[1] ^= 1
+    with zipfile.ZipFile(saved, "w") as archive:
+        for name, part in (parts | {largest: bytes(data)}).items():
+            archive.writestr(name, part)
+    warnings = []
+    learned(lambda event: warnings.extend(v for k, v in event.info.items() if k == "warning"))
+    assert len(warnings) == 1
+    assert "expected the digest" in warnings[0]
+    assert "set aside, restarting the training" in warnings[0]
+    assert (tmp_path / "training.damaged").exists()
+    assert load_checkpoint(tmp_path / "new.ckpt").digest

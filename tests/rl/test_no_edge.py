@@ -1,0 +1,67 @@
+"""A tree with numbers that are not finite ends a search with an error: no descent goes on for ever."""
+
+import numpy as np
+import pytest
+import torch
+
+from ckai.game import Position
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.registry import build
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.checkers import pack
+from ckai.rl.games.registry import get_game
+from ckai.rl.search.inline_search import InlineSearcher
+from ckai.rl.search.searcher import Searcher
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.group import Group
+from ckai.rl.selfplay.progress import SelfPlayCounts
+
+MESSAGE = "expected an edge to follow at every node of the tree, found a node without one"
+
+
+def integers():
+    torch.manual_seed(3)
+    return IntegerEvaluator(build("swift", {"hidden": 16, "narrow": 8, "narrowest": 8}))
+
+
+@pytest.mark.parametrize("below", [False, True])
+@pytest.mark.parametrize("make", [Searcher, InlineSearcher])
+def test_a_search_ends_with_an_error_and_begins_again(make, below):
+    searcher = make(integers(), nodes=600)
+    searcher.set_root(0, pack(Position.start()))
+    searcher.run(np.array([100], np.int32))
+    first = int(searcher.root(0)["num_edges"]) if below else 0
+    searcher.tree_batch.edges[0, first:]["prior"] = np.nan
+    with pytest.raises(ValueError, match=MESSAGE):
+        searcher.run(np.array([600], np.int32))
+    assert searcher.in_flight == 0
+    assert searcher.root(0)["visits"] == 0
+    searcher.run(np.array([50], np.int32))
+    assert searcher.root(0)["visits"] == 50
+
+
+def test_trees_that_share_its_batch_begin_again_too():
+    searcher = Searcher(UniformEvaluator(), trees=3, nodes=600, leaves=4)
+    for t in range(3):
+        searcher.set_root(t, pack(Position.start()))
+    searcher.run(np.full(3, 60, np.int32))
+    searcher.tree_batch.edges[1]["value_sum"] = np.nan
+    with pytest.raises(ValueError, match=MESSAGE):
+        searcher.run(np.full(3, 90, np.int32))
+    assert searcher.in_flight == 0
+    searcher.run(np.full(3, 90, np.int32))
+    assert [int(searcher.root(t)["visits"]) for t in range(3)] == [90, 90, 90]
+    assert not searcher.tree_batch.nodes["in_flight"][:, 0].any()
+
+
+def test_self_play_ends_with_an_error():
+    spec = get_game("checkers")
+    config = SelfPlayConfig(sims=20, in_flight=3, groups=1, tables=0)
+    group = Group(UniformEvaluator(), config, spec, None, None, [0, 1, 2], 0, lambda n: Position.start(), {})
+    counts = SelfPlayCounts()
+    for _ in range(8):
+        assert group.step(lambda game: None, counts)
+    group.tree_batch.edges["prior"] = np.nan
+    group.slots = 0  # nothing is backed up, so that the next descent meets the numbers first
+    with pytest.raises(ValueError, match=MESSAGE):
+        group.step(lambda game: None, counts)
