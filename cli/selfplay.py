@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from ckai.cli.shared.cluster import ray_option
 from ckai.cli.shared.existing_run import (
     DEFAULT_EVALUATOR,
     DEFAULT_INIT,
@@ -18,9 +19,12 @@ from ckai.cli.shared.output import count_text, json_option, report_compilation
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.cli.shared.tables import ensure_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.datasets.settings import change_settings, parse_settings
+from ckai.datasets.settings import all_settings, change_settings, parse_settings
+from ckai.rl.leases.config import WorkersConfig, WorkSettings
 from ckai.rl.loop.config import RunConfig
 
+THREADS = "selfplay.groups"
+"""Setting of the threads that play."""
 GENERATIONS = 10
 """Default of `--generations` for a new run."""
 
@@ -58,7 +62,8 @@ GENERATIONS = 10
     help="Total number of generations, including finished ones.  [default: that of an unfinished run, else "
     f"{GENERATIONS}]",
 )
-@settings_options(RunConfig, {"overlap": "on with a GPU"})
+@settings_options(RunConfig, {"overlap": "on with a GPU or --ray"})
+@settings_options(WorkSettings)
 @click.option(
     "--experts",
     type=click.Path(path_type=Path),
@@ -71,6 +76,16 @@ GENERATIONS = 10
     metavar="NAME=VALUE",
     help="Change any setting by its name in the run's config.json, such as learn.batch_size=256; may be "
     "repeated.",
+)
+@ray_option
+@click.option("--dry-run", is_flag=True, help="Say what a generation will take, and do nothing.")
+@click.option(
+    "--join",
+    "joined",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="RUN",
+    help="Play games for the run in this folder, on which another process works, until it is finished; takes "
+    "--evaluator and --groups only.",
 )
 @evaluator_option(DEFAULT_EVALUATOR)
 @json_option
@@ -87,6 +102,9 @@ def command(
     pairs: tuple[str, ...],
     experts: Path | None,
     others: tuple[str, ...],
+    ray: str | None,
+    dry_run: bool,
+    joined: Path | None,
     as_json: bool,
 ) -> None:
     """Continue training by self-play.
@@ -96,16 +114,29 @@ def command(
     result z and the search's value q. After an interruption, the same command continues the run.
     """
     given = given_settings(ctx) | parse_settings(RunConfig, others)
+    if joined is not None:
+        check_join(ctx)
+        from ckai.cli.shared.joining import join_run
+
+        join_run(joined, evaluator, given.get(THREADS, 0), as_json)
+        return
+    of_workers = {name: given.pop(name) for name in list(given) if name.startswith("workers.")}
+    work = change_settings(WorkSettings(), of_workers).workers
+    check_workers(ray, of_workers)
 
     import torch
 
     from ckai.cli.shared.run_screen import continue_run
     from ckai.models.checkpoint import load_checkpoint
+    from ckai.rl.leases.folder import LeaseFolder
+    from ckai.rl.leases.on_ray import RayWorkers, connect
     from ckai.rl.loop.folder import RunError
     from ckai.rl.loop.run import Run
 
     if fresh and folder:
         raise click.UsageError("expected --fresh or --run, found both; omit one of them")
+    if ray is not None:
+        connect(ray, work)
     wanted = Wanted(init, game, model, pairs, experts, given)
     folder = folder or default_folder(wanted, fresh)
     if Run.exists(folder):
@@ -119,22 +150,100 @@ def command(
     else:
         source = first_network(init, game, model, pairs, given.get("seed", RunConfig().seed))
         network = load_checkpoint(source).network() if isinstance(source, Path) else source
-        defaults = replace(RunConfig.defaults_for(network.encode.GAME), overlap=torch.cuda.is_available())
+        overlap = ray is not None or torch.cuda.is_available()
+        defaults = replace(RunConfig.defaults_for(network.encode.GAME), overlap=overlap)
         config = change_settings(defaults, given)
         if game and game != config.game:
             where = source if isinstance(source, Path) else "the new network"
             raise RunError(f"{where}: expected a network for {game}, found one for {config.game}")
+        if dry_run:
+            describe(config, source, evaluator, ray, work, as_json)
+            return
         run = Run.create(folder, source, config, expert_positions(experts, config))
         run.set_target(GENERATIONS if generations is None else generations)
+    if dry_run:
+        describe(run.config, run.network, evaluator, ray, work, as_json)
+        return
     if generations is None:
         generations = run.target if run.generations < run.target else GENERATIONS
     try:
         ensure_tables(run.config.selfplay.tables)
         report_compilation()
-        continue_run(run, generations, evaluator, as_json)
+        in_flight = run.config.selfplay.in_flight
+        workers = (
+            LeaseFolder(run.folder, in_flight, work.lease_timeout)
+            if ray is None
+            else RayWorkers(in_flight, evaluator, work)
+        )
+        continue_run(run, generations, evaluator, workers, as_json)
     except KeyboardInterrupt:
-        click.echo(f"continue with: {continue_command(run, generations, evaluator)}", err=True)
+        click.echo(f"continue with: {continue_command(run, generations, evaluator, ray)}", err=True)
         raise
+
+
+def check_workers(ray: str | None, given: dict[str, Any]) -> None:
+    """Refuse settings of workers that would do nothing.
+
+    Args:
+        ray: value of `--ray`.
+        given: settings of workers that were given.
+
+    Raises:
+        UsageError: there is such a setting.
+    """
+    options = {setting.path: str(setting.option) for setting in all_settings(WorkSettings)}
+    for name in given:
+        if ray is None and name != "workers.lease_timeout":
+            raise click.UsageError(
+                f"expected {options[name]} with --ray, found it without; add --ray or omit it"
+            )
+        if ray != "local" and name == "workers.store_mb":
+            raise click.UsageError(
+                f"expected {options[name]} with --ray local, found --ray {ray}, a cluster that has its own "
+                "object store; omit it"
+            )
+
+
+def describe(
+    config: RunConfig, source: Any, evaluator: str, ray: str | None, work: WorkersConfig, as_json: bool
+) -> None:
+    """Print what a generation will take, see `print_dry_run`.
+
+    Args:
+        config: settings of the run.
+        source: checkpoint of the network, or the network.
+        evaluator: evaluator backend.
+        ray: value of `--ray`.
+        work: settings of workers.
+        as_json: print the result as JSON.
+    """
+    from ckai.cli.shared.dry_run import print_dry_run
+    from ckai.rl.leases.on_ray import RayWorkers
+
+    if ray is None:
+        places, threads = [("this machine", 1)], config.selfplay.group_count
+    else:
+        workers = RayWorkers(config.selfplay.in_flight, evaluator, work)
+        places, threads = workers.room(), work.cpus_per_worker
+        workers.close()
+    print_dry_run(config, source, evaluator, places, threads, as_json)
+
+
+def check_join(ctx: click.Context) -> None:
+    """Refuse options that `--join` does not take.
+
+    Args:
+        ctx: context of the command.
+
+    Raises:
+        UsageError: there is such an option.
+    """
+    taken, default = ("--join", "--groups", "--evaluator", "--json"), click.core.ParameterSource.DEFAULT
+    for parameter in ctx.command.params:
+        if parameter.opts[0] not in taken and ctx.get_parameter_source(str(parameter.name)) is not default:
+            raise click.UsageError(
+                f"expected --join with --evaluator and --groups only, found {parameter.opts[0]} too; omit it"
+            )
 
 
 def default_folder(wanted: Wanted, fresh: bool) -> Path:

@@ -87,15 +87,18 @@ def temporary_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.{next(_calls)}.tmp")
 
 
-def remove_temporaries(folder: Path, of: str | None = None) -> None:
+def remove_temporaries(folder: Path, of: str | None = None, besides: str | None = None) -> None:
     """Remove the temporary files and folders that killed processes left; what cannot be removed stays.
 
     Args:
         folder: where to look. No other process may be writing there: see `locked`.
         of: only those of the file of this name in the folder itself; None: all, in the folders below too.
+        besides: name of a folder in it that is left alone.
     """
     found = folder.rglob(".*.tmp") if of is None else folder.glob(f".{glob.escape(of)}.*.tmp")
     for path in list(found):
+        if path.relative_to(folder).parts[0] == besides:
+            continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:

@@ -7,6 +7,7 @@ from ckai.datasets.files import write_whole
 from ckai.datasets.settings import Setting, all_settings
 from ckai.models.training.config import PretrainConfig
 from ckai.rl.analysis.config import AnalysisConfig
+from ckai.rl.leases.config import WorkSettings
 from ckai.rl.loop.config import RunConfig
 from ckai.rl.selfplay.distill_config import DistillConfig
 
@@ -25,6 +26,11 @@ COMMANDS: dict[str, tuple[Any, str, str]] = {
         RunConfig,
         "Run",
         "Defaults are those of checkers; `RunConfig.defaults_for` has those of other games.",
+    ),
+    "selfplay, on other machines": (
+        WorkSettings,
+        "Workers",
+        "No part of the run, and given anew with each command; see [many machines](cluster.md).",
     ),
     "pretrain": (
         PretrainConfig,

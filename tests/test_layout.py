@@ -65,6 +65,7 @@ ORDERS = {
         ("engine", "matches"),
         ("thinkers",),
         ("analysis", "hub", "problems", "selfplay"),
+        ("leases",),
         ("loop",),
         ("bench", "warmup"),
     ),

@@ -109,9 +109,13 @@ class Wanted:
         return "" if same else f"other expert positions, not those of {self.experts}"
 
 
-def continue_command(run: "Run", generations: int, evaluator: str = DEFAULT_EVALUATOR) -> str:
+def continue_command(
+    run: "Run", generations: int, evaluator: str = DEFAULT_EVALUATOR, ray: str | None = None
+) -> str:
     """Return the command that continues a run as now."""
     words = ["ckai", "selfplay", "--run", str(run.folder), "--generations", str(generations)]
     if evaluator != DEFAULT_EVALUATOR:
         words += ["--evaluator", evaluator]
+    if ray is not None:
+        words += ["--ray", ray]
     return shlex.join(words)

@@ -14,6 +14,7 @@ from rich.table import Table
 from ckai.cli.shared.output import count_text, time_text
 
 if TYPE_CHECKING:
+    from ckai.rl.leases.workers import Workers
     from ckai.rl.loop.config import RunConfig
     from ckai.rl.loop.events import RunEvent
     from ckai.rl.loop.run import Run
@@ -48,20 +49,28 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
     from ckai.rl.selfplay.setup import memory
 
     play, spec = config.selfplay, get_game(config.game)
-    visits = play.full_search_prob * play.sims + (1 - play.full_search_prob) * min(
-        play.fast_visits, play.sims
-    )
     plies = (config.games + config.gate.games) * spec.plies
     time_of = ""
     if rate:
-        gate_visits = config.gate.games * (config.gate.sims or play.sims)
-        seconds = (config.games * visits + gate_visits) * spec.plies * EVALUATIONS / rate
+        gate = config.gate.games * (config.gate.sims or play.sims) * spec.plies * EVALUATIONS
+        seconds = (evaluations_of(config, config.games) + gate) / rate
         time_of = f"about {time_text(max(1, seconds))} of games, "
     disk = (plies * PLY_BYTES + NETWORK_FILES * network_bytes) / 2**20
     return (
         f"each generation takes {time_of}{memory(play, spec) / 2**20:.0f} MiB of memory for search trees and "
         f"{max(1, disk):.0f} MiB of disk"
     )
+
+
+def evaluations_of(config: "RunConfig", games: int) -> float:
+    """Estimate the network evaluations of games of self-play."""
+    from ckai.rl.games.registry import get_game
+
+    play = config.selfplay
+    visits = play.full_search_prob * play.sims + (1 - play.full_search_prob) * min(
+        play.fast_visits, play.sims
+    )
+    return games * visits * get_game(config.game).plies * EVALUATIONS
 
 
 class RunScreen:
@@ -88,6 +97,8 @@ class RunScreen:
         self._tasks: dict[str, tuple[int, Any]] = {}
         """Generation and bar of each active stage."""
         self._lock = threading.Lock()
+        self._workers: dict[str, Any] = {}
+        """What the last event of self-play says of workers."""
         self._ceiling = run.ceiling(evaluator)
         self._begun, self._done_before = time.monotonic(), len(self.history)
         self._live = Live(
@@ -126,6 +137,8 @@ class RunScreen:
             self._update(event)
 
     def _update(self, event: "RunEvent") -> None:
+        if event.stage == "selfplay":
+            self._workers = event.info.get("workers", {})
         generation, task = self._tasks.get(event.stage, (0, None))
         if generation != event.generation:
             self._remove_bar(generation)
@@ -162,6 +175,7 @@ class RunScreen:
             generations_table(self.history, self.console.width),
             elo_line(self.history),
             self._bars,
+            workers_table(self._workers),
             self._left(),
         )
 
@@ -213,6 +227,25 @@ def generations_table(history: list[dict[str, Any]], width: int = 80) -> Table:
     return table
 
 
+def workers_table(workers: dict[str, Any]) -> Group:
+    """Make a table of the processes that play for the run; empty without any.
+
+    Args:
+        workers: `workers` of an event of self-play, see `ckai.rl.loop.playing`.
+    """
+    if not workers:
+        return Group()
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for title in ("worker", "games", "games/min", "eval/s"):
+        table.add_column(title, justify="left" if title == "worker" else "right", no_wrap=True)
+    for name, worker in sorted(workers["alive"].items())[:SHOWN]:
+        rates = (f"{worker['games_per_minute']:.1f}", f"{worker['evaluations_per_second']:,.0f}")
+        table.add_row(name, str(worker["games"]), *rates)
+    alive = count_text(len(workers["alive"]), "worker")
+    line = f"{alive}, {workers['out']} leases out, {workers['taken_back']} taken back"
+    return Group(table, f"{line}, {workers['moved'] / 2**20:.1f} MiB moved")
+
+
 def elo_line(history: list[dict[str, Any]]) -> str:
     """Draw the Elo curve of the last generations in one line; empty without matches."""
     from ckai.rl.loop.report import elo_curve
@@ -225,13 +258,14 @@ def elo_line(history: list[dict[str, Any]]) -> str:
     return f"Elo {low:+.0f} to {high:+.0f}  {''.join(BARS[step] for step in steps)}"
 
 
-def continue_run(run: "Run", generations: int, evaluator: str, as_json: bool) -> None:
+def continue_run(run: "Run", generations: int, evaluator: str, workers: "Workers", as_json: bool) -> None:
     """Continue a run with its screen on standard error, and print the result on standard output.
 
     Args:
         run: the run.
         generations: total number of generations to reach.
         evaluator: evaluator backend.
+        workers: other processes that play.
         as_json: print the result as JSON.
     """
     from ckai.rl.loop.report import best_generation
@@ -254,7 +288,7 @@ def continue_run(run: "Run", generations: int, evaluator: str, as_json: bool) ->
             ceiling = run.ceiling(evaluator)
             if ceiling or evaluator != "fastest":  # else it follows the trial
                 screen.message(estimate(config, ceiling, run.network.stat().st_size))
-        run.go(generations, screen.on_event, backend=evaluator)
+        run.go(generations, screen.on_event, backend=evaluator, workers=workers)
     history = run.history()
     result = {
         "run": str(run.folder),
@@ -286,9 +320,22 @@ def generation_text(measured: dict[str, Any]) -> str:
         f"White won {played['white_won']}{_endings(played)}), "
         f"policy loss {learned['train_policy_loss']:.3f}, value loss {learned['train_value_loss']:.3f}"
     )
+    if "workers" in played:
+        text += f"; {_workers_text(played['workers'])}"
     if match["games"]:
         text += f", match +{match['wins']} ={match['draws']} -{match['losses']} ({match['score']:.1%})"
     return text + (": accepted" if measured["accepted"] else ": rejected, keeping the old network")
+
+
+def _workers_text(counts: dict[str, Any]) -> str:
+    """Format what workers did for a generation."""
+    text = f"{count_text(counts['count'], 'worker')} played {count_text(counts['games'], 'game')}"
+    if counts["taken_back"]:
+        text += f", {count_text(counts['taken_back'], 'lease')} taken back"
+    if counts["refused"]:
+        text += f", {count_text(counts['refused'], 'shard')} refused"
+    waited = counts.get("learner_waited")
+    return text + ("" if waited is None else f", learning waited {waited:.0f} s")
 
 
 def _endings(played: dict[str, Any]) -> str:

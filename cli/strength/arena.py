@@ -79,6 +79,7 @@ class Arena:
         seed: int,
         hub_timeout: float,
         evaluator: str,
+        ray: str | None = None,
     ) -> None:
         """Choose the game and open the tablebases.
 
@@ -90,10 +91,12 @@ class Arena:
             seed: seed of the openings and players.
             hub_timeout: see `load_player`.
             evaluator: backend of the networks.
+            ray: value of `--ray`; None: play in this process.
 
         Raises:
             CheckpointError: a file is not a checkpoint.
             TableError: a tablebase is damaged.
+            RayError: there is no such cluster.
         """
         from ckai.rl.games.registry import DEFAULT_GAME, get_game
         from ckai.rl.matches.specs import game_of
@@ -103,10 +106,15 @@ class Arena:
         self.tables = open_tables(tables) if self.game.supports_tables else None
         self.openings, self.seed, self.evaluator = openings, seed, evaluator
         self.hub_timeout = hub_timeout
-        self.threads = os.cpu_count() or 1
+        self.threads, self.on_ray = os.cpu_count() or 1, ray is not None
+        if ray is not None:
+            from ckai.rl.leases.config import WorkersConfig
+            from ckai.rl.leases.on_ray import connect
+
+            connect(ray, WorkersConfig())
 
     def load(self, name: str, boards: int) -> Any:
-        """Load the player of a spec.
+        """Load the player of a spec; on Ray it is loaded where it plays, and this returns the spec.
 
         Args:
             name: the spec.
@@ -117,6 +125,8 @@ class Arena:
         """
         from ckai.rl.matches.specs import load_player
 
+        if self.on_ray:
+            return name
         return load_player(
             name,
             backend=self.evaluator,
@@ -138,7 +148,20 @@ class Arena:
         return [self.game.position()] * count
 
     def play(self, a: Any, b: Any, positions: list[Any], number: int = 0, **settings: Any) -> Any:
-        """Play match `number` of this arena from `positions`, see `play_match`."""
+        """Play match `number` of this arena from `positions`, see `play_match` and `play_match_on_ray`."""
+        if self.on_ray:
+            from ckai.rl.leases.matches import play_match_on_ray
+
+            return play_match_on_ray(
+                a,
+                b,
+                positions,
+                spec=self.game,
+                tables=self.tables,
+                backend=self.evaluator,
+                seed=self.seed + number,
+                **settings,
+            )
         from ckai.rl.matches.match import play_match
 
         return play_match(

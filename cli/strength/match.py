@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ckai.cli.shared.cluster import ray_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import count_text, json_option, print_json, stderr_console
 from ckai.cli.strength.arena import EVEN, Arena, arena_options, elo_text
@@ -63,6 +64,7 @@ a clock loses the game when its time is over.
     help="Number of games played at the same time.",
 )
 @arena_options
+@ray_option
 @click.option(
     "--pdn",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ckai.cli.shared.cluster import ray_option
 from ckai.cli.shared.output import json_option, print_json, progress_bar
 from ckai.cli.shared.plot_file import plot_file, plot_options
 from ckai.cli.strength.arena import EVEN, Arena, arena_options
@@ -35,6 +36,7 @@ PLOT = "tournament.png"
     "--games", type=EVEN, default=40, show_default=True, help="Number of games in each match, an even number."
 )
 @arena_options
+@ray_option
 @plot_options(PLOT, "Plot of the ratings and scores to write; the games go to a PDN file of the same name.")
 @json_option
 def command(

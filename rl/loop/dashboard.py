@@ -45,11 +45,21 @@ COLUMNS = {
 `heldout_policy_loss` is against the action played, over the legal ones, and `heldout_value_mse` against z.
 """
 
+WORKER_COLUMNS = {
+    "workers": ("selfplay", "workers", "count"),
+    "worker_games": ("selfplay", "workers", "games"),
+    "leases_taken_back": ("selfplay", "workers", "taken_back"),
+    "shards_refused": ("selfplay", "workers", "refused"),
+    "shard_bytes": ("selfplay", "workers", "moved"),
+    "learner_waited": ("selfplay", "workers", "learner_waited"),
+}
+"""More columns, in a run for which other processes have played."""
+
 
 def flatten(measured: dict[str, Any]) -> dict[str, Any]:
     """Return a generation as a row of the CSV; missing measurements are None."""
     row = {}
-    for column, keys in COLUMNS.items():
+    for column, keys in (COLUMNS | WORKER_COLUMNS).items():
         value: Any = measured
         for part in keys:
             value = value.get(part) if isinstance(value, dict) else None
@@ -68,8 +78,10 @@ def write_dashboard(folder: Path, history: list[dict[str, Any]]) -> None:
         flatten(measured | {"elo": round(elo, 1)})
         for measured, elo in zip(history, elo_curve(history), strict=True)
     ]
+    shared = any(row["workers"] is not None for row in rows)
+    columns = COLUMNS | (WORKER_COLUMNS if shared else {})
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
+    writer = csv.DictWriter(text, list(columns), lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     writer.writerows(rows)
     write_whole(folder / "metrics.csv", text.getvalue())

@@ -17,82 +17,91 @@
 Every file is written under a temporary name and renamed, and each stage reads only complete files of earlier
 stages. So a killed run continues where it was when it is started again.
 
+While other processes play for the run, the folder has `leases/` too, see `ckai.rl.leases.folder`.
+
 With `overlap`, a generation is played during the training and gate match of the previous one, by the network
 of two generations ago: self-play on a GPU and training on the CPU then do not wait for each other.
 """
 
 import json
-import shutil
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 from ckai.datasets.files import remove_temporaries, write_whole
-from ckai.datasets.schema import headers_path
 from ckai.datasets.tables import Tables
-from ckai.models.inference.evaluator import Evaluator
-from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.rng import seed_stream
-from ckai.rl.loop.config import MOST_GAMES
+from ckai.rl.leases.folder import FOLDER as LEASES
+from ckai.rl.leases.folder import LeaseFolder
+from ckai.rl.leases.workers import Workers
 from ckai.rl.loop.dashboard import write_dashboard
 from ckai.rl.loop.events import EventCallback, RunEvent
-from ckai.rl.loop.folder import EVALUATOR, RunError, RunFolder, fresh_folder, read_measured
+from ckai.rl.loop.folder import RunError, fresh_folder, read_measured
 from ckai.rl.loop.gate import play_gate_match
 from ckai.rl.loop.learning import learn, window_of
-from ckai.rl.loop.report import best_generation, describe, endings, first_scores
+from ckai.rl.loop.playing import PlayedRun
+from ckai.rl.loop.report import best_generation
 from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.search.selection import PUCT
 from ckai.rl.search.threads import running
-from ckai.rl.selfplay.pool import Pool, draw_opponents, player_name, trained_in
-from ckai.rl.selfplay.progress import SelfPlayCounts
-from ckai.rl.selfplay.rows import headers_of_rows
 from ckai.rl.selfplay.setup import search_constants
-from ckai.rl.selfplay.shards import ShardWriter, Spent, merge, read_shards, write_table
-from ckai.rl.selfplay.snapshots import GameSnapshot, load_snapshots
-from ckai.rl.selfplay.starts import Starts
-from ckai.rl.selfplay.warmup import compile_selfplay
-from ckai.rl.selfplay.workers import play_games
 
 
-class Run(RunFolder):
+class Run(PlayedRun):
     """A run that can be continued; made by `Run.create` or `Run.open`."""
 
     # --- generations --------------------------------------------------------------------------------
 
-    def go(self, generations: int, on_event: EventCallback, *, backend: str = "torch") -> None:
+    def go(
+        self,
+        generations: int,
+        on_event: EventCallback,
+        *,
+        backend: str = "torch",
+        workers: Workers | None = None,
+    ) -> None:
         """Continue until the run has `generations` finished generations in total.
 
         Args:
             generations: total number, including those already finished.
             on_event: called with the progress of every stage, see `RunEvent`.
             backend: evaluator backend, see `load_evaluator`; the run keeps the choice of `fastest`.
+            workers: other processes that play; None: those that join in the run's folder.
 
         Raises:
             RunError: the run is locked by another process, or its files are damaged.
         """
         with self.lock():
-            remove_temporaries(self.folder)
+            remove_temporaries(self.folder, besides=LEASES)
             if generations > self.generations:
                 self.set_target(generations)
-            while self.generations < generations:
-                n = self.generations + 1
-                played = self._play(n, on_event, backend)
-                ahead = self.config.overlap and n < generations
-                with self._playing(n + 1, on_event, backend) if ahead else nullcontext():
-                    self._finish(n, played, on_event, backend)
+            workers = workers or LeaseFolder(self.folder, self.config.selfplay.in_flight)
+            finished = time.monotonic()
+            try:
+                while self.generations < generations:
+                    n = self.generations + 1
+                    played = self._play(n, on_event, backend, workers)
+                    if "workers" in played:
+                        played["workers"]["learner_waited"] = round(time.monotonic() - finished, 3)
+                    ahead = self.config.overlap and n < generations
+                    with self._playing(n + 1, on_event, backend, workers) if ahead else nullcontext():
+                        self._finish(n, played, on_event, backend)
+                        finished = time.monotonic()
+            finally:
+                workers.close()
             self._publish()
 
     @contextmanager
-    def _playing(self, n: int, on_event: EventCallback, backend: str) -> Iterator[None]:
+    def _playing(self, n: int, on_event: EventCallback, backend: str, workers: Workers) -> Iterator[None]:
         """Play generation `n` in a thread during the block."""
         stop, errors = threading.Event(), []
 
         def work() -> None:
             try:
-                self._play(n, on_event, backend, stop)
+                self._play(n, on_event, backend, workers, stop)
             except BaseException as error:
                 errors.append(error)
 
@@ -119,34 +128,6 @@ class Run(RunFolder):
         self._publish()
         on_event(RunEvent(n, "done", 1, 1, measured))
 
-    def _load(self, n: int, checkpoint: Path, on_event: EventCallback, backend: str) -> Evaluator:
-        """Load an evaluator for all groups; `fastest` is tried once per run, so games are reproducible."""
-        config, choice = self.config.selfplay, self.folder / EVALUATOR
-        prefer: str | None = None
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            prefer = str(json.loads(choice.read_text(encoding="utf-8"))["backend"])
-
-        def on_report(report: Any) -> None:
-            if report.chosen != prefer:
-                rates = [trial.rate for trial in report.trials if trial.backend == report.chosen]
-                record = {"backend": report.chosen, "rate": max(rates, default=0.0), "found": str(report)}
-                if prefer is None:
-                    # A fallback for a later network that this backend cannot run is not kept.
-                    write_whole(choice, json.dumps(record) + "\n")
-                on_event(RunEvent(n, "selfplay", 0, self.config.games, {"evaluator": str(report)}))
-
-        groups = config.group_count
-        batch = -(-config.in_flight // groups) * config.leaves
-        return load_evaluator(
-            checkpoint,
-            backend,
-            batch=batch,
-            threads=groups,
-            prefer=prefer,
-            game=self.config.game,
-            tell=on_report,
-        )
-
     def _publish(self) -> None:
         """Update the files made from the finished generations: latest.ckpt, best.ckpt and the metrics."""
         history = self.history()
@@ -154,148 +135,6 @@ class Run(RunFolder):
         _copy(self.path(best_generation(history), "network.ckpt"), self.folder / "best.ckpt")
         if history:
             write_dashboard(self.folder, history)
-
-    # --- self-play ----------------------------------------------------------------------------------
-
-    @property
-    def _lag(self) -> int:
-        """A generation n is played by the network of generation n - lag."""
-        return 2 if self.config.overlap else 1
-
-    def _finished_before(self, n: int) -> int:
-        """Return the last generation that is finished when generation `n` is played."""
-        return max(0, n - self._lag)
-
-    def _play(
-        self, n: int, on_event: EventCallback, backend: str, stop: threading.Event | None = None
-    ) -> dict[str, Any]:
-        """Play the missing games of a generation and return its statistics; empty if stopped."""
-        rows_path, summary = self.path(n, "rows.parquet"), self.path(n, "selfplay.json")
-        shards = self.path(n, "shards")
-        if not summary.exists():
-            tables, games, damaged = read_shards(shards, self.spec.schema)
-            numbers = [number for number in self._numbers(n) if number not in games]
-            progress = SelfPlayCounts(games=len(games), rows=sum(table.num_rows for table in tables))
-            for line in damaged:
-                on_event(RunEvent(n, "selfplay", len(games), self.config.games, {"warning": line}))
-            pool = self._pool(n, on_event, backend)
-            spent = self._play_missing(n, numbers, pool, progress, on_event, backend, stop)
-            if stop is not None and stop.is_set():
-                return {}
-            tables, games, damaged = read_shards(shards, self.spec.schema)
-            if damaged or sorted(games) != list(self._numbers(n)):
-                raise RunError(
-                    f"{shards}: expected {self.config.games} games, found {len(games)}; run the command again"
-                )
-            table = merge(tables)
-            source = f"{self.folder.name} generation {n}"
-            tags = {number: game.tags for number, game in games.items()}
-            write_table(headers_of_rows(table, source, tags), headers_path(rows_path))
-            write_whole(self.path(n, "games.pdn"), "".join(games[number].pdn for number in sorted(games)))
-            write_table(table, rows_path)
-            ends = {number: game.ending for number, game in games.items()}
-            measured = describe(table, list(ends.values()), spent.seconds, spent.evaluations) | endings(
-                table, list(ends.values()), self.config.selfplay
-            )
-            measured["network"] = self._player(n)
-            if pool.generations:
-                measured["pool"] = pool.tally(
-                    first_scores(table, {number: end.result for number, end in ends.items()})
-                )
-            write_whole(summary, json.dumps(measured) + "\n")
-        shutil.rmtree(shards, ignore_errors=True)
-        return read_measured(summary)
-
-    def _player(self, n: int) -> int:
-        """Return the generation that trained the network which plays generation `n`; 0: the first one."""
-        return trained_in(self.history(), self._finished_before(n))
-
-    def _numbers(self, n: int) -> range:
-        return range(n * MOST_GAMES, n * MOST_GAMES + self.config.games)
-
-    def _starts(self, n: int) -> Starts:
-        seed = seed_stream(self.config.seed, n, 3)
-        return Starts(self.config.start, seed, self.expert_positions(), self.spec)
-
-    def _pool(self, n: int, on_event: EventCallback, backend: str) -> Pool:
-        """Load the past networks that generation `n` plays against."""
-        config, seed = self.config.pool, seed_stream(self.config.seed, n, 4)
-        opponents = draw_opponents(config, self.history()[: self._finished_before(n)], seed, self._lag)
-        evaluators = [self._load(n, self.path(g, "network.ckpt"), on_event, backend) for g in opponents]
-        return Pool(config, seed, opponents, evaluators)
-
-    def _play_missing(
-        self,
-        n: int,
-        numbers: list[int],
-        pool: Pool,
-        progress: SelfPlayCounts,
-        on_event: EventCallback,
-        backend: str,
-        stop: threading.Event | None,
-    ) -> Spent:
-        """Play games of a generation; return the effort for it, with that before an interruption."""
-        self.path(n).mkdir(exist_ok=True)
-        player = self._load(n, self.path(self._finished_before(n), "network.ckpt"), on_event, backend)
-        writer = ShardWriter(self.path(n, "shards"), n)
-        before = Spent.read(writer.folder)
-        unfinished, damaged = load_snapshots(
-            sorted(self.path(n, "shards").glob("*.npz")), self.spec.state_words
-        )
-        for line in damaged:
-            on_event(RunEvent(n, "selfplay", progress.games, self.config.games, {"warning": line}))
-        compile_selfplay(self.spec, player)  # before the clock of the speeds
-        begun, finished = time.monotonic(), threading.Event()
-
-        def report() -> None:
-            while not finished.wait(0.2):
-                rate = progress.evaluations / max(1e-9, time.monotonic() - begun)
-                on_event(
-                    RunEvent(
-                        n,
-                        "selfplay",
-                        progress.games,
-                        self.config.games,
-                        {
-                            "evaluations_per_second": rate,
-                            "cache_hits": progress.cache_hits / max(1, progress.evaluations),
-                        },
-                    )
-                )
-
-        def spent() -> Spent:
-            seconds = before.seconds + time.monotonic() - begun
-            return Spent(seconds, before.evaluations + progress.evaluations)
-
-        def on_snapshot(group: int, unfinished: list[GameSnapshot]) -> None:
-            writer.snapshot(group, unfinished)
-            spent().write(writer.folder)
-
-        reporter = threading.Thread(target=report, daemon=True)
-        reporter.start()
-        try:
-            play_games(
-                player,
-                self.config.selfplay,
-                numbers,
-                seed=seed_stream(self.config.seed, n),
-                spec=self.spec,
-                on_game=writer.add,
-                pool=pool,
-                starts=self._starts(n),
-                unfinished=unfinished,
-                on_snapshot=on_snapshot,
-                progress=progress,
-                stop=stop,
-                name=player_name(self._player(n)),
-            )
-        finally:
-            writer.flush()
-            finished.set()
-            reporter.join()
-            for evaluator in (player, *pool.evaluators):
-                evaluator.close()
-        return spent()
 
     # --- training -----------------------------------------------------------------------------------
 

@@ -166,6 +166,7 @@ def play_match(
     in_flight: int = 512,
     seed: int = 0,
     done: Sequence[MatchGame] = (),
+    pairs: Sequence[int] | None = None,
     on_game: Callable[[MatchGame], None] | None = None,
     stop: threading.Event | None = None,
 ) -> MatchResult:
@@ -182,6 +183,7 @@ def play_match(
         in_flight: games at once in all threads; one per thread if a player plays by time.
         seed: seed of the players' random choices; each game has a stream of its own.
         done: finished games of this match, not played again.
+        pairs: indices of the openings to play; None: all.
         on_game: called with every finished game, one call at a time.
         stop: set it to end early; unfinished games are dropped. Set before, no game is played.
 
@@ -196,7 +198,8 @@ def play_match(
     errors: list[BaseException] = []
     stop = stop or threading.Event()
     played = {(game.pair, game.a_black) for game in done}
-    seats = [(pair, a_black) for pair in range(len(openings)) for a_black in (True, False)]
+    chosen = range(len(openings)) if pairs is None else pairs
+    seats = [(pair, a_black) for pair in chosen for a_black in (True, False)]
     seats = [seat for seat in seats if seat not in played and not stop.is_set()]
     # Both games of a pair go to the same thread, so that A is to move in half of its games.
     parts = [[seat for seat in seats if seat[0] % threads == i] for i in range(threads)]

@@ -87,7 +87,7 @@ def load_player(
     if spec.who in (ROLLOUT, UNIFORM):
         _require_limit(spec, "visits or seconds", policy=False)
     else:
-        source = _checkpoint(spec)
+        source = checkpoint_of(spec)
         if source is None:
             who, at, limit = spec.text.rpartition("@")
             limits = "a number, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
@@ -146,13 +146,13 @@ def game_of(texts: Sequence[str]) -> str | None:
         CheckpointError: a file is not a checkpoint.
     """
     for text in texts:
-        path = _checkpoint(PlayerSpec.read(text))
+        path = checkpoint_of(PlayerSpec.read(text))
         if path is not None:
             return load_checkpoint(path).network().encode.GAME
     return None
 
 
-def _checkpoint(spec: PlayerSpec) -> Path | None:
+def checkpoint_of(spec: PlayerSpec) -> Path | None:
     """Return the checkpoint of a spec, None if there is none; a run folder stands for its best network."""
     if spec.who in BUILT_IN or spec.who.startswith((HUB, LEVEL)):
         return None

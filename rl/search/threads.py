@@ -1,7 +1,7 @@
 """Starting worker threads and waiting for them, with a clean end on errors and Ctrl-C."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 
@@ -32,3 +32,33 @@ def run_all(threads: Sequence[threading.Thread], stop: threading.Event) -> None:
     """Start threads and wait until all have ended; see `running`."""
     with running(threads, stop):
         pass
+
+
+@contextmanager
+def repeated(call: Callable[[], None], seconds: float, stop: threading.Event) -> Iterator[None]:
+    """Call a function again and again in a thread during the block of the `with` statement.
+
+    Args:
+        call: the function.
+        seconds: time between two calls.
+        stop: set if the function raises, so that the block ends early; the exception is raised after it.
+    """
+    ended, errors = threading.Event(), list[BaseException]()
+
+    def work() -> None:
+        try:
+            while not ended.wait(seconds):
+                call()
+        except BaseException as error:
+            errors.append(error)
+            stop.set()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+    if errors:
+        raise errors[0]

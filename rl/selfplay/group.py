@@ -35,6 +35,7 @@ from ckai.rl.selfplay.snapshots import GameSnapshot
 
 if TYPE_CHECKING:
     from ckai.rl.selfplay.config import SelfPlayConfig
+    from ckai.rl.selfplay.numbers import GroupNumbers
     from ckai.rl.selfplay.progress import SelfPlayCounts
 
 
@@ -48,7 +49,7 @@ class Group:
         spec: GameSpec,
         pool: Pool | None,
         tables: Tables | None,
-        numbers: list[int],
+        numbers: "list[int] | GroupNumbers",
         seed: int,
         starts: Callable[[int], Any],
         unfinished: Mapping[int, GameSnapshot],
@@ -93,6 +94,7 @@ class Group:
         self.fast = self.constants._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
         self.opponents = np.zeros(trees, np.int64)
         """[T] index in the pool of the opponent in each tree."""
+        self.numbers = numbers
         self.waiting = iter(numbers)
         """Numbers of the games not started yet."""
         self.slots: int = 0
@@ -123,6 +125,14 @@ class Group:
             self.opponents[t] = opponent.index
         if snapshot is not None:
             self.restore(t, snapshot)
+
+    def fill(self) -> None:
+        """Start games in the trees that have none, if there are numbers again; see `Numbers.refills`."""
+        self.waiting = iter(self.numbers)
+        for t in np.flatnonzero(self.records.games["status"] == IDLE).tolist():
+            self.start(t)
+            if self.records.games[t]["status"] == IDLE:
+                return
 
     def restore(self, t: int, snapshot: GameSnapshot) -> None:
         """Advance the game just started in tree `t` to its snapshot."""

@@ -7,13 +7,15 @@ have checksums and the games in the metadata digests; files of earlier versions 
 
 import hashlib
 import json
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -33,7 +35,7 @@ def write_table(table: pa.Table, path: Path) -> None:
         pq.write_table(table, file, compression="zstd", row_group_size=65536, write_page_checksum=True)
 
 
-def read_table(path: Path) -> pa.Table:
+def read_table(path: Path | pa.BufferReader) -> pa.Table:
     """Read a Parquet file and compare its checksums, if it has any.
 
     Raises:
@@ -42,40 +44,99 @@ def read_table(path: Path) -> pa.Table:
     return pq.read_table(path, page_checksum_verification=True)
 
 
-class ShardWriter:
-    """Collects finished games and writes a shard every `games` games or `seconds` seconds."""
+def shard_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
+    """Return a shard as a table: the rows of the games, with their PDN and endings in the metadata.
 
-    def __init__(self, folder: Path, generation: int, *, games: int = 64, seconds: float = 10.0) -> None:
+    Args:
+        games: one or more games of the same `GameSpec`.
+        generation: number of the generation that played them.
+    """
+    games = sorted(games, key=lambda game: game.number)
+    table = to_table(games, generation)
+    texts = [
+        {"game": g.number, "pdn": finished_pdn(g, generation), "ending": asdict(g.ending)} for g in games
+    ]
+    texts = [{**text, _DIGEST: _digest(text)} for text in texts]
+    return table.replace_schema_metadata({**table.schema.metadata, _GAMES_KEY: json.dumps(texts).encode()})
+
+
+class ShardWriter:
+    """Collects finished games and writes a shard every `games` games or `seconds` seconds.
+
+    Each game is written once: what is added again is dropped. May be called by several threads.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        generation: int,
+        *,
+        games: int = 64,
+        seconds: float = 10.0,
+        written: Collection[int] = (),
+    ) -> None:
+        """Make the folder.
+
+        Args:
+            folder: where to write.
+            generation: number of the generation that plays the games.
+            games: most games of a shard.
+            seconds: most time before a finished game is written.
+            written: numbers of the games that are in the folder's shards already.
+        """
         self.folder, self.generation = folder, generation
         self.games, self.seconds = games, seconds
         self._waiting: list[FinishedGame] = []
+        self._added = set(written)
         self._flushed = time.monotonic()
+        self._lock = threading.RLock()
         folder.mkdir(parents=True, exist_ok=True)
 
-    def add(self, game: FinishedGame) -> None:
-        """Add a finished game, and write a shard if it is due."""
-        self._waiting.append(game)
-        if len(self._waiting) >= self.games or time.monotonic() - self._flushed > self.seconds:
-            self.flush()
+    def add(self, game: FinishedGame) -> bool:
+        """Add a finished game, and write a shard if it is due; return False for a game that was there."""
+        with self._lock:
+            if game.number in self._added:
+                return False
+            self._added.add(game.number)
+            self._waiting.append(game)
+            if len(self._waiting) >= self.games or time.monotonic() - self._flushed > self.seconds:
+                self.flush()
+            return True
+
+    def add_table(self, table: pa.Table) -> pa.Table:
+        """Write a shard that was made elsewhere.
+
+        Args:
+            table: a table of `shard_table`.
+
+        Returns:
+            Its rows without the games that were there.
+        """
+        with self._lock:
+            texts = json.loads(table.schema.metadata[_GAMES_KEY])
+            new = [text for text in texts if text["game"] not in self._added]
+            if len(new) < len(texts):
+                kept = np.isin(table["game"].to_numpy(), [text["game"] for text in new])
+                table = table.filter(pa.array(kept))
+            if new:
+                games = {_GAMES_KEY: json.dumps(new).encode()}
+                number = new[0]["game"]
+                self._write(number, table.replace_schema_metadata({**table.schema.metadata, **games}))
+                self._added.update(text["game"] for text in new)
+            return table
 
     def flush(self) -> None:
         """Write the collected games to a shard, if there are any."""
-        if self._waiting:
-            self._waiting.sort(key=lambda game: game.number)
-            table = to_table(self._waiting, self.generation)
-            games = [
-                {"game": g.number, "pdn": finished_pdn(g, self.generation), "ending": asdict(g.ending)}
-                for g in self._waiting
-            ]
-            text = json.dumps([{**game, _DIGEST: _digest(game)} for game in games])
-            metadata = {**table.schema.metadata, _GAMES_KEY: text.encode()}
-            # Named after its first game: no two shards share one, and a game is only ever in one shard.
-            write_table(
-                table.replace_schema_metadata(metadata),
-                self.folder / f"{self._waiting[0].number:012d}.parquet",
-            )
-            self._waiting = []
-        self._flushed = time.monotonic()
+        with self._lock:
+            if self._waiting:
+                number = min(game.number for game in self._waiting)
+                self._write(number, shard_table(self._waiting, self.generation))
+                self._waiting = []
+            self._flushed = time.monotonic()
+
+    def _write(self, first: int, table: pa.Table) -> None:
+        # Named after its first game: no two shards share one, and a game is only ever in one shard.
+        write_table(table, self.folder / f"{first:012d}.parquet")
 
     def snapshot(self, group: int, games: list[GameSnapshot]) -> None:
         """Write the snapshots of a group's unfinished games, in place of its earlier ones."""
@@ -121,6 +182,41 @@ class ShardGame:
         return tags_of(self.pdn)
 
 
+class ShardError(ValueError):
+    """A shard that cannot be read."""
+
+
+def read_shard(
+    source: Path | pa.BufferReader, schema: pa.Schema = SELFPLAY_SCHEMA
+) -> tuple[pa.Table, dict[int, ShardGame]]:
+    """Read a shard.
+
+    Args:
+        source: the file, or its bytes.
+        schema: of the game's rows; shards of earlier versions may lack columns.
+
+    Returns:
+        The table of rows and the games by number.
+
+    Raises:
+        ShardError: it is not a whole shard; says why.
+    """
+    try:
+        table = read_table(source)
+        for field in table.schema:
+            if field.name not in schema.names or not same_type(schema.field(field.name).type, field.type):
+                raise ValueError(f"a column {field.name} of {field.type}")
+        read = {
+            game["game"]: ShardGame(
+                game["pdn"], Ending(**game["ending"]) if "ending" in game else ending_of(game["pdn"])
+            )
+            for game in _games(table.schema.metadata)
+        }
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+        raise ShardError(str(error).splitlines()[0] if str(error) else type(error).__name__) from error
+    return table, read
+
+
 def read_shards(
     folder: Path, schema: pa.Schema = SELFPLAY_SCHEMA
 ) -> tuple[list[pa.Table], dict[int, ShardGame], list[str]]:
@@ -130,7 +226,7 @@ def read_shards(
 
     Args:
         folder: the folder.
-        schema: of the game's rows; shards of earlier versions may lack columns.
+        schema: see `read_shard`.
 
     Returns:
         The tables of rows, the games by number, and one message for each damaged shard.
@@ -140,22 +236,12 @@ def read_shards(
     damaged = []
     for path in sorted(folder.glob("*.parquet")):
         try:
-            table = read_table(path)
-            for field in table.schema:
-                if field.name not in schema.names or not same_type(schema.field(field.name).type, field.type):
-                    raise ValueError(f"a column {field.name} of {field.type}")
-            read = {
-                game["game"]: ShardGame(
-                    game["pdn"], Ending(**game["ending"]) if "ending" in game else ending_of(game["pdn"])
-                )
-                for game in _games(table.schema.metadata)
-            }
-        except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
+            table, read = read_shard(path, schema)
+        except ShardError as error:
             aside = path.with_suffix(".damaged")
             path.replace(aside)
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             damaged.append(
-                f"{path}: expected whole games, found a damaged file ({reason}); set aside as {aside.name}"
+                f"{path}: expected whole games, found a damaged file ({error}); set aside as {aside.name}"
             )
             continue
         tables.append(table)

@@ -19,6 +19,7 @@ from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.threads import run_all
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.group import Group
+from ckai.rl.selfplay.numbers import FixedNumbers, Numbers
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import PLAYER_NAME, FinishedGame
@@ -28,7 +29,7 @@ from ckai.rl.selfplay.snapshots import GameSnapshot
 def play_games(
     evaluator: Evaluator,
     config: SelfPlayConfig,
-    numbers: Sequence[int],
+    numbers: Sequence[int] | Numbers,
     *,
     seed: int,
     on_game: Callable[[FinishedGame], None],
@@ -47,7 +48,8 @@ def play_games(
     Args:
         evaluator: evaluates the leaves; called by several threads.
         config: the settings.
-        numbers: numbers of the games to play; number and seed give a game its random stream.
+        numbers: numbers of the games to play, or a source of them for `config.group_count` groups; number
+            and seed give a game its random stream.
         seed: of the run.
         on_game: called with each finished game, one call at a time.
         spec: the game.
@@ -74,6 +76,7 @@ def play_games(
     lock = threading.Lock()
     errors: list[BaseException] = []
     groups = config.group_count
+    source = numbers if isinstance(numbers, Numbers) else FixedNumbers(numbers, groups)
 
     def finish(game: FinishedGame) -> None:
         with lock:
@@ -84,8 +87,8 @@ def play_games(
     def work(number: int) -> None:
         try:
             use_one_torch_thread()
-            group_numbers = list(numbers[number::groups])
-            if not group_numbers:
+            group_numbers = source.of(number)
+            if not len(group_numbers):
                 return
             group = Group(
                 evaluator,
@@ -100,7 +103,11 @@ def play_games(
                 name,
             )
             next_snapshot = time.monotonic() + snapshot_seconds
-            while not stop.is_set() and group.step(finish, progress):
+            while not stop.is_set():
+                if not group.step(finish, progress) and not source.wait(stop):
+                    break
+                if source.refills:
+                    group.fill()
                 if on_snapshot and time.monotonic() > next_snapshot:
                     with lock:
                         on_snapshot(number, group.snapshots())

@@ -26,7 +26,7 @@ def started(monkeypatch):
     """Runs that commands would continue, as (folder, generations, backend); they stop with Ctrl-C."""
     calls = []
 
-    def go(run, generations, on_event, *, backend):
+    def go(run, generations, on_event, *, backend, workers):
         calls.append((str(run.folder), generations, backend))
         raise KeyboardInterrupt
 
@@ -171,3 +171,41 @@ def test_a_run_at_work_is_left_alone(ckai):
     assert status == 1
     assert "runs/run-001: expected no other process at work on this run, found process" in err
     assert run.status == "unfinished"
+
+
+def test_a_dry_run_says_what_a_generation_takes_and_leaves_nothing(ckai):
+    status, out, _ = ckai(*NEW, "--dry-run", "--games", 50, "--evaluator", "torch", "--groups", 3)
+    assert status == 0
+    assert "workers: 1 of 3 cores each (this machine: 1)" in out
+    assert "a generation of 50 games takes about" in out
+    assert not Path("runs").exists()
+    found = json.loads(ckai(*NEW, "--dry-run", "--games", 50, "--evaluator", "torch", "--json")[1])
+    assert found["games"] == 50
+    assert found["evaluations_per_second_of_a_core"] > 0
+    more = json.loads(ckai(*NEW, "--dry-run", "--games", 100, "--evaluator", "torch", "--json")[1])
+    assert more["shard_bytes"] == 2 * found["shard_bytes"] > 0
+
+
+def test_settings_of_workers_that_would_do_nothing_are_refused(ckai):
+    for words in (("--workers", 2), ("--cpus-per-worker", 2), ("--gpus-per-worker", 1), ("--store-mb", 100)):
+        status, _, err = ckai(*NEW, *words)
+        assert status == 2
+        assert f"expected {words[0]} with --ray, found it without" in err
+    assert (
+        "expected --store-mb with --ray local, found --ray auto" in ckai(*NEW, "--ray", "--store-mb", 99)[2]
+    )
+    assert not Path("runs").exists()
+
+
+def test_the_hint_keeps_the_cluster(ckai, monkeypatch):
+    monkeypatch.setattr("ckai.rl.leases.on_ray.connect", lambda address, config: None)
+    monkeypatch.setattr("ckai.rl.leases.on_ray.import_ray", lambda: None)
+
+    def go(run, generations, on_event, **rest):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Run, "go", go)
+    _, _, err = ckai(*NEW, "--ray", "10.0.0.5:6379", "--evaluator", "torch")
+    assert "continue with: ckai selfplay --run runs/run-001" in err
+    assert "--ray 10.0.0.5:6379" in err
+    assert Run.open(Path("runs/run-001")).config.overlap

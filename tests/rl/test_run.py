@@ -1,6 +1,5 @@
 """A self-play run: generations, interruptions, kills and damaged files."""
 
-import csv
 import json
 import os
 import random
@@ -14,8 +13,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from whole_run import check_whole
 
-from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from ckai.models.checkpoint import CheckpointError, save_checkpoint
 from ckai.models.registry import build
 from ckai.rl.loop.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.folder import RunError, newest_folder
@@ -42,28 +42,6 @@ def network(tmp_path):
 
 def ignore_event(_event):
     pass
-
-
-def check_whole(run: Run, generations: int) -> None:
-    """Every generation has exactly its games, whole, and a network."""
-    assert run.generations == generations
-    for n in range(1, generations + 1):
-        table = pq.read_table(run.path(n, "rows.parquet"))
-        keys = list(zip(*(table[c].to_pylist() for c in ("game", "ply", "hop")), strict=True))
-        assert keys == sorted(set(keys)), "a row is doubled or out of order"
-        numbers = sorted({key[0] for key in keys})
-        assert numbers == list(range(n * MOST_GAMES, n * MOST_GAMES + run.config.games))
-        headers = pq.read_table(run.path(n, "rows.headers.parquet")).to_pylist()
-        last = {key[0]: key[1] for key in keys}
-        assert {h["game"]: h["plies"] for h in headers} == {g: ply + 1 for g, ply in last.items()}
-        assert run.path(n, "games.pdn").read_text().count("[Event ") == run.config.games
-        load_checkpoint(run.path(n, "network.ckpt")).network()
-        assert not run.path(n, "shards").exists()
-        assert not run.path(n, "training.ckpt").exists()
-    assert load_checkpoint(run.folder / "best.ckpt").weights.keys()
-    with (run.folder / "metrics.csv").open() as file:
-        assert [int(row["generation"]) for row in csv.DictReader(file)] == list(range(1, generations + 1))
-    assert not list(run.folder.rglob(".*.tmp"))
 
 
 @pytest.mark.draws
@@ -162,21 +140,25 @@ def test_without_a_match_every_network_is_accepted(tmp_path, network):
 
 def test_games_already_written_are_not_played_again(tmp_path, network, monkeypatch):
     run = Run.create(tmp_path / "run", network, TINY)
-    from ckai.rl.loop import run as module
+    from ckai.rl.loop import playing as module
 
-    asked = []
+    played = []
     real = module.play_games
 
-    def stops_halfway(evaluator, config, numbers, **rest):
-        asked.append(list(numbers))
-        if len(asked) == 1:
-            real(evaluator, config, numbers[:2], **rest)
-            raise KeyboardInterrupt
-        return real(evaluator, config, numbers, **rest)
+    def stops_halfway(evaluator, config, numbers, *, on_game, **rest):
+        def note(game):
+            if len(played) == 2:
+                played.append(None)
+                raise KeyboardInterrupt
+            played.append(game.number)
+            on_game(game)
+
+        return real(evaluator, config, numbers, on_game=note, **rest)
 
     monkeypatch.setattr(module, "play_games", stops_halfway)
     with pytest.raises(KeyboardInterrupt):
         run.go(1, ignore_event)
+    assert len(played) == 3
     before = Spent.read(run.path(1, "shards"))
     assert before.evaluations > 0
     run.go(1, ignore_event)
@@ -184,8 +166,7 @@ def test_games_already_written_are_not_played_again(tmp_path, network, monkeypat
     measured = run.history()[0]["selfplay"]
     assert measured["seconds"] > before.seconds > 0
     assert measured["evaluations_per_second"] * measured["seconds"] > before.evaluations
-    assert len(asked[0]) == 6
-    assert asked[1] == asked[0][2:]
+    assert sorted(played[:2] + played[3:]) == list(range(MOST_GAMES, MOST_GAMES + 6))
     check_whole(run, 1)
 
 
@@ -494,12 +475,12 @@ def test_an_error_while_learning_ends_the_games_too(tmp_path, network, monkeypat
 
 
 def test_an_error_in_games_played_ahead_is_raised(tmp_path, network, monkeypatch):
-    from ckai.rl.loop import run as module
+    from ckai.rl.loop import playing as module
 
     run, real = Run.create(tmp_path / "run", network, OVERLAPPING), module.play_games
 
     def fails(evaluator, config, numbers, **rest):
-        if numbers[0] >= 2 * MOST_GAMES:
+        if numbers.generation == 2:
             raise ValueError("playing failed")
         return real(evaluator, config, numbers, **rest)
 
@@ -510,7 +491,7 @@ def test_an_error_in_games_played_ahead_is_raised(tmp_path, network, monkeypatch
 
 
 def test_a_backend_that_does_not_suit_one_network_is_tried_again(tmp_path, network, monkeypatch):
-    from ckai.rl.loop import run as module
+    from ckai.rl.loop import playing as module
 
     prefers, chosen = [], iter(["onnx", "torch", "onnx", "onnx", "onnx", "onnx"])
 

@@ -1,0 +1,41 @@
+"""Settings of the processes that play for a run on other machines; no part of the run.
+
+Imports neither NumPy nor Numba, so that help shows them quickly.
+"""
+
+from ckai.datasets.settings import setting, settings
+
+
+@settings
+class WorkersConfig:
+    """Settings of workers.
+
+    Raises:
+        ValueError: a value out of range, named.
+    """
+
+    lease_timeout: float = setting(
+        default=60.0,
+        gt=0,
+        help="Seconds without a sign of life after which the games of a worker are played again",
+    )
+    count: int = setting(
+        default=0,
+        ge=0,
+        option="--workers",
+        help="Workers on Ray; 0: as many as the nodes have room for, those that join later included",
+    )
+    cpus_per_worker: int = setting(default=1, ge=1, help="CPU cores and threads of a worker on Ray")
+    gpus_per_worker: float = setting(default=0.0, ge=0, help="GPUs of a worker on Ray, or a share of one")
+    store_mb: int = setting(
+        default=200,
+        ge=80,
+        help="MB of shared memory for Ray's object store, with --ray local; other clusters have their own",
+    )
+
+
+@settings
+class WorkSettings:
+    """The section of workers; it gives their settings a name of their own among those of a run."""
+
+    workers: WorkersConfig = setting(default_factory=WorkersConfig, help="Workers")

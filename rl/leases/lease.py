@@ -1,0 +1,125 @@
+"""Leases and shards as data: what crosses from one process to another."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ckai.rl.selfplay.rows import FinishedGame
+from ckai.rl.selfplay.shards import ShardError, read_shard, shard_table
+
+_SHARD_KEY = b"ckai.lease"
+
+
+def hash_of(network: bytes) -> str:
+    """Return the hash of a checkpoint's bytes, by which a game names the network that played it."""
+    return hashlib.sha256(network).hexdigest()[:32]
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Games to play."""
+
+    name: str
+    """Unique, also among the leases of earlier starts of the run."""
+    run: str
+    """Name of the run folder."""
+    generation: int
+    """Generation of the games."""
+    numbers: tuple[int, ...]
+    """Numbers of the games, ascending."""
+    seed: int
+    """Seed of the generation; seed and number give a game its random stream."""
+    network: str
+    """`hash_of` the network that plays."""
+
+    def to_json(self) -> str:
+        """Return the lease as one line of JSON."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Lease":
+        """Read the output of `to_json`.
+
+        Raises:
+            ValueError: it is not a lease.
+        """
+        try:
+            lease = cls(**json.loads(text))
+            return replace(lease, numbers=tuple(int(number) for number in lease.numbers))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"expected a lease, found {text[:80]!r} ({error})") from error
+
+
+@dataclass(frozen=True)
+class Account:
+    """What the player of a shard says of it."""
+
+    lease: str
+    """Name of the lease."""
+    generation: int
+    network: str
+    """`hash_of` the network that played."""
+    worker: str
+    """Name of the process that played."""
+    seconds: float
+    """Time from the start of its first game to the end of the last."""
+    evaluations: int
+    """Network evaluations of the worker in that time that no other shard counts."""
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The games of a lease, played."""
+
+    account: Account
+    table: pa.Table
+    """Rows, with the games' PDN in the metadata, as `ckai.rl.selfplay.shards.shard_table` makes it."""
+    numbers: tuple[int, ...]
+    """Numbers of the games."""
+    size: int
+    """Bytes that were moved."""
+
+
+def pack_shard(games: Sequence[FinishedGame], account: Account) -> bytes:
+    """Return the shard of a lease as the bytes of a Parquet file.
+
+    Args:
+        games: all games of the lease.
+        account: what to say of them.
+    """
+    table = shard_table(games, account.generation)
+    metadata = {**table.schema.metadata, _SHARD_KEY: json.dumps(asdict(account)).encode()}
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table.replace_schema_metadata(metadata), sink, compression="zstd", write_page_checksum=True
+    )
+    return bytes(sink.getvalue())
+
+
+def unpack_shard(data: bytes, schema: pa.Schema) -> Shard:
+    """Read the output of `pack_shard`.
+
+    Args:
+        data: the bytes.
+        schema: columns of the rows.
+
+    Raises:
+        ShardError: they are not a whole shard with these columns; says why.
+    """
+    table, games = read_shard(pa.BufferReader(data), schema)
+    metadata: dict[bytes, Any] = dict(table.schema.metadata)
+    try:
+        account = Account(**json.loads(metadata.pop(_SHARD_KEY)))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ShardError(f"no account of a lease ({error})") from error
+    if not table.schema.equals(schema):
+        raise ShardError(f"expected columns {', '.join(schema.names)}, found {', '.join(table.schema.names)}")
+    numbers = tuple(sorted(games))
+    if not set(table["game"].unique().to_pylist()) <= set(numbers):
+        raise ShardError("rows of games without PDN")
+    return Shard(account, table.replace_schema_metadata(metadata), numbers, len(data))

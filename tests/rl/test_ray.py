@@ -1,0 +1,203 @@
+"""Self-play on a Ray cluster: nodes that go, kills, errors in one line. Most need Ray."""
+
+import contextlib
+import importlib.util
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+from whole_run import check_whole
+
+from ckai.models.checkpoint import save_checkpoint
+from ckai.models.registry import build
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.leases import on_ray
+from ckai.rl.leases.config import WorkersConfig
+from ckai.rl.leases.matches import play_match_on_ray
+from ckai.rl.leases.on_ray import RayError, RayWorkers
+from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.run import Run
+from ckai.rl.matches.match import play_match, to_plain
+from ckai.rl.matches.openings import draw_openings
+from ckai.rl.matches.specs import load_player
+from ckai.rl.selfplay.config import SelfPlayConfig
+
+TINY = RunConfig(
+    games=16,
+    overlap=True,
+    selfplay=SelfPlayConfig(sims=8, in_flight=4, groups=1, max_plies=60),
+    learn=LearnConfig(epochs=1, batch_size=64),
+    gate=GateConfig(games=0),
+)
+STORE = 80 * 2**20
+needs_ray = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed")
+
+
+def ignore_event(_event):
+    pass
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch):
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0123456789abcdef" * 4)
+
+
+@pytest.fixture
+def cluster():
+    """A head without CPUs and two nodes of one core each."""
+    from ray.cluster_utils import Cluster
+
+    options = {"object_store_memory": STORE, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, **options})
+    for _ in range(2):
+        cluster.add_node(num_cpus=1, object_store_memory=STORE)
+    yield cluster
+    with contextlib.suppress(Exception):
+        on_ray.import_ray().shutdown()
+    cluster.shutdown()
+
+
+@pytest.fixture
+def run(tmp_path):
+    path = tmp_path / "init.ckpt"
+    save_checkpoint(path, build("cnn2x2", {"channels": 4, "hidden": 16}))
+    return Run.create(tmp_path / "run", path, TINY)
+
+
+def workers_of(cluster, **settings):
+    on_ray.connect(cluster.address, WorkersConfig(**settings))
+    return RayWorkers(4, "torch", WorkersConfig(**settings))
+
+
+@needs_ray
+@pytest.mark.programs
+def test_a_run_whose_node_goes_and_another_comes(run, cluster):
+    run.config = replace(TINY, games=60, selfplay=replace(TINY.selfplay, sims=40))
+    events, workers = [], workers_of(cluster)
+
+    # Ray makes nodes in the main thread only.
+    thread = threading.Thread(target=run.go, args=(2, events.append), kwargs={"workers": workers})
+    thread.start()
+    while thread.is_alive() and not any(e.done > 4 and e.info.get("workers") for e in events):
+        time.sleep(0.1)
+    cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
+    time.sleep(1)
+    cluster.add_node(num_cpus=1, object_store_memory=STORE)
+    thread.join()
+    check_whole(run, 2)
+    counts = [measured["selfplay"]["workers"] for measured in run.history()]
+    assert sum(each["games"] for each in counts) == 120
+    assert sum(each["taken_back"] for each in counts) >= 1
+    names = {name for each in counts for name in each["by_worker"]}
+    assert len(names) >= 3, "the node that joined later was not used"
+
+
+@needs_ray
+@pytest.mark.programs
+def test_an_actor_that_is_killed_restarts(run, cluster):
+    run.config = replace(TINY, games=60, selfplay=replace(TINY.selfplay, sims=40))
+    workers, killed = workers_of(cluster), []
+
+    def on_event(event):
+        if not killed and event.done > 4 and event.info.get("workers"):
+            name = next(iter(event.info["workers"]["alive"]))
+            killed.append(name)
+            os.kill(int(name.rpartition("-")[2]), signal.SIGKILL)
+
+    run.go(1, on_event, workers=workers)
+    check_whole(run, 1)
+    counts = run.history()[0]["selfplay"]["workers"]
+    assert killed[0] in counts["by_worker"]
+    assert counts["taken_back"] >= 1
+
+
+@needs_ray
+@pytest.mark.programs
+def test_a_network_that_cannot_be_loaded_ends_the_run_with_one_line(run, cluster, monkeypatch):
+    real = Run.orders
+    monkeypatch.setattr(Run, "orders", lambda self, n: replace(real(self, n), network=b"no network"))
+    with pytest.raises(
+        RayError, match=r"no worker can play: .*: expected network [0-9a-f]{32} for generation 1"
+    ):
+        run.go(1, ignore_event, workers=workers_of(cluster))
+    monkeypatch.undo()
+    run.go(1, ignore_event)  # nothing is lost
+    check_whole(run, 1)
+
+
+@needs_ray
+@pytest.mark.programs
+def test_an_object_store_that_takes_nothing_ends_the_run_with_one_line(run, cluster, monkeypatch):
+    def full(_value):
+        raise on_ray.import_ray().exceptions.ObjectStoreFullError("full")
+
+    monkeypatch.setattr(on_ray.import_ray(), "put", full)
+    with pytest.raises(RayError, match="room for the networks in Ray's object store, found ObjectStoreFull"):
+        run.go(1, ignore_event, workers=workers_of(cluster))
+
+
+@needs_ray
+@pytest.mark.programs
+def test_a_match_is_the_same_on_a_cluster_that_loses_a_node(run, cluster):
+    on_ray.connect(cluster.address, WorkersConfig())
+    a, b = f"{run.network}@60", "random"
+    openings, games, found = draw_openings(12, 0), [], []
+    where = {"spec": DEFAULT_GAME, "tables": None, "backend": "torch", "max_plies": 100, "seed": 3}
+
+    def play():
+        found.append(play_match_on_ray(a, b, openings, on_game=games.append, **where))
+
+    thread = threading.Thread(target=play)
+    thread.start()
+    while thread.is_alive() and not games:
+        time.sleep(0.02)
+    cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
+    thread.join()
+    players = [load_player(text, backend="torch") for text in (a, b)]
+    alone = play_match(*players, openings, max_plies=100, seed=3)
+    assert to_plain(found[0].games) == to_plain(alone.games)
+    assert len(games) == 24
+
+
+@needs_ray
+@pytest.mark.programs
+def test_a_player_that_no_node_can_load(tmp_path, cluster):
+    on_ray.connect(cluster.address, WorkersConfig())
+    (tmp_path / "no.ckpt").write_bytes(b"no network")
+    with pytest.raises(RayError, match=r"no node can play .*no\.ckpt@3 against random: .*expected a ckai"):
+        play_match_on_ray(
+            f"{tmp_path / 'no.ckpt'}@3",
+            "random",
+            draw_openings(1, 0),
+            spec=DEFAULT_GAME,
+            tables=None,
+            backend="torch",
+        )
+
+
+@needs_ray
+def test_no_cluster_at_the_address():
+    with pytest.raises(RayError, match=r"--ray 127\.0\.0\.1:1: expected a cluster of Ray") as raised:
+        on_ray.connect("127.0.0.1:1", WorkersConfig())
+    assert "\n" not in str(raised.value)
+
+
+@needs_ray
+@pytest.mark.parametrize("version", ["2.59.1", "1.13.0"])
+def test_an_old_ray(monkeypatch, version):
+    monkeypatch.setattr(on_ray.import_ray(), "__version__", version)
+    with pytest.raises(
+        RayError, match=rf"expected Ray 2.60 or newer, found {version}; pip install --upgrade"
+    ):
+        on_ray.import_ray()
+
+
+def test_no_ray(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    with pytest.raises(RayError, match=r"expected Ray 2.60 or newer for --ray, found none .*ckai\[ray\]"):
+        on_ray.import_ray()
