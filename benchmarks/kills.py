@@ -67,8 +67,8 @@ def where(folder: Path) -> tuple[str, int, int]:
     if run.path(n, "selfplay.json").exists():
         learned = run.path(n, "candidate.ckpt").exists()
         return "gate match" if learned else "learning", games + run.config.games, 0
-    _, pdn, damaged = read_shards(run.path(n, "shards"))
-    left, torn = load_snapshots(sorted(run.path(n, "shards").glob("*.npz")))
+    _, pdn, damaged = read_shards(run.path(n, "shards"), run.spec.schema)
+    left, torn = load_snapshots(sorted(run.path(n, "shards").glob("*.npz")), run.spec.state_words)
     assert not damaged, damaged
     assert not torn, torn
     rest = list(run.path(n).rglob(".*.tmp"))
