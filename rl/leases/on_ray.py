@@ -12,7 +12,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.lease import Lease
@@ -20,9 +20,6 @@ from ckai.rl.leases.ledger import Ledger, lease_size
 from ckai.rl.leases.worker import LEASES, LeaseWorker, Orders, WorkerError
 from ckai.rl.leases.workers import Sign
 from ckai.rl.selfplay.shards import ShardError
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 LEAST_VERSION = (2, 60)
 """Oldest version of Ray that is supported."""
@@ -44,7 +41,7 @@ class RayError(RuntimeError):
     """Ray cannot be used; one line that says what was expected and found."""
 
 
-def import_ray() -> "ModuleType":
+def import_ray() -> Any:
     """Import Ray.
 
     Raises:
