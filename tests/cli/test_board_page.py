@@ -120,6 +120,7 @@ def test_a_whole_game(board, way):
     assert not any(name.startswith("black") for name in board.pieces().values())
 
 
+@pytest.mark.slow
 def test_men_that_move_and_fade_leave_the_board_as_it_should_be(chromium, address):
     context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
     board = Board(context, address).open()
@@ -134,6 +135,7 @@ def test_men_that_move_and_fade_leave_the_board_as_it_should_be(chromium, addres
     context.close()
 
 
+@pytest.mark.slow
 def test_only_legal_squares_are_lit_hop_by_hop(board):
     board.new_game("Two people")
     play(board, SHORT[:7], board.click_squares)
@@ -243,6 +245,7 @@ def test_two_tabs_have_two_games(context, address):
     second.until_moves(2)
 
 
+@pytest.mark.slow
 def test_other_games_are_played_with_a_click(board):
     board.new_game("Connect-4", "Two people")
     for count, column in enumerate((4, 4, 3), 1):
@@ -357,6 +360,7 @@ def test_the_engine_says_what_it_thinks(board):
     assert board.page.locator(".mark.heat").count() > 0
 
 
+@pytest.mark.slow
 def test_moves_are_taken_back_and_the_game_is_given_up_and_played_again(board):
     board.new_game("Two people")
     play(board, ["11-15", "23-19", "8-11"], board.click_squares)
@@ -380,6 +384,7 @@ def test_moves_are_taken_back_and_the_game_is_given_up_and_played_again(board):
     board.until_text(".status", "drawn: agreed (1/2-1/2)")
 
 
+@pytest.mark.slow
 def test_a_player_answers_and_declines_or_accepts_a_draw(board):
     board.new_game("Tic-tac-toe", "X", "Random moves")
     board.page.locator(".cell").nth(4).click(force=True)
@@ -391,6 +396,7 @@ def test_a_player_answers_and_declines_or_accepts_a_draw(board):
     )
 
 
+@pytest.mark.slow
 def test_a_crowning_is_spoken(board):
     board.view("setup")
     text = board.page.locator(".wide-field input")
@@ -404,6 +410,7 @@ def test_a_crowning_is_spoken(board):
     assert board.pieces()[30] == "black king"
 
 
+@pytest.mark.slow
 def test_a_piece_is_dragged_from_the_tray(board):
     board.view("setup")
     board.button("Empty the board").click()
@@ -422,6 +429,7 @@ def test_a_piece_is_dragged_from_the_tray(board):
     board.until_text(".wide-field input", "B:W:B")
 
 
+@pytest.mark.slow
 def test_tables_say_who_wins(board):
     board.view("setup")
     text = board.page.locator(".wide-field input")
@@ -433,6 +441,7 @@ def test_tables_say_who_wins(board):
     assert board.page.get_attribute(".value-bar", "aria-label") == "White is better, 100%"
 
 
+@pytest.mark.slow
 def test_a_line_of_the_engine_becomes_a_variation(board):
     board.view("analysis")
     board.page.get_by_role("switch", name="Engine").click()
@@ -474,6 +483,7 @@ def test_runs_are_shown_and_appear_while_they_go(context, runs_address):
     assert board.problems == []
 
 
+@pytest.mark.slow
 def test_another_host_asks_for_the_token_once(context, tmp_path):
     with served(tmp_path, "--host", "0.0.0.0") as printed:
         address = re.sub(r"//[^:]+", "//127.0.0.1", printed)

@@ -361,6 +361,7 @@ def until(condition, seconds=90):
 
 
 @pytest.mark.programs
+@pytest.mark.slow
 def test_a_worker_killed_in_mid_lease(tmp_path, network):
     """Its lease goes back after the silence, and the run has every game once."""
     config = replace(TINY, games=60, selfplay=replace(TINY.selfplay, sims=50))
@@ -388,6 +389,7 @@ def test_a_worker_killed_in_mid_lease(tmp_path, network):
 
 
 @pytest.mark.programs
+@pytest.mark.slow
 def test_the_run_is_killed_and_its_worker_plays_on(tmp_path, network):
     run = Run.create(tmp_path / "run", network, replace(TINY, games=40))
     words = ("--run", run.folder, "--generations", 2, "--json")
