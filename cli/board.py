@@ -25,7 +25,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_BYTES = 9 * 1024 * 1024
 """Largest frame of a WebSocket: a file of games, with what JSON adds."""
 LAST_SECONDS = 1.0
-"""Time that threads have to end once everything is saved: one that compiles cannot be told to."""
+"""Time that threads have to end once everything is saved: one that compiles cannot be stopped."""
 
 _HELP = """Play, analyse and follow runs in a browser.
 
@@ -169,7 +169,7 @@ def _end() -> None:
 
 
 def _server(config: Any, address: str, *, browser: bool) -> Any:
-    """Return a server that says where it is once it can be reached, and ends soon once it is told to."""
+    """Return a server that says where it is once it can be reached, and ends soon once it is asked to."""
     import uvicorn
 
     class Server(uvicorn.Server):

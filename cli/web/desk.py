@@ -1,4 +1,4 @@
-"""A table with its tab: what the page is told, which searches it needs now, its clocks and its file."""
+"""A table with its tab: what the page is sent, which searches it needs now, its clocks and its file."""
 
 import asyncio
 from collections.abc import Callable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SAVE_SECONDS = 1.0
 """Time after which a changed analysis is saved, if it saves itself; a game is saved at once."""
 POKE_SECONDS = 0.02
-"""Interval at which a player is told to move now."""
+"""Interval at which a player is asked to move now."""
 
 
 class Link(Protocol):
@@ -54,8 +54,8 @@ class Desk:
         self.left_at = room.now()
         self._move: tuple[Any, Job] | None = None
         self._analysis: tuple[Any, Job] | None = None
-        self._told: dict[Job, dict[str, Any]] = {}
-        """What each analysis that has not ended has told last."""
+        self._last_messages: dict[Job, dict[str, Any]] = {}
+        """The last message of each analysis that has not ended."""
         self._thinking = False
         self._others: set[Job] = set()
         self._sent: Any = None
@@ -254,17 +254,17 @@ class Desk:
     def _found(self, job: Job, node: Node, message: dict[str, Any]) -> None:
         """Tell the tab what an analysis has found, unless it looks at something else by now."""
         current = self._analysis is not None and self._analysis[1] is job
-        self._told[job] = message
+        self._last_messages[job] = message
         if current or (message["final"] and node is self.table.shown):
             node.black = message.get("black", node.black)
             self.push(message)
 
     def _analysis_ended(self, job: Job, node: Node) -> None:
         """Tell the end of an analysis that ended while it gave way to others."""
-        last = self._told.get(job)
+        last = self._last_messages.get(job)
         if last is not None and not last["final"]:
             self._found(job, node, last | {"final": True, "waiting": False, "reason": "stopped"})
-        self._told.pop(job, None)
+        self._last_messages.pop(job, None)
 
     # --- single questions ---------------------------------------------------------------------------
 
@@ -368,7 +368,7 @@ class Desk:
             else:
                 self._saved = -1  # the next change tries again
                 done.set_exception(TableError(problem))
-                done.exception()  # told by the state, too
+                done.exception()  # the state has it, too
             if before != (record.path, problem):
                 self.refresh(saving=False)
 

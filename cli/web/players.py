@@ -101,7 +101,7 @@ class Players:
         for player in self._given:
             try:
                 game, note = game_of([player.text]) or main, "given at the start"
-            except ValueError as error:  # it is told again when the player is to move
+            except ValueError as error:  # the same error comes again when the player is to move
                 game, note = main, str(error)
             offer(game, player.text, player_title(player.text), "other", note)
         self._names = {(each["game"], PlayerSpec.read(each["spec"]).who) for each in offered}

@@ -90,9 +90,9 @@ async def curve(desk: Desk, nodes: list[Node], visits: int | None) -> None:
             else:
                 points = {"black": 1.0, "white": 0.0}.get(outcome.winner or "", 0.5)
             left.pop(0)
-            desk.room.call(told, node, points, len(left))
+            desk.room.call(on_value, node, points, len(left))
 
-    def told(node: Node, points: float, rest: int) -> None:
+    def on_value(node: Node, points: float, rest: int) -> None:
         node.black = points
         if desk.table.tree is tree:
             desk.push({"type": "values", "points": [{"node": node.id, "black": points}], "left": rest})

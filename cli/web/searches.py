@@ -11,7 +11,7 @@ from collections.abc import Callable
 from enum import IntEnum
 
 STOP_SECONDS = 0.01
-"""Interval at which a search is told to stop until it has: one that is only beginning does not hear it."""
+"""Interval at which a search is asked to stop until it has: one that is only beginning does not hear it."""
 
 
 class Priority(IntEnum):
@@ -102,7 +102,7 @@ class Searches:
         return job
 
     def cancel(self, job: Job) -> None:
-        """End a job soon; what it has found so far is still told. May be called again."""
+        """End a job soon; its results so far are still sent. May be called again."""
         with self._changed:
             job.cancelled = job.interrupted = True
             waiting = [each for each in self._waiting if each[2] is job]

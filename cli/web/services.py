@@ -16,7 +16,7 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
 SLOW_SECONDS = 0.25
-"""Time after which people are told what takes so long."""
+"""Time after which the page says what takes so long."""
 
 
 class Services(ABC):
@@ -126,12 +126,12 @@ class Services(ABC):
         try:
             yield
         finally:
-            self.call(self._told, token)
+            self.call(self._end_notice, token)
 
     def _tell_slowly(self, token: object, text: str) -> None:
         self._slow[token] = self.later(SLOW_SECONDS, lambda: self.tell(text)), text
 
-    def _told(self, token: object) -> None:
+    def _end_notice(self, token: object) -> None:
         timer, text = self._slow.pop(token)
         timer.cancel()
         if self.status == text:

@@ -1,4 +1,4 @@
-"""What the page is told of a table and of the games."""
+"""What the page is sent of a table and of the games."""
 
 from typing import Any
 

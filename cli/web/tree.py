@@ -41,7 +41,7 @@ class Node:
     """Expected points of Black, [0, 1]; None where no search has said."""
     children: list["Node"] = field(default_factory=list)
     """What was played here; the first is the main continuation."""
-    judged: tuple[Outcome | None] | None = None
+    known_outcome: tuple[Outcome | None] | None = None
     """How the game ended here by rule, once that is known; see `Tree.outcome`."""
 
     def path(self) -> list["Node"]:
@@ -151,9 +151,9 @@ class Tree:
 
     def outcome(self, node: Node) -> Outcome | None:
         """Return how the game ended at a node by rule; None while it goes on."""
-        if node.judged is None:
-            node.judged = (self.game(node).outcome(),)
-        return node.judged[0]
+        if node.known_outcome is None:
+            node.known_outcome = (self.game(node).outcome(),)
+        return node.known_outcome[0]
 
     def plain(self) -> list[dict[str, Any]]:
         """Return all nodes as the page gets them, parents first."""

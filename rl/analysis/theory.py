@@ -29,11 +29,11 @@ def theory_of(
         return ""
     end, final = verdicts[-1]
     if final != played and end == len(plies):
-        return f"{_named(final)} by the tables in the last position, {_told(played)} in the game."
+        return f"{_named(final)} by the tables in the last position, {_ended(played)} in the game."
     start, first = verdicts[0]
     if first != played:
         when = f"after {move_number(plies, start - 1)} {plies[start - 1].move}" if start else "from the start"
-        return f"{_named(first)} by the tables {when}, {_told(played)} in the game."
+        return f"{_named(first)} by the tables {when}, {_ended(played)} in the game."
     return ""
 
 
@@ -59,5 +59,5 @@ def _named(result: int) -> str:
     return {1: "Won for Black", 0: "Drawn", -1: "Won for White"}[result]
 
 
-def _told(result: int) -> str:
+def _ended(result: int) -> str:
     return {1: "won by Black", 0: "drawn", -1: "won by White"}[result]

@@ -396,14 +396,18 @@ def test_a_player_answers_and_declines_or_accepts_a_draw(board):
     )
 
 
-@pytest.mark.slow
-def test_a_crowning_is_spoken(board):
+def analyse_position(board, fen, *, legal_moves):
     board.view("setup")
     text = board.page.locator(".wide-field input")
-    text.fill("B:B25:W5")
+    text.fill(fen)
     text.press("Enter")
-    board.until_text(".message", "2 legal moves")
+    board.until_text(".message", f"{legal_moves} legal moves")
     board.button("Analyse").click()
+
+
+@pytest.mark.slow
+def test_a_crowning_is_spoken(board):
+    analyse_position(board, "B:B25:W5", legal_moves=2)
     board.page.wait_for_selector(".analysis-view")
     board.click_squares([25, 30])
     board.until_text("#live", "Black: 25 to 30, is crowned")
@@ -431,12 +435,7 @@ def test_a_piece_is_dragged_from_the_tray(board):
 
 @pytest.mark.slow
 def test_tables_say_who_wins(board):
-    board.view("setup")
-    text = board.page.locator(".wide-field input")
-    text.fill("W:WK18,K15:BK1")
-    text.press("Enter")
-    board.until_text(".message", "6 legal moves")
-    board.button("Analyse").click()
+    analyse_position(board, "W:WK18,K15:BK1", legal_moves=6)
     board.until_text(".analysis-view .details", "White wins in ")
     assert board.page.get_attribute(".value-bar", "aria-label") == "White is better, 100%"
 

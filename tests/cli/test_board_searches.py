@@ -1,10 +1,10 @@
-"""Searches of the board: one at a time, told while they grow, stopped at once; what questions they answer."""
+"""Searches of the board: one at a time, reported while they grow, stopped at once; questions they answer."""
 
 import threading
 import time
 
 import pytest
-from board_tab import serving, tab
+from board_tab import serving, serving_in, tab
 from make_rows import random_games, write
 
 from ckai.cli.playing.experts import ExpertMoves
@@ -15,11 +15,8 @@ PLAIN = {"player": "uniform"}
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("board")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        with serving(folder) as client:
-            yield client
+    with serving_in(tmp_path_factory.mktemp("board")) as client:
+        yield client
 
 
 # --- the queue -------------------------------------------------------------------------------------------
@@ -107,7 +104,7 @@ def test_a_search_that_has_not_begun_yet_hears_of_its_end(searches):
 
     def work(job):
         begun.set()
-        time.sleep(0.05)  # told to stop meanwhile
+        time.sleep(0.05)  # asked to stop meanwhile
         job.attach(end.set)
         assert end.wait(20)
 

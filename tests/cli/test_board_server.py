@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from board_tab import HOME, HOST, ORIGIN, Tab, serving, tab
+from board_tab import HOME, HOST, ORIGIN, Tab, serving, serving_in, tab
 from starlette.websockets import WebSocketDisconnect
 
 from ckai.cli.web import room
@@ -16,11 +16,8 @@ from ckai.cli.web.messages import FIELDS, MOST_BYTES, MessageError, read_message
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("board")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        with serving(folder) as client:
-            yield client
+    with serving_in(tmp_path_factory.mktemp("board")) as client:
+        yield client
 
 
 # --- files ---------------------------------------------------------------------------------------------

@@ -72,11 +72,15 @@ def test_rows_of_earlier_versions_have_no_checksums_and_are_read(tmp_path):
     assert len(read_rows(write(tmp_path / "old.parquet", rows))) == len(rows)
 
 
-def test_shards(tmp_path, games):
-    writer = ShardWriter(tmp_path, 1)
+def write_shard(games, folder):
+    writer = ShardWriter(folder, 1)
     for game in games:
         writer.add(game)
     writer.flush()
+
+
+def test_shards(tmp_path, games):
+    write_shard(games, tmp_path)
     (path,) = tmp_path.glob("*.parquet")
     (expected,), whole, _ = read_shards(tmp_path)
     refused = 0
@@ -93,10 +97,7 @@ def test_shards(tmp_path, games):
 
 
 def test_tables_of_a_run(tmp_path, games):
-    writer = ShardWriter(tmp_path / "shards", 1)
-    for game in games:
-        writer.add(game)
-    writer.flush()
+    write_shard(games, tmp_path / "shards")
     path = tmp_path / "rows.parquet"
     write_table(merge(read_shards(tmp_path / "shards")[0]), path)
     expected, refused = plain(read_rows(path)), 0

@@ -1,7 +1,7 @@
 """A tab of the board without a browser: messages over a WebSocket, the state that they lead to."""
 
 import time
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 
 from starlette.testclient import TestClient
 
@@ -28,6 +28,13 @@ def serving(folder, *, token=None, given=(), experts=None):
 
     with TestClient(make_app(make_room, token), base_url=ORIGIN) as client:
         client.room = rooms[0]
+        yield client
+
+
+@contextmanager
+def serving_in(folder):
+    """The same, with the folder as the current one."""
+    with chdir(folder), serving(folder) as client:
         yield client
 
 

@@ -31,7 +31,7 @@ export function icon(name) {
     svgElement("path", { d: ICONS[name] }));
 }
 
-/** Make a button with a drawing; its name is shown beside it or, with `bare`, told to readers alone. */
+/** Make a button with a drawing; its name is shown beside it or, with `bare`, read by screen readers alone. */
 export function iconButton(name, label, click, { bare = true, ...options } = {}) {
   return el(bare ? "button.tool" : "button.labelled", { click, ...(bare && { "aria-label": label, title: label }),
     ...options }, icon(name), bare ? null : label);
