@@ -4,8 +4,9 @@
 
 Plays some games with an evaluator that knows nothing, and packs them as shards under other numbers. Then
 simulated workers take leases and leave these shards in the folder of a run, as fast as the run commits them;
-nothing is trained. Prints one JSON object: games a minute, shards/s, and CPU milliseconds of the process of
-the run for each game, in which it reads a shard, checks it and writes it.
+nothing is trained. Prints one JSON object: games a minute, shards/s, CPU milliseconds of the process of
+the run for each game, in which it reads a shard, checks it and writes it, and those of the end of the
+generation, in which it reads all shards and writes one file.
 """
 
 import json
@@ -26,7 +27,7 @@ from ckai.rl.leases.workers import Sign
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import FinishedGame
-from ckai.rl.selfplay.shards import ShardWriter
+from ckai.rl.selfplay.shards import ShardWriter, merge, read_shards, write_table
 from ckai.rl.selfplay.workers import play_games
 
 GAMES = 1_000_000
@@ -84,10 +85,14 @@ def measure(folder: Path, workers: int, size: int, seconds: float, deliver: bool
         spent += time.monotonic() - begun
         cpu += time.process_time() - before
     done = ledger.counts.games
+    before = time.process_time()
+    write_table(merge(read_shards(writer.folder, DEFAULT_GAME.schema)[0]), folder / "rows.parquet")
+    merged = time.process_time() - before
     return {
         "games_per_minute": round(60 * done / spent),
         "shards_per_second": round(done / size / spent, 1),
         "milliseconds_per_game": round(1000 * cpu / done, 3),
+        "milliseconds_per_game_merged": round(1000 * merged / done, 3),
         "kib_per_game": round(ledger.counts.moved / done / 1024, 2),
     }
 

@@ -68,7 +68,7 @@ class Players:
         Raises:
             ValueError: the tables are damaged.
         """
-        from ckai.rl.matches.levels import LEVELS
+        from ckai.rl.matches.levels import FULL_LEVEL, describe_level
         from ckai.rl.matches.specs import game_of
 
         self.tables = open_tables(self._tables_choice)
@@ -79,11 +79,8 @@ class Players:
             offered.append({"game": game, "spec": spec, "name": name, "group": group, "note": note})
 
         main = DEFAULT_GAME_NAME
-        for number, level in enumerate(LEVELS, 1):
-            note = f"looks {level.depth} plies ahead" if level.depth else "plays by intuition alone"
-            offer(main, f"{LEVEL}{number}", f"Level {number}", "levels", note)
-        full = len(LEVELS) + 1
-        offer(main, f"{LEVEL}{full}", f"Level {full}", "levels", "full strength")
+        for number in range(1, FULL_LEVEL + 1):
+            offer(main, f"{LEVEL}{number}", f"Level {number}", "levels", describe_level(number))
         found = [(str(path), game) for path, game in networks_in() if game is not None]
         for name, game in [*found, (CKAI, main)]:
             note = "installed with ckai" if name == CKAI else ""

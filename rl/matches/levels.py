@@ -68,6 +68,22 @@ FULL_LEVEL = len(LEVELS) + len(QUICK_NODES) + 1
 """Full strength: alpha-beta with the network `ckai`."""
 
 
+def describe_level(number: int) -> str:
+    """Return in a few words how a level plays.
+
+    Args:
+        number: 1 to `FULL_LEVEL`.
+    """
+    if number == FULL_LEVEL:
+        return "full strength"
+    if number > len(LEVELS):
+        return f"looks at {QUICK_NODES[number - len(LEVELS) - 1]:,} positions a move"
+    depth = LEVELS[number - 1].depth
+    if not depth:
+        return "plays by intuition alone"
+    return f"looks {depth} {'ply' if depth == 1 else 'plies'} ahead"
+
+
 def move_values(search: AlphaBetaSearch, game: Game, depth: int) -> dict[Move, float]:
     """Return the value of every legal move for the side to move, [-1, 1].
 

@@ -12,6 +12,7 @@ from ckai.cli.web import room
 from ckai.cli.web.connection import MOST_AT_ONCE
 from ckai.cli.web.guard import Door
 from ckai.cli.web.messages import FIELDS, MOST_BYTES, MessageError, read_message
+from ckai.rl.matches.levels import FULL_LEVEL
 
 
 @pytest.fixture(scope="module")
@@ -275,7 +276,9 @@ def test_the_welcome_says_what_there_is(client):
         assert games["connect4"]["columnMoves"]
         assert not board["columnMoves"]
         players = welcome["players"] or here.until("players")["players"]
-        assert {"level:1", "random", "ckai@0.5s"} <= {player["spec"] for player in players}
+        assert {"random", "ckai@0.5s"} <= {player["spec"] for player in players}
+        levels = [player["spec"] for player in players if player["group"] == "levels"]
+        assert levels == [f"level:{number}" for number in range(1, FULL_LEVEL + 1)]
 
 
 def test_the_table_without_a_tab_for_longest_makes_room_and_its_game_stays(client, monkeypatch):

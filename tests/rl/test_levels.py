@@ -17,6 +17,7 @@ from ckai.rl.matches.levels import (
     QUICK_NODES,
     Level,
     LevelPlayer,
+    describe_level,
     level_policy,
     move_values,
 )
@@ -32,6 +33,17 @@ PRIORS = {"a": 0.5, "b": 0.25, "c": 0.25}
 @pytest.fixture(scope="module")
 def networks():
     return [IntegerEvaluator(load_network(name)) for name in ("human", "ckai")]
+
+
+def test_levels_say_how_they_play():
+    notes = {number: describe_level(number) for number in (1, 5, 7, len(LEVELS) + 1, FULL_LEVEL)}
+    assert notes == {
+        1: "plays by intuition alone",
+        5: "looks 1 ply ahead",
+        7: "looks 2 plies ahead",
+        len(LEVELS) + 1: "looks at 12,000 positions a move",
+        FULL_LEVEL: "full strength",
+    }
 
 
 def test_the_policy_alone_is_that_of_people():
