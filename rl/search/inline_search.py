@@ -113,10 +113,12 @@ def search_tree(game, tree, target_visits, constants, evaluation):
     info = tree.info
     info[0].target_visits = target_visits
     num_evaluations = 0
-    while tree.nodes[0].visits < target_visits and tree.nodes[0].proof == NONE:
+    while tree.nodes[0].visits < target_visits:
         if tree.nodes[0].status == OPEN and not info[0].root_prepared:
             prepare_root(tree, constants)
             prove_tablebase_root(game, tree)
+        if tree.nodes[0].proof != NONE:
+            break
         ending, node = descend(game, tree, constants, np.int64(-1), np.int64(-1))
         if ending == LEAF:
             value = evaluate_leaf(evaluation, game, tree, node)

@@ -12,6 +12,7 @@ from ckai.datasets.tables import DRAW, LOSS, SHIPPED, WIN, Tables, build_tables,
 from ckai.datasets.tables.solve import DRAWN
 from ckai.game import Game, Position
 from ckai.rl.engine import Engine
+from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import Checkers, pack, unpack
 from ckai.rl.games.contract import DRAW as PROVEN_DRAW
@@ -76,8 +77,9 @@ def test_the_shipped_tables_are_those_that_are_built(tables, tmp_path):
     assert path.stat().st_size < 300_000
 
 
-def test_the_search_proves_what_the_tables_know(tables):
-    engine = Engine(UniformEvaluator(), tables=tables)
+@pytest.mark.parametrize("evaluator", [UniformEvaluator, RolloutEvaluator])  # in batches, inside the kernels
+def test_the_search_proves_what_the_tables_know(tables, evaluator):
+    engine = Engine(evaluator(), tables=tables)
     for position in placements(random.Random(1), 300):
         probed, found = tables.probe(position), engine.search(position, sims=50)
         assert (found.proven, found.plies) == (probed.value, probed.plies)
