@@ -154,6 +154,7 @@ class CudaLane:
             try:
                 for _ in range(WARM_UPS):
                     self._evaluate(size)
+                _drop_workspaces()
                 graph = torch.cuda.CUDAGraph()
                 # thread_local: training and other lanes may allocate memory meanwhile.
                 with torch.cuda.graph(
@@ -211,6 +212,17 @@ def _buffers(network: PackedNetwork, device: torch.device, pinned: bool) -> list
         torch.zeros(shape, dtype=dtype, device=device, pin_memory=pinned)
         for shape, dtype in zip(shapes, dtypes, strict=True)
     ]
+
+
+def _drop_workspaces() -> None:
+    """Make cuBLAS allocate its workspaces anew, during a capture in the memory of the graphs.
+
+    A graph goes on writing to the workspace that its stream had when it was captured. One from before the
+    capture is freed when another evaluator frees a graph of that stream, or Lightning ends a training.
+    """
+    clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
+    if clear is not None:
+        clear()
 
 
 @contextmanager

@@ -143,9 +143,9 @@ def _trainer(device: torch.device, precision: Any, **settings: Any) -> pl.Traine
 
 
 class _Gpu(CUDAAccelerator):
-    """Lightning's GPU, without freeing memory of the whole process before and after a training.
+    """Lightning's GPU, without freeing unused memory before and after a training.
 
-    That includes the workspaces of cuBLAS, to which CUDA graphs of self-play beside the training still write.
+    That waits for the GPU, and would end the capture of a CUDA graph by self-play beside the training.
     """
 
     def setup(self, trainer: pl.Trainer) -> None:

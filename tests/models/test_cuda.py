@@ -200,7 +200,7 @@ def test_every_network_can_be_captured(name, encoding):
 
 
 def test_learning_leaves_the_memory_of_graphs_alone(monkeypatch):
-    """Lightning would free the workspaces of cuBLAS, which captured graphs go on using."""
+    """Lightning would free memory, which waits for the GPU, while a graph may be captured."""
     freed = []
     monkeypatch.setattr("pytorch_lightning.accelerators.cuda._clear_cuda_memory", lambda: freed.append(1))
     accelerator = _Gpu()

@@ -73,6 +73,8 @@ class FakeCuda:
         self.fails = None
         """Raised at the end of a capture, if set."""
         self.modes = set()
+        self.dropped = False
+        """Whether the workspaces of cuBLAS were dropped since the last capture."""
         self.current = threading.local()
         names = {
             "is_available": lambda: count > 0,
@@ -87,6 +89,10 @@ class FakeCuda:
         }
         for name, value in names.items():
             monkeypatch.setattr(torch.cuda, name, value)
+        monkeypatch.setattr(torch._C, "_cuda_clearCublasWorkspaces", self.drop, raising=False)
+
+    def drop(self):
+        self.dropped = True
 
     def pool(self):
         self.pools += 1
@@ -101,6 +107,8 @@ class FakeCuda:
     @contextmanager
     def graph(self, graph, pool, stream, capture_error_mode):
         assert self.current.stream is stream, "warmed up on another stream than captured on"
+        assert self.dropped, "a graph would write to a workspace that others free"
+        self.dropped = False
         self.modes.add(capture_error_mode)
         self.captured.append((pool, stream))
         with _Recorder(graph) if self.fails is None else nullcontext():
