@@ -6,16 +6,19 @@ import numpy as np
 import pytest
 import torch
 from fake_cuda import Event, FakeCuda
+from make_rows import random_games, write
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from ckai.datasets.data_module import RowsDataModule
 from ckai.models.inference import cuda_backend
 from ckai.models.inference.choose import make_evaluator, sample_positions
 from ckai.models.inference.cuda_backend import LANES, WARM_UPS, CudaEvaluator, find_gpu
 from ckai.models.inference.evaluator import BackendError, PackedNetwork, TorchEvaluator
 from ckai.models.inputs.registry import encoding_names
 from ckai.models.registry import build, names, network_type
-from ckai.models.training.trainer import _Gpu
+from ckai.models.training.config import TrainConfig
+from ckai.models.training.trainer import _Gpu, _trainer, train
 
 CPU = torch.device("cpu")
 NETWORKS = {
@@ -210,10 +213,21 @@ def test_learning_leaves_the_memory_of_graphs_alone(monkeypatch):
 
 
 def test_the_gpu_of_a_training_is_lightnings_own(monkeypatch):
-    from ckai.models.training.trainer import _trainer
-
     monkeypatch.setattr(_Gpu, "is_available", staticmethod(lambda: True))
     monkeypatch.setattr(_Gpu, "parse_devices", staticmethod(lambda devices: devices))
     trainer = _trainer(torch.device("cuda", 1), "32-true")
     assert isinstance(trainer.accelerator, _Gpu)
     assert str(trainer.strategy.root_device) == "cuda:1"
+
+
+def test_a_training_goes_on_where_there_are_fewer_gpus(tmp_path, monkeypatch):
+    data = RowsDataModule([write(tmp_path / "rows.parquet", random_games(4))], batch_size=64, heldout=0.5)
+    config, states, restored = TrainConfig(epochs=2), [], []
+    train(build("mlp", {"hidden": 8}), data, config, save=states.append, device=CPU)
+    state = next(state for state in states if state["epoch"] == 1)
+    state["random"]["cuda"] = [torch.get_rng_state()] * 2
+    FakeCuda(monkeypatch, 1)
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", list)
+    monkeypatch.setattr(torch.cuda, "set_rng_state_all", restored.append)
+    assert train(build("mlp", {"hidden": 8}), data, config, state=state, device=CPU)["finished"]
+    assert not any(restored)  # Lightning restores what it has read, nothing
