@@ -6,8 +6,11 @@ import shlex
 from pathlib import Path
 
 import pytest
+import torch
+from fake_cuda import FakeCuda
 
 from ckai.models.checkpoint import save_checkpoint
+from ckai.models.inference import cuda_backend
 from ckai.models.registry import build
 from ckai.rl.loop.folder import RunFolder
 from ckai.rl.loop.run import Run
@@ -236,6 +239,23 @@ def test_workers_with_gpus_have_thousands_of_games_in_flight(ckai, started, monk
     assert in_flight(ckai, "--ray", "10.0.0.5:6379", "--gpus-per-worker", 0.5) == 4096
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
     assert in_flight(ckai, "--ray", "10.0.0.5:6379") == 256
+
+
+def test_a_dry_run_shares_a_gpu_among_the_threads(ckai, monkeypatch):
+    FakeCuda(monkeypatch)
+    monkeypatch.setattr(cuda_backend, "_gpus", {})
+    monkeypatch.setattr(cuda_backend, "find_gpu", lambda name: torch.device("cpu"))
+    calls = []
+
+    def measure(evaluator, rows, threads):
+        calls.append((evaluator.name, len(rows), threads))
+        return 3000.0
+
+    monkeypatch.setattr("ckai.models.inference.choose.evaluations_per_second", measure)
+    words = ("--dry-run", "--games", 900, "--evaluator", "cuda", "--groups", 3, "--json")
+    found = json.loads(ckai(*NEW, *words)[1])
+    assert calls == [("cnn2x2, cuda graphs bfloat16, cpu", 300, 3)]
+    assert found["evaluations_per_second_of_a_core"] == 1000
 
 
 @pytest.mark.parametrize("name", ["tpu", "cuda:", "cuda:x", "cuda:-1"])

@@ -19,6 +19,8 @@ from ckai.models.inputs.registry import encoding_names
 from ckai.models.registry import build, names, network_type
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.trainer import _Gpu, _trainer, train
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.workers import play_games
 
 CPU = torch.device("cpu")
 NETWORKS = {
@@ -218,6 +220,15 @@ def test_the_gpu_of_a_training_is_lightnings_own(monkeypatch):
     trainer = _trainer(torch.device("cuda", 1), "32-true")
     assert isinstance(trainer.accelerator, _Gpu)
     assert str(trainer.strategy.root_device) == "cuda:1"
+
+
+def test_self_play_runs_on_it(cuda):
+    mine = CudaEvaluator(network("cnn2x2"), CPU)
+    config, games = SelfPlayConfig(sims=8, in_flight=12, groups=3, max_plies=30, tables=0), []
+    counts = play_games(mine, config, range(20), seed=0, on_game=games.append)
+    assert sorted(game.number for game in games) == list(range(20))
+    assert counts.evaluations > 1000
+    assert len(cuda.captured) <= LANES  # batches of 1 to 4 positions are all padded to the smallest size
 
 
 def test_a_training_goes_on_where_there_are_fewer_gpus(tmp_path, monkeypatch):
