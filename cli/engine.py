@@ -53,7 +53,8 @@ def command(spec: str, evaluator: str, tables: str) -> None:
 
     if spec != CKAI:
         _check(spec)
-    parameters = Parameters(spec, tables, evaluator, TABLE_CHOICES, tuple(EVALUATORS))
+    evaluators = tuple(dict.fromkeys([*EVALUATORS, evaluator]))
+    parameters = Parameters(spec, tables, evaluator, TABLE_CHOICES, evaluators)
     report_compilation()
     if sys.stdin is not None:
         serve(sys.stdin.buffer, output, parameters, _load, version("ckai"))

@@ -22,11 +22,16 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.settings import all_settings, change_settings, parse_settings
 from ckai.rl.leases.config import WorkersConfig, WorkSettings
 from ckai.rl.loop.config import RunConfig
+from ckai.rl.selfplay.config import GPU_IN_FLIGHT, SelfPlayConfig
 
 THREADS = "selfplay.groups"
 """Setting of the threads that play."""
 GENERATIONS = 10
 """Default of `--generations` for a new run."""
+IN_FLIGHT = "selfplay.in_flight"
+"""Setting of the games played at the same time."""
+IN_FLIGHT_TEXT = f"{SelfPlayConfig().in_flight}; with a GPU all of a generation, at most {GPU_IN_FLIGHT}"
+"""Its default in help."""
 
 
 @click.command("selfplay", cls=SettingsCommand)
@@ -62,7 +67,7 @@ GENERATIONS = 10
     help="Total number of generations, including finished ones.  [default: that of an unfinished run, else "
     f"{GENERATIONS}]",
 )
-@settings_options(RunConfig, {"overlap": "on with a GPU or --ray"})
+@settings_options(RunConfig, {"overlap": "on with a GPU or --ray", IN_FLIGHT: IN_FLIGHT_TEXT})
 @settings_options(WorkSettings)
 @click.option(
     "--experts",
@@ -152,7 +157,10 @@ def command(
         network = load_checkpoint(source).network() if isinstance(source, Path) else source
         overlap = ray is not None or torch.cuda.is_available()
         defaults = replace(RunConfig.defaults_for(network.encode.GAME), overlap=overlap)
+        on_gpu = runs_on_gpu(network, evaluator) if ray is None else work.gpus_per_worker > 0
         config = change_settings(defaults, given)
+        if on_gpu and IN_FLIGHT not in given:
+            config = config.for_gpu()
         if game and game != config.game:
             where = source if isinstance(source, Path) else "the new network"
             raise RunError(f"{where}: expected a network for {game}, found one for {config.game}")
@@ -179,6 +187,19 @@ def command(
     except KeyboardInterrupt:
         click.echo(f"continue with: {continue_command(run, generations, evaluator, ray)}", err=True)
         raise
+
+
+def runs_on_gpu(network: Any, evaluator: str) -> bool:
+    """Return whether self-play runs a network on a GPU of this machine, as far as is known before a trial.
+
+    Args:
+        network: the first network.
+        evaluator: evaluator backend.
+    """
+    from ckai.models.inference.choose import AUTO, FASTEST, backend_without_trial
+
+    backend = backend_without_trial(network) if evaluator in (AUTO, FASTEST) else evaluator
+    return backend is not None and backend.startswith("cuda")
 
 
 def check_workers(ray: str | None, given: dict[str, Any]) -> None:

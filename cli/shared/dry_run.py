@@ -19,7 +19,7 @@ def print_dry_run(
     threads: int,
     as_json: bool,
 ) -> None:
-    """Measure the network on one core of this machine, and print what a generation will take.
+    """Measure the network on one core, or its share of the GPU, and print what a generation will take.
 
     Args:
         config: settings of the run.
@@ -38,6 +38,7 @@ def print_dry_run(
         sample_positions,
     )
     from ckai.models.inference.choose import evaluations_per_second as measure
+    from ckai.models.inference.cuda_backend import CudaEvaluator
     from ckai.rl.games.registry import get_game
     from ckai.rl.selfplay.setup import memory
 
@@ -46,7 +47,9 @@ def print_dry_run(
         loaded, _ = choose_evaluator(network, batch=play.in_flight, threads=1)
     else:
         loaded = make_evaluator(network, evaluator)
-    rate = measure(loaded, sample_positions(play.in_flight, network.encode), 1)
+    callers = threads if isinstance(loaded, CudaEvaluator) else 1  # the threads share a GPU
+    batch = -(-play.in_flight // callers)
+    rate = measure(loaded, sample_positions(batch, network.encode), callers) / callers
     workers = sum(count for _, count in places)
     seconds = evaluations_of(config, config.games) / max(1.0, rate * workers * threads)
     trees = memory(play, get_game(config.game))

@@ -1,5 +1,6 @@
 """The networks that commands find and the names of their options."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -33,8 +34,17 @@ EVALUATORS = [
 """Choices of `--evaluator`, as in `ckai.models.inference.choose`, which imports torch."""
 EVALUATOR_HELP = (
     "Backend that runs the network; auto: the fastest correct one for single searches, tried once and "
-    "remembered for this machine; fastest: the fastest for large batches, in a short trial."
+    "remembered for this machine; fastest: the fastest for large batches, in a short trial; cuda: the first "
+    "GPU, cuda:1 the second one."
 )
+
+
+class EvaluatorChoice(click.Choice):  # type: ignore[type-arg]
+    """One of `EVALUATORS`, or a GPU by its number, such as `cuda:1`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """See click."""
+        return value if re.fullmatch(r"cuda:\d+", str(value)) else super().convert(value, param, ctx)
 
 
 def evaluator_option(default: str = "auto") -> Callable[[Any], Any]:
@@ -43,7 +53,7 @@ def evaluator_option(default: str = "auto") -> Callable[[Any], Any]:
         "--evaluator",
         default=default,
         show_default=True,
-        type=click.Choice(EVALUATORS),
+        type=EvaluatorChoice(EVALUATORS),
         help=EVALUATOR_HELP,
     )
 

@@ -16,7 +16,12 @@ from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, position_keys
 from ckai.models.checkpoint import Checkpoint
 from ckai.models.evaluation.metrics import is_in, measure
-from ckai.models.inference.choose import evaluations_per_second, exact_outputs, sample_positions
+from ckai.models.inference.choose import (
+    evaluations_per_second,
+    exact_outputs,
+    make_evaluator,
+    sample_positions,
+)
 from ckai.models.inference.devices import pick_device
 from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.layers.network import Network
@@ -155,7 +160,9 @@ def speeds(network: Network, seconds: float = 0.5) -> dict[str, float]:
     threads = os.cpu_count() or 1
     rates = {"cpu": evaluations_per_second(TorchEvaluator(network), rows, threads, seconds)}
     if torch.cuda.is_available():
-        rates["gpu"] = evaluations_per_second(TorchEvaluator(network, "cuda"), rows, 1, seconds)
+        gpu = make_evaluator(network, "cuda", threads)
+        rates["gpu"] = evaluations_per_second(gpu, rows, threads, seconds)
+        gpu.close()
     return rates
 
 

@@ -90,7 +90,7 @@ def make_evaluator(
 
     Args:
         network: the network; later changes of its weights have no effect.
-        backend: one of `BACKENDS`, `auto` or cpu.
+        backend: one of `BACKENDS`, `auto` or cpu; cuda:N is the GPU with that number, from 0.
         threads: number of threads that will call it at once.
         like: an evaluator of the same network, whose converted model is reused if possible.
 
@@ -99,6 +99,8 @@ def make_evaluator(
         ValueError: the backend is unknown.
     """
     makers = {AUTO: _MAKERS[backend_without_trial(network) or "torch"], **_MAKERS, "cpu": _MAKERS["torch"]}
+    if backend.startswith("cuda:"):
+        makers[backend] = partial(_cuda, name=backend)
     if backend not in makers:
         raise ValueError(f"expected evaluator {', '.join(NAMES)}, found {backend!r}")
     return makers[backend](network, threads, like)
@@ -365,10 +367,10 @@ def _onnx(network: Network, threads: int, like: Evaluator | None) -> Evaluator:
     return OnnxRuntimeEvaluator(network, threads=threads)
 
 
-def _cuda(network: Network, threads: int, like: Evaluator | None) -> Evaluator:
-    if not torch.cuda.is_available():
-        raise BackendError("evaluator cuda: PyTorch finds no GPU here; use auto or torch")
-    return TorchEvaluator(network, device="cuda")
+def _cuda(network: Network, threads: int, like: Evaluator | None, *, name: str = "cuda") -> Evaluator:
+    from ckai.models.inference.cuda_backend import CudaEvaluator, find_gpu
+
+    return CudaEvaluator(network, find_gpu(name))
 
 
 def _integers(network: Network, threads: int, like: Evaluator | None) -> Evaluator:

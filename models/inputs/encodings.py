@@ -248,7 +248,9 @@ class PiecesEncoding(PlanesEncoding):
         extra: Tensor | None = None,
     ) -> Tensor:
         """Return `[B, 5, 8, 4]` of 0 and 1."""
-        return super().forward(board, jumper, halfmove_clock, dtype)[:, [0, 1, 2, 3, 6]]
+        planes = super().forward(board, jumper, halfmove_clock, dtype)
+        # A list of indices would be copied to the GPU in every batch, which no CUDA graph can.
+        return torch.cat([planes[:, :4], planes[:, 6:7]], 1)
 
 
 class MovesEncoding(PlanesEncoding):

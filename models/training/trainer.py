@@ -19,6 +19,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from pytorch_lightning.accelerators import CUDAAccelerator
 from pytorch_lightning.plugins.environments import LightningEnvironment  # type: ignore[attr-defined]
 
 from ckai.datasets.data_module import RowsDataModule
@@ -128,7 +129,7 @@ def take_average(network: Network, state: State) -> None:
 def _trainer(device: torch.device, precision: Any, **settings: Any) -> pl.Trainer:
     """Lightning's trainer without its own files, progress bars and tips."""
     return pl.Trainer(
-        accelerator="gpu" if device.type == "cuda" else "cpu",
+        accelerator=_Gpu() if device.type == "cuda" else "cpu",
         devices=[device.index or 0] if device.type == "cuda" else 1,
         precision=precision,
         plugins=[LightningEnvironment()],
@@ -139,6 +140,19 @@ def _trainer(device: torch.device, precision: Any, **settings: Any) -> pl.Traine
         enable_model_summary=False,
         **settings,
     )
+
+
+class _Gpu(CUDAAccelerator):
+    """Lightning's GPU, without freeing unused memory before and after a training.
+
+    That waits for the GPU, and would end the capture of a CUDA graph by self-play beside the training.
+    """
+
+    def setup(self, trainer: pl.Trainer) -> None:
+        """Free nothing."""
+
+    def teardown(self) -> None:
+        """Free nothing."""
 
 
 def _fit(trainer: pl.Trainer, module: PolicyValueModule, data: RowsDataModule) -> None:
@@ -199,8 +213,9 @@ class _Keeper(pl.Callback):
             if self.module.averaged is not None:
                 self.module.averaged.load_state_dict(self._resumed["averaged"])
             torch.set_rng_state(self._resumed["random"]["torch"])
-            if torch.cuda.is_available() and self._resumed["random"]["cuda"]:
-                torch.cuda.set_rng_state_all(self._resumed["random"]["cuda"])
+            on_gpus = self._resumed["random"]["cuda"]
+            if torch.cuda.is_available() and len(on_gpus) == torch.cuda.device_count():
+                torch.cuda.set_rng_state_all(on_gpus)
         self._started = self._saved = time.monotonic()
         self._shown, self._shown_batch = self._started, self.batch
         self._show(self._started)

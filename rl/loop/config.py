@@ -5,12 +5,12 @@ Imports neither numpy nor Numba, so that help shows them quickly.
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME, Positions
 from ckai.datasets.settings import change_settings, parse_settings, read_settings, setting, settings
-from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig, StartConfig
+from ckai.rl.selfplay.config import GPU_IN_FLIGHT, PoolConfig, SelfPlayConfig, StartConfig
 
 
 @settings
@@ -178,6 +178,11 @@ class RunConfig:
             part, _, setting = name.rpartition(".")
             (data.setdefault(part, {}) if part else data)[setting] = value
         return cls.from_dict(data)
+
+    def for_gpu(self) -> "RunConfig":
+        """Return a copy with as many games in flight as a GPU wants, and a generation has."""
+        in_flight = min(GPU_IN_FLIGHT, max(self.games, self.selfplay.in_flight))
+        return replace(self, selfplay=replace(self.selfplay, in_flight=in_flight))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the settings as plain data, as in config.json."""

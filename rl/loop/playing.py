@@ -258,7 +258,7 @@ class PlayedRun(RunFolder):
                 on_event(RunEvent(n, "selfplay", 0, self.config.games, {"evaluator": str(report)}))
 
         groups = config.group_count
-        batch = -(-config.in_flight // groups) * config.leaves
+        batch = -(-min(config.in_flight, self.config.games) // groups) * config.leaves
         return load_evaluator(
             checkpoint,
             backend,

@@ -10,6 +10,9 @@ from typing import Literal
 from ckai.datasets.settings import setting, settings
 from ckai.rl.search.rules import RootRule
 
+GPU_IN_FLIGHT = 4096
+"""Most games in flight by default if networks run on a GPU: 256 positions a batch from each of 16 threads."""
+
 
 @settings
 class SelfPlayConfig:

@@ -6,8 +6,11 @@ import shlex
 from pathlib import Path
 
 import pytest
+import torch
+from fake_cuda import FakeCuda
 
 from ckai.models.checkpoint import save_checkpoint
+from ckai.models.inference import cuda_backend
 from ckai.models.registry import build
 from ckai.rl.loop.folder import RunFolder
 from ckai.rl.loop.run import Run
@@ -209,3 +212,54 @@ def test_the_hint_keeps_the_cluster(ckai, monkeypatch):
     assert "continue with: ckai selfplay --run runs/run-001" in err
     assert "--ray 10.0.0.5:6379" in err
     assert Run.open(Path("runs/run-001")).config.overlap
+
+
+def in_flight(ckai, *words):
+    """Games at the same time in a new run of 9,000 games a generation."""
+    status, _, err = ckai(*NEW, "--fresh", "--games", 9000, *words)
+    assert "continue with" in err, (status, err)
+    return Run.open(max(Path("runs").iterdir())).config.selfplay.in_flight
+
+
+def test_networks_on_a_gpu_have_thousands_of_games_in_flight(ckai, started, monkeypatch):
+    assert in_flight(ckai) == 256
+    assert in_flight(ckai, "--evaluator", "cuda:1") == 4096
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert in_flight(ckai) == 4096
+    assert in_flight(ckai, "--games", 1000) == 1000
+    assert in_flight(ckai, "--games", 8) == 256
+    assert in_flight(ckai, "--in-flight", 100) == 100
+    assert in_flight(ckai, "--evaluator", "torch") == 256
+    assert started[1][2] == "cuda:1"
+
+
+def test_workers_with_gpus_have_thousands_of_games_in_flight(ckai, started, monkeypatch):
+    monkeypatch.setattr("ckai.rl.leases.on_ray.connect", lambda address, config: None)
+    monkeypatch.setattr("ckai.rl.leases.on_ray.import_ray", lambda: None)
+    assert in_flight(ckai, "--ray", "10.0.0.5:6379", "--gpus-per-worker", 0.5) == 4096
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    assert in_flight(ckai, "--ray", "10.0.0.5:6379") == 256
+
+
+def test_a_dry_run_shares_a_gpu_among_the_threads(ckai, monkeypatch):
+    FakeCuda(monkeypatch)
+    monkeypatch.setattr(cuda_backend, "_gpus", {})
+    monkeypatch.setattr(cuda_backend, "find_gpu", lambda name: torch.device("cpu"))
+    calls = []
+
+    def measure(evaluator, rows, threads):
+        calls.append((evaluator.name, len(rows), threads))
+        return 3000.0
+
+    monkeypatch.setattr("ckai.models.inference.choose.evaluations_per_second", measure)
+    words = ("--dry-run", "--games", 900, "--evaluator", "cuda", "--groups", 3, "--json")
+    found = json.loads(ckai(*NEW, *words)[1])
+    assert calls == [("cnn2x2, cuda graphs bfloat16, cpu", 300, 3)]
+    assert found["evaluations_per_second_of_a_core"] == 1000
+
+
+@pytest.mark.parametrize("name", ["tpu", "cuda:", "cuda:x", "cuda:-1"])
+def test_other_names_of_evaluators_are_refused(ckai, name):
+    status, _, err = ckai(*NEW, "--evaluator", name)
+    assert status == 2
+    assert f"'{name}' is not one of 'auto'" in err

@@ -1,0 +1,276 @@
+"""What a GPU gives: networks, self-play, learning, generations, and agreement with the CPU, in one table.
+
+    python benchmarks/gpu.py
+    python benchmarks/gpu.py --device cuda:1 --data games.parquet
+
+Takes less than eight minutes; rows for which no time is left are not measured. Without a GPU, or with
+`--small`, every row is measured with small sizes, which shows only that the script works.
+
+Each network is trained for an epoch, then compared with the CPU, timed alone and in self-play. At the end the
+default network plays and learns some generations, in turn and overlapped. Self-play has as many games as a
+GPU wants; its ratio is to the network alone, called by as many threads with batches of the same size.
+"""
+
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from ckai.cli.shared.run_screen import evaluations_of
+from ckai.datasets.convert import parse_files
+from ckai.datasets.settings import all_settings, change_settings
+from ckai.models.inference.choose import (
+    EXACT,
+    ROUGH,
+    evaluate_positions,
+    largest_differences,
+    sample_positions,
+)
+from ckai.models.inference.cuda_backend import CUDA, CudaEvaluator, find_gpu
+from ckai.models.inference.evaluator import Evaluator, TorchEvaluator
+from ckai.models.layers.network import Network
+from ckai.models.training.config import PretrainConfig
+from ckai.models.training.presets import PRESETS
+from ckai.models.training.pretrain import network_and_data
+from ckai.models.training.trainer import train
+from ckai.rl.bench.search import ceiling, selfplay_rates
+from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.run import Run
+from ckai.rl.selfplay.config import GPU_IN_FLIGHT, SelfPlayConfig
+
+SAMPLE = Path(__file__).parents[1] / "data" / "sample.pdn"
+DEFAULT = "default"
+"""Name of the default network among the presets."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured."""
+
+    epoch_rows: int
+    """Rows of an epoch; data sets are repeated or cut to it."""
+    batches: tuple[int, ...]
+    positions: int
+    """Positions compared with the CPU."""
+    in_flight: int
+    sims: int
+    seconds: float
+    """Duration of a measurement of the network alone; self-play takes six times as long."""
+    play_seconds: float
+    """Time to play a generation, from which follow its games."""
+    most_games: int
+    generations: int
+    gate_games: int
+
+
+FULL = Sizes(400_000, (64, 256, 1024, 4096), 4096, GPU_IN_FLIGHT, 100, 0.5, 10.0, 10_000, 3, 100)
+SMALL = Sizes(300, (16, 64), 32, 16, 8, 0.02, 0.02, 6, 2, 0)
+
+
+class Report:
+    """The rows of the table, and the time left."""
+
+    def __init__(self, minutes: float, console: Console) -> None:
+        """Start the clock."""
+        self.table = Table("part", "what", "figure", "beside", title_justify="left")
+        self.console = console
+        self._end = time.monotonic() + 60 * minutes
+
+    @property
+    def left(self) -> float:
+        """Seconds left."""
+        return self._end - time.monotonic()
+
+    def measure(self, part: str, what: str, work: Callable[[], tuple[str, str]]) -> None:
+        """Add a row with the figure, and what to compare it with, that `work` returns."""
+        figure, beside = work() if self.left > 0 else ("not measured", "no time left")
+        self.table.add_row(part, what, figure, beside)
+        self.console.print(f"{part}: {what}: {figure} {beside}", highlight=False)
+
+
+class Bench:
+    """The measurements, on one device."""
+
+    def __init__(self, device: torch.device, sizes: Sizes, data: Path, report: Report) -> None:
+        """Measure nothing yet."""
+        self.device, self.sizes, self.data, self.report = device, sizes, data, report
+        play = SelfPlayConfig(sims=sizes.sims, in_flight=sizes.in_flight, tables=0)
+        self.selfplay, self.threads = play, play.group_count
+        self.networks: dict[str, Network] = {}
+
+    def evaluator(self, network: Network, dtype: torch.dtype, graphs: bool = True) -> Evaluator:
+        """Return an evaluator on the device; a CPU knows no graphs."""
+        if self.device.type == CUDA and graphs:
+            return CudaEvaluator(network, self.device, dtype)
+        return TorchEvaluator(network, self.device, dtype)
+
+    def run(self) -> None:
+        """Measure everything."""
+        for name in (DEFAULT, *PRESETS):
+            self.report.measure("epoch", name, lambda name=name: self.epoch(name))
+        for name, network in self.networks.items():
+            for dtype, bound in ((torch.float32, EXACT), (torch.bfloat16, ROUGH)):
+                what = f"{name}, {str(dtype).removeprefix('torch.')}"
+                self.report.measure(
+                    "agreement", what, lambda n=network, d=dtype, b=bound: self.agreement(n, d, b)
+                )
+        for name, network in self.networks.items():
+            for batch in self.sizes.batches:
+                what = f"{name}, batches of {batch:,}"
+                self.report.measure("network", what, lambda n=network, b=batch: self.alone(n, b))
+        for name, network in self.networks.items():
+            self.report.measure("self-play", name, lambda n=network: self.play(n))
+        for overlap in (False, True):
+            what = "overlapped" if overlap else "in turn"
+            self.report.measure("generation", what, lambda o=overlap: self.generations(o))
+
+    def epoch(self, name: str) -> tuple[str, str]:
+        """Train the network of a preset for an epoch and keep it."""
+        config = preset(name)
+        network, data = network_and_data([self.data], config, memory_mb=1024)
+        config = replace(config, weights=(self.sizes.epoch_rows / data.train_rows,))
+        network, data = network_and_data([self.data], config, memory_mb=1024)
+        state = train(network, data, config.train, device=self.device)
+        self.networks[name] = network
+        seconds = state["history"][-1]["seconds"]
+        return f"{seconds:.1f} s", f"{data.epoch_rows / max(seconds, 1e-3):,.0f} rows/s"
+
+    def agreement(self, network: Network, dtype: torch.dtype, bound: float) -> tuple[str, str]:
+        """Compare with float32 on the CPU; convolutions of float32 on the GPU without TF32."""
+        rows = sample_positions(self.sizes.positions, network.encode)
+        mine = self.evaluator(network, dtype)
+        with without_tf32():
+            found = evaluate_positions(mine, rows, network.encode)
+        mine.close()
+        policy, value = largest_differences(
+            found, evaluate_positions(TorchEvaluator(network), rows, network.encode)
+        )
+        verdict = "within" if max(policy, value) <= bound else "MORE THAN"
+        return f"probability {policy:.1g}, value {value:.1g}", f"{verdict} {bound:g}"
+
+    def alone(self, network: Network, batch: int) -> tuple[str, str]:
+        """Measure the network alone, with and without graphs."""
+        rates = []
+        for graphs in (True, False):
+            mine = self.evaluator(network, self.precision, graphs)
+            self.ceiling(mine, network, batch)  # captures
+            rates.append(self.ceiling(mine, network, batch))
+            mine.close()
+        return f"{rates[0]:,.0f} evaluations/s", f"without graphs {rates[1]:,.0f}"
+
+    def play(self, network: Network) -> tuple[str, str]:
+        """Measure self-play by the network's own speed."""
+        mine = self.evaluator(network, self.precision)
+        batch = -(-self.sizes.in_flight // self.threads)
+        selfplay_rates(mine, self.selfplay, self.sizes.seconds)
+        top = self.ceiling(mine, network, batch)
+        rate = selfplay_rates(mine, self.selfplay, 6 * self.sizes.seconds)["evaluations"]
+        mine.close()
+        return f"{rate / top:.2f} of the network alone", f"{rate:,.0f} of {top:,.0f} evaluations/s"
+
+    def generations(self, overlap: bool) -> tuple[str, str]:
+        """Play and learn generations of the default network."""
+        network, sizes = self.networks[DEFAULT], self.sizes
+        mine = self.evaluator(network, self.precision)
+        rate = selfplay_rates(mine, self.selfplay, 2 * sizes.seconds)["evaluations"]
+        mine.close()
+        config = RunConfig(
+            selfplay=self.selfplay,
+            overlap=overlap,
+            learn=LearnConfig(),
+            gate=GateConfig(games=sizes.gate_games),
+        )
+        # Learning may take as long as playing: a half for each, of both kinds of runs.
+        seconds = min(sizes.play_seconds, max(0.0, self.report.left) / (4 * sizes.generations))
+        games = int(rate * seconds / evaluations_of(config, 1))
+        config = replace(config, games=max(2, min(sizes.most_games, games)))
+        with tempfile.TemporaryDirectory() as folder:
+            run = Run.create(Path(folder) / "run", network, config)
+            begun = time.monotonic()
+            run.go(sizes.generations, lambda event: None, backend=self.backend)
+            spent = time.monotonic() - begun
+            played, learned = (
+                sum(done[part]["seconds"] for done in run.history()) for part in ("selfplay", "learn")
+            )
+        parts = f"of {config.games:,} games; playing {played:.1f} s, learning {learned:.1f} s in all"
+        return f"{spent / sizes.generations:.1f} s", parts
+
+    @property
+    def precision(self) -> torch.dtype:
+        """What networks are evaluated in."""
+        return torch.bfloat16 if self.device.type == CUDA else torch.float32
+
+    @property
+    def backend(self) -> str:
+        """Name of the backend."""
+        return str(self.device) if self.device.type == CUDA else "torch"
+
+    def ceiling(self, evaluator: Evaluator, network: Network, batch: int) -> float:
+        """Return the evaluations/s of an evaluator called by all threads."""
+        return ceiling(evaluator, batch, self.threads, self.sizes.seconds, network.encode)
+
+
+@contextmanager
+def without_tf32() -> Iterator[None]:
+    """Compute convolutions of float32 in float32, during a `with` block."""
+    before = torch.backends.cudnn.allow_tf32
+    torch.backends.cudnn.allow_tf32 = False
+    try:
+        yield
+    finally:
+        torch.backends.cudnn.allow_tf32 = before
+
+
+def preset(name: str) -> PretrainConfig:
+    """Return the settings of an epoch of a preset on all rows."""
+    options: dict[str, Any] = dict(PRESETS.get(name, {}))
+    network = options.pop("set", {})
+    paths = {each.path.rpartition(".")[2]: each.path for each in all_settings(PretrainConfig)}
+    changes = {paths[option]: value for option, value in options.items()} | {
+        "train.epochs": 1,
+        "heldout": 0.0,
+    }
+    return replace(change_settings(PretrainConfig(), changes), settings=network)
+
+
+def title(device: torch.device, small: bool) -> str:
+    """Return what was measured on."""
+    name = torch.cuda.get_device_name(device) if device.type == CUDA else platform.machine()
+    sizes = ", small sizes: these are no benchmarks" if small else ""
+    return f"{name}, {os.cpu_count()} cores, PyTorch {torch.__version__}{sizes}"
+
+
+@click.command()
+@click.option("--device", help="cuda, cuda:N or cpu.  [default: cuda if there is one]")
+@click.option(
+    "--data", type=click.Path(exists=True, path_type=Path), help="Rows to learn.  [default: sample]"
+)
+@click.option("--small/--full", default=None, help="Small or full sizes.  [default: full with a GPU]")
+@click.option("--minutes", default=7.5, show_default=True, help="Begin no row after this time.")
+def main(device: str | None, data: Path | None, small: bool | None, minutes: float) -> None:
+    """Measure and print the table."""
+    name = device or (CUDA if torch.cuda.is_available() else "cpu")
+    where = torch.device("cpu") if name == "cpu" else find_gpu(name)
+    small = where.type != CUDA if small is None else small
+    report = Report(minutes, Console(stderr=True))
+    report.table.title = title(where, small)
+    with tempfile.TemporaryDirectory() as folder:
+        if data is None:
+            data = Path(folder) / "sample.parquet"
+            parse_files([SAMPLE], data)
+        Bench(where, SMALL if small else FULL, data, report).run()
+    Console(width=None if Console().is_terminal else 140).print(report.table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""Evaluate networks on an NVIDIA GPU: CUDA graphs of fixed batch sizes, pinned memory, two batches in flight.
+
+A graph is launched by one call, where the layers of a network would take dozens, which cost more than the
+arithmetic of small networks. It is captured when a size is first met: after some ordinary evaluations, in
+which the libraries choose their algorithms, the next one is recorded. It reads and writes the same memory
+ever after, so each lane has buffers of its own on the GPU, and pinned ones on the host.
+
+All evaluators on a GPU share its two streams. So no other thread uses a stream on which a graph is being
+captured, and PyTorch's 32 streams do not run out.
+"""
+
+import copy
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from queue import SimpleQueue
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from ckai.models.inference.evaluator import BackendError, Boards, Floats, PackedNetwork
+from ckai.models.inference.fixed_batches import LARGEST, FixedBatchEvaluator
+from ckai.models.layers.network import Network
+
+CUDA = "cuda"
+"""Name of the backend on the first GPU; `cuda:1` is the second one."""
+LANES = 2
+"""Batches in flight on a GPU."""
+WARM_UPS = 3
+"""Evaluations before a graph is captured."""
+_LOG = logging.getLogger("ckai")
+
+
+class _Gpu(NamedTuple):
+    """What the evaluators on a GPU share."""
+
+    streams: tuple[torch.cuda.Stream, ...]
+    turns: "SimpleQueue[int]"
+
+
+_gpus: dict[torch.device, _Gpu] = {}
+_lock = threading.Lock()
+"""Held while a graph is captured or freed: PyTorch captures one at a time, and first waits for the whole GPU,
+which no thread may do during a capture."""
+
+
+class CudaEvaluator(FixedBatchEvaluator):
+    """A network on a GPU; with several calling threads, two batches are in flight."""
+
+    def __init__(self, network: Network, device: torch.device, dtype: torch.dtype = torch.bfloat16) -> None:
+        """Copy a network to a GPU.
+
+        Args:
+            network: copied; later training does not change the evaluator.
+            device: the GPU, with its index, see `find_gpu`.
+            dtype: of weights and arithmetic. PyTorch computes convolutions of float32 in TF32, unless
+                `torch.backends.cudnn.allow_tf32` is off.
+
+        Raises:
+            BackendError: the GPU's memory is full.
+        """
+        gpu = _shared(device)
+        with _memory_for(f"a network and batches of {LARGEST} positions", device):
+            mine = copy.deepcopy(network).to(device=device, dtype=dtype).eval().requires_grad_(False)
+            rows = PackedNetwork(mine).eval()
+            lanes = [CudaLane(rows, device, stream) for stream in gpu.streams]
+        number = str(dtype).removeprefix("torch.")
+        super().__init__(
+            f"{network.architecture}, cuda graphs {number}, {device}", mine.encode, lanes, gpu.turns
+        )
+
+    def close(self) -> None:
+        """Free the graphs and buffers."""
+        with _lock:
+            super().close()
+
+
+class CudaLane:
+    """The buffers and graphs of one batch in flight, see `ckai.models.inference.fixed_batches.Lane`."""
+
+    def __init__(self, network: PackedNetwork, device: torch.device, stream: torch.cuda.Stream) -> None:
+        """Allocate the buffers.
+
+        Args:
+            network: on the device, in evaluation mode.
+            device: the GPU.
+            stream: of the GPU; who uses the lane is alone on it.
+        """
+        self._network, self._device, self._stream = network, device, stream
+        self._host_inputs, *self._host_outputs = _buffers(network, torch.device("cpu"), device.type == CUDA)
+        self._inputs, *self._outputs = _buffers(network, device, pinned=False)
+        self._rows: Boards = self._host_inputs.numpy()
+        self._logits, self._values = (output.numpy() for output in self._host_outputs)
+        # A waiting thread sleeps, as learning and other games want the cores.
+        self._done = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
+        self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        # Graphs of one stream may share memory: none of their outputs lives on in it.
+        self._pool = torch.cuda.graph_pool_handle()
+        self._captures = True
+        stream.wait_stream(torch.cuda.current_stream(device))  # which has filled the buffers and weights
+
+    @property
+    def rows(self) -> Boards:
+        """See `Lane.rows`; pinned."""
+        return self._rows
+
+    @property
+    def logits(self) -> Floats:
+        """See `Lane.logits`; pinned."""
+        return self._logits
+
+    @property
+    def values(self) -> Floats:
+        """See `Lane.values`; pinned."""
+        return self._values
+
+    def start(self, size: int) -> None:
+        """See `Lane.start`.
+
+        Raises:
+            BackendError: the GPU's memory is full.
+        """
+        with (
+            _memory_for(f"{size} positions", self._device),
+            torch.inference_mode(),
+            torch.cuda.stream(self._stream),
+        ):
+            if size not in self._graphs and self._captures:
+                self._capture(size)
+            self._inputs[:size].copy_(self._host_inputs[:size], non_blocking=True)
+            if size in self._graphs:
+                self._graphs[size].replay()
+            else:
+                self._evaluate(size)
+            for host, output in zip(self._host_outputs, self._outputs, strict=True):
+                host[:size].copy_(output[:size], non_blocking=True)
+            self._done.record(self._stream)
+
+    def wait(self) -> None:
+        """See `Lane.wait`."""
+        self._done.synchronize()
+
+    def _evaluate(self, size: int) -> None:
+        """Evaluate the inputs on the device, from buffer to buffer."""
+        for output, result in zip(self._outputs, self._network(self._inputs[:size]), strict=True):
+            output[:size].copy_(result)
+
+    def _capture(self, size: int) -> None:
+        """Capture the graph of a size; where that fails, this lane evaluates without graphs from now on."""
+        with _lock:
+            try:
+                for _ in range(WARM_UPS):
+                    self._evaluate(size)
+                _drop_workspaces()
+                graph = torch.cuda.CUDAGraph()
+                # thread_local: training and other lanes may allocate memory meanwhile.
+                with torch.cuda.graph(
+                    graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"
+                ):
+                    self._evaluate(size)
+                self._graphs[size] = graph
+            except RuntimeError as error:
+                self._captures = False
+                reason = (str(error).splitlines() or [type(error).__name__])[0]
+                _say(
+                    f"evaluator {self._device}: expected to capture a CUDA graph, found {reason}; using none"
+                )
+
+
+def find_gpu(name: str) -> torch.device:
+    """Return the GPU of a backend's name.
+
+    Args:
+        name: `cuda` for the first GPU, or `cuda:N`, N counted from 0.
+
+    Raises:
+        BackendError: there is no such GPU.
+        ValueError: another name.
+    """
+    kind, colon, index = name.partition(":")
+    if kind != CUDA or (colon and not index.isdecimal()):
+        raise ValueError(f"expected evaluator cuda or cuda:N with the number of a GPU, found {name!r}")
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if not count:
+        raise BackendError(f"evaluator {name}: PyTorch finds no GPU here; use auto or torch")
+    if int(index or 0) >= count:
+        raise BackendError(
+            f"evaluator {name}: expected cuda:0 to cuda:{count - 1}, as PyTorch finds {count} here"
+        )
+    return torch.device(CUDA, int(index or 0))
+
+
+def _shared(device: torch.device) -> _Gpu:
+    with _lock:
+        if device not in _gpus:
+            turns: SimpleQueue[int] = SimpleQueue()
+            for lane in range(LANES):
+                turns.put(lane)
+            streams = [torch.cuda.Stream(device) for _ in range(LANES)]  # type: ignore[no-untyped-call]
+            _gpus[device] = _Gpu(tuple(streams), turns)
+        return _gpus[device]
+
+
+def _buffers(network: PackedNetwork, device: torch.device, pinned: bool) -> list[Tensor]:
+    """Inputs `[LARGEST, width]` int8, logits `[LARGEST, NUM_ACTIONS]` and values `[LARGEST]` float32."""
+    shapes = ((LARGEST, network.width), (LARGEST, network.network.encode.NUM_ACTIONS), (LARGEST,))
+    dtypes = (torch.int8, torch.float32, torch.float32)
+    return [
+        torch.zeros(shape, dtype=dtype, device=device, pin_memory=pinned)
+        for shape, dtype in zip(shapes, dtypes, strict=True)
+    ]
+
+
+def _drop_workspaces() -> None:
+    """Make cuBLAS allocate its workspaces anew, during a capture in the memory of the graphs.
+
+    A graph goes on writing to the workspace that its stream had when it was captured. One from before the
+    capture is freed when another evaluator frees a graph of that stream, or Lightning ends a training.
+    """
+    clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
+    if clear is not None:
+        clear()
+
+
+@contextmanager
+def _memory_for(what: str, device: torch.device) -> Iterator[None]:
+    """Say in one line that the GPU's memory is full.
+
+    Raises:
+        BackendError: it is.
+    """
+    try:
+        yield
+    except torch.cuda.OutOfMemoryError as error:
+        raise BackendError(
+            f"evaluator {device}: expected memory for {what}, found the GPU's full; play fewer games at a "
+            "time (--in-flight), or do not learn beside (--no-overlap)"
+        ) from error
+
+
+@cache
+def _say(line: str) -> None:
+    """Say a line, once."""
+    _LOG.warning(line)

@@ -1,0 +1,244 @@
+"""The CUDA backend on a GPU that is none: the memory that graphs use, what is captured, what errors say."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+from fake_cuda import Event, FakeCuda
+from make_rows import random_games, write
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from ckai.datasets.data_module import RowsDataModule
+from ckai.models.inference import cuda_backend
+from ckai.models.inference.choose import make_evaluator, sample_positions
+from ckai.models.inference.cuda_backend import LANES, WARM_UPS, CudaEvaluator, find_gpu
+from ckai.models.inference.evaluator import BackendError, PackedNetwork, TorchEvaluator
+from ckai.models.inputs.registry import encoding_names
+from ckai.models.registry import build, names, network_type
+from ckai.models.training.config import TrainConfig
+from ckai.models.training.trainer import _Gpu, _trainer, train
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.workers import play_games
+
+CPU = torch.device("cpu")
+NETWORKS = {
+    "cnn2x2": {"channels": 4, "hidden": 16},
+    "senet": {"channels": 8, "blocks": 1, "encoding": "tactics"},
+}
+TINY = {
+    "channels": 4,
+    "hidden": 8,
+    "blocks": 1,
+    "squeeze": 2,
+    "branch_hidden": 8,
+    "narrow": 4,
+    "narrowest": 4,
+}
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    monkeypatch.setattr(cuda_backend, "_gpus", {})
+    cuda_backend._say.cache_clear()
+    return FakeCuda(monkeypatch)
+
+
+def network(name):
+    torch.manual_seed(0)
+    return build(name, NETWORKS[name]).eval()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_graphs_evaluate_what_is_in_the_buffers(cuda, name):
+    net = network(name)
+    mine, exact = CudaEvaluator(net, CPU, torch.float32), TorchEvaluator(net)
+    rows = sample_positions(200, net.encode)
+    assert mine.name == f"{name}, cuda graphs float32, cpu"
+    for size in (200, 3, 100, 200, 16, 17, 200):
+        picked = rows[np.random.default_rng(size).permutation(200)[:size]]
+        for found, wanted in zip(mine.evaluate(picked), exact.evaluate(picked), strict=True):
+            np.testing.assert_allclose(found, wanted, atol=1e-5)
+    assert len(cuda.captured) <= LANES * 4  # each size once in each lane
+    assert cuda.modes == {"thread_local"}
+
+
+def test_a_size_is_captured_once_after_a_warm_up(cuda):
+    net, calls = network("cnn2x2"), []
+    mine = CudaEvaluator(net, CPU, torch.float32)
+    lane = mine._lanes[0]
+    lane._network.register_forward_hook(lambda *_: calls.append(1))
+    for _ in range(3):
+        lane.start(32)
+        lane.wait()
+    assert len(calls) == WARM_UPS + 1
+    assert lane._graphs[32].replays == 3
+    assert lane._stream.waited_for == ["the stream of the others"]
+    assert lane._done.blocking
+    assert cuda.pools == LANES  # graphs of one lane share memory, those of two may not
+
+
+def test_the_evaluators_of_a_gpu_share_its_streams(cuda):
+    first, second = (CudaEvaluator(network(name), CPU) for name in NETWORKS)
+    assert first._turns is second._turns
+    assert [lane._stream for lane in first._lanes] == [lane._stream for lane in second._lanes]
+    assert first._lanes[0]._stream is not first._lanes[1]._stream
+    assert first._lanes[0]._inputs.data_ptr() != first._lanes[0]._host_inputs.data_ptr()
+    first.close()
+    assert second.evaluate(sample_positions(4, network("senet").encode))[1].shape == (4,)
+
+
+def test_threads_share_an_evaluator(cuda):
+    net = network("senet")
+    mine, rows = CudaEvaluator(net, CPU, torch.float32), sample_positions(300, net.encode)
+    wanted, wrong, before = TorchEvaluator(net).evaluate(rows), [], Event.waits
+
+    def call(seed):
+        rng = np.random.default_rng(seed)
+        for _ in range(8):
+            picked = rng.choice(300, int(rng.integers(1, 300)), replace=False)
+            for found, exact in zip(mine.evaluate(rows[picked]), wanted, strict=True):
+                wrong.append(np.abs(found - exact[picked]).max())
+
+    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(wrong) == 64
+    assert max(wrong) < 1e-5
+    assert Event.waits - before == 32
+
+
+def test_without_a_graph_it_goes_on_and_says_so_once(cuda, caplog):
+    net, rows = network("cnn2x2"), sample_positions(40, network("cnn2x2").encode)
+    cuda.fails = RuntimeError(
+        "CUDA error: operation not permitted when stream is capturing\nCompile with ..."
+    )
+    mine = CudaEvaluator(net, CPU, torch.float32)
+    for size in (40, 40, 10):
+        for _ in range(LANES):
+            found = mine.evaluate(rows[:size])[1]
+        np.testing.assert_allclose(found, TorchEvaluator(net).evaluate(rows[:size])[1], atol=1e-6)
+    assert [record.message for record in caplog.records] == [
+        "evaluator cpu: expected to capture a CUDA graph, found CUDA error: operation not permitted when "
+        "stream is capturing; using none"
+    ]
+    assert len(cuda.captured) == LANES
+
+
+def test_a_full_gpu_is_one_line(cuda, monkeypatch):
+    mine = CudaEvaluator(network("cnn2x2"), CPU, torch.float32)
+
+    def full(*_):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.\nTried to allocate 2 GiB")
+
+    mine._lanes[0]._network.register_forward_hook(full)
+    with pytest.raises(BackendError, match="memory for 16 positions, found the GPU's full; play fewer"):
+        mine.evaluate(sample_positions(4, network("cnn2x2").encode))
+    monkeypatch.setattr(cuda_backend, "_buffers", full)
+    with pytest.raises(BackendError, match="expected memory for a network and batches of 4096 positions"):
+        CudaEvaluator(network("cnn2x2"), CPU)
+
+
+@pytest.mark.parametrize(
+    ("count", "name", "message"),
+    [
+        (0, "cuda", "evaluator cuda: PyTorch finds no GPU here; use auto or torch"),
+        (0, "cuda:1", "evaluator cuda:1: PyTorch finds no GPU here; use auto or torch"),
+        (2, "cuda:2", "evaluator cuda:2: expected cuda:0 to cuda:1, as PyTorch finds 2 here"),
+        (2, "cuda:", "expected evaluator cuda or cuda:N with the number of a GPU, found 'cuda:'"),
+        (2, "cuda:x", "expected evaluator cuda or cuda:N with the number of a GPU, found 'cuda:x'"),
+    ],
+)
+def test_a_gpu_that_is_not_there_is_one_line(monkeypatch, count, name, message):
+    FakeCuda(monkeypatch, count)
+    with pytest.raises(ValueError, match=r"expected|finds") as caught:
+        make_evaluator(network("cnn2x2"), name)
+    assert str(caught.value) == message
+
+
+def test_gpus_have_numbers(monkeypatch):
+    FakeCuda(monkeypatch, 2)
+    assert [str(find_gpu(name)) for name in ("cuda", "cuda:0", "cuda:1")] == ["cuda:0", "cuda:0", "cuda:1"]
+
+
+class NoHostMemory(TorchDispatchMode):
+    """Refuses tensors that come from the host: a CUDA graph can neither copy them nor wait for them."""
+
+    def __init__(self, module, *inputs):
+        super().__init__()
+        self.known = [*module.parameters(), *module.buffers(), *inputs]
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        for each in tree_leaves((args, kwargs)):
+            if isinstance(each, torch.Tensor):
+                assert any(each is other for other in self.known), function
+        out = function(*args, **(kwargs or {}))
+        self.known += [each for each in tree_leaves(out) if isinstance(each, torch.Tensor)]
+        return out
+
+
+@pytest.mark.parametrize("make", [lambda x: x[:, [0, 2]], lambda x: x * torch.tensor(2), lambda x: x.item()])
+def test_what_cannot_be_captured_is_found(make):
+    x = torch.zeros(1, 3, dtype=torch.int8, device="meta")
+    with pytest.raises((AssertionError, RuntimeError)), NoHostMemory(torch.nn.Identity(), x):
+        make(x)
+
+
+@pytest.mark.parametrize("encoding", encoding_names())
+@pytest.mark.parametrize("name", names())
+def test_every_network_can_be_captured(name, encoding):
+    fields = network_type(name).settings_type.__dataclass_fields__
+    settings = {key: value for key, value in TINY.items() if key in fields}
+    try:
+        net = build(name, {**settings, "encoding": encoding})
+    except ValueError:
+        pytest.skip("not for this encoding")
+    rows = PackedNetwork(net.eval()).eval().to("meta")
+    inputs = torch.zeros(16, rows.width, dtype=torch.int8, device="meta")
+    with torch.inference_mode(), NoHostMemory(rows, inputs):
+        logits, values = rows(inputs)
+    assert logits.shape == (16, net.encode.NUM_ACTIONS)
+    assert values.shape == (16,)
+
+
+def test_learning_leaves_the_memory_of_graphs_alone(monkeypatch):
+    """Lightning would free memory, which waits for the GPU, while a graph may be captured."""
+    freed = []
+    monkeypatch.setattr("pytorch_lightning.accelerators.cuda._clear_cuda_memory", lambda: freed.append(1))
+    accelerator = _Gpu()
+    accelerator.setup(None)
+    accelerator.teardown()
+    assert not freed
+
+
+def test_the_gpu_of_a_training_is_lightnings_own(monkeypatch):
+    monkeypatch.setattr(_Gpu, "is_available", staticmethod(lambda: True))
+    monkeypatch.setattr(_Gpu, "parse_devices", staticmethod(lambda devices: devices))
+    trainer = _trainer(torch.device("cuda", 1), "32-true")
+    assert isinstance(trainer.accelerator, _Gpu)
+    assert str(trainer.strategy.root_device) == "cuda:1"
+
+
+def test_self_play_runs_on_it(cuda):
+    mine = CudaEvaluator(network("cnn2x2"), CPU)
+    config, games = SelfPlayConfig(sims=8, in_flight=12, groups=3, max_plies=30, tables=0), []
+    counts = play_games(mine, config, range(20), seed=0, on_game=games.append)
+    assert sorted(game.number for game in games) == list(range(20))
+    assert counts.evaluations > 1000
+    assert len(cuda.captured) <= LANES  # batches of 1 to 4 positions are all padded to the smallest size
+
+
+def test_a_training_goes_on_where_there_are_fewer_gpus(tmp_path, monkeypatch):
+    data = RowsDataModule([write(tmp_path / "rows.parquet", random_games(4))], batch_size=64, heldout=0.5)
+    config, states, restored = TrainConfig(epochs=2), [], []
+    train(build("mlp", {"hidden": 8}), data, config, save=states.append, device=CPU)
+    state = next(state for state in states if state["epoch"] == 1)
+    state["random"]["cuda"] = [torch.get_rng_state()] * 2
+    FakeCuda(monkeypatch, 1)
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", list)
+    monkeypatch.setattr(torch.cuda, "set_rng_state_all", restored.append)
+    assert train(build("mlp", {"hidden": 8}), data, config, state=state, device=CPU)["finished"]
+    assert not any(restored)  # Lightning restores what it has read, nothing
