@@ -27,6 +27,8 @@ THREADS = "selfplay.groups"
 """Setting of the threads that play."""
 GENERATIONS = 10
 """Default of `--generations` for a new run."""
+RAY_LATE = 0.1
+"""Default of `--late` for a new run with `--ray`."""
 
 
 @click.command("selfplay", cls=SettingsCommand)
@@ -62,7 +64,7 @@ GENERATIONS = 10
     help="Total number of generations, including finished ones.  [default: that of an unfinished run, else "
     f"{GENERATIONS}]",
 )
-@settings_options(RunConfig, {"overlap": "on with a GPU or --ray"})
+@settings_options(RunConfig, {"overlap": "on with a GPU or --ray", "late": f"0, with --ray {RAY_LATE}"})
 @settings_options(WorkSettings)
 @click.option(
     "--experts",
@@ -128,8 +130,9 @@ def command(
 
     from ckai.cli.shared.run_screen import continue_run
     from ckai.models.checkpoint import load_checkpoint
+    from ckai.rl.leases.cluster import connect
     from ckai.rl.leases.folder import LeaseFolder
-    from ckai.rl.leases.on_ray import RayWorkers, connect
+    from ckai.rl.leases.on_ray import RayWorkers
     from ckai.rl.loop.folder import RunError
     from ckai.rl.loop.run import Run
 
@@ -151,7 +154,8 @@ def command(
         source = first_network(init, game, model, pairs, given.get("seed", RunConfig().seed))
         network = load_checkpoint(source).network() if isinstance(source, Path) else source
         overlap = ray is not None or torch.cuda.is_available()
-        defaults = replace(RunConfig.defaults_for(network.encode.GAME), overlap=overlap)
+        late = 0.0 if ray is None else RAY_LATE
+        defaults = replace(RunConfig.defaults_for(network.encode.GAME), overlap=overlap, late=late)
         config = change_settings(defaults, given)
         if game and game != config.game:
             where = source if isinstance(source, Path) else "the new network"

@@ -198,7 +198,7 @@ def test_settings_of_workers_that_would_do_nothing_are_refused(ckai):
 
 
 def test_the_hint_keeps_the_cluster(ckai, monkeypatch):
-    monkeypatch.setattr("ckai.rl.leases.on_ray.connect", lambda address, config: None)
+    monkeypatch.setattr("ckai.rl.leases.cluster.connect", lambda address, config: None)
     monkeypatch.setattr("ckai.rl.leases.on_ray.import_ray", lambda: None)
 
     def go(run, generations, on_event, **rest):
