@@ -208,4 +208,6 @@ def test_the_hint_keeps_the_cluster(ckai, monkeypatch):
     _, _, err = ckai(*NEW, "--ray", "10.0.0.5:6379", "--evaluator", "torch")
     assert "continue with: ckai selfplay --run runs/run-001" in err
     assert "--ray 10.0.0.5:6379" in err
-    assert Run.open(Path("runs/run-001")).config.overlap
+    config = Run.open(Path("runs/run-001")).config
+    assert config.overlap
+    assert config.late == 0.1
