@@ -374,9 +374,7 @@ def test_a_joiner_hands_a_late_lease_in_while_the_next_generation_is_played(tmp_
     def work():
         while not done.is_set():
             if not held:
-                lease = desk.take()
-                if lease is not None:
-                    held.append(lease)
+                held.extend(lease for lease in [desk.take()] if lease is not None)
             elif run.path(2, "shards").exists() and len(held) == 1:
                 held.append(None)
                 desk.deliver(held[0], shard_of(held[0], desk.name))
@@ -400,12 +398,17 @@ def test_a_joiner_hands_a_late_lease_in_while_the_next_generation_is_played(tmp_
 
 def test_the_late_games_of_a_joiner_that_died_are_played_by_the_run(tmp_path, network):
     run = Run.create(tmp_path / "run", network, replace(TINY, late=0.5))
-    desk, events = LeaseDesk(run.folder), []
-    thread = threading.Thread(target=run.go, args=(2, events.append), kwargs={"backend": "torch"})
-    workers = LeaseFolder(run.folder, 4, silence=1.0)
-    thread._kwargs["workers"] = workers
+    desk, events, workers = LeaseDesk(run.folder), [], LeaseFolder(run.folder, 4)
+
+    def on_event(event):
+        events.append(event)
+        if event.generation == 2:  # no sooner, however slow this machine is
+            workers.silence = 0.1
+
+    thread = threading.Thread(target=run.go, args=(2, on_event), kwargs={"workers": workers})
     thread.start()
     while (lease := desk.take()) is None:
+        assert thread.is_alive()
         time.sleep(0.005)
     thread.join()
     check_whole(run, 2)
