@@ -23,6 +23,7 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.leases.folder import LeaseDesk, LeaseFolder
 from ckai.rl.leases.lease import Account, Lease, pack_shard
 from ckai.rl.leases.ledger import Ledger
+from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.workers import Sign
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.progress import SelfPlayCounts
@@ -60,7 +61,8 @@ def measure(folder: Path, workers: int, size: int, seconds: float, deliver: bool
     games, numbers = recorded(size), range(GAMES, 2 * GAMES)
     whole = Lease("", "run", 1, tuple(numbers), 0, "a" * 32)
     writer = ShardWriter(folder / "shards", 1)
-    ledger = Ledger(whole, numbers, writer, SelfPlayCounts(), groups=1, schema=DEFAULT_GAME.schema)
+    ledger = Ledger(whole, numbers, writer, SelfPlayCounts(), groups=1)
+    ledgers = Ledgers(ledger, (), DEFAULT_GAME.schema)
     desks = []
     for n in range(workers if deliver else 0):
         desks.append(LeaseDesk(folder))
@@ -72,16 +74,16 @@ def measure(folder: Path, workers: int, size: int, seconds: float, deliver: bool
         # The workers' turn, which costs the run nothing.
         shards = []
         for n in range(workers):
-            lease = desks[n].take() if deliver else ledger.lease(size)
+            lease = desks[n].take() if deliver else ledgers.lease(size)
             if lease is not None and deliver:
                 desks[n].deliver(lease, shard(games, lease, desks[n].name))
             elif lease is not None:
                 shards.append(shard(games, lease, f"worker-{n}"))
         begun, before = time.monotonic(), time.process_time()
         if deliver:
-            run.exchange(ledger)
+            run.exchange(ledgers)
         for data in shards:
-            ledger.commit(data)
+            ledgers.commit(data)
         spent += time.monotonic() - begun
         cpu += time.process_time() - before
     done = ledger.counts.games

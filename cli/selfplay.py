@@ -32,6 +32,8 @@ IN_FLIGHT = "selfplay.in_flight"
 """Setting of the games played at the same time."""
 IN_FLIGHT_TEXT = f"{SelfPlayConfig().in_flight}; with a GPU all of a generation, at most {GPU_IN_FLIGHT}"
 """Its default in help."""
+RAY_LATE = 0.1
+"""Default of `--late` for a new run with `--ray`."""
 
 
 @click.command("selfplay", cls=SettingsCommand)
@@ -67,7 +69,14 @@ IN_FLIGHT_TEXT = f"{SelfPlayConfig().in_flight}; with a GPU all of a generation,
     help="Total number of generations, including finished ones.  [default: that of an unfinished run, else "
     f"{GENERATIONS}]",
 )
-@settings_options(RunConfig, {"overlap": "on with a GPU or --ray", IN_FLIGHT: IN_FLIGHT_TEXT})
+@settings_options(
+    RunConfig,
+    {
+        "overlap": "on with a GPU or --ray",
+        "late": f"0, with --ray {RAY_LATE}",
+        IN_FLIGHT: IN_FLIGHT_TEXT,
+    },
+)
 @settings_options(WorkSettings)
 @click.option(
     "--experts",
@@ -133,8 +142,9 @@ def command(
 
     from ckai.cli.shared.run_screen import continue_run
     from ckai.models.checkpoint import load_checkpoint
+    from ckai.rl.leases.cluster import connect
     from ckai.rl.leases.folder import LeaseFolder
-    from ckai.rl.leases.on_ray import RayWorkers, connect
+    from ckai.rl.leases.on_ray import RayWorkers
     from ckai.rl.loop.folder import RunError
     from ckai.rl.loop.run import Run
 
@@ -156,7 +166,8 @@ def command(
         source = first_network(init, game, model, pairs, given.get("seed", RunConfig().seed))
         network = load_checkpoint(source).network() if isinstance(source, Path) else source
         overlap = ray is not None or torch.cuda.is_available()
-        defaults = replace(RunConfig.defaults_for(network.encode.GAME), overlap=overlap)
+        late = 0.0 if ray is None else RAY_LATE
+        defaults = replace(RunConfig.defaults_for(network.encode.GAME), overlap=overlap, late=late)
         on_gpu = runs_on_gpu(network, evaluator) if ray is None else work.gpus_per_worker > 0
         config = change_settings(defaults, given)
         if on_gpu and IN_FLIGHT not in given:

@@ -101,6 +101,10 @@ HEADERS_SCHEMA: Final = pa.schema(
     metadata={VERSION_KEY: str(SCHEMA_VERSION).encode(), b"ckai.kind": b"headers"},
 )
 
+SELFPLAY_HEADERS_SCHEMA: Final = HEADERS_SCHEMA.append(
+    pa.field("network", pa.string())  # hash of the network that played; null in files of earlier versions
+)
+
 
 def headers_path(rows: Path) -> Path:
     """The headers file of a row file: `games.parquet` -> `games.headers.parquet`."""

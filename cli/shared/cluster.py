@@ -13,4 +13,4 @@ ray_option: Callable[[Any], Any] = click.option(
     help="Play on a Ray cluster: the one that runs on this machine (auto, the default of ADDRESS), one at "
     "HOST:PORT, or one that is started for this command (local).",
 )
-"""`--ray`; pass the value to `ckai.rl.leases.on_ray.connect`."""
+"""`--ray`; pass the value to `ckai.rl.leases.cluster.connect`."""

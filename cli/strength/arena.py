@@ -108,8 +108,8 @@ class Arena:
         self.hub_timeout = hub_timeout
         self.threads, self.on_ray = os.cpu_count() or 1, ray is not None
         if ray is not None:
+            from ckai.rl.leases.cluster import connect
             from ckai.rl.leases.config import WorkersConfig
-            from ckai.rl.leases.on_ray import connect
 
             connect(ray, WorkersConfig())
 

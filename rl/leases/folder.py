@@ -22,7 +22,9 @@ from pathlib import Path
 from ckai.datasets.files import WriteError, remove_temporaries, write_whole
 from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.lease import Lease
-from ckai.rl.leases.ledger import Ledger, lease_size
+from ckai.rl.leases.ledger import lease_size
+from ckai.rl.leases.ledgers import Ledgers
+from ckai.rl.leases.matches import LeasedMatches
 from ckai.rl.leases.worker import LEASES, Orders
 from ckai.rl.leases.workers import Sign
 from ckai.rl.selfplay.shards import ShardError
@@ -110,6 +112,8 @@ class LeaseFolder:
 
     plays_here = True
     """The process of the run plays too."""
+    matches: LeasedMatches | None = None
+    """It plays the gate matches."""
 
     def __init__(self, folder: Path, in_flight: int, silence: float = WorkersConfig.lease_timeout) -> None:
         """Begin without workers.
@@ -126,21 +130,21 @@ class LeaseFolder:
         self._seen: dict[str, float] = {}
         self._looked = 0.0
 
-    def begin(self, ledger: Ledger, orders: Callable[[], Orders]) -> list[str]:
+    def begin(self, ledgers: Ledgers, orders: Callable[[int], Orders]) -> list[str]:
         """See `Workers`; goes on with the leases of an earlier start of the run."""
         self._seen = {}
         for path in (self.folder / "open").glob("*.json"):
             path.unlink(missing_ok=True)
         for path in (self.folder / "held").glob("*.json"):
             try:
-                adopted = ledger.adopt(Lease.from_json(path.read_text(encoding="utf-8")))
+                adopted = ledgers.adopt(Lease.from_json(path.read_text(encoding="utf-8")))
             except (FileNotFoundError, ValueError):
                 adopted = False
             if not adopted:
                 path.unlink(missing_ok=True)
-        return self.exchange(ledger)
+        return self.exchange(ledgers)
 
-    def exchange(self, ledger: Ledger) -> list[str]:
+    def exchange(self, ledgers: Ledgers) -> list[str]:
         """See `Workers`.
 
         Raises:
@@ -151,9 +155,9 @@ class LeaseFolder:
         now = time.monotonic()
         warnings = self._look_for_workers(now)
         held = self._by_lease("held")
-        warnings += self._commit(ledger)
+        warnings += self._commit(ledgers)
         opened = self._by_lease("open")
-        for name in ledger.leases:
+        for name in ledgers.leases:
             holder = held.get(name, "")
             if name in opened:
                 self._seen[name] = now
@@ -165,19 +169,22 @@ class LeaseFolder:
                     "its games are played again"
                 )
                 self._remove(name, holder)
-                ledger.take_back(name)
-        if ledger.idle or not self.signs:
+                ledgers.take_back(name)
+        if ledgers.idle or not self.signs:
             for name in opened:
                 if self._withdrawn(name):
-                    ledger.withdraw(name)
+                    ledgers.withdraw(name)
         else:
-            self._open(ledger, len(opened), len(held))
+            self._open(ledgers, len(opened), len(held))
         return warnings
 
-    def end(self) -> None:
-        """Remove the leases that are left of a generation that has all its games."""
-        for path in [*(self.folder / "open").glob("*.json"), *(self.folder / "held").glob("*.json")]:
+    def end(self, ledgers: Ledgers) -> None:
+        """Remove the leases that are left of a generation that is closed, but those of its late games."""
+        for path in (self.folder / "open").glob("*.json"):
             path.unlink(missing_ok=True)
+        for path in (self.folder / "held").glob("*.json"):
+            if not ledgers.missing or path.stem.partition("@")[0] not in ledgers.leases:
+                path.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Remove the folder if no worker is alive."""
@@ -216,25 +223,25 @@ class LeaseFolder:
         stems = (path.stem.partition("@") for path in (self.folder / part).glob("*.json"))
         return {name: holder for name, _, holder in stems}
 
-    def _commit(self, ledger: Ledger) -> list[str]:
+    def _commit(self, ledgers: Ledgers) -> list[str]:
         warnings = []
         for path in sorted((self.folder / "shards").glob("*.parquet")):
             name, _, holder = path.stem.partition("@")
             try:
-                ledger.commit(path.read_bytes())
+                ledgers.commit(path.read_bytes())
             except ShardError as error:
-                if name in ledger.leases:
+                if name in ledgers.leases:
                     warnings.append(f"{path.name}: refused: {error}; its games are played again")
-                    ledger.take_back(name)
+                    ledgers.take_back(name)
             path.unlink(missing_ok=True)
             self._remove(name, holder)
         return warnings
 
-    def _open(self, ledger: Ledger, opened: int, held: int) -> None:
+    def _open(self, ledgers: Ledgers, opened: int, held: int) -> None:
         """Keep as many leases open as the workers can take besides those that they hold."""
         workers = len(self.signs)
         for _ in range(max(0, min(workers, LEASES * workers - held) - opened)):
-            lease = ledger.lease(lease_size(ledger.waiting, workers + 1, self._in_flight))
+            lease = ledgers.lease(lease_size(ledgers.waiting, workers + 1, self._in_flight))
             if lease is None:
                 return
             write_whole(self.folder / "open" / f"{lease.name}.json", lease.to_json() + "\n")

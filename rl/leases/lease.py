@@ -92,7 +92,7 @@ def pack_shard(games: Sequence[FinishedGame], account: Account) -> bytes:
         games: all games of the lease.
         account: what to say of them.
     """
-    table = shard_table(games, account.generation)
+    table = shard_table(games, account.generation, account.network)
     metadata = {**table.schema.metadata, _SHARD_KEY: json.dumps(asdict(account)).encode()}
     sink = pa.BufferOutputStream()
     pq.write_table(
@@ -122,4 +122,7 @@ def unpack_shard(data: bytes, schema: pa.Schema) -> Shard:
     numbers = tuple(sorted(games))
     if not set(table["game"].unique().to_pylist()) <= set(numbers):
         raise ShardError("rows of games without PDN")
+    others = {str(game.network) for game in games.values()} - {account.network}
+    if others:
+        raise ShardError(f"expected games of network {account.network}, found {min(others)}")
     return Shard(account, table.replace_schema_metadata(metadata), numbers, len(data))

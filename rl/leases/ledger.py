@@ -1,13 +1,12 @@
-"""The account of a generation in the process of its run: which games wait, are leased, are in the run."""
+"""The account of a generation in the process of the run: which of its games wait, are leased, are there."""
 
 import secrets
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from ckai.rl.leases.lease import Lease, Shard, unpack_shard
+from ckai.rl.leases.lease import Lease, Shard
 from ckai.rl.selfplay.numbers import Numbers
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import FinishedGame
@@ -28,7 +27,7 @@ class LeaseCounts:
     taken_back: int = 0
     """Leases whose holder gave no sign of life, or failed."""
     refused: int = 0
-    """Shards that were damaged, late, or played by another network."""
+    """Shards that were damaged, too old, or played by another network."""
     repeated: int = 0
     """Games that came although they were in the run already."""
     moved: int = 0
@@ -47,37 +46,44 @@ class Ledger(Numbers):
     def __init__(
         self,
         missing: Lease,
-        numbers: range,
+        numbers: Sequence[int],
         writer: ShardWriter,
         progress: SelfPlayCounts,
         *,
         groups: int,
-        schema: Any,
+        counts: LeaseCounts | None = None,
     ) -> None:
         """Begin with every missing game waiting.
 
         Args:
             missing: the games, as one lease from which the others are cut.
             numbers: all games of the generation.
-            writer: where games are committed.
+            writer: where games are committed; drops those that are not missing.
             progress: counts to increase by what comes from other processes.
             groups: number of groups that play in this process.
-            schema: columns of the rows, a `pyarrow.Schema`.
+            counts: counts of leases to increase; None: new ones.
         """
-        self.counts = LeaseCounts()
-        self._all, self._numbers, self._schema = missing, numbers, schema
-        self._writer, self._progress = writer, progress
+        self.counts = counts or LeaseCounts()
+        self.writer = writer
+        self._all, self._numbers, self._progress = missing, numbers, progress
         self._lock = threading.RLock()
         self._waiting, self._missing = set(missing.numbers), set(missing.numbers)
         self._front = [deque(missing.numbers[group::groups]) for group in range(groups)]
         self._back, self._returned = deque(missing.numbers), deque[int]()
         self._leases: dict[str, Lease] = {}
-        self._idle = False
+        self._idle = self._closed = False
 
     @property
     def missing(self) -> int:
         """Number of games that are not in the run yet."""
         return len(self._missing)
+
+    @property
+    def leased(self) -> int:
+        """Number of missing games that are leased."""
+        with self._lock:
+            leased = {number for lease in self._leases.values() for number in lease.numbers}
+            return len(self._missing & leased)
 
     @property
     def waiting(self) -> int:
@@ -87,7 +93,7 @@ class Ledger(Numbers):
     @property
     def idle(self) -> bool:
         """Whether a group of this process has nothing to play while games are leased."""
-        return self._idle
+        return self._idle and bool(self._missing)
 
     @property
     def generation(self) -> int:
@@ -98,7 +104,7 @@ class Ledger(Numbers):
 
     def count(self, group: int) -> int:
         """See `Numbers`."""
-        return len(self._front[group])
+        return len(self._front[group]) + len(self._returned)
 
     def take(self, group: int) -> int | None:
         """See `Numbers`."""
@@ -112,7 +118,7 @@ class Ledger(Numbers):
     def wait(self, stop: threading.Event) -> bool:
         """See `Numbers`; games that are leased may come back."""
         with self._lock:
-            if not self._missing or not (self._waiting or self._leases):
+            if self._closed or not self._missing or not (self._waiting or self._leases):
                 return False
             self._idle = not self._waiting
         stop.wait(IDLE_SECONDS)
@@ -129,7 +135,7 @@ class Ledger(Numbers):
 
     def add(self, game: FinishedGame) -> None:
         """Commit a game that was played in this process."""
-        if not self._writer.add(game):
+        if not self.writer.add(game):
             self._progress.games -= 1  # `play_games` counts it again
         with self._lock:
             self._missing.discard(game.number)
@@ -154,15 +160,15 @@ class Ledger(Numbers):
             return lease
 
     def adopt(self, lease: Lease) -> bool:
-        """Lease the games of a lease of an earlier start of the run, if they all wait; return whether."""
+        """Go on with a lease that is out already, if its missing games all wait; return whether."""
         with self._lock:
             if replace(lease, name="", numbers=()) != replace(self._all, name="", numbers=()):
                 return False
-            if not self._waiting.issuperset(lease.numbers):
+            missing = self._missing.intersection(lease.numbers)
+            if not missing or not missing <= self._waiting:
                 return False
-            self._waiting.difference_update(lease.numbers)
+            self._waiting -= missing
             self._leases[lease.name] = lease
-            self.counts.leased += 1
             return True
 
     @property
@@ -184,34 +190,29 @@ class Ledger(Numbers):
             self.counts.taken_back += name in self._leases
             self.withdraw(name)
 
+    def close(self) -> None:
+        """Let the groups of this process wait no longer for games that are leased."""
+        self._closed = True
+
     def _let_wait(self, numbers: Iterable[int]) -> None:
         for number in numbers:
             self._waiting.add(number)
             self._back.append(number)
             self._returned.append(number)
 
-    def commit(self, data: bytes) -> Shard:
-        """Commit the new games of a shard, whether or not its lease is out.
+    def commit(self, shard: Shard) -> None:
+        """Commit the new games of a shard of this generation, whether or not its lease is out.
 
         Args:
-            data: the output of `pack_shard`.
-
-        Returns:
-            The shard.
+            shard: the shard.
 
         Raises:
-            ShardError: it is not a whole shard of this generation, network and numbers; counted as refused.
+            ShardError: it is of another network, or has other games.
             WriteError: the games cannot be written; nothing has changed.
         """
-        try:
-            shard = unpack_shard(data, self._schema)
-            self._check(shard)
-        except ShardError:
-            with self._lock:
-                self.counts.refused += 1
-            raise
+        self._check(shard)
         account, counts = shard.account, self.counts
-        new = self._writer.add_table(shard.table)
+        new = self.writer.add_table(shard.table)
         numbers = set(shard.numbers)
         with self._lock:
             games = len(self._missing & numbers)
@@ -227,12 +228,9 @@ class Ledger(Numbers):
             self._progress.games += games
             self._progress.rows += new.num_rows
             self._progress.evaluations += account.evaluations
-        return shard
 
     def _check(self, shard: Shard) -> None:
         account = shard.account
-        if account.generation != self.generation:
-            raise ShardError(f"expected games of generation {self.generation}, found {account.generation}")
         if account.network != self._all.network:
             raise ShardError(f"expected games of network {self._all.network}, found {account.network}")
         wrong = [number for number in shard.numbers if number not in self._numbers]

@@ -1,49 +1,51 @@
-"""Matches on Ray: pairs of games are leased to tasks on the nodes of a cluster.
+"""Matches on Ray: pairs of games are leased to the nodes of a cluster.
 
-A pair goes back when its task is lost, and is in the match once. The result does not depend on where a pair
-was played: each game has a random stream of its own.
+A pair goes back when whoever plays it is lost, and is in the match once. The result does not depend on where
+a pair was played: each game has a random stream of its own. The pairs of `ckai match` and `ckai tournament`
+are tasks; those of a run's gate match go to its workers, which hold the cores.
 """
 
 import tempfile
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ckai.datasets.tables import Tables
+from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
+from ckai.rl.leases.cluster import RayError, import_ray, reason_of
 from ckai.rl.leases.lease import hash_of
-from ckai.rl.leases.on_ray import RayError, import_ray, reason_of
 from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
 from ckai.rl.matches.player_spec import ALPHA_BETA, PlayerSpec
-from ckai.rl.matches.players import Player
+from ckai.rl.matches.players import Player, SearchPlayer
 from ckai.rl.matches.specs import checkpoint_of, load_player
+from ckai.rl.search.selection import SearchConstants
 
 PAIRS = 4
-"""Most pairs of a task."""
+"""Most pairs of a lease for each thread that plays it."""
 MOST_FAILURES = 3
-"""Lost tasks with the same pairs after which the match ends."""
+"""Failures with the same pairs after which the match ends."""
 WAIT_SECONDS = 0.2
-"""Time between two looks at the tasks."""
+"""Time between two looks at the leases."""
 
 
 @dataclass(frozen=True)
-class Seat:
-    """A player as plain data."""
+class SpecSeat:
+    """A player named by a spec."""
 
     text: str
-    """Its spec, see `ckai.rl.matches.forms`."""
+    """The spec, see `ckai.rl.matches.forms`."""
     checkpoint: bytes | None
     """The network of the spec; None if it names none."""
 
     @classmethod
-    def of(cls, text: str) -> "Seat":
+    def of(cls, text: str) -> "SpecSeat":
         """Read the checkpoint of a spec.
 
         Raises:
@@ -52,10 +54,57 @@ class Seat:
         path = checkpoint_of(PlayerSpec.read(text))
         return cls(text, None if path is None else path.read_bytes())
 
+    def load(self, game: GameSpec, tables: Tables | None, backend: str, threads: int) -> Player:
+        """Load the player.
+
+        Args:
+            game: the game.
+            tables: endgame tables; None: none.
+            backend: evaluator backend, see `load_evaluator`.
+            threads: threads that call its network.
+        """
+        text = self.text
+        with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
+            if self.checkpoint is not None:
+                who = PlayerSpec.read(text).who
+                path = _written(self.checkpoint, folder)
+                start = ALPHA_BETA if who.startswith(ALPHA_BETA) else ""
+                text = f"{start}{path}{text.removeprefix(who)}"
+            return load_player(
+                text, backend=backend, tables=tables, game=game, boards=2 * PAIRS, threads=threads
+            )
+
+
+@dataclass(frozen=True)
+class NetworkSeat:
+    """A tree search of a run, whose constants are the run's."""
+
+    checkpoint: bytes
+    sims: int
+    """Visits per hop."""
+    constants: SearchConstants
+
+    def load(self, game: GameSpec, tables: Tables | None, backend: str, threads: int) -> Player:
+        """See `SpecSeat`."""
+        with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
+            path = _written(self.checkpoint, folder)
+            evaluator = load_evaluator(path, backend, batch=2 * PAIRS, threads=threads, game=game.name)
+            return SearchPlayer(evaluator, self.sims, self.constants, tables, spec=game)
+
+
+Seat: TypeAlias = SpecSeat | NetworkSeat
+"""A player as plain data, which is sent to the nodes."""
+
+
+def _written(checkpoint: bytes, folder: str) -> Path:
+    path = Path(folder, f"{hash_of(checkpoint)}.ckpt")
+    path.write_bytes(checkpoint)
+    return path
+
 
 @dataclass(frozen=True)
 class MatchOrders:
-    """What a task needs to play pairs of a match."""
+    """What a node needs to play pairs of a match."""
 
     game: str
     seats: tuple[Seat, Seat]
@@ -65,6 +114,66 @@ class MatchOrders:
     backend: str
     settings: dict[str, Any]
     """Of `play_match`."""
+
+
+class LeasedMatches:
+    """Plays matches by leasing pairs of games to the workers of a run."""
+
+    def __init__(
+        self, lend: Callable[[Any, tuple[int, ...], Callable[[str], None]], Any], backend: str, threads: int
+    ) -> None:
+        """Begin without a match.
+
+        Args:
+            lend: begins to play pairs and returns the reference to their games, or None if no worker is
+                free; called with the reference to the `MatchOrders`, the pairs, and what takes warnings.
+            backend: evaluator backend of self-play; where it is `fastest` for batches of self-play, a match
+                has the one that `auto` finds for small ones.
+            threads: threads of a worker.
+        """
+        self._lend, self._threads = lend, threads
+        self._backend = "auto" if backend == "fastest" else backend
+
+    def play(
+        self,
+        seats: tuple[Seat, Seat],
+        openings: Sequence[Any],
+        *,
+        spec: GameSpec,
+        tables: int,
+        done: Sequence[MatchGame],
+        on_game: Callable[[MatchGame], None],
+        stop: threading.Event,
+        warn: Callable[[str], None],
+        **settings: Any,
+    ) -> MatchResult:
+        """Play every opening twice.
+
+        Args:
+            seats: the players.
+            openings: start positions.
+            spec: the game.
+            tables: pieces of the endgame tables, which nodes have of their own; 0: none.
+            done: finished games of this match; not counted again.
+            on_game: called with every other game.
+            stop: set it to end early; unfinished pairs are dropped.
+            warn: called with each warning, one line.
+            settings: more of `play_match`.
+
+        Returns:
+            All games, including `done`, ordered by opening, A with Black first.
+
+        Raises:
+            RayError: no worker can play.
+        """
+        ray = import_ray()
+        orders = ray.put(MatchOrders(spec.name, seats, tuple(openings), tables, self._backend, settings))
+
+        def lend(pairs: tuple[int, ...]) -> Any:
+            return self._lend(orders, pairs, warn)
+
+        leased = _Leased(openings, spec, PAIRS * self._threads, done, on_game)
+        return leased.play(lend, stop, "no worker can play the gate match")
 
 
 def play_match_on_ray(
@@ -99,63 +208,100 @@ def play_match_on_ray(
         RayError: no node can play.
         PlayerSpecError: a text is not a spec.
     """
-    ray, stop = import_ray(), stop or threading.Event()
+    ray = import_ray()
     pieces = 0 if tables is None else tables.pieces
-    seats = (Seat.of(a), Seat.of(b))
+    seats = (SpecSeat.of(a), SpecSeat.of(b))
     orders = ray.put(MatchOrders(spec.name, seats, tuple(openings), pieces, backend, settings))
-    task = ray.remote(_play_pairs).options(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD")
-    waiting = deque(tuple(range(n, min(n + PAIRS, len(openings)))) for n in range(0, len(openings), PAIRS))
-    out, failures, result = dict[Any, tuple[int, ...]](), dict[tuple[int, ...], int](), MatchResult()
+    task = ray.remote(play_pairs).options(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD")
+    leased = _Leased(openings, spec, PAIRS, (), on_game or (lambda game: None))
+
+    def lend(pairs: tuple[int, ...]) -> Any:
+        most = 2 * max(1, int(ray.cluster_resources().get("CPU", 0)))
+        return task.remote([orders], pairs) if len(leased.out) < most else None
+
     try:
-        while (waiting or out) and not stop.is_set():
-            most = 2 * max(1, int(ray.cluster_resources().get("CPU", 0)))
-            while waiting and len(out) < most:
-                pairs = waiting.popleft()
-                out[task.remote([orders], pairs)] = pairs
-            ready, _ = ray.wait(list(out), num_returns=1, timeout=WAIT_SECONDS)
-            for reference in ready:
-                pairs = out.pop(reference)
-                try:
-                    games = from_plain(ray.get(reference), openings, spec)
-                except ray.exceptions.RayError as error:
-                    failures[pairs] = failures.get(pairs, 0) + 1
-                    if failures[pairs] >= MOST_FAILURES:
-                        raise RayError(f"no node can play {a} against {b}: {reason_of(error)}") from error
-                    waiting.append(pairs)
-                    time.sleep(WAIT_SECONDS)
-                    continue
-                for game in games:
-                    result.games.append(game)
-                    if on_game is not None:
-                        on_game(game)
+        return leased.play(lend, stop or threading.Event(), f"no node can play {a} against {b}")
     finally:
-        for reference in out:
+        for reference in leased.out:
             with suppress(ray.exceptions.RayError):
                 ray.cancel(reference, force=True)
-    result.games.sort(key=lambda game: (game.pair, not game.a_black))
-    return result
 
 
-def _play_pairs(orders: list[Any], pairs: tuple[int, ...]) -> list[dict[str, Any]]:
-    """Play pairs of a match; `orders` has the reference to its `MatchOrders`."""
+class _Leased:
+    """The pairs of a match: which wait, which are leased, which have been played."""
+
+    def __init__(
+        self,
+        openings: Sequence[Any],
+        spec: GameSpec,
+        size: int,
+        done: Sequence[MatchGame],
+        on_game: Callable[[MatchGame], None],
+    ) -> None:
+        self.out = dict[Any, tuple[int, ...]]()
+        """Pairs that are leased, by the reference to their games."""
+        self._openings, self._spec, self._on_game = openings, spec, on_game
+        self._result = MatchResult(list(done))
+        self._played = {(game.pair, game.a_black) for game in done}
+        missing = [n for n in range(len(openings)) if not {(n, True), (n, False)} <= self._played]
+        self._waiting = deque(tuple(missing[i : i + size]) for i in range(0, len(missing), size))
+        self._failures = dict[tuple[int, ...], int]()
+
+    def play(self, lend: Callable[[tuple[int, ...]], Any], stop: threading.Event, failed: str) -> MatchResult:
+        """Lease the pairs until all are played or `stop` is set; `failed` begins the error."""
+        ray = import_ray()
+        while (self._waiting or self.out) and not stop.is_set():
+            while self._waiting and (reference := lend(self._waiting[0])) is not None:
+                self.out[reference] = self._waiting.popleft()
+            if not self.out:
+                stop.wait(WAIT_SECONDS)
+                continue
+            for reference in ray.wait(list(self.out), num_returns=1, timeout=WAIT_SECONDS)[0]:
+                pairs = self.out.pop(reference)
+                try:
+                    self._add(ray.get(reference))
+                except ray.exceptions.RayError as error:
+                    self._lost(pairs, error, failed)
+                    stop.wait(WAIT_SECONDS)
+        self._result.games.sort(key=lambda game: (game.pair, not game.a_black))
+        return self._result
+
+    def _add(self, games: list[dict[str, Any]]) -> None:
+        for game in from_plain(games, self._openings, self._spec):
+            if (game.pair, game.a_black) not in self._played:
+                self._played.add((game.pair, game.a_black))
+                self._result.games.append(game)
+                self._on_game(game)
+
+    def _lost(self, pairs: tuple[int, ...], error: Any, failed: str) -> None:
+        # An actor that is lost restarts, or goes with its node.
+        if not isinstance(error, import_ray().exceptions.RayActorError):
+            self._failures[pairs] = self._failures.get(pairs, 0) + 1
+            if self._failures[pairs] >= MOST_FAILURES:
+                raise RayError(f"{failed}: {reason_of(error)}") from error
+        self._waiting.append(pairs)
+
+
+def play_pairs(orders: list[Any], pairs: tuple[int, ...], threads: int = 1) -> list[dict[str, Any]]:
+    """Play pairs of a match on a node.
+
+    Args:
+        orders: the reference to the `MatchOrders`, in a list, so that Ray does not follow it.
+        pairs: indices of the openings.
+        threads: threads that play.
+
+    Returns:
+        The games, see `to_plain`.
+    """
     match: MatchOrders = import_ray().get(orders[0])
-    a, b = (_player(seat, match.game, match.tables, match.backend) for seat in match.seats)
+    a, b = (_player(seat, match.game, match.tables, match.backend, threads) for seat in match.seats)
     played = play_match(
-        a, b, match.openings, spec=get_game(match.game), pairs=pairs, threads=1, **match.settings
+        a, b, match.openings, spec=get_game(match.game), pairs=pairs, threads=threads, **match.settings
     )
     return to_plain(played.games)
 
 
 @lru_cache(maxsize=4)
-def _player(seat: Seat, game: str, tables: int, backend: str) -> Player:
+def _player(seat: Seat, game: str, tables: int, backend: str, threads: int) -> Player:
     """Load a player, once in a process."""
-    text = seat.text
-    with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
-        if seat.checkpoint is not None:
-            who = PlayerSpec.read(text).who
-            path = Path(folder, f"{hash_of(seat.checkpoint)}.ckpt")
-            path.write_bytes(seat.checkpoint)
-            start = ALPHA_BETA if who.startswith(ALPHA_BETA) else ""
-            text = f"{start}{path}{text.removeprefix(who)}"
-        probed = Tables.open(tables) if tables else None
-        return load_player(text, backend=backend, tables=probed, game=get_game(game), boards=2 * PAIRS)
+    return seat.load(get_game(game), Tables.open(tables) if tables else None, backend, threads)

@@ -6,161 +6,29 @@ queue up. Whatever Ray reports of an actor, its leases go back; actors restart, 
 join.
 """
 
-import os
-import secrets
-import socket
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ckai.rl.leases.actor import Player, ckai_version
+from ckai.rl.leases.cluster import RayError, import_ray, reason_of
 from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.lease import Lease
-from ckai.rl.leases.ledger import Ledger, lease_size
-from ckai.rl.leases.worker import LEASES, LeaseWorker, Orders, WorkerError
+from ckai.rl.leases.ledger import lease_size
+from ckai.rl.leases.ledgers import Ledgers
+from ckai.rl.leases.matches import LeasedMatches
+from ckai.rl.leases.worker import LEASES, Orders
 from ckai.rl.leases.workers import Sign
 from ckai.rl.selfplay.shards import ShardError
 
-LEAST_VERSION = (2, 60)
-"""Oldest version of Ray that is supported."""
-LOCAL = "local"
-"""Address of a cluster of this machine alone, which is started and ended."""
-AUTO = "auto"
-"""Address of the cluster that runs on this machine."""
-KNOCK_SECONDS = 5.0
-"""Time for a cluster to answer."""
 SIGN_SECONDS = 2.0
 """Time between two signs of life of a worker."""
 NODES_SECONDS = 2.0
 """Time between two looks for nodes that joined or left."""
 MOST_FAILURES = 3
 """Failed leases in a row, of all workers together, after which the run ends."""
-
-
-class RayError(RuntimeError):
-    """Ray cannot be used; one line that says what was expected and found."""
-
-
-def import_ray() -> Any:
-    """Import Ray.
-
-    Raises:
-        RayError: it is not installed, or too old.
-    """
-    try:
-        import ray
-    except ImportError as error:
-        raise RayError(
-            f"expected Ray {'.'.join(map(str, LEAST_VERSION))} or newer for --ray, found none ({error}); "
-            "pip install 'ckai[ray]', or omit --ray"
-        ) from error
-    if tuple(map(int, ray.__version__.split(".")[:2])) < LEAST_VERSION:
-        raise RayError(
-            f"expected Ray {'.'.join(map(str, LEAST_VERSION))} or newer, found {ray.__version__}; "
-            "pip install --upgrade 'ckai[ray]'"
-        )
-    return ray
-
-
-def connect(address: str, config: WorkersConfig) -> None:
-    """Connect to a cluster, or start one on this machine.
-
-    Args:
-        address: `local`, `auto` for the cluster that runs on this machine, or host:port.
-        config: settings of the workers.
-
-    Raises:
-        RayError: Ray is missing, there is no such cluster, or it has another version of Ray or Python.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    options: dict[str, Any] = {}
-    if address == LOCAL:
-        # Ray listens on all addresses of the machine; whoever connects needs this token.
-        if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
-            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        cores = config.cpus_per_worker * (
-            config.count or max(1, (os.cpu_count() or 1) // config.cpus_per_worker)
-        )
-        options = {"num_cpus": cores, "object_store_memory": config.store_mb * 2**20}
-        options["include_dashboard"] = False
-    ray = import_ray()
-    try:
-        if address not in (LOCAL, AUTO):
-            _knock(address)
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **options)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise RayError(
-            f"--ray {address}: expected a cluster of Ray {ray.__version__}, found none that answers "
-            f"({reason[:300]}); start one with `ray start --head`, or give --ray local"
-        ) from error
-
-
-def _knock(address: str) -> None:
-    """Try to connect to host:port, for which Ray itself would wait for minutes.
-
-    Raises:
-        OSError, ValueError: nobody answers, or it is no such text.
-    """
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal():
-        raise ValueError("not host:port")
-    socket.create_connection((host, int(port)), KNOCK_SECONDS).close()
-
-
-class _Player:
-    """The actor: a `LeaseWorker` on a node."""
-
-    def __init__(self, version: str, backend: str, threads: int) -> None:
-        mine = ckai_version()
-        if mine != version:
-            raise WorkerError(
-                f"{socket.gethostname()}: expected ckai {version} as in the run's process, found {mine}; "
-                "install the same version on all nodes"
-            )
-        self._ray, self._orders, self._report = import_ray(), dict[str, Any](), ""
-        self._worker = LeaseWorker(
-            f"{socket.gethostname()}-{os.getpid()}",
-            self._load,
-            backend=backend,
-            threads=threads,
-            tell=self._tell,
-        )
-        self._sign, self._then, self._evaluations = Sign(threads=threads), time.monotonic(), 0
-
-    def play(self, orders: list[Any], lease: Lease) -> bytes:
-        """Play a lease; `orders` has the reference to its `Orders`."""
-        self._orders[lease.network] = orders[0]
-        return self._worker.play(lease)
-
-    def sign(self) -> tuple[str, Sign, str]:
-        """Return the worker's name, its sign of life, and the report of the trial of backends."""
-        progress, now = self._worker.progress, time.monotonic()
-        evaluations = progress.evaluations
-        rate = (evaluations - self._evaluations) / max(1e-3, now - self._then)
-        self._then, self._evaluations = now, evaluations
-        self._sign = Sign(
-            self._sign.beat + 1, progress.games, round(rate, 1), self._sign.threads, self._worker.evaluator
-        )
-        return self._worker.name, self._sign, self._report
-
-    def _load(self, lease: Lease) -> Orders:
-        orders: Orders = self._ray.get(self._orders[lease.network])
-        self._orders = {lease.network: self._orders[lease.network]}
-        return orders
-
-    def _tell(self, line: str) -> None:
-        self._report = line
-
-
-def ckai_version() -> str:
-    """Return the version of ckai, "" if it is not installed but run from its sources."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("ckai")
-    except PackageNotFoundError:
-        return ""
 
 
 @dataclass
@@ -171,11 +39,13 @@ class _Actor:
     sign: Any
     """Reference to the answer of `_Player.sign` that is awaited, None between two."""
     heard: float
-    """When it last answered."""
+    """When it last answered, or was last asked for a sign: between generations nobody asks."""
     name: str = ""
     """Its name; empty until it has answered."""
-    leases: dict[Any, str] = field(default_factory=dict)
-    """Name of the lease by the reference to its shard."""
+    leases: dict[Any, Lease] = field(default_factory=dict)
+    """Its leases by the reference to the shard."""
+    match: Any = None
+    """Reference to the games of the pairs of a match that it plays; None: it has none."""
 
 
 class RayWorkers:
@@ -194,57 +64,98 @@ class RayWorkers:
         self.signs: dict[str, Sign] = {}
         self._ray, self._config, self._in_flight = import_ray(), config, in_flight
         self._arguments = (ckai_version(), backend, config.cpus_per_worker)
+        self.matches: LeasedMatches | None = LeasedMatches(self._lend, backend, config.cpus_per_worker)
         self._actors: list[_Actor] = []
-        self._orders: Any = None
+        self._ledgers: Ledgers | None = None
+        self._make_orders: Callable[[int], Orders] | None = None
+        self._orders: dict[int, Any] = {}
         self._looked, self._failures = 0.0, 0
         self._told = set[str]()
+        self._lock = threading.RLock()  # a match is played while the next generation is
 
-    def begin(self, ledger: Ledger, orders: Callable[[], Orders]) -> list[str]:
+    def begin(self, ledgers: Ledgers, orders: Callable[[int], Orders]) -> list[str]:
         """See `Workers`.
 
         Raises:
             RayError: the networks do not fit into the object store.
         """
-        self._orders = None  # frees the networks of the generation before
-        try:
-            self._orders = self._ray.put(orders())
-        except self._ray.exceptions.RayError as error:
-            raise RayError(
-                f"expected room for the networks in Ray's object store, found {type(error).__name__}; start "
-                "the cluster with more --object-store-memory, or give --ray local a larger --store-mb"
-            ) from error
+        with self._lock:
+            self._ledgers, self._make_orders = ledgers, orders
+            # Frees the networks that nobody plays with any more.
+            self._orders = {n: kept for n, kept in self._orders.items() if n in ledgers.generations}
+            self._orders_of(ledgers.generation)
+            for actor in self._actors:
+                for lease in actor.leases.values():
+                    ledgers.adopt(lease)
         return []
 
-    def exchange(self, ledger: Ledger) -> list[str]:
+    def exchange(self, ledgers: Ledgers) -> list[str]:
         """See `Workers`.
 
         Raises:
             RayError: no worker can play.
         """
-        now, warnings = time.monotonic(), list[str]()
-        if now - self._looked > NODES_SECONDS:
-            self._looked = now
-            self._follow_nodes(now)
-        for actor in list(self._actors):
-            warnings += self._commit(actor, ledger)
-            warnings += self._listen(actor, ledger, now)
-        for _ in range(LEASES):
-            for actor in self._actors:
-                if actor.name and len(actor.leases) < LEASES:
-                    self._lease(actor, ledger)
+        warnings = list[str]()
+        with self._lock:
+            for actor in list(self._actors):
+                warnings += self._commit(actor, ledgers)
+            warnings += self._tend()
+            for _ in range(LEASES):
+                for actor in self._actors:
+                    if actor.name and len(actor.leases) + (actor.match is not None) < LEASES:
+                        self._lease(actor, ledgers)
         return warnings
 
-    def end(self) -> None:
-        """See `Workers`; what comes of this generation from now on is refused."""
+    def end(self, ledgers: Ledgers) -> None:
+        """See `Workers`; what comes of this generation from now on, but its late games, is refused."""
 
     def close(self) -> None:
         """End the actors and the connection, with it a cluster that was started here."""
-        for actor in self._actors:
-            self._ray.kill(actor.handle)
-        self._actors, self._orders, self.signs = [], None, {}
-        self._ray.shutdown()
+        with self._lock:
+            for actor in self._actors:
+                self._ray.kill(actor.handle)
+            self._actors, self._orders, self.signs = [], {}, {}
+            self._ray.shutdown()
+
+    def _orders_of(self, generation: int) -> Any:
+        """Return the reference to the orders of a generation, the only copy of its networks."""
+        assert self._make_orders is not None, "a generation has begun"
+        if generation not in self._orders:
+            try:
+                self._orders[generation] = self._ray.put(self._make_orders(generation))
+            except self._ray.exceptions.RayError as error:
+                raise RayError(
+                    f"expected room for the networks in Ray's object store, found {type(error).__name__}; "
+                    "start the cluster with more --object-store-memory, or give --ray local a larger "
+                    "--store-mb"
+                ) from error
+        return self._orders[generation]
+
+    def _lend(self, orders: Any, pairs: tuple[int, ...], warn: Callable[[str], None]) -> Any:
+        """Let an actor without a match play pairs of one; see `LeasedMatches`."""
+        with self._lock:
+            for line in self._tend():
+                warn(line)
+            # Those with little to play first.
+            free = [actor for actor in self._actors if actor.name and actor.match is None]
+            if not free:
+                return None
+            actor = min(free, key=lambda each: len(each.leases))
+            actor.match = actor.handle.play_pairs.remote([orders], pairs)
+            return actor.match
 
     # --- actors ---------------------------------------------------------------------------------------
+
+    def _tend(self) -> list[str]:
+        """Follow the nodes of the cluster, and listen to the actors; return warnings."""
+        now = time.monotonic()
+        if now - self._looked > NODES_SECONDS:
+            self._looked = now
+            self._follow_nodes(now)
+        for actor in self._actors:
+            if actor.match is not None and self._ray.wait([actor.match], timeout=0)[0]:
+                actor.match = None
+        return [line for actor in list(self._actors) for line in self._listen(actor, now)]
 
     def room(self) -> list[tuple[str, int]]:
         """Return the living nodes by name, and how many workers each has room for, at most those wanted."""
@@ -271,13 +182,13 @@ class RayWorkers:
                 self._drop(actor)
         while len(self._actors) < room:
             handle = (
-                self._ray.remote(_Player)
+                self._ray.remote(Player)
                 .options(
                     num_cpus=config.cpus_per_worker,
                     num_gpus=config.gpus_per_worker,
                     max_restarts=-1,
                     max_task_retries=0,
-                    max_concurrency=LEASES + 1,
+                    max_concurrency=LEASES + 2,  # a match, and the signs of life
                     scheduling_strategy="SPREAD",
                 )
                 .remote(*self._arguments)
@@ -289,54 +200,57 @@ class RayWorkers:
         self._actors.remove(actor)
         self.signs.pop(actor.name, None)
 
-    def _lost(self, actor: _Actor, ledger: Ledger) -> None:
+    def _lost(self, actor: _Actor) -> None:
         """Take back the leases of an actor; until it answers again it gets no others."""
-        for name in actor.leases.values():
-            ledger.take_back(name)
-        actor.leases = {}
+        for lease in actor.leases.values():
+            if self._ledgers is not None:
+                self._ledgers.take_back(lease.name)
+        actor.leases, actor.match = {}, None
         self.signs.pop(actor.name, None)
         actor.name = ""
 
-    def _lease(self, actor: _Actor, ledger: Ledger) -> None:
-        lease = ledger.lease(lease_size(ledger.waiting, len(self._actors), self._in_flight))
+    def _lease(self, actor: _Actor, ledgers: Ledgers) -> None:
+        lease = ledgers.lease(lease_size(ledgers.waiting, len(self._actors), self._in_flight))
         if lease is not None:
-            actor.leases[actor.handle.play.remote([self._orders], lease)] = lease.name
+            orders = self._orders_of(lease.generation)
+            actor.leases[actor.handle.play.remote([orders], lease)] = lease
 
-    def _commit(self, actor: _Actor, ledger: Ledger) -> list[str]:
+    def _commit(self, actor: _Actor, ledgers: Ledgers) -> list[str]:
         """Commit the shards that an actor has finished; its leases go back where that fails."""
         if not actor.leases:
             return []
         warnings = []
         ready, _ = self._ray.wait(list(actor.leases), num_returns=len(actor.leases), timeout=0)
         for reference in ready:
-            name = actor.leases.pop(reference, "")
+            lease = actor.leases.pop(reference, None)
+            name = "" if lease is None else lease.name  # taken back when the one before failed
             try:
-                ledger.commit(self._ray.get(reference))
+                ledgers.commit(self._ray.get(reference))
                 self._failures = 0
             except ShardError as error:
-                if name in ledger.leases:
+                if name in ledgers.leases:
                     warnings.append(
                         f"worker {actor.name}: shard refused: {error}; its games are played again"
                     )
-                ledger.take_back(name)
+                ledgers.take_back(name)
             except self._ray.exceptions.RayTaskError as error:
-                ledger.take_back(name)
+                ledgers.take_back(name)
                 warnings.append(f"worker {actor.name}: {reason_of(error)}; its games are played again")
                 self._failures += 1
                 if self._failures >= MOST_FAILURES:
                     raise RayError(f"no worker can play: {reason_of(error)}") from error
             except self._ray.exceptions.RayError as error:
-                ledger.take_back(name)
+                ledgers.take_back(name)
                 who = f"worker {actor.name or 'of a lost node'}"
                 warnings.append(f"{who}: {type(error).__name__}; its games are played again")
-                self._lost(actor, ledger)
+                self._lost(actor)
         return warnings
 
-    def _listen(self, actor: _Actor, ledger: Ledger, now: float) -> list[str]:
+    def _listen(self, actor: _Actor, now: float) -> list[str]:
         """Take the sign of life of an actor, and let an actor go that gives none."""
         if actor.sign is None:
             if now - actor.heard > SIGN_SECONDS:
-                actor.sign = actor.handle.sign.remote()
+                actor.sign, actor.heard = actor.handle.sign.remote(), now
             return []
         ready, _ = self._ray.wait([actor.sign], timeout=0)
         if ready:
@@ -345,7 +259,7 @@ class RayWorkers:
                 name, sign, report = self._ray.get(ready[0])
             except self._ray.exceptions.RayError as error:
                 was_there = bool(actor.name)
-                self._lost(actor, ledger)
+                self._lost(actor)
                 if isinstance(error, self._ray.exceptions.ActorUnavailableError):
                     actor.heard = now  # it restarts
                     return []
@@ -361,15 +275,7 @@ class RayWorkers:
                 return [f"{name}: {report}"]
         elif actor.name and now - actor.heard > self._config.lease_timeout:
             name, silence = actor.name, self._config.lease_timeout
-            self._lost(actor, ledger)
+            self._lost(actor)
             self._drop(actor)
             return [f"worker {name}: no sign of life for {silence:g} s; its games are played again"]
         return []
-
-
-def reason_of(error: BaseException) -> str:
-    """Return what a remote error says, in one line and without the traceback."""
-    cause = getattr(error, "cause", None) or error
-    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
-    named = [line for line in lines if "Error: " in line]
-    return (named or lines or [type(cause).__name__])[-1].rpartition("Error: ")[2]

@@ -148,6 +148,18 @@ class RunConfig:
         option_aliases=(" /--in-turn",),
         help="Play a generation while training on the previous one; faster with a GPU",
     )
+    late: float = setting(
+        default=0.0,
+        ge=0,
+        lt=1,
+        help="Share of a generation's games that training does not wait for once others play them; the next "
+        "generation takes them in",
+    )
+    max_age: int = setting(
+        default=2,
+        ge=1,
+        help="Generations by which a game may be late; older ones are given up",
+    )
     start: StartConfig = setting(default_factory=StartConfig, help="Start positions")
     selfplay: SelfPlayConfig = setting(default_factory=SelfPlayConfig, help="Self-play")
     pool: PoolConfig = setting(default_factory=PoolConfig, help="Past networks as opponents")

@@ -4,8 +4,10 @@ import json
 import os
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ckai.datasets.files import write_whole
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -22,9 +24,36 @@ SAVE_SECONDS = 5.0
 """Interval between saves of the games played so far."""
 
 
+class PlayMatch(Protocol):
+    """Plays a match of the new network, A, against the old one, B, wherever its boards are."""
+
+    def __call__(
+        self,
+        openings: list[Any],
+        *,
+        spec: GameSpec,
+        max_plies: int,
+        done: list[MatchGame],
+        on_game: Callable[[MatchGame], None],
+        stop: threading.Event,
+    ) -> MatchResult:
+        """Play every opening twice, see `ckai.rl.matches.match.play_match`."""
+
+
+def in_threads(new: SearchPlayer, old: SearchPlayer) -> PlayMatch:
+    """Return what plays the match in threads of this process, compiled.
+
+    Args:
+        new: player with the new network.
+        old: player with the network to beat.
+    """
+    for player in (new, old):
+        player.searcher(1).close()  # compiles before the clock runs
+    return partial(play_match, new, old, threads=os.cpu_count() or 1)
+
+
 def play_gate_match(
-    new: SearchPlayer,
-    old: SearchPlayer,
+    play: PlayMatch,
     gate: GateConfig,
     path: Path,
     *,
@@ -38,12 +67,11 @@ def play_gate_match(
     """Play the gate match of a generation, continuing one that was interrupted.
 
     Args:
-        new: player with the new network.
-        old: player with the network to beat.
+        play: plays it, see `in_threads`.
         gate: number of games (at least 2) and the rule.
         path: file of the result, which the caller writes; finished games are saved next to it, as
             `match.part.json` during the match and as `match.pdn` after it.
-        names: names of `new` and `old` for the PDN headers.
+        names: names of the new and the old network for the PDN headers.
         generation: counted from 1.
         seed: seed of the openings.
         spec: the game.
@@ -55,8 +83,6 @@ def play_gate_match(
         with its 95 % `interval`, whether it is `accepted`, and `seconds`; with the rule `sprt` also the
         `sprt_ratio` and the number of `sprt_pairs` that decided (see `Sprt.test`).
     """
-    for player in (new, old):
-        player.searcher(1).close()  # compiles before the clock runs
     begun = saved = time.monotonic()
     openings = draw_openings(gate.games // 2, seed, spec)
     part = path.with_name("match.part.json")
@@ -79,17 +105,7 @@ def play_gate_match(
             write_whole(part, json.dumps(to_plain(games)))
             saved = time.monotonic()
 
-    result = play_match(
-        new,
-        old,
-        openings,
-        spec=spec,
-        max_plies=max_plies,
-        threads=os.cpu_count() or 1,
-        done=list(games),
-        on_game=on_game,
-        stop=stop,
-    )
+    result = play(openings, spec=spec, max_plies=max_plies, done=list(games), on_game=on_game, stop=stop)
     pairs = result.pairs
     accepted, sprt = True, {}
     if test is not None:

@@ -4,30 +4,27 @@ import json
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ckai.datasets.files import write_whole
-from ckai.datasets.schema import headers_path
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.rng import seed_stream
-from ckai.rl.leases.lease import Lease, hash_of
-from ckai.rl.leases.ledger import Ledger
-from ckai.rl.leases.worker import Orders
-from ckai.rl.leases.workers import Workers
-from ckai.rl.loop.config import MOST_GAMES
+from ckai.rl.leases.ledger import LeaseCounts, Ledger
+from ckai.rl.leases.ledgers import Ledgers
+from ckai.rl.leases.workers import Workers, workers_info
+from ckai.rl.loop.closing import ClosedRun
+from ckai.rl.loop.config import RunConfig
 from ckai.rl.loop.events import EventCallback, RunEvent
-from ckai.rl.loop.folder import EVALUATOR, RunError, RunFolder, read_measured
-from ckai.rl.loop.report import describe, endings, first_scores
+from ckai.rl.loop.folder import EVALUATOR, read_measured
+from ckai.rl.loop.late import generation_of, late_games, warning_of
 from ckai.rl.search.threads import repeated
-from ckai.rl.selfplay.pool import Pool, draw_opponents, player_name, trained_in
+from ckai.rl.selfplay.pool import Pool, player_name
 from ckai.rl.selfplay.progress import SelfPlayCounts
-from ckai.rl.selfplay.rows import headers_of_rows
-from ckai.rl.selfplay.shards import ShardWriter, Spent, merge, read_shards, write_table
+from ckai.rl.selfplay.shards import ShardWriter, Spent, read_shards
 from ckai.rl.selfplay.snapshots import GameSnapshot, load_snapshots
 from ckai.rl.selfplay.starts import Starts
 from ckai.rl.selfplay.warmup import compile_selfplay
@@ -37,68 +34,41 @@ EXCHANGE_SECONDS = 0.2
 """Time between two exchanges with workers, and between two reports."""
 
 
-class PlayedRun(RunFolder):
+class PlayedRun(ClosedRun):
     """The files of a run, and its self-play."""
 
-    @property
-    def _lag(self) -> int:
-        """A generation n is played by the network of generation n - lag."""
-        return 2 if self.config.overlap else 1
+    def __init__(self, folder: Path, config: RunConfig) -> None:
+        """See `RunFolder`."""
+        super().__init__(folder, config)
+        self._counts: dict[int, LeaseCounts] = {}
+        """What other processes have done for the generations that are not closed."""
 
-    def _finished_before(self, n: int) -> int:
-        """Return the last generation that is finished when generation `n` is played."""
-        return max(0, n - self._lag)
+    def _ledgers(self, n: int, late: list[int], there: Collection[int], progress: SelfPlayCounts) -> Ledgers:
+        """Return the account of the games that generation `n` misses.
 
-    def _player(self, n: int) -> int:
-        """Return the generation that trained the network which plays generation `n`; 0: the first one."""
-        return trained_in(self.history(), self._finished_before(n))
+        Args:
+            n: the generation.
+            late: numbers of the late games of earlier generations.
+            there: numbers of the games that it has in its shards.
+            progress: see `Ledger`.
+        """
+        counts = self._counts.setdefault(n, LeaseCounts())
 
-    def _numbers(self, n: int) -> range:
-        return range(n * MOST_GAMES, n * MOST_GAMES + self.config.games)
+        def ledger(g: int, numbers: Sequence[int]) -> Ledger:
+            missing = self._games(g, [number for number in numbers if number not in there])
+            every = self._numbers(g)
+            writer = ShardWriter(
+                self.path(n, "shards"),
+                g,
+                written=set(every).difference(missing.numbers),
+                network=missing.network,
+            )
+            groups = self.config.selfplay.group_count
+            return Ledger(missing, every, writer, progress, groups=groups, counts=counts)
 
-    def _start_seed(self, n: int) -> int:
-        return seed_stream(self.config.seed, n, 3)
-
-    def _pool_seed(self, n: int) -> int:
-        return seed_stream(self.config.seed, n, 4)
-
-    def _network_of(self, n: int) -> Path:
-        """Return the checkpoint of the network that plays generation `n`."""
-        return self.path(self._finished_before(n), "network.ckpt")
-
-    def _opponents(self, n: int) -> list[int]:
-        """Return the past networks, by generation, that generation `n` plays against."""
-        history = self.history()[: self._finished_before(n)]
-        return draw_opponents(self.config.pool, history, self._pool_seed(n), self._lag)
-
-    def orders(self, n: int) -> Orders:
-        """Return what another process needs to play games of generation `n`."""
-        config = self.config
-        return Orders(
-            game=config.game,
-            selfplay=config.selfplay,
-            pool=config.pool,
-            start=config.start,
-            network=self._network_of(n).read_bytes(),
-            name=player_name(self._player(n)),
-            opponents=tuple((g, self.path(g, "network.ckpt").read_bytes()) for g in self._opponents(n)),
-            start_seed=self._start_seed(n),
-            pool_seed=self._pool_seed(n),
-            experts=tuple(self.expert_positions()),
-        )
-
-    def _ledger(self, n: int, numbers: list[int], writer: ShardWriter, progress: SelfPlayCounts) -> Ledger:
-        """Return the account of generation `n`, of which the games `numbers` are missing."""
-        missing = Lease(
-            name="",
-            run=self.folder.name,
-            generation=n,
-            numbers=tuple(numbers),
-            seed=seed_stream(self.config.seed, n),
-            network=hash_of(self._network_of(n).read_bytes()),
-        )
-        groups, schema = self.config.selfplay.group_count, self.spec.schema
-        return Ledger(missing, self._numbers(n), writer, progress, groups=groups, schema=schema)
+        earlier = {g: [number for number in late if generation_of(number) == g] for g in range(1, n)}
+        carried = [ledger(g, numbers) for g, numbers in earlier.items() if numbers]
+        return Ledgers(ledger(n, self._numbers(n)), carried, self.spec.schema)
 
     def _play(
         self,
@@ -106,99 +76,108 @@ class PlayedRun(RunFolder):
         on_event: EventCallback,
         backend: str,
         workers: Workers,
+        *,
+        late: int = 0,
         stop: threading.Event | None = None,
     ) -> dict[str, Any]:
-        """Play the missing games of a generation and return its statistics; empty if stopped."""
-        rows_path, summary = self.path(n, "rows.parquet"), self.path(n, "selfplay.json")
-        shards = self.path(n, "shards")
+        """Play the missing games of a generation and return its statistics; empty if stopped.
+
+        Args:
+            n: the generation.
+            on_event: see `Run.go`, as the next two.
+            backend: as there.
+            workers: as there.
+            late: most games, all of them leased, that are not waited for.
+            stop: set it to end early.
+        """
+        summary, shards = self.path(n, "selfplay.json"), self.path(n, "shards")
         if not summary.exists():
             tables, games, damaged = read_shards(shards, self.spec.schema)
-            numbers = [number for number in self._numbers(n) if number not in games]
+            earlier = late_games(self, n)
+            expected = {*self._numbers(n), *earlier}
             progress = SelfPlayCounts(games=len(games), rows=sum(table.num_rows for table in tables))
+
+            def warn(line: str) -> None:
+                on_event(RunEvent(n, "selfplay", len(games), len(expected), {"warning": line}))
+
             for line in damaged:
-                on_event(RunEvent(n, "selfplay", len(games), self.config.games, {"warning": line}))
+                warn(line)
             stop = stop or threading.Event()
-            writer = ShardWriter(shards, n, written=games)
-            ledger = self._ledger(n, numbers, writer, progress)
-            spent = self._play_missing(ledger, writer, progress, on_event, backend, workers, stop)
+            ledgers = self._ledgers(n, earlier, games.keys(), progress)
+            spent = self._play_missing(
+                ledgers, len(expected), late, progress, on_event, backend, workers, stop
+            )
             if stop.is_set():
                 return {}
-            tables, games, damaged = read_shards(shards, self.spec.schema)
-            if damaged or sorted(games) != list(self._numbers(n)):
-                raise RunError(
-                    f"{shards}: expected {self.config.games} games, found {len(games)}; run the command again"
-                )
-            table = merge(tables)
-            source = f"{self.folder.name} generation {n}"
-            tags = {number: game.tags for number, game in games.items()}
-            write_table(headers_of_rows(table, source, tags), headers_path(rows_path))
-            write_whole(self.path(n, "games.pdn"), "".join(games[number].pdn for number in sorted(games)))
-            write_table(table, rows_path)
-            ends = {number: game.ending for number, game in games.items()}
-            measured = describe(table, list(ends.values()), spent.seconds, spent.evaluations) | endings(
-                table, list(ends.values()), self.config.selfplay
-            )
-            measured["network"] = self._player(n)
-            if ledger.counts.leased:
-                counts = ledger.counts
-                measured["workers"] = {"count": len(counts.by_worker), **asdict(counts)}
-            pool = Pool(self.config.pool, self._pool_seed(n), self._opponents(n))
-            if pool.generations:
-                measured["pool"] = pool.tally(
-                    first_scores(table, {number: end.result for number, end in ends.items()})
-                )
-            write_whole(summary, json.dumps(measured) + "\n")
+            absent = self._close(n, expected, late, spent, self._counts.pop(n))
+            if absent.stale:
+                warn(warning_of(absent, self.config.max_age))
         shutil.rmtree(shards, ignore_errors=True)
         return read_measured(summary)
 
     def _play_missing(
         self,
-        ledger: Ledger,
-        writer: ShardWriter,
+        ledgers: Ledgers,
+        games: int,
+        late: int,
         progress: SelfPlayCounts,
         on_event: EventCallback,
         backend: str,
         workers: Workers,
         stop: threading.Event,
     ) -> Spent:
-        """Play games of a generation; return the effort for it, with that before an interruption."""
-        n, games = ledger.generation, self.config.games
+        """Play games of a generation; return the effort for it, with that before an interruption.
+
+        Args:
+            ledgers: the missing games.
+            games: games that the generation has at the end, if none is late.
+            late: see `_play`, as the others.
+            progress: counts of the games.
+            on_event: as there.
+            backend: as there.
+            workers: as there.
+            stop: as there.
+        """
+        n, folder = ledgers.generation, ledgers.own.writer.folder
 
         def tell(**info: Any) -> None:
-            on_event(RunEvent(n, "selfplay", games - ledger.missing, games, info))
+            on_event(RunEvent(n, "selfplay", games - ledgers.missing, games, info))
 
         def spent() -> Spent:
             seconds = before.seconds + time.monotonic() - begun
             return Spent(seconds, before.evaluations + progress.evaluations)
 
         def exchange() -> None:
-            for line in workers.exchange(ledger):
+            for line in workers.exchange(ledgers):
                 tell(warning=line)
+            # After the exchange, which withdraws what nobody has begun where this process could play it.
+            ledgers.close(late)
             rate = progress.evaluations / max(1e-9, time.monotonic() - begun)
             cached = progress.cache_hits / max(1, progress.evaluations)
-            others = _workers_info(workers, ledger, time.monotonic() - begun)
+            others = workers_info(workers, ledgers, time.monotonic() - begun)
             tell(evaluations_per_second=rate, cache_hits=cached, **others)
             if not players:  # without games of this process there are no snapshots to bring it
-                spent().write(writer.folder)
-
-        def on_snapshot(group: int, unfinished: list[GameSnapshot]) -> None:
-            writer.snapshot(group, unfinished)
-            spent().write(writer.folder)
+                spent().write(folder)
 
         players = self._players(n, on_event, backend) if workers.plays_here else ()
-        before, begun = Spent.read(writer.folder), time.monotonic()
+        before, begun = Spent.read(folder), time.monotonic()
         try:
-            for line in workers.begin(ledger, lambda: self.orders(n)):
+            for line in workers.begin(ledgers, self.orders):
                 tell(warning=line)
             with repeated(exchange, EXCHANGE_SECONDS, stop):
                 if players:
-                    self._play_here(ledger, players, progress, tell, on_snapshot, stop)
-                while ledger.missing and not stop.wait(EXCHANGE_SECONDS):
-                    pass
-            if not ledger.missing:
-                workers.end()
+                    self._play_here(ledgers.own, players, progress, tell, spent, stop)
+                while ledgers.missing and not ledgers.closed and not stop.is_set():
+                    lost = [ledger for ledger in ledgers.carried if ledger.waiting] if players else []
+                    if lost:  # by whoever had leased them
+                        self._play_carried_here(lost[0], backend, progress, tell, spent, on_event, stop)
+                    else:
+                        stop.wait(EXCHANGE_SECONDS)
+            if not stop.is_set():
+                workers.end(ledgers)
         finally:
-            writer.flush()
+            for ledger in (ledgers.own, *ledgers.carried):
+                ledger.writer.flush()
             for evaluator in players:
                 evaluator.close()
         return spent()
@@ -210,21 +189,43 @@ class PlayedRun(RunFolder):
         compile_selfplay(self.spec, players[0])  # before the clock of the speeds
         return players
 
+    def _play_carried_here(
+        self,
+        ledger: Ledger,
+        backend: str,
+        progress: SelfPlayCounts,
+        tell: Callable[..., None],
+        spent: Callable[[], Spent],
+        on_event: EventCallback,
+        stop: threading.Event,
+    ) -> None:
+        """Play late games of an earlier generation, which nobody else plays any more, with its network."""
+        players = self._players(ledger.generation, on_event, backend)
+        try:
+            self._play_here(ledger, players, progress, tell, spent, stop)
+        finally:
+            for evaluator in players:
+                evaluator.close()
+
     def _play_here(
         self,
         ledger: Ledger,
         players: tuple[Evaluator, ...],
         progress: SelfPlayCounts,
         tell: Callable[..., None],
-        on_snapshot: Callable[[int, list[GameSnapshot]], None],
+        spent: Callable[[], Spent],
         stop: threading.Event,
     ) -> None:
         """Play games in threads of this process, until there are none left or others have played them."""
-        n, config = ledger.generation, self.config
-        snapshots = sorted(self.path(n, "shards").glob("*.npz"))
-        unfinished, damaged = load_snapshots(snapshots, self.spec.state_words)
+        n, config, writer = ledger.generation, self.config, ledger.writer
+        unfinished, damaged = load_snapshots(sorted(writer.folder.glob("*.npz")), self.spec.state_words)
         for line in damaged:
             tell(warning=line)
+
+        def on_snapshot(group: int, games: list[GameSnapshot]) -> None:
+            writer.snapshot(group, games)
+            spent().write(writer.folder)
+
         play_games(
             players[0],
             config.selfplay,
@@ -268,29 +269,3 @@ class PlayedRun(RunFolder):
             game=self.config.game,
             tell=on_report,
         )
-
-
-def _workers_info(workers: Workers, ledger: Ledger, seconds: float) -> dict[str, Any]:
-    """Return what an event of self-play says of workers; empty without any.
-
-    Args:
-        workers: the workers.
-        ledger: of the generation.
-        seconds: time that the generation has been played.
-
-    Returns:
-        Under `workers`: `alive`, with `games`, `games_per_minute` and `evaluations_per_second` by name;
-        leases `out` and `taken_back`; shards `refused`; bytes `moved`.
-    """
-    if not workers.signs:
-        return {}
-    counts, alive = ledger.counts, {}
-    for name, sign in list(workers.signs.items()):
-        games = counts.by_worker.get(name, 0)
-        alive[name] = {
-            "games": games,
-            "games_per_minute": 60 * games / max(1e-3, seconds),
-            "evaluations_per_second": sign.evaluations_per_second,
-        }
-    about = {"taken_back": counts.taken_back, "refused": counts.refused, "moved": counts.moved}
-    return {"workers": {"alive": alive, "out": len(ledger.leases), **about}}

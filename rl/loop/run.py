@@ -4,6 +4,7 @@
     gen_0000/network.ckpt    the first network; experts.fen has positions to start games from
     gen_0001/shards/         finished games and snapshots of unfinished ones, until all games are finished
     gen_0001/rows.parquet    rows of the generation's games; also games.pdn and rows.headers.parquet
+    gen_0001/selfplay.json   what was measured of them; also which games were late, see `ckai.rl.loop.late`
     gen_0001/training.ckpt   state of the training, until it is finished
     gen_0001/candidate.ckpt  the trained network
     gen_0001/match.json      result of the gate match against the old network; games in match.pdn
@@ -28,6 +29,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +38,12 @@ from ckai.datasets.tables import Tables
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.leases.folder import FOLDER as LEASES
 from ckai.rl.leases.folder import LeaseFolder
+from ckai.rl.leases.matches import NetworkSeat
 from ckai.rl.leases.workers import Workers
 from ckai.rl.loop.dashboard import write_dashboard
 from ckai.rl.loop.events import EventCallback, RunEvent
 from ckai.rl.loop.folder import RunError, fresh_folder, read_measured
-from ckai.rl.loop.gate import play_gate_match
+from ckai.rl.loop.gate import PlayMatch, in_threads, play_gate_match
 from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.playing import PlayedRun
 from ckai.rl.loop.report import best_generation
@@ -83,12 +86,14 @@ class Run(PlayedRun):
             try:
                 while self.generations < generations:
                     n = self.generations + 1
-                    played = self._play(n, on_event, backend, workers)
+                    # The last generation waits for all its games, so that none is left out of the run.
+                    late = int(self.config.late * self.config.games) if n < generations else 0
+                    played = self._play(n, on_event, backend, workers, late=late)
                     if "workers" in played:
                         played["workers"]["learner_waited"] = round(time.monotonic() - finished, 3)
                     ahead = self.config.overlap and n < generations
                     with self._playing(n + 1, on_event, backend, workers) if ahead else nullcontext():
-                        self._finish(n, played, on_event, backend)
+                        self._finish(n, played, on_event, backend, workers)
                         finished = time.monotonic()
             finally:
                 workers.close()
@@ -101,7 +106,7 @@ class Run(PlayedRun):
 
         def work() -> None:
             try:
-                self._play(n, on_event, backend, workers, stop)
+                self._play(n, on_event, backend, workers, stop=stop)
             except BaseException as error:
                 errors.append(error)
 
@@ -110,10 +115,12 @@ class Run(PlayedRun):
         if errors:
             raise errors[0]
 
-    def _finish(self, n: int, played: dict[str, Any], on_event: EventCallback, backend: str) -> None:
+    def _finish(
+        self, n: int, played: dict[str, Any], on_event: EventCallback, backend: str, workers: Workers
+    ) -> None:
         """Train on a generation that was played, play its gate match, and mark it as finished."""
         learned = self._learn(n, on_event)
-        gate = self._play_gate(n, on_event, backend)
+        gate = self._play_gate(n, on_event, backend, workers)
         accepted = gate["accepted"]
         chosen = self.path(n, "candidate.ckpt") if accepted else self.path(n - 1, "network.ckpt")
         _copy(chosen, self.path(n, "network.ckpt"))
@@ -148,7 +155,7 @@ class Run(PlayedRun):
             self.path(n, "candidate.ckpt"),
             settings,
             generation=n,
-            games=len(window.generations) * self.config.games,
+            games=sum(read_measured(self.path(g, "selfplay.json"))["games"] for g in window.generations),
             seed=seed_stream(self.config.seed, n, 1) % 2**31,
             split_seed=self.config.seed,
             game=self.config.game,
@@ -158,23 +165,14 @@ class Run(PlayedRun):
 
     # --- gate match ----------------------------------------------------------------------------------
 
-    def _play_gate(self, n: int, on_event: EventCallback, backend: str) -> dict[str, Any]:
+    def _play_gate(self, n: int, on_event: EventCallback, backend: str, workers: Workers) -> dict[str, Any]:
         path, gate = self.path(n, "match.json"), self.config.gate
         if not path.exists():
             measured: dict[str, Any] = {"games": 0, "accepted": True}
             if gate.games:
-                selfplay = self.config.selfplay
-                sims = gate.sims or selfplay.sims
-                constants = search_constants(selfplay)._replace(
-                    noise_epsilon=0.0, root_rule=PUCT, root_temperature=1.0
-                )
-                tables = Tables.open(selfplay.tables) if selfplay.tables else None
-                candidate = self._load(n, self.path(n, "candidate.ckpt"), on_event, backend)
-                old = self._load(n, self.path(n - 1, "network.ckpt"), on_event, backend)
-                try:
+                with self._gate_players(n, on_event, backend, workers) as play:
                     measured = play_gate_match(
-                        SearchPlayer(candidate, sims, constants, tables, spec=self.spec),
-                        SearchPlayer(old, sims, constants, tables, spec=self.spec),
+                        play,
                         gate,
                         path,
                         names=(
@@ -184,15 +182,40 @@ class Run(PlayedRun):
                         generation=n,
                         seed=seed_stream(self.config.seed, n, 2),
                         spec=self.spec,
-                        max_plies=selfplay.max_plies,
+                        max_plies=self.config.selfplay.max_plies,
                         on_event=on_event,
                     )
-                finally:
-                    candidate.close()
-                    old.close()
             write_whole(path, json.dumps(measured) + "\n")
         self.path(n, "match.part.json").unlink(missing_ok=True)
         return read_measured(path)
+
+    @contextmanager
+    def _gate_players(
+        self, n: int, on_event: EventCallback, backend: str, workers: Workers
+    ) -> Iterator[PlayMatch]:
+        """Yield what plays the gate match of generation `n`: workers, or threads of this process."""
+        selfplay = self.config.selfplay
+        sims = self.config.gate.sims or selfplay.sims
+        constants = search_constants(selfplay)._replace(
+            noise_epsilon=0.0, root_rule=PUCT, root_temperature=1.0
+        )
+        new, old = self.path(n, "candidate.ckpt"), self.path(n - 1, "network.ckpt")
+        if workers.matches is not None:
+            seats = [NetworkSeat(network.read_bytes(), sims, constants) for network in (new, old)]
+
+            def warn(line: str) -> None:
+                on_event(RunEvent(n, "gate", 0, self.config.gate.games, {"warning": line}))
+
+            yield partial(workers.matches.play, (seats[0], seats[1]), tables=selfplay.tables, warn=warn)
+            return
+        tables = Tables.open(selfplay.tables) if selfplay.tables else None
+        evaluators = [self._load(n, network, on_event, backend) for network in (new, old)]
+        try:
+            players = [SearchPlayer(each, sims, constants, tables, spec=self.spec) for each in evaluators]
+            yield in_threads(players[0], players[1])
+        finally:
+            for evaluator in evaluators:
+                evaluator.close()
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ckai.datasets.schema import HEADERS_SCHEMA, SELFPLAY_SCHEMA
+from ckai.datasets.schema import HEADERS_SCHEMA, SELFPLAY_HEADERS_SCHEMA, SELFPLAY_SCHEMA
 from ckai.datasets.tables import Tables
 from ckai.datasets.writer import row_arrays
 from ckai.game.jit import quick_kernel
@@ -224,13 +224,20 @@ def _visit_type() -> pa.StructType:
     return SELFPLAY_SCHEMA.field("visits").type.value_type
 
 
-def headers_of_rows(table: pa.Table, source: str, tags: Mapping[int, Mapping[str, str]]) -> pa.Table:
+def headers_of_rows(
+    table: pa.Table,
+    source: str,
+    tags: Mapping[int, Mapping[str, str]],
+    networks: Mapping[int, str | None] | None = None,
+) -> pa.Table:
     """Return the table of headers, one row per game, of self-play rows.
 
     Args:
         table: rows sorted by (game, ply, hop).
         source: event and source of the games.
         tags: tags of the PDN of each game, by its number.
+        networks: hash of the network that played each game, by its number, None where it is not known;
+            without them the table has no column for it.
     """
     game = table["game"].to_numpy()
     last = np.flatnonzero(np.append(game[1:] != game[:-1], True))
@@ -248,4 +255,7 @@ def headers_of_rows(table: pa.Table, source: str, tags: Mapping[int, Mapping[str
         "line": np.zeros(n, np.int64),
         "source": [source] * n,
     }
-    return pa.table(columns, schema=HEADERS_SCHEMA)
+    if networks is None:
+        return pa.table(columns, schema=HEADERS_SCHEMA)
+    columns["network"] = [networks[number] for number in game[last].tolist()]
+    return pa.table(columns, schema=SELFPLAY_HEADERS_SCHEMA)

@@ -44,17 +44,19 @@ def read_table(path: Path | pa.BufferReader) -> pa.Table:
     return pq.read_table(path, page_checksum_verification=True)
 
 
-def shard_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
+def shard_table(games: Sequence[FinishedGame], generation: int, network: str | None = None) -> pa.Table:
     """Return a shard as a table: the rows of the games, with their PDN and endings in the metadata.
 
     Args:
         games: one or more games of the same `GameSpec`.
         generation: number of the generation that played them.
+        network: hash of the network that played them; None: not known.
     """
     games = sorted(games, key=lambda game: game.number)
     table = to_table(games, generation)
     texts = [
-        {"game": g.number, "pdn": finished_pdn(g, generation), "ending": asdict(g.ending)} for g in games
+        {"game": g.number, "pdn": finished_pdn(g, generation), "ending": asdict(g.ending), "network": network}
+        for g in games
     ]
     texts = [{**text, _DIGEST: _digest(text)} for text in texts]
     return table.replace_schema_metadata({**table.schema.metadata, _GAMES_KEY: json.dumps(texts).encode()})
@@ -74,6 +76,7 @@ class ShardWriter:
         games: int = 64,
         seconds: float = 10.0,
         written: Collection[int] = (),
+        network: str | None = None,
     ) -> None:
         """Make the folder.
 
@@ -82,9 +85,10 @@ class ShardWriter:
             generation: number of the generation that plays the games.
             games: most games of a shard.
             seconds: most time before a finished game is written.
-            written: numbers of the games that are in the folder's shards already.
+            written: numbers of the games that are there already, and are dropped.
+            network: hash of the network that plays them; None: not known.
         """
-        self.folder, self.generation = folder, generation
+        self.folder, self.generation, self.network = folder, generation, network
         self.games, self.seconds = games, seconds
         self._waiting: list[FinishedGame] = []
         self._added = set(written)
@@ -130,7 +134,7 @@ class ShardWriter:
         with self._lock:
             if self._waiting:
                 number = min(game.number for game in self._waiting)
-                self._write(number, shard_table(self._waiting, self.generation))
+                self._write(number, shard_table(self._waiting, self.generation, self.network))
                 self._waiting = []
             self._flushed = time.monotonic()
 
@@ -175,6 +179,8 @@ class ShardGame:
     """The game as PDN text."""
     ending: Ending
     """How it ended."""
+    network: str | None = None
+    """Hash of the network that played it; None in shards of earlier versions."""
 
     @property
     def tags(self) -> dict[str, str]:
@@ -208,7 +214,9 @@ def read_shard(
                 raise ValueError(f"a column {field.name} of {field.type}")
         read = {
             game["game"]: ShardGame(
-                game["pdn"], Ending(**game["ending"]) if "ending" in game else ending_of(game["pdn"])
+                game["pdn"],
+                Ending(**game["ending"]) if "ending" in game else ending_of(game["pdn"]),
+                game.get("network"),
             )
             for game in _games(table.schema.metadata)
         }

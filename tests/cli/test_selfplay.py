@@ -201,7 +201,7 @@ def test_settings_of_workers_that_would_do_nothing_are_refused(ckai):
 
 
 def test_the_hint_keeps_the_cluster(ckai, monkeypatch):
-    monkeypatch.setattr("ckai.rl.leases.on_ray.connect", lambda address, config: None)
+    monkeypatch.setattr("ckai.rl.leases.cluster.connect", lambda address, config: None)
     monkeypatch.setattr("ckai.rl.leases.on_ray.import_ray", lambda: None)
 
     def go(run, generations, on_event, **rest):
@@ -211,7 +211,9 @@ def test_the_hint_keeps_the_cluster(ckai, monkeypatch):
     _, _, err = ckai(*NEW, "--ray", "10.0.0.5:6379", "--evaluator", "torch")
     assert "continue with: ckai selfplay --run runs/run-001" in err
     assert "--ray 10.0.0.5:6379" in err
-    assert Run.open(Path("runs/run-001")).config.overlap
+    config = Run.open(Path("runs/run-001")).config
+    assert config.overlap
+    assert config.late == 0.1
 
 
 def in_flight(ckai, *words):
@@ -234,7 +236,7 @@ def test_networks_on_a_gpu_have_thousands_of_games_in_flight(ckai, started, monk
 
 
 def test_workers_with_gpus_have_thousands_of_games_in_flight(ckai, started, monkeypatch):
-    monkeypatch.setattr("ckai.rl.leases.on_ray.connect", lambda address, config: None)
+    monkeypatch.setattr("ckai.rl.leases.cluster.connect", lambda address, config: None)
     monkeypatch.setattr("ckai.rl.leases.on_ray.import_ray", lambda: None)
     assert in_flight(ckai, "--ray", "10.0.0.5:6379", "--gpus-per-worker", 0.5) == 4096
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)

@@ -33,7 +33,7 @@ from ckai.rl.loop import gate as gate_module
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.dashboard import write_dashboard
 from ckai.rl.loop.events import RunEvent
-from ckai.rl.loop.gate import play_gate_match
+from ckai.rl.loop.gate import in_threads, play_gate_match
 from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.report import elo_curve
 from ckai.rl.loop.run import Run
@@ -202,8 +202,8 @@ def test_gate_rules(rule, sign, accepted, tmp_path):
     events = []
     gate = GateConfig(games=40, rule=rule)
     result = play_gate_match(
-        new, old, gate, tmp_path / "match.json", names=("new", "old"), generation=1, seed=0, max_plies=120,
-        on_event=events.append,
+        in_threads(new, old), gate, tmp_path / "match.json", names=("new", "old"),
+        generation=1, seed=0, max_plies=120, on_event=events.append,
     )  # fmt: skip
     assert result["accepted"] is accepted
     assert result["wins"] + result["draws"] + result["losses"] == result["games"] == len(events)
@@ -232,7 +232,7 @@ def test_games_that_end_after_the_verdict_change_nothing(tmp_path, monkeypatch):
         monkeypatch.setattr(gate_module, "play_match", land)
         player = SearchPlayer(UniformEvaluator(), 2)
         return play_gate_match(
-            player, player, gate, tmp_path / str(won) / "match.json", names=("new", "old"),
+            in_threads(player, player), gate, tmp_path / str(won) / "match.json", names=("new", "old"),
             generation=1, seed=0, max_plies=60, on_event=lambda event: None,
         )  # fmt: skip
 
@@ -250,8 +250,8 @@ def test_sprt_ends_the_gate_match_early_and_it_is_not_played_on(tmp_path):
 
     def result(a, b):
         return play_gate_match(
-            a, b, gate, tmp_path / "match.json", names=("new", "old"), generation=1, seed=0, max_plies=60,
-            on_event=lambda event: None,
+            in_threads(a, b), gate, tmp_path / "match.json", names=("new", "old"),
+            generation=1, seed=0, max_plies=60, on_event=lambda event: None,
         )  # fmt: skip
 
     first = result(good, bad)

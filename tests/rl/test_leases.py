@@ -23,6 +23,7 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.leases.folder import LeaseDesk, LeaseFolder
 from ckai.rl.leases.lease import Account, Lease, pack_shard, unpack_shard
 from ckai.rl.leases.ledger import Ledger, lease_size
+from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.worker import LeaseWorker, WorkerError
 from ckai.rl.leases.workers import Sign
 from ckai.rl.loop.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig
@@ -52,11 +53,20 @@ def network(tmp_path):
     return path
 
 
+def ledgers_of(missing, writer, groups=2):
+    """The account of a generation without late games of earlier ones."""
+    own = Ledger(missing, range(FIRST, FIRST + 8), writer, SelfPlayCounts(), groups=groups)
+    return Ledgers(own, (), DEFAULT_GAME.schema)
+
+
 @pytest.fixture
-def ledger(tmp_path):
-    writer = ShardWriter(tmp_path / "shards", 1)
-    numbers = range(FIRST, FIRST + 8)
-    return Ledger(WHOLE, numbers, writer, SelfPlayCounts(), groups=2, schema=DEFAULT_GAME.schema)
+def ledgers(tmp_path):
+    return ledgers_of(WHOLE, ShardWriter(tmp_path / "shards", 1))
+
+
+@pytest.fixture
+def ledger(ledgers):
+    return ledgers.own
 
 
 def ignore_event(_event):
@@ -71,10 +81,10 @@ def shard_of(lease, worker="w", network=WHOLE.network):
     return pack_shard(games, Account(lease.name, lease.generation, network, worker, 1.5, 100))
 
 
-def numbers_in(ledger):
+def numbers_in(ledgers):
     """The games on disk."""
-    ledger._writer.flush()
-    tables, games, damaged = read_shards(ledger._writer.folder)
+    ledgers.own.writer.flush()
+    tables, games, damaged = read_shards(ledgers.own.writer.folder)
     assert not damaged
     if tables:
         assert merge(tables)["game"].unique().to_pylist() == sorted(games)
@@ -91,8 +101,8 @@ def test_a_lease_as_text():
             Lease.from_json(wrong)
 
 
-def test_a_shard_as_bytes(ledger):
-    lease = ledger.lease(3)
+def test_a_shard_as_bytes(ledgers):
+    lease = ledgers.lease(3)
     shard = unpack_shard(shard_of(lease), DEFAULT_GAME.schema)
     assert shard.account == Account(lease.name, 1, WHOLE.network, "w", 1.5, 100)
     assert shard.numbers == lease.numbers == tuple(range(FIRST + 5, FIRST + 8))
@@ -123,38 +133,38 @@ def test_leases_take_games_from_the_back_and_give_them_back(ledger):
     assert ledger.lease(9).numbers == (FIRST + 6, FIRST + 7)
 
 
-def test_a_lease_given_back_and_played_twice_is_committed_once(ledger):
-    first = ledger.lease(4)
-    ledger.take_back(first.name)
-    second = ledger.lease(4)
+def test_a_lease_given_back_and_played_twice_is_committed_once(ledgers):
+    first = ledgers.lease(4)
+    ledgers.take_back(first.name)
+    second = ledgers.lease(4)
     assert second.numbers == first.numbers
     assert second.name != first.name
-    ledger.commit(shard_of(first, "slow"))
-    ledger.commit(shard_of(second, "fast"))
-    ledger.commit(shard_of(second, "fast"))
-    assert numbers_in(ledger) == list(first.numbers)
-    assert (ledger.counts.games, ledger.counts.repeated, ledger.counts.taken_back) == (4, 8, 1)
-    assert ledger.counts.by_worker == {"slow": 4, "fast": 0}
-    assert ledger.missing == 4
-    assert not ledger.leases
+    ledgers.commit(shard_of(first, "slow"))
+    ledgers.commit(shard_of(second, "fast"))
+    ledgers.commit(shard_of(second, "fast"))
+    assert numbers_in(ledgers) == list(first.numbers)
+    assert (ledgers.counts.games, ledgers.counts.repeated, ledgers.counts.taken_back) == (4, 8, 1)
+    assert ledgers.counts.by_worker == {"slow": 4, "fast": 0}
+    assert ledgers.missing == 4
+    assert not ledgers.leases
 
 
-def test_a_shard_that_overlaps_is_committed_in_part(ledger):
-    first = ledger.lease(4)
+def test_a_shard_that_overlaps_is_committed_in_part(ledgers):
+    first = ledgers.lease(4)
     games = []
     config = SelfPlayConfig(sims=2, in_flight=2, groups=1, max_plies=12, tables=0)
     play_games(UniformEvaluator(), config, first.numbers[1:3], seed=5, on_game=games.append)
-    ledger.take_back(first.name)
+    ledgers.take_back(first.name)
     for game in games:  # played here in the meantime
-        ledger.add(game)
-    before = numbers_in(ledger)
-    ledger.commit(shard_of(first))
+        ledgers.own.add(game)
+    before = numbers_in(ledgers)
+    ledgers.commit(shard_of(first))
     assert before == list(first.numbers[1:3])
-    assert numbers_in(ledger) == list(first.numbers)
+    assert numbers_in(ledgers) == list(first.numbers)
     for game in games:
-        ledger.add(game)
-    assert numbers_in(ledger) == list(first.numbers)
-    assert ledger.counts.games == 2
+        ledgers.own.add(game)
+    assert numbers_in(ledgers) == list(first.numbers)
+    assert ledgers.counts.games == 2
 
 
 @pytest.mark.parametrize(
@@ -173,16 +183,16 @@ def test_a_shard_that_overlaps_is_committed_in_part(ledger):
         (lambda lease, _: shard_of(replace(lease, numbers=(7,))), f"expected games {FIRST} to "),
     ],
 )
-def test_a_shard_that_is_damaged_or_stale_is_refused_and_counted(ledger, change, message):
-    lease = ledger.lease(2)
+def test_a_shard_that_is_damaged_or_stale_is_refused_and_counted(ledgers, change, message):
+    lease = ledgers.lease(2)
     whole = shard_of(lease)
     with pytest.raises(ShardError, match=message):
-        ledger.commit(change(lease, whole))
-    assert ledger.counts.refused == 1
-    assert ledger.missing == 8
-    assert numbers_in(ledger) == []
-    ledger.commit(whole)  # nothing is lost
-    assert numbers_in(ledger) == list(lease.numbers)
+        ledgers.commit(change(lease, whole))
+    assert ledgers.counts.refused == 1
+    assert ledgers.missing == 8
+    assert numbers_in(ledgers) == []
+    ledgers.commit(whole)  # nothing is lost
+    assert numbers_in(ledgers) == list(lease.numbers)
 
 
 def test_leases_become_small_towards_the_end():
@@ -198,11 +208,11 @@ def test_leases_become_small_towards_the_end():
 # --- the shared folder -----------------------------------------------------------------------------------
 
 
-def test_a_lease_has_one_holder(tmp_path, ledger):
+def test_a_lease_has_one_holder(tmp_path, ledgers):
     run, desk, other = LeaseFolder(tmp_path, 4), LeaseDesk(tmp_path), LeaseDesk(tmp_path)
     other.name = "other"
     other.beat(Sign())
-    assert not run.exchange(ledger)
+    assert not run.exchange(ledgers)
     opened = sorted((tmp_path / "leases/open").glob("*.json"))
     assert len(opened) == 2
     taken = [desk.take(), other.take(), desk.take()]
@@ -211,66 +221,62 @@ def test_a_lease_has_one_holder(tmp_path, ledger):
     desk.deliver(taken[0], shard_of(taken[0]))
     other.put_back(taken[1])
     assert desk.take() == taken[1]
-    run.exchange(ledger)
-    assert numbers_in(ledger) == list(taken[0].numbers)
+    run.exchange(ledgers)
+    assert numbers_in(ledgers) == list(taken[0].numbers)
 
 
-def test_the_leases_of_a_silent_worker_are_taken_back(tmp_path, ledger, monkeypatch):
+def test_the_leases_of_a_silent_worker_are_taken_back(tmp_path, ledgers, monkeypatch):
     now = [100.0]
     monkeypatch.setattr("ckai.rl.leases.folder.time.monotonic", lambda: now[0])
     run, desk = LeaseFolder(tmp_path, 4, silence=10), LeaseDesk(tmp_path)
-    run.exchange(ledger)
+    run.exchange(ledgers)
     lease = desk.take()
     for _ in range(3):
         now[0] += 8
         desk.beat(Sign())
-        assert not run.exchange(ledger)
-    assert lease.name in ledger.leases
+        assert not run.exchange(ledgers)
+    assert lease.name in ledgers.leases
     now[0] += 9
-    assert not run.exchange(ledger)
+    assert not run.exchange(ledgers)
     now[0] += 2
-    warnings = run.exchange(ledger)
+    warnings = run.exchange(ledgers)
     assert len(warnings) == 2
     assert "no sign of life" in warnings[1]
     assert "played again" in warnings[1]
-    assert ledger.counts.taken_back == 1
-    assert not ledger.leases
+    assert ledgers.counts.taken_back == 1
+    assert not ledgers.leases
     assert not list((tmp_path / "leases/held").iterdir())
     # It was only slow.
     desk.deliver(lease, shard_of(lease))
-    run.exchange(ledger)
-    assert numbers_in(ledger) == list(lease.numbers)
+    run.exchange(ledgers)
+    assert numbers_in(ledgers) == list(lease.numbers)
 
 
-def test_a_half_written_shard_in_the_folder_is_played_again(tmp_path, ledger):
+def test_a_half_written_shard_in_the_folder_is_played_again(tmp_path, ledgers):
     run, desk = LeaseFolder(tmp_path, 4), LeaseDesk(tmp_path)
-    run.exchange(ledger)
+    run.exchange(ledgers)
     lease = desk.take()
     desk.deliver(lease, shard_of(lease)[:300])
-    warnings = run.exchange(ledger)
+    warnings = run.exchange(ledgers)
     assert "refused" in warnings[0]
-    assert ledger.counts.refused == ledger.counts.taken_back == 1
-    assert lease.name not in ledger.leases
+    assert ledgers.counts.refused == ledgers.counts.taken_back == 1
+    assert lease.name not in ledgers.leases
     assert not list((tmp_path / "leases/shards").iterdir())
     # A temporary file is of a worker that is still writing.
     (tmp_path / "leases/shards/.x@y.parquet.1.2.tmp").write_bytes(b"PAR1")
-    assert not run.exchange(ledger)
+    assert not run.exchange(ledgers)
 
 
-def test_leases_of_an_earlier_start_go_on(tmp_path, ledger):
+def test_leases_of_an_earlier_start_go_on(tmp_path, ledgers):
     desk = LeaseDesk(tmp_path)
-    LeaseFolder(tmp_path, 4).exchange(ledger)
+    LeaseFolder(tmp_path, 4).exchange(ledgers)
     lease = desk.take()
-    again = Ledger(
-        WHOLE, range(FIRST, FIRST + 8), ledger._writer, SelfPlayCounts(), groups=1, schema=DEFAULT_GAME.schema
-    )
+    again = ledgers_of(WHOLE, ledgers.own.writer, groups=1)
     LeaseFolder(tmp_path, 4).begin(again, lambda: None)
     assert lease == again.leases[lease.name]
-    assert lease.numbers[0] not in list(again.of(0))
+    assert lease.numbers[0] not in list(again.own.of(0))
     stale = replace(WHOLE, network="b" * 32)
-    other = Ledger(
-        stale, range(FIRST, FIRST + 8), ledger._writer, SelfPlayCounts(), groups=1, schema=DEFAULT_GAME.schema
-    )
+    other = ledgers_of(stale, ledgers.own.writer, groups=1)
     LeaseFolder(tmp_path, 4).begin(other, lambda: None)
     assert lease.name not in other.leases
 

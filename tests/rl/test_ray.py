@@ -14,10 +14,12 @@ from whole_run import check_whole
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.leases import on_ray
+from ckai.rl.leases import cluster as connection
+from ckai.rl.leases.cluster import RayError
 from ckai.rl.leases.config import WorkersConfig
+from ckai.rl.leases.folder import LeaseFolder
 from ckai.rl.leases.matches import play_match_on_ray
-from ckai.rl.leases.on_ray import RayError, RayWorkers
+from ckai.rl.leases.on_ray import RayWorkers
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match, to_plain
@@ -58,7 +60,7 @@ def cluster():
         cluster.add_node(num_cpus=1, object_store_memory=STORE)
     yield cluster
     with contextlib.suppress(Exception):
-        on_ray.import_ray().shutdown()
+        connection.import_ray().shutdown()
     cluster.shutdown()
 
 
@@ -70,7 +72,7 @@ def run(tmp_path):
 
 
 def workers_of(cluster, **settings):
-    on_ray.connect(cluster.address, WorkersConfig(**settings))
+    connection.connect(cluster.address, WorkersConfig(**settings))
     return RayWorkers(4, "torch", WorkersConfig(**settings))
 
 
@@ -134,17 +136,43 @@ def test_a_network_that_cannot_be_loaded_ends_the_run_with_one_line(run, cluster
 @pytest.mark.programs
 def test_an_object_store_that_takes_nothing_ends_the_run_with_one_line(run, cluster, monkeypatch):
     def full(_value):
-        raise on_ray.import_ray().exceptions.ObjectStoreFullError("full")
+        raise connection.import_ray().exceptions.ObjectStoreFullError("full")
 
-    monkeypatch.setattr(on_ray.import_ray(), "put", full)
+    monkeypatch.setattr(connection.import_ray(), "put", full)
     with pytest.raises(RayError, match="room for the networks in Ray's object store, found ObjectStoreFull"):
         run.go(1, ignore_event, workers=workers_of(cluster))
 
 
 @needs_ray
 @pytest.mark.programs
+@pytest.mark.parametrize("overlap", [False, True])
+def test_gate_matches_are_played_by_the_workers_and_late_games_are_taken_in(run, cluster, overlap):
+    run.config = replace(TINY, overlap=overlap, late=0.5, gate=GateConfig(games=24, sims=30))
+    events, workers = [], workers_of(cluster)
+    thread = threading.Thread(target=run.go, args=(2, events.append), kwargs={"workers": workers})
+    thread.start()
+    while thread.is_alive() and not any(event.stage == "gate" for event in events):
+        time.sleep(0.05)
+    if not overlap:  # its pairs go back, and another node plays them
+        cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
+    thread.join()
+    check_whole(run, 2)
+    late = [len(measured["selfplay"].get("late", ())) for measured in run.history()]
+    assert run.history()[1]["selfplay"]["workers"]["carried"] == late[0]
+    for n in (1, 2):
+        played, measured = run.path(n, "match.pdn").read_bytes(), run.history()[n - 1]["match"]
+        assert measured["games"] == 24
+        for name in ("match.pdn", "match.json"):
+            run.path(n, name).unlink()
+        alone = run._play_gate(n, ignore_event, "torch", LeaseFolder(run.folder, 4))
+        assert {**alone, "seconds": 0} == {**measured, "seconds": 0}
+        assert run.path(n, "match.pdn").read_bytes() == played
+
+
+@needs_ray
+@pytest.mark.programs
 def test_a_match_is_the_same_on_a_cluster_that_loses_a_node(run, cluster):
-    on_ray.connect(cluster.address, WorkersConfig())
+    connection.connect(cluster.address, WorkersConfig())
     a, b = f"{run.network}@60", "random"
     openings, games, found = draw_openings(12, 0), [], []
     where = {"spec": DEFAULT_GAME, "tables": None, "backend": "torch", "max_plies": 100, "seed": 3}
@@ -167,7 +195,7 @@ def test_a_match_is_the_same_on_a_cluster_that_loses_a_node(run, cluster):
 @needs_ray
 @pytest.mark.programs
 def test_a_player_that_no_node_can_load(tmp_path, cluster):
-    on_ray.connect(cluster.address, WorkersConfig())
+    connection.connect(cluster.address, WorkersConfig())
     (tmp_path / "no.ckpt").write_bytes(b"no network")
     with pytest.raises(RayError, match=r"no node can play .*no\.ckpt@3 against random: .*expected a ckai"):
         play_match_on_ray(
@@ -183,21 +211,21 @@ def test_a_player_that_no_node_can_load(tmp_path, cluster):
 @needs_ray
 def test_no_cluster_at_the_address():
     with pytest.raises(RayError, match=r"--ray 127\.0\.0\.1:1: expected a cluster of Ray") as raised:
-        on_ray.connect("127.0.0.1:1", WorkersConfig())
+        connection.connect("127.0.0.1:1", WorkersConfig())
     assert "\n" not in str(raised.value)
 
 
 @needs_ray
 @pytest.mark.parametrize("version", ["2.59.1", "1.13.0"])
 def test_an_old_ray(monkeypatch, version):
-    monkeypatch.setattr(on_ray.import_ray(), "__version__", version)
+    monkeypatch.setattr(connection.import_ray(), "__version__", version)
     with pytest.raises(
         RayError, match=rf"expected Ray 2.60 or newer, found {version}; pip install --upgrade"
     ):
-        on_ray.import_ray()
+        connection.import_ray()
 
 
 def test_no_ray(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(RayError, match=r"expected Ray 2.60 or newer for --ray, found none .*ckai\[ray\]"):
-        on_ray.import_ray()
+        connection.import_ray()

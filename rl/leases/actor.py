@@ -1,0 +1,73 @@
+"""The actor of a worker on Ray: plays leases of a run, and pairs of matches, on a node."""
+
+import os
+import socket
+import time
+from typing import Any
+
+from ckai.rl.leases.cluster import import_ray
+from ckai.rl.leases.lease import Lease
+from ckai.rl.leases.matches import play_pairs
+from ckai.rl.leases.worker import LeaseWorker, Orders, WorkerError
+from ckai.rl.leases.workers import Sign
+
+
+class Player:
+    """The actor: a `LeaseWorker` on a node."""
+
+    def __init__(self, version: str, backend: str, threads: int) -> None:
+        mine = ckai_version()
+        if mine != version:
+            raise WorkerError(
+                f"{socket.gethostname()}: expected ckai {version} as in the run's process, found {mine}; "
+                "install the same version on all nodes"
+            )
+        self._ray, self._orders, self._report = import_ray(), dict[str, Any](), ""
+        self._worker = LeaseWorker(
+            f"{socket.gethostname()}-{os.getpid()}",
+            self._load,
+            backend=backend,
+            threads=threads,
+            tell=self._tell,
+        )
+        self._sign, self._then, self._evaluations = Sign(threads=threads), time.monotonic(), 0
+
+    def play(self, orders: list[Any], lease: Lease) -> bytes:
+        """Play a lease; `orders` has the reference to its `Orders`."""
+        self._orders[lease.name] = orders[0]
+        try:
+            return self._worker.play(lease)
+        finally:
+            del self._orders[lease.name]
+
+    def play_pairs(self, orders: list[Any], pairs: tuple[int, ...]) -> list[dict[str, Any]]:
+        """Play pairs of a match, see `ckai.rl.leases.matches.play_pairs`."""
+        return play_pairs(orders, pairs, self._sign.threads)
+
+    def sign(self) -> tuple[str, Sign, str]:
+        """Return the worker's name, its sign of life, and the report of the trial of backends."""
+        progress, now = self._worker.progress, time.monotonic()
+        evaluations = progress.evaluations
+        rate = (evaluations - self._evaluations) / max(1e-3, now - self._then)
+        self._then, self._evaluations = now, evaluations
+        self._sign = Sign(
+            self._sign.beat + 1, progress.games, round(rate, 1), self._sign.threads, self._worker.evaluator
+        )
+        return self._worker.name, self._sign, self._report
+
+    def _load(self, lease: Lease) -> Orders:
+        orders: Orders = self._ray.get(self._orders[lease.name])
+        return orders
+
+    def _tell(self, line: str) -> None:
+        self._report = line
+
+
+def ckai_version() -> str:
+    """Return the version of ckai, "" if it is not installed but run from its sources."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("ckai")
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,96 @@
+"""The connection to a Ray cluster, and what can be wrong with it."""
+
+import os
+import secrets
+import socket
+from typing import Any
+
+from ckai.rl.leases.config import WorkersConfig
+
+LEAST_VERSION = (2, 60)
+"""Oldest version of Ray that is supported."""
+LOCAL = "local"
+"""Address of a cluster of this machine alone, which is started and ended."""
+AUTO = "auto"
+"""Address of the cluster that runs on this machine."""
+KNOCK_SECONDS = 5.0
+"""Time for a cluster to answer."""
+
+
+class RayError(RuntimeError):
+    """Ray cannot be used; one line that says what was expected and found."""
+
+
+def import_ray() -> Any:
+    """Import Ray.
+
+    Raises:
+        RayError: it is not installed, or too old.
+    """
+    try:
+        import ray
+    except ImportError as error:
+        raise RayError(
+            f"expected Ray {'.'.join(map(str, LEAST_VERSION))} or newer for --ray, found none ({error}); "
+            "pip install 'ckai[ray]', or omit --ray"
+        ) from error
+    if tuple(map(int, ray.__version__.split(".")[:2])) < LEAST_VERSION:
+        raise RayError(
+            f"expected Ray {'.'.join(map(str, LEAST_VERSION))} or newer, found {ray.__version__}; "
+            "pip install --upgrade 'ckai[ray]'"
+        )
+    return ray
+
+
+def connect(address: str, config: WorkersConfig) -> None:
+    """Connect to a cluster, or start one on this machine.
+
+    Args:
+        address: `local`, `auto` for the cluster that runs on this machine, or host:port.
+        config: settings of the workers.
+
+    Raises:
+        RayError: Ray is missing, there is no such cluster, or it has another version of Ray or Python.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    options: dict[str, Any] = {}
+    if address == LOCAL:
+        # Ray listens on all addresses of the machine; whoever connects needs this token.
+        if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+        cores = config.cpus_per_worker * (
+            config.count or max(1, (os.cpu_count() or 1) // config.cpus_per_worker)
+        )
+        options = {"num_cpus": cores, "object_store_memory": config.store_mb * 2**20}
+        options["include_dashboard"] = False
+    ray = import_ray()
+    try:
+        if address not in (LOCAL, AUTO):
+            _knock(address)
+        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **options)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise RayError(
+            f"--ray {address}: expected a cluster of Ray {ray.__version__}, found none that answers "
+            f"({reason[:300]}); start one with `ray start --head`, or give --ray local"
+        ) from error
+
+
+def _knock(address: str) -> None:
+    """Try to connect to host:port, for which Ray itself would wait for minutes.
+
+    Raises:
+        OSError, ValueError: nobody answers, or it is no such text.
+    """
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal():
+        raise ValueError("not host:port")
+    socket.create_connection((host, int(port)), KNOCK_SECONDS).close()
+
+
+def reason_of(error: BaseException) -> str:
+    """Return what a remote error says, in one line and without the traceback."""
+    cause = getattr(error, "cause", None) or error
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    named = [line for line in lines if "Error: " in line]
+    return (named or lines or [type(cause).__name__])[-1].rpartition("Error: ")[2]
