@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ckai.rl.leases.config import WorkersConfig
-from ckai.rl.leases.lease import Lease
+from ckai.rl.leases.lease import Lease, ckai_version
 from ckai.rl.leases.ledger import Ledger, lease_size
 from ckai.rl.leases.worker import LEASES, LeaseWorker, Orders, WorkerError
 from ckai.rl.leases.workers import Sign
@@ -73,6 +73,8 @@ def connect(address: str, config: WorkersConfig) -> None:
         RayError: Ray is missing, there is no such cluster, or it has another version of Ray or Python.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Ray prints the log of every node that goes on standard output, `log_to_driver` or not: print no line.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     options: dict[str, Any] = {}
     if address == LOCAL:
         # Ray listens on all addresses of the machine; whoever connects needs this token.
@@ -151,16 +153,6 @@ class _Player:
 
     def _tell(self, line: str) -> None:
         self._report = line
-
-
-def ckai_version() -> str:
-    """Return the version of ckai, "" if it is not installed but run from its sources."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("ckai")
-    except PackageNotFoundError:
-        return ""
 
 
 @dataclass
