@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import os
+import re
 import signal
 import threading
 import time
@@ -132,6 +133,26 @@ def test_a_network_that_cannot_be_loaded_ends_the_run_with_one_line(run, cluster
 
 @needs_ray
 @pytest.mark.programs
+def test_a_node_with_another_version_ends_the_run_with_one_line(run, cluster, tmp_path):
+    distribution = tmp_path / "other" / "ckai-9.9.9.dist-info"
+    distribution.mkdir(parents=True)
+    (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: ckai\nVersion: 9.9.9\n")
+    path = os.pathsep.join([str(distribution.parent), os.environ.get("PYTHONPATH", "")])
+    cluster.add_node(num_cpus=1, object_store_memory=STORE, env_vars={"PYTHONPATH": path})
+    with pytest.raises(RayError) as raised:
+        run.go(1, ignore_event, workers=workers_of(cluster))
+    mine = re.escape(on_ray.ckai_version())
+    assert re.fullmatch(
+        rf"\S+: expected ckai {mine} as in the run's process, found 9\.9\.9; install the same version on all "
+        "nodes",
+        str(raised.value),
+    )
+    run.go(1, ignore_event)  # nothing is lost
+    check_whole(run, 1)
+
+
+@needs_ray
+@pytest.mark.programs
 def test_an_object_store_that_takes_nothing_ends_the_run_with_one_line(run, cluster, monkeypatch):
     def full(_value):
         raise on_ray.import_ray().exceptions.ObjectStoreFullError("full")
@@ -139,6 +160,9 @@ def test_an_object_store_that_takes_nothing_ends_the_run_with_one_line(run, clus
     monkeypatch.setattr(on_ray.import_ray(), "put", full)
     with pytest.raises(RayError, match="room for the networks in Ray's object store, found ObjectStoreFull"):
         run.go(1, ignore_event, workers=workers_of(cluster))
+    monkeypatch.undo()
+    run.go(1, ignore_event)  # nothing is lost
+    check_whole(run, 1)
 
 
 @needs_ray
