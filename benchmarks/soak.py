@@ -2,11 +2,11 @@
 
     python benchmarks/soak.py --minutes 60 -o soak.jsonl
 
-Plays generations of small games with `--ray local` until the time is over, and looks every few seconds at the
-resident memory of the process of the run, at that of its workers, and at the bytes in use in the object store.
-The first generations do not count: networks, kernels and libraries are loaded in them. Prints for each of the
-three the median of the first and of the last quarter of the time, the most, and the slope of the straight line
-through all samples. Needs Ray, and Linux.
+Plays generations of small games with `--ray local` until the time is over, and looks every few seconds at
+the resident memory of the process of the run, at that of its workers, and at the bytes in use in the object
+store. The first generations do not count: networks, kernels and libraries are loaded in them. Prints for
+each of the three the median of the first and of the last quarter of the time, the most, and the slope of the
+straight line through all samples. Needs Ray, and Linux.
 """
 
 import json
@@ -50,7 +50,7 @@ class Sample:
     """Bytes in use in the object stores of all nodes."""
 
 
-class TimeIsUp(Exception):
+class TimeIsUpError(Exception):
     """Ends the run; nothing went wrong."""
 
 
@@ -96,9 +96,9 @@ def soak(run: Run, workers: RayWorkers, minutes: float, every: float, warm: int)
                 due = now + every
                 samples.append(look(now))
             if samples and samples[-1].minutes - samples[0].minutes >= minutes:
-                raise TimeIsUp
+                raise TimeIsUpError
 
-    with suppress(TimeIsUp):
+    with suppress(TimeIsUpError):
         run.go(10**6, on_event, workers=workers)
     return samples
 
@@ -123,7 +123,9 @@ def show(samples: list[Sample]) -> None:
 @click.option("--games", default=400, show_default=True, help="Games of a generation.")
 @click.option("--sims", default=50, show_default=True, help="Visits per move.")
 @click.option("--workers", "count", default=2, show_default=True)
-@click.option("--store-mb", default=WorkersConfig.store_mb, show_default=True, help="Size of the object store.")
+@click.option(
+    "--store-mb", default=WorkersConfig.store_mb, show_default=True, help="Size of the object store."
+)
 @click.option("--warm", default=3, show_default=True, help="Generations before the first sample.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="JSON lines of the samples.")
 def main(
