@@ -138,6 +138,8 @@ def test_a_node_with_another_version_ends_the_run_with_one_line(run, cluster, tm
     distribution.mkdir(parents=True)
     (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: ckai\nVersion: 9.9.9\n")
     path = os.pathsep.join([str(distribution.parent), os.environ.get("PYTHONPATH", "")])
+    for node in list(cluster.worker_nodes):  # they could play all games before the other one is there
+        cluster.remove_node(node)
     cluster.add_node(num_cpus=1, object_store_memory=STORE, env_vars={"PYTHONPATH": path})
     with pytest.raises(RayError) as raised:
         run.go(1, ignore_event, workers=workers_of(cluster))
