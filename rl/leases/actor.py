@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from ckai.rl.leases.cluster import import_ray
-from ckai.rl.leases.lease import Lease
+from ckai.rl.leases.lease import Lease, ckai_version
 from ckai.rl.leases.matches import play_pairs
 from ckai.rl.leases.worker import LeaseWorker, Orders, WorkerError
 from ckai.rl.leases.workers import Sign
@@ -61,13 +61,3 @@ class Player:
 
     def _tell(self, line: str) -> None:
         self._report = line
-
-
-def ckai_version() -> str:
-    """Return the version of ckai, "" if it is not installed but run from its sources."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("ckai")
-    except PackageNotFoundError:
-        return ""

@@ -4,6 +4,8 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +15,17 @@ from ckai.rl.selfplay.rows import FinishedGame
 from ckai.rl.selfplay.shards import ShardError, read_shard, shard_table
 
 _SHARD_KEY = b"ckai.lease"
+_VERSION = "ckai"
+"""Key of the version of ckai in the text of a lease."""
+
+
+@cache
+def ckai_version() -> str:
+    """Return the version of ckai, "" if it is not installed but run from its sources."""
+    try:
+        return version("ckai")
+    except PackageNotFoundError:
+        return ""
 
 
 def hash_of(network: bytes) -> str:
@@ -38,21 +51,28 @@ class Lease:
     """`hash_of` the network that plays."""
 
     def to_json(self) -> str:
-        """Return the lease as one line of JSON."""
-        return json.dumps(asdict(self))
+        """Return the lease as one line of JSON, with the version of ckai that offers it."""
+        return json.dumps({_VERSION: ckai_version(), **asdict(self)})
 
     @classmethod
     def from_json(cls, text: str) -> "Lease":
         """Read the output of `to_json`.
 
         Raises:
-            ValueError: it is not a lease.
+            ValueError: it is not a lease, or of another version of ckai.
         """
         try:
-            lease = cls(**json.loads(text))
-            return replace(lease, numbers=tuple(int(number) for number in lease.numbers))
-        except (TypeError, ValueError) as error:
+            data = json.loads(text)
+            offered = data.pop(_VERSION)
+            lease = replace(cls(**data), numbers=tuple(int(number) for number in data["numbers"]))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"expected a lease, found {text[:80]!r} ({error})") from error
+        if offered != ckai_version():
+            raise ValueError(
+                f"expected ckai {offered} as in the run's process, found {ckai_version()}; install the same "
+                "version on all machines"
+            )
+        return lease
 
 
 @dataclass(frozen=True)

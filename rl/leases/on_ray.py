@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ckai.rl.leases.actor import Player, ckai_version
+from ckai.rl.leases.actor import Player
 from ckai.rl.leases.cluster import RayError, import_ray, reason_of
 from ckai.rl.leases.config import WorkersConfig
-from ckai.rl.leases.lease import Lease
+from ckai.rl.leases.lease import Lease, ckai_version
 from ckai.rl.leases.ledger import lease_size
 from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.matches import LeasedMatches

@@ -101,6 +101,24 @@ def test_a_lease_as_text():
             Lease.from_json(wrong)
 
 
+def test_a_lease_of_another_version_is_put_back(tmp_path, ledgers, network, monkeypatch):
+    """Who joins with another version says so in one line, and others play the games."""
+    config = replace(TINY, games=8)
+    run = Run.create(tmp_path / "run", network, config)
+    run.set_target(1)
+    desk = LeaseDesk(run.folder)
+    LeaseFolder(run.folder, 4).exchange(ledgers)
+    opened = sorted((run.folder / "leases/open").iterdir())
+    monkeypatch.setattr("ckai.rl.leases.lease.ckai_version", lambda: "9.9.9")
+    with pytest.raises(
+        ValueError, match=r"^expected ckai \S* as in the run's process, found 9\.9\.9; install"
+    ):
+        join(run.folder, backend="torch")
+    monkeypatch.undo()
+    assert sorted((run.folder / "leases/open").iterdir()) == opened
+    assert desk.take() is not None
+
+
 def test_a_shard_as_bytes(ledgers):
     lease = ledgers.lease(3)
     shard = unpack_shard(shard_of(lease), DEFAULT_GAME.schema)

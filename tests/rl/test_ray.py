@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import os
+import re
 import signal
 import threading
 import time
@@ -18,6 +19,7 @@ from ckai.rl.leases import cluster as connection
 from ckai.rl.leases.cluster import RayError
 from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.folder import LeaseFolder
+from ckai.rl.leases.lease import ckai_version
 from ckai.rl.leases.matches import play_match_on_ray
 from ckai.rl.leases.on_ray import RayWorkers
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
@@ -134,6 +136,24 @@ def test_a_network_that_cannot_be_loaded_ends_the_run_with_one_line(run, cluster
 
 @needs_ray
 @pytest.mark.programs
+def test_nodes_with_another_version_end_the_run_with_one_line(run, cluster, monkeypatch):
+    there = ckai_version()
+    # In this process, not on the nodes.
+    monkeypatch.setattr("ckai.rl.leases.on_ray.ckai_version", lambda: "9.9.9")
+    with pytest.raises(RayError) as raised:
+        run.go(1, ignore_event, workers=workers_of(cluster))
+    assert re.fullmatch(
+        rf"\S+: expected ckai 9\.9\.9 as in the run's process, found {re.escape(there)}; "
+        "install the same version on all nodes",
+        str(raised.value),
+    )
+    monkeypatch.undo()
+    run.go(1, ignore_event)  # nothing is lost
+    check_whole(run, 1)
+
+
+@needs_ray
+@pytest.mark.programs
 def test_an_object_store_that_takes_nothing_ends_the_run_with_one_line(run, cluster, monkeypatch):
     def full(_value):
         raise connection.import_ray().exceptions.ObjectStoreFullError("full")
@@ -141,6 +161,9 @@ def test_an_object_store_that_takes_nothing_ends_the_run_with_one_line(run, clus
     monkeypatch.setattr(connection.import_ray(), "put", full)
     with pytest.raises(RayError, match="room for the networks in Ray's object store, found ObjectStoreFull"):
         run.go(1, ignore_event, workers=workers_of(cluster))
+    monkeypatch.undo()
+    run.go(1, ignore_event)  # nothing is lost
+    check_whole(run, 1)
 
 
 @needs_ray
