@@ -202,6 +202,7 @@ def main() -> None:
             ends[end] += 1
             print(f"{number}: {sort}, {length} plies, {end}", file=sys.stderr, flush=True)
         stops = stop_times(engines[0])
+        problems["late, stop"] = sum(seconds > given.grace for seconds in stops)
     finally:
         for engine in engines:
             engine.quit()

@@ -59,6 +59,9 @@ class InTurn(Workers):
         self._begun = self._sampled = self._evaluations = 0.0
         self._working: float | None = None
 
+    matches = None
+    """See `Workers`: there are no gate matches."""
+
     @property
     def plays_here(self) -> bool:
         """See `Workers`."""
@@ -79,7 +82,7 @@ class InTurn(Workers):
         """See `Workers`."""
         return [] if self.plays_here else self._ray.exchange(ledgers)
 
-    def end(self) -> None:
+    def end(self, ledgers: Ledgers) -> None:
         """See `Workers`."""
         self._generation += 1
 

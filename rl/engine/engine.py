@@ -101,6 +101,8 @@ class Engine:
             seed=0 if seed is None else seed,
         )
         self._most_nodes = nodes or max(NODES, memory_nodes(self._searcher.game))
+        if nodes is None:
+            self._searcher.reserve(self._most_nodes)
         self._pacing: Pacing | None = None
         self._policy = partial(evaluate_policy, evaluator)
         self._reader = TreeReader(self._searcher, tables, self._policy)

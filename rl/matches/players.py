@@ -128,7 +128,10 @@ class _SearchSide:
     def __init__(self, player: SearchPlayer, searcher: Searcher, boards: int) -> None:
         self.player, self.searcher = player, searcher
         self.visits = np.zeros(boards, np.int32)
-        self.most_nodes = memory_nodes(searcher.game) if player.timed else 0
+        self.most_nodes = 0
+        if player.timed:
+            self.most_nodes = memory_nodes(searcher.game)
+            searcher.reserve(self.most_nodes)
         self.clocks: list[Clock | None] = [None] * boards
         self.plies = [0] * boards
         self.until: list[MoveTime | None] = [None] * boards

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
 from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.search.arrays import TreeBatch, allocate_trees, grown
+from ckai.rl.search.arrays import TreeBatch, allocate_trees, grown, part_of
 from ckai.rl.search.batch import (
     add_root,
     best_action,
@@ -95,6 +96,7 @@ class Searcher:
         self.growth = growth
         self.pacing: Pacing | None = None
         self.tree_batch: TreeBatch = allocate_trees(rules, trees, nodes, leaves * batches)
+        self._reserved: TreeBatch | None = None
         self.tree_batch.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
         size = trees * leaves
         self._batches = deque(
@@ -241,13 +243,32 @@ class Searcher:
         Args:
             most: largest capacity of a tree in nodes; a tree that has it does not grow.
         """
-        larger = grown(self.tree_batch, self.game, most)
-        if larger is not self.tree_batch:
-            self.tree_batch = larger
-            for batch in self._batches:
-                batch.tree_batch = batch.tree_batch._replace(
-                    nodes=larger.nodes, edges=larger.edges, scratch=larger.scratch
-                )
+        self._use(grown(self.tree_batch, self.game, most, self._reserved))
+
+    def reserve(self, most: int) -> None:
+        """Reserve memory in which a single tree that is still empty grows without being copied.
+
+        The system gives the memory when it is first used. Where it refuses so much, as on machines that do
+        not overcommit, and with several trees, this does nothing.
+
+        Args:
+            most: as for `make_room`.
+        """
+        if len(self.tree_batch.nodes) > 1:
+            return
+        capacity = self.tree_batch.nodes.shape[1]
+        with suppress(OSError, MemoryError):
+            self._reserved = allocate_trees(self.game, 1, max(most, capacity), 0)
+            self._use(part_of(self._reserved, self.game, capacity))
+
+    def _use(self, memory: TreeBatch) -> None:
+        """Take nodes, edges and working memory of other arrays."""
+        if memory.nodes is self.tree_batch.nodes:
+            return
+        room = {name: getattr(memory, name) for name in ("nodes", "edges", "scratch")}
+        self.tree_batch = self.tree_batch._replace(**room)
+        for batch in self._batches:
+            batch.tree_batch = batch.tree_batch._replace(**room)
 
     def play(self, t: int, action: int) -> None:
         """Play an action at the root of tree `t` and keep the subtree; leaves in flight are backed up first.

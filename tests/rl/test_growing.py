@@ -34,10 +34,14 @@ def tree(searcher):
 
 @pytest.mark.parametrize("evaluator", [UniformEvaluator(), RolloutEvaluator()])
 @pytest.mark.parametrize("settings", [{"leaves": 1}, {"leaves": 8, "batches": 2, "growth": 4}])
-def test_a_tree_that_grows_is_that_of_a_large_one(evaluator, settings, small_reserve):
+@pytest.mark.parametrize("reserved", [0, 2500, 6000])
+def test_a_tree_that_grows_is_that_of_a_large_one(evaluator, settings, reserved, small_reserve):
     visits = np.array([3000], np.int32)
     large, growing = (make_searcher(evaluator, nodes=nodes, **settings) for nodes in (6000, 350))
     capacities = set()
+    if reserved:
+        growing.reserve(reserved)
+    memory = growing.tree_batch.nodes.__array_interface__["data"][0]
     for searcher in (large, growing):
         searcher.set_root(0, pack(START))
     large.run(visits)
@@ -47,6 +51,8 @@ def test_a_tree_that_grows_is_that_of_a_large_one(evaluator, settings, small_res
     assert tree(growing) == tree(large)
     assert len(capacities) > 2
     assert max(capacities) <= 6000
+    in_place = growing.tree_batch.nodes.__array_interface__["data"][0] == memory
+    assert in_place == (reserved == 6000)
     # The tree is kept and searched on in the larger arrays.
     for searcher in (large, growing):
         searcher.play(0, large.best(0) if searcher is large else growing.best(0))
@@ -69,6 +75,21 @@ def test_trees_side_by_side_grow_together(small_reserve):
     ours, theirs = searcher.tree_batch, other.tree_batch
     used = int(theirs.info[0]["nodes"])
     assert ours.nodes[1, :used].tobytes() == theirs.nodes[0, :used].tobytes()
+
+
+def test_memory_that_is_refused_is_done_without(small_reserve, monkeypatch):
+    searcher = make_searcher(UniformEvaluator(), nodes=350)
+
+    def refuse(*arguments):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ckai.rl.search.searcher.allocate_trees", refuse)
+        searcher.reserve(1 << 40)
+    searcher.set_root(0, pack(START))
+    while searcher.step(np.array([1500], np.int32)):
+        searcher.make_room(4000)
+    assert int(searcher.root(0)["visits"]) == 1500
 
 
 def test_a_tree_does_not_grow_beyond_its_bound(small_reserve):
