@@ -4,7 +4,8 @@
 
 Plays generations of small games with `--ray local` until the time is over, and looks every few seconds at
 the resident memory of the process of the run, at that of its workers, and at the bytes in use in the object
-store. The first generations do not count: networks, kernels and libraries are loaded in them. Prints for
+store. The first generations do not count: networks, kernels and libraries are loaded in them, and PyTorch keeps what
+it compiles for new sizes of batches until that cache is full. Prints for
 each of the three the median of the first and of the last quarter of the time, the most, and the slope of the
 straight line through all samples. Needs Ray, and Linux.
 """
@@ -23,6 +24,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from ckai.cli.main import set_environment
 from ckai.models.registry import build
 from ckai.rl.games.registry import get_game
 from ckai.rl.leases.cluster import LOCAL, connect, import_ray
@@ -127,7 +129,7 @@ def show(samples: list[Sample]) -> None:
 @click.option(
     "--store-mb", default=WorkersConfig.store_mb, show_default=True, help="Size of the object store."
 )
-@click.option("--warm", default=3, show_default=True, help="Generations before the first sample.")
+@click.option("--warm", default=20, show_default=True, help="Generations before the first sample.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="JSON lines of the samples.")
 def main(
     minutes: float,
@@ -141,6 +143,7 @@ def main(
     output: Path | None,
 ) -> None:
     """Measure."""
+    set_environment()
     config = RunConfig.defaults_for(game)
     config = replace(
         config,

@@ -49,6 +49,12 @@ ROOMS = dict.fromkeys(GROUPS["Strength"], "ckai.cli.strength")
 
 WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
 """How threads of OpenMP wait, as variables of the environment; the second one is GNU's."""
+CACHES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256", "LRU_CACHE_CAPACITY": "256"}
+"""Kernels that PyTorch keeps of those it compiles for each size of a batch, also variables of the environment.
+
+Each takes some 0.3 MB, and the last batch of every generation has another size: the 1,024 kept by default make
+a long run grow for hours. The largest preset uses some hundred at a time.
+"""
 
 
 class _Lazy(click.Group):
@@ -94,12 +100,18 @@ def cli(debug: bool) -> None:
     """
 
 
-def main() -> None:
-    """Run the command line; errors print one line and exit with 1, wrong usage with 2, Ctrl-C with 130."""
-    # Threads of PyTorch that wait for each other sleep after some microseconds: spinning on, they take the
-    # time of the one that works as soon as anything else runs. Read when PyTorch is loaded.
+def set_environment() -> None:
+    """Set what PyTorch reads when it is loaded, unless the user has set it."""
+    # Threads that wait for each other sleep after some microseconds: spinning on, they take the time of the
+    # one that works as soon as anything else runs.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.update(WAITING | os.environ)
+    os.environ.update(CACHES | os.environ)
+
+
+def main() -> None:
+    """Run the command line; errors print one line and exit with 1, wrong usage with 2, Ctrl-C with 130."""
+    set_environment()
     arguments, debug = _take_debug(sys.argv[1:])
     try:
         status = cli.main(arguments, standalone_mode=False)
