@@ -4,10 +4,10 @@
 
 Plays generations of small games with `--ray local` until the time is over, and looks every few seconds at
 the resident memory of the process of the run, at that of its workers, and at the bytes in use in the object
-store. The first generations do not count: networks, kernels and libraries are loaded in them, and PyTorch keeps what
-it compiles for new sizes of batches until that cache is full. Prints for
-each of the three the median of the first and of the last quarter of the time, the most, and the slope of the
-straight line through all samples. Needs Ray, and Linux.
+store. The first generations do not count: networks, kernels and libraries are loaded in them, and PyTorch
+keeps what it compiles for new sizes of batches until that cache is full. Prints for each of the three the
+median of the first and of the last quarter of the time, the most, and the slope of the straight line through
+all samples. Needs Ray, and Linux.
 """
 
 import json

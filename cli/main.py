@@ -50,10 +50,10 @@ ROOMS = dict.fromkeys(GROUPS["Strength"], "ckai.cli.strength")
 WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
 """How threads of OpenMP wait, as variables of the environment; the second one is GNU's."""
 CACHES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256", "LRU_CACHE_CAPACITY": "256"}
-"""Kernels that PyTorch keeps of those it compiles for each size of a batch, also variables of the environment.
+"""How many kernels PyTorch keeps of those it compiles for each size of a batch; also of the environment.
 
-Each takes some 0.3 MB, and the last batch of every generation has another size: the 1,024 kept by default make
-a long run grow for hours. The largest preset uses some hundred at a time.
+Each takes some 0.3 MB, and the last batch of every generation has another size: with 1,024, the default, a
+long run grows for hours. The largest preset uses some hundred at a time.
 """
 
 
