@@ -77,8 +77,7 @@ class Engine:
             evaluator: evaluates positions; `close` leaves it open.
             seed: seed of the noise at the root, if `constants` have any; None: 0.
             constants: constants of the search; None: those that suit the evaluator.
-            nodes: capacity of the tree in positions; a search ends when it is full. None: the tree grows, up
-                to a quarter of the machine's memory.
+            nodes: positions in the tree at which a search ends; None: what a quarter of the memory holds.
             leaves: most positions in one call of the evaluator; a small tree sends fewer.
             batches: calls of the evaluator in flight, of which `THREADS` run at the same time. Results depend
                 on this number, but not on the timing of the threads.
@@ -101,8 +100,7 @@ class Engine:
             seed=0 if seed is None else seed,
         )
         self._most_nodes = nodes or max(NODES, memory_nodes(self._searcher.game))
-        if nodes is None:
-            self._searcher.reserve(self._most_nodes)
+        self._searcher.reserve(self._most_nodes)
         self._pacing: Pacing | None = None
         self._policy = partial(evaluate_policy, evaluator)
         self._reader = TreeReader(self._searcher, tables, self._policy)

@@ -254,11 +254,11 @@ class Searcher:
         Args:
             most: as for `make_room`.
         """
-        if len(self.tree_batch.nodes) > 1:
+        trees, capacity = self.tree_batch.nodes.shape
+        if trees > 1 or capacity >= most:
             return
-        capacity = self.tree_batch.nodes.shape[1]
         with suppress(OSError, MemoryError):
-            self._reserved = allocate_trees(self.game, 1, max(most, capacity), 0)
+            self._reserved = allocate_trees(self.game, 1, most, 0)
             self._use(part_of(self._reserved, self.game, capacity))
 
     def _use(self, memory: TreeBatch) -> None:
