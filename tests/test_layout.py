@@ -59,7 +59,7 @@ ORDERS = {
     ),
     "rl": (
         ("games",),
-        ("evaluators",),
+        ("evaluators", "solved"),
         ("search",),
         ("alphabeta",),
         ("engine", "matches"),

@@ -1,0 +1,1 @@
+"""Games whose truth can be computed, to measure what networks learn."""

@@ -1,0 +1,208 @@
+"""Connect-4 solved by alpha-beta: the moves that avoid an immediate loss, and a table of bounds.
+
+Positions are those of `ckai.rl.games.connect4`, as (stones of the side to move, all stones). A *score* says
+who wins and how soon: 22 less the stones that the winner has played in the end, as in the literature; it is
+positive if the side to move wins, negative if it loses, 0 for a draw. Winning sooner scores higher, losing
+later does too.
+
+The parts are well known: bitboards and the test for four in a row (J. Tromp); the key of a position, the
+order of moves by the threats that they make, and the search by null windows (P. Pons, "Solving Connect 4: how
+to build a perfect AI", 2016).
+"""
+
+import numpy as np
+
+from ckai.game.jit import inner, kernel, recursive_kernel
+from ckai.game.kernels import popcount
+
+SQUARES = 42
+HIGHEST = 18
+"""The best score: four of one's own 21 stones have been played at the earliest win."""
+BOTTOM = sum(1 << column * 7 for column in range(7))
+BOARD = sum(0o77 << column * 7 for column in range(7))
+_COLUMNS = np.array([0o77 << column * 7 for column in (3, 2, 4, 1, 5, 0, 6)], np.int64)
+"""Columns from the middle outwards: most lines of four go through the middle."""
+
+
+@inner
+def winning_squares(own, taken):
+    """Return the empty squares where a stone makes four in a row, reachable at once or not."""
+    found = own << 1 & own << 2 & own << 3
+    for shift in (7, 6, 8):
+        pairs = own << shift & own << 2 * shift
+        found |= pairs & own << 3 * shift
+        found |= pairs & own >> shift
+        pairs = own >> shift & own >> 2 * shift
+        found |= pairs & own << shift
+        found |= pairs & own >> 3 * shift
+    return found & (BOARD ^ taken)
+
+
+@inner
+def playable(taken):
+    """Return the squares that a stone can fall to."""
+    return taken + BOTTOM & BOARD
+
+
+@inner
+def safe_moves(own, taken):
+    """Return the squares after which the other side cannot win at once; it is to have no win itself.
+
+    Without any, the side to move loses with the other's next stone.
+    """
+    free, threats = playable(taken), winning_squares(own ^ taken, taken)
+    forced = free & threats
+    if forced:
+        if forced & forced - 1:
+            return np.int64(0)
+        free = forced
+    return free & ~(threats >> 1)
+
+
+@inner
+def mirrored(key):
+    """Return the key of the mirrored position: no column carries into the next."""
+    out = np.int64(0)
+    for column in range(7):
+        out = out << 7 | key >> 7 * column & 127
+    return out
+
+
+@inner
+def _read_book(key, book_keys, book_bounds):
+    """Return what the book has of a position, 0 if nothing; its length is a power of two."""
+    at = (key ^ key >> 19) * 31 & len(book_keys) - 1
+    while book_keys[at]:
+        if book_keys[at] == key:
+            return np.int64(book_bounds[at])
+        at = at + 1 & len(book_keys) - 1
+    return np.int64(0)
+
+
+@inner
+def _write_book(key, bound, book_keys, book_bounds):
+    at = (key ^ key >> 19) * 31 & len(book_keys) - 1
+    while book_keys[at] and book_keys[at] != key:
+        at = at + 1 & len(book_keys) - 1
+    book_keys[at], book_bounds[at] = key, bound
+
+
+@kernel
+def fill_book(keys, bounds, book_keys, book_bounds):
+    """Write the positions of a book into an empty one; `[n]` arrays of keys and bounds, see `negamax`."""
+    for i in range(len(keys)):
+        _write_book(keys[i], bounds[i], book_keys, book_bounds)
+
+
+@recursive_kernel
+def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, book_stones, visited):
+    """Return a bound of the score of a position in which the side to move cannot win at once.
+
+    Args:
+        own: stones of the side to move.
+        taken: all stones.
+        alpha: scores up to here need not be told apart; below `beta`.
+        beta: nor those from here.
+        keys: `[size]` uint32, low bits of the key that is in each slot; the size is odd and above 2**17, so
+            that slot and low bits together say the whole key (Chinese remainder theorem).
+        bounds: `[size]` uint8, 0: none; to 37: score at most `bound - 19`; above: at least `bound - 56`.
+        book_keys: `[a power of two]` int64, as `keys`, for positions with few stones; never full.
+        book_bounds: `[the same]` uint8, as `bounds`.
+        book_stones: positions with at most so many stones are in the book instead; -1: none.
+        visited: `[1]` int64, increased by the positions searched.
+
+    Returns:
+        The score if it is between alpha and beta; at most alpha: an upper bound; at least beta: a lower one.
+    """
+    visited[0] += 1
+    stones = np.int64(popcount(taken))
+    moves = safe_moves(own, taken)
+    if not moves:
+        return -((SQUARES - stones) // 2)
+    if stones >= SQUARES - 2:
+        return np.int64(0)
+    # Neither side can win before its next stone but one.
+    least = -((SQUARES - 2 - stones) // 2)
+    if alpha < least:
+        alpha = least
+        if alpha >= beta:
+            return alpha
+    key = own + taken + BOTTOM
+    in_book = stones <= book_stones
+    slot = bound = np.int64(0)
+    if in_book:
+        key = min(key, mirrored(key))
+        bound = _read_book(key, book_keys, book_bounds)
+    else:
+        slot = key % len(keys)
+        if keys[slot] == np.uint32(key):
+            bound = np.int64(bounds[slot])
+    most = (SQUARES - 1 - stones) // 2
+    if bound > 2 * HIGHEST + 1:
+        lower = bound - 3 * HIGHEST - 2
+        if alpha < lower:
+            alpha = lower
+            if alpha >= beta:
+                return alpha
+    elif bound:
+        most = bound - HIGHEST - 1
+    if beta > most:
+        beta = most
+        if alpha >= beta:
+            return beta
+    # The order of moves, four bits each: insertion by the number of threats that a move makes.
+    order, counts, n = np.int64(0), np.int64(0), 0
+    for i in range(6, -1, -1):
+        move = moves & _COLUMNS[i]
+        if move:
+            threats = min(np.int64(popcount(winning_squares(own | move, taken | move))), np.int64(15))
+            at = n
+            while at and counts >> 4 * (at - 1) & 15 > threats:
+                at -= 1
+            below = (np.int64(1) << 4 * at) - 1
+            order = order & below | np.int64(i) << 4 * at | (order & ~below) << 4
+            counts = counts & below | threats << 4 * at | (counts & ~below) << 4
+            n += 1
+    while n:
+        n -= 1
+        move = moves & _COLUMNS[order >> 4 * n & 15]
+        score = -negamax(
+            own ^ taken, taken | move, -beta, -alpha,
+            keys, bounds, book_keys, book_bounds, book_stones, visited,
+        )  # fmt: skip
+        if score >= beta:
+            if in_book:
+                _write_book(key, score + 3 * HIGHEST + 2, book_keys, book_bounds)
+            else:
+                keys[slot], bounds[slot] = np.uint32(key), score + 3 * HIGHEST + 2
+            return score
+        alpha = max(alpha, score)
+    if in_book:
+        _write_book(key, alpha + HIGHEST + 1, book_keys, book_bounds)
+    else:
+        keys[slot], bounds[slot] = np.uint32(key), alpha + HIGHEST + 1
+    return alpha
+
+
+@kernel
+def solve(own, taken, keys, bounds, book_keys, book_bounds, book_stones, visited):
+    """Return the score of a position that is not over; see `negamax` for the arguments."""
+    stones = np.int64(popcount(taken))
+    if winning_squares(own, taken) & playable(taken):
+        return (SQUARES + 1 - stones) // 2
+    least, most = -((SQUARES - stones) // 2), (SQUARES + 1 - stones) // 2
+    while least < most:
+        # Windows of one score, tried near a draw first: those far from it are refuted quickly.
+        middle = least + (most - least) // 2
+        if middle <= 0 and least // 2 < middle:
+            middle = -(-least // 2)
+        elif middle >= 0 and most // 2 > middle:
+            middle = most // 2
+        score = negamax(
+            own, taken, middle, middle + 1, keys, bounds, book_keys, book_bounds, book_stones, visited
+        )
+        if score <= middle:
+            most = score
+        else:
+            least = score
+    return least
