@@ -137,10 +137,9 @@ class Connect4Solver:
         return out
 
     def _solve(self, own: int, taken: int) -> int:
-        arrays = (self._keys, self._bounds, *self._book)
-        return int(
-            kernels.solve(np.int64(own), np.int64(taken), False, *arrays, self._book_stones, self._state)
-        )
+        arrays = self._keys, self._bounds, *self._book
+        words = np.int64(own), np.int64(taken)
+        return int(kernels.solve(*words, *arrays, self._book_stones, self._visited))
 
 
 def truth_of(score: int, stones: int) -> Truth:

@@ -48,10 +48,10 @@ def test_scores_are_those_of_plain_search(solver):
 
 
 @pytest.mark.slow
-def test_a_thousand_positions_from_14_stones_on(solver):
+def test_a_thousand_positions_from_20_stones_on(solver):
     rng = random.Random(2)
     for _ in range(1000):
-        compare(solver, rng, rng.randrange(14, 42))
+        compare(solver, rng, rng.randrange(20, 42))
 
 
 def test_every_move_has_the_score_of_what_it_leads_to(solver):

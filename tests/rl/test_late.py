@@ -325,7 +325,7 @@ class Killed(BaseException):
     """Stands for kill -9: nothing that the run would do after it is done."""
 
 
-@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("overlap", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("where", ["rows", "selfplay.json", "learn", "late games there"])
 def test_a_run_killed_with_late_games_out_has_every_game_once(tmp_path, network, monkeypatch, where, overlap):
     run = Run.create(tmp_path / "run", network, replace(TINY, overlap=overlap))
