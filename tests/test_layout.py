@@ -59,7 +59,7 @@ ORDERS = {
     ),
     "rl": (
         ("games",),
-        ("evaluators", "solved"),
+        ("evaluators",),
         ("search",),
         ("alphabeta",),
         ("engine", "matches"),

@@ -1,1 +1,0 @@
-"""Games whose truth can be computed, to measure what networks learn."""
