@@ -29,6 +29,7 @@ def table_rows(text):
     return [[cell.strip() for cell in line.strip("│").split("│")] for line in lines]
 
 
+@pytest.mark.slow
 def test_every_row_is_measured_on_a_cpu(script, monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(script, "PRESETS", {"medium": script.PRESETS["medium"]})
