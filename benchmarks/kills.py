@@ -76,19 +76,27 @@ def where(folder: Path) -> tuple[str, int, int]:
 
 
 def check(run: Run, generations: int) -> int:
-    """Check that every generation has all games once and all training steps; return the rows."""
-    total = 0
+    """Check that every generation has all games once and all training steps; return the rows.
+
+    Late games belong to the generation that took them in.
+    """
+    total, late = 0, set[int]()
     assert run.generations == generations
     for n in range(1, generations + 1):
+        measured = json.loads(run.path(n, "selfplay.json").read_text())
+        first = n * MOST_GAMES
+        expected = late.union(range(first, first + run.config.games))
+        late = set(measured.get("late", ()))
+        expected -= late.union(measured.get("stale", ()))
         table = pq.read_table(run.path(n, "rows.parquet"))
         keys = list(zip(*(table[name].to_pylist() for name in ("game", "ply", "hop")), strict=True))
         assert keys == sorted(set(keys)), f"generation {n}: a row is doubled or out of order"
         games = sorted({key[0] for key in keys})
-        assert games == list(range(n * MOST_GAMES, n * MOST_GAMES + run.config.games)), "a game is missing"
+        assert games == sorted(expected), f"generation {n}: a game is missing or doubled"
         last = {key[0]: key[1] for key in keys}
         headers = pq.read_table(run.path(n, "rows.headers.parquet")).to_pylist()
         assert {h["game"]: h["plies"] for h in headers} == {g: ply + 1 for g, ply in last.items()}
-        assert run.path(n, "games.pdn").read_text().count("[Event ") == run.config.games
+        assert run.path(n, "games.pdn").read_text().count("[Event ") == len(games)
         load_checkpoint(run.path(n, "network.ckpt")).network()
         total += table.num_rows
     for measured in run.history():

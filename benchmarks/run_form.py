@@ -3,6 +3,7 @@
 import csv
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,28 @@ from ckai.models.checkpoint import load_checkpoint
 from ckai.rl.loop.dashboard import WORKER_COLUMNS
 from ckai.rl.loop.folder import LOCK
 
-OF_WORKERS = {"workers", *WORKER_COLUMNS}
+OF_WORKERS = {"workers", "late", "stale", *WORKER_COLUMNS}
 """What a run records only when other processes have played for it."""
 
 
 def form_of_run(folder: Path) -> dict[str, Any]:
-    """Return the form of every file of a run by its path in the folder, see `form_of`."""
+    """Return the form of every file of a run by its path in the folder, see `form_of`.
+
+    The games of all files of a name are counted together: a late game is in a later generation than its own.
+    """
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != LOCK)
-    return {name_of(path.relative_to(folder)): form_of(path) for path in files}
+    forms = {name_of(path.relative_to(folder)): form_of(path) for path in files}
+    games = Counter[str]()
+    for path in files:
+        games[f"games in all {path.name}"] += games_of(path)
+    return forms | {name: count for name, count in games.items() if count}
+
+
+def games_of(path: Path) -> int:
+    """Return the number of games in a file, 0 in one that holds none."""
+    if path.suffix == ".parquet":
+        return len(set(pq.read_table(path, columns=["game"])["game"].to_pylist()))
+    return path.read_text().count("[Event ") if path.suffix == ".pdn" else 0
 
 
 def name_of(path: Path) -> str:
@@ -29,11 +44,10 @@ def name_of(path: Path) -> str:
 
 
 def form_of(path: Path) -> Any:
-    """Return what a file has whatever games were played: columns, keys, names and shapes, number of games."""
+    """Return what a file has whatever games were played: columns, keys, names and shapes."""
     if path.suffix == ".parquet":
-        file = pq.ParquetFile(path)
-        games = len(set(file.read(["game"])["game"].to_pylist()))
-        return games, str(file.schema_arrow.remove_metadata()), sorted(file.schema_arrow.metadata or ())
+        schema = pq.read_schema(path)
+        return str(schema.remove_metadata()), sorted(schema.metadata or ())
     if path.suffix == ".json":
         return keys_of(json.loads(path.read_text()))
     if path.suffix == ".csv":
@@ -42,8 +56,6 @@ def form_of(path: Path) -> Any:
         return len(rows), [column for column in rows[0] if column not in OF_WORKERS]
     if path.suffix == ".ckpt":
         return sorted((name, tuple(value.shape)) for name, value in load_checkpoint(path).weights.items())
-    if path.suffix == ".pdn":
-        return path.read_text().count("[Event ")
     return path.stat().st_size > 0
 
 
@@ -66,7 +78,7 @@ def differences(one: Path, other: Path) -> list[str]:
     lines += [f"{name}: not expected in {one}, not in {other}" for name in found if name not in expected]
     for name in found.keys() & expected.keys():
         if found[name] != expected[name]:
-            lines.append(f"{one / name}: expected {expected[name]}, found {found[name]}")
+            lines.append(f"{one}: {name}: expected {expected[name]}, found {found[name]}")
     return sorted(lines)
 
 

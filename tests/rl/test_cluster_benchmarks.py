@@ -74,7 +74,8 @@ def test_what_is_no_run_of_the_same_form(runs, monkeypatch):
     (one / "gen_0001/games.pdn").write_text(pdn[: pdn.rindex("[Event ")])
     lines = differences(one, other)
     assert len(lines) == 4
-    assert f"{one / 'gen_0001/games.pdn'}: expected 4, found 3" in lines
+    assert f"{one}: games in all games.pdn: expected 4, found 3" in lines
+    assert f"{one}: games in all rows.parquet: expected 4, found 3" in lines
     assert f"gen_0001/selfplay.json: expected in {one}, as in {other}" in lines
     assert f"leases/x.json: not expected in {one}, not in {other}" in lines
 

@@ -14,8 +14,6 @@ from rich.console import Console
 from whole_run import check_whole
 
 from ckai.cli.shared.run_screen import generation_text, workers_table
-from ckai.models.checkpoint import save_checkpoint
-from ckai.models.registry import build
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.leases.folder import LeaseDesk, LeaseFolder
@@ -41,13 +39,6 @@ TINY = RunConfig(
     learn=LearnConfig(epochs=1, batch_size=64),
     gate=GateConfig(games=0),
 )
-
-
-@pytest.fixture
-def network(tmp_path):
-    path = tmp_path / "init.ckpt"
-    save_checkpoint(path, build("cnn2x2", {"channels": 4, "hidden": 16}))
-    return path
 
 
 def ignore_event(_event):

@@ -12,16 +12,16 @@ from dataclasses import replace
 import pytest
 from whole_run import check_whole
 
-from ckai.models.checkpoint import save_checkpoint
-from ckai.models.registry import build
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.leases import cluster as connection
+from ckai.rl.leases.actor import Player
 from ckai.rl.leases.cluster import RayError
 from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.folder import LeaseFolder
 from ckai.rl.leases.lease import ckai_version
 from ckai.rl.leases.matches import play_match_on_ray
 from ckai.rl.leases.on_ray import RayWorkers
+from ckai.rl.leases.worker import WorkerError
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match, to_plain
@@ -67,10 +67,8 @@ def cluster():
 
 
 @pytest.fixture
-def run(tmp_path):
-    path = tmp_path / "init.ckpt"
-    save_checkpoint(path, build("cnn2x2", {"channels": 4, "hidden": 16}))
-    return Run.create(tmp_path / "run", path, TINY)
+def run(tmp_path, network):
+    return Run.create(tmp_path / "run", network, TINY)
 
 
 def workers_of(cluster, **settings):
@@ -79,7 +77,7 @@ def workers_of(cluster, **settings):
 
 
 @needs_ray
-@pytest.mark.programs
+@pytest.mark.slow
 def test_a_run_whose_node_goes_and_another_comes(run, cluster):
     run.config = replace(TINY, games=60, selfplay=replace(TINY.selfplay, sims=40))
     events, workers = [], workers_of(cluster)
@@ -102,7 +100,7 @@ def test_a_run_whose_node_goes_and_another_comes(run, cluster):
 
 
 @needs_ray
-@pytest.mark.programs
+@pytest.mark.slow
 def test_an_actor_that_is_killed_restarts(run, cluster):
     run.config = replace(TINY, games=60, selfplay=replace(TINY.selfplay, sims=40))
     workers, killed = workers_of(cluster), []
@@ -121,7 +119,7 @@ def test_an_actor_that_is_killed_restarts(run, cluster):
 
 
 @needs_ray
-@pytest.mark.programs
+@pytest.mark.slow
 def test_a_network_that_cannot_be_loaded_ends_the_run_with_one_line(run, cluster, monkeypatch):
     real = Run.orders
     monkeypatch.setattr(Run, "orders", lambda self, n: replace(real(self, n), network=b"no network"))
@@ -135,7 +133,7 @@ def test_a_network_that_cannot_be_loaded_ends_the_run_with_one_line(run, cluster
 
 
 @needs_ray
-@pytest.mark.programs
+@pytest.mark.slow
 def test_nodes_with_another_version_end_the_run_with_one_line(run, cluster, monkeypatch):
     there = ckai_version()
     # In this process, not on the nodes.
@@ -168,7 +166,7 @@ def test_an_object_store_that_takes_nothing_ends_the_run_with_one_line(run, clus
 
 @needs_ray
 @pytest.mark.programs
-@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("overlap", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_gate_matches_are_played_by_the_workers_and_late_games_are_taken_in(run, cluster, overlap):
     run.config = replace(TINY, overlap=overlap, late=0.5, gate=GateConfig(games=24, sims=30))
     events, workers = [], workers_of(cluster)
@@ -193,7 +191,7 @@ def test_gate_matches_are_played_by_the_workers_and_late_games_are_taken_in(run,
 
 
 @needs_ray
-@pytest.mark.programs
+@pytest.mark.slow
 def test_a_match_is_the_same_on_a_cluster_that_loses_a_node(run, cluster):
     connection.connect(cluster.address, WorkersConfig())
     a, b = f"{run.network}@60", "random"
@@ -216,7 +214,7 @@ def test_a_match_is_the_same_on_a_cluster_that_loses_a_node(run, cluster):
 
 
 @needs_ray
-@pytest.mark.programs
+@pytest.mark.slow
 def test_a_player_that_no_node_can_load(tmp_path, cluster):
     connection.connect(cluster.address, WorkersConfig())
     (tmp_path / "no.ckpt").write_bytes(b"no network")
@@ -229,6 +227,14 @@ def test_a_player_that_no_node_can_load(tmp_path, cluster):
             tables=None,
             backend="torch",
         )
+
+
+@needs_ray
+def test_a_node_with_another_version_plays_nothing():
+    with pytest.raises(
+        WorkerError, match=r"\S+: expected ckai 9\.9\.9 as in the run's process, found \S+; inst"
+    ):
+        Player("9.9.9", "torch", 1)
 
 
 @needs_ray

@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from whole_run import check_whole
 
-from ckai.models.checkpoint import CheckpointError, save_checkpoint
-from ckai.models.registry import build
+from ckai.models.checkpoint import CheckpointError
 from ckai.rl.loop.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.folder import RunError, newest_folder
 from ckai.rl.loop.report import best_generation
@@ -31,13 +30,6 @@ TINY = RunConfig(
     learn=LearnConfig(epochs=1, batch_size=64),
     gate=GateConfig(games=4, sims=4),
 )
-
-
-@pytest.fixture
-def network(tmp_path):
-    path = tmp_path / "init.ckpt"
-    save_checkpoint(path, build("cnn2x2", {"channels": 4, "hidden": 16}))
-    return path
 
 
 def ignore_event(_event):
