@@ -42,6 +42,7 @@ def test_the_median_is_of_all_rounds():
     assert measured("x", "y", [3.0, 1.0, 2.0, 10.0, 2.5]).median == 2.5
 
 
+@pytest.mark.slow
 def test_rates_of_self_play_are_counted():
     rates = selfplay_rates(UniformEvaluator(), SelfPlayConfig(sims=20, in_flight=16, groups=2), 0.3)
     assert rates["evaluations"] > 0

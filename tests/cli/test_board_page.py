@@ -109,7 +109,7 @@ def play(board, moves, hand):
 pytestmark = pytest.mark.programs
 
 
-@pytest.mark.parametrize("way", ["clicks", "drags"])
+@pytest.mark.parametrize("way", ["clicks", pytest.param("drags", marks=pytest.mark.slow)])
 def test_a_whole_game(board, way):
     board.new_game("Two people")
     play(board, SHORT, board.click_squares if way == "clicks" else board.drag_squares)
@@ -208,6 +208,7 @@ def test_a_reload_in_mid_game_loses_nothing(board):
     assert board.moves() == SHORT[:5]
 
 
+@pytest.mark.slow
 def test_a_lost_connection_comes_back(context, address):
     board = Board(context, address)
     sockets = []
@@ -229,6 +230,7 @@ def test_a_lost_connection_comes_back(context, address):
     assert board.problems == []
 
 
+@pytest.mark.slow
 def test_two_tabs_have_two_games(context, address):
     first, second = Board(context, address).open(), Board(context, address).open()
     first.new_game("Two people")
@@ -503,10 +505,9 @@ def test_another_host_asks_for_the_token_once(context, tmp_path):
     ("width", "theme"),
     [
         (390, "light"),
-        (1440, "dark"),
         *(
             pytest.param(*each, marks=pytest.mark.slow)
-            for each in ((390, "dark"), (820, "light"), (820, "dark"), (1440, "light"))
+            for each in ((390, "dark"), (820, "light"), (820, "dark"), (1440, "light"), (1440, "dark"))
         ),
     ],
 )

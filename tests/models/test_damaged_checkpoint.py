@@ -280,9 +280,10 @@ def test_integers_are_finite_whatever_the_weights_are():
         ({"settings": {"encoding": []}}, r"expected encoding to be str, found \[\]"),
         ({"settings": {"channels": 10**6, "hidden": 10**6}}, "weights of the file, found a far larger one"),
         ({"settings": {"channels": 10**18}}, "net.ckpt: "),
-        (
+        pytest.param(
             {"architecture": "mlp", "settings": {"layers": 10**7}},
             "weights of the file, found a far larger one",
+            marks=pytest.mark.slow,
         ),
         (
             {"architecture": "mlp", "settings": {"layers": 10**7, "hidden": 1}},
@@ -328,6 +329,7 @@ def test_a_state_that_no_training_left_is_refused():
         check_state({"finished": True})
 
 
+@pytest.mark.slow
 def test_a_damaged_file_ends_a_command_with_one_line(path):
     data = bytearray(path.read_bytes())
     data[data.index(load_network(path).policy.weight.detach().numpy().tobytes())] ^= 4

@@ -293,7 +293,7 @@ def test_a_damaged_report_is_made_anew(tmp_path):
         assert first.analyze(UniformEvaluator()).kept == 1
 
 
-@pytest.mark.parametrize("network", ["uniform", "ckai"])
+@pytest.mark.parametrize("network", ["uniform", pytest.param("ckai", marks=pytest.mark.slow)])
 def test_threads_do_not_change_the_reports(tmp_path, network):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()

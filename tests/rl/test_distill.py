@@ -104,6 +104,7 @@ def test_walks_begin_in_the_rows_that_are_trained_on(tmp_path, teacher):
         distill(teacher, tmp_path / "none.parquet", config, data=[tmp_path / "missing.parquet"])
 
 
+@pytest.mark.slow
 def test_random_actions_are_played(tmp_path):
     class Certain(UniformEvaluator):
         """Would always play the last legal action."""

@@ -456,7 +456,11 @@ def test_a_reader_that_has_gone():
 
 
 @pytest.mark.parametrize(
-    "spec", ["uniform", "ckai", "alphabeta:ckai", "ckai@policy", "level:2", "level:5", "random"]
+    "spec",
+    [
+        *("uniform", "ckai", "ckai@policy", "level:2", "random"),
+        *(pytest.param(spec, marks=pytest.mark.slow) for spec in ("alphabeta:ckai", "level:5")),
+    ],
 )
 def test_every_player_thinks(spec):
     thinker = load_thinker(spec, backend=BACKENDS.get(spec.partition("@")[0], "auto"))
@@ -570,6 +574,7 @@ def test_a_player_that_does_not_exist_is_refused_at_once():
 
 
 @pytest.mark.programs
+@pytest.mark.slow
 def test_nothing_else_is_on_standard_output():
     code = (
         "import ctypes, os, sys; sys.argv = ['ckai', 'engine', '--engine', 'random', '--tables', 'none']\n"

@@ -199,7 +199,7 @@ def test_games_are_late_until_they_are_too_old():
 # --- runs ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("overlap", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_next_generation_takes_late_games_in(tmp_path, network, monkeypatch, overlap):
     run = Run.create(tmp_path / "run", network, replace(TINY, overlap=overlap))
     workers, events, counted = SlowWorkers(held_back(FIRST + 15, until=2)), [], []
@@ -253,6 +253,7 @@ def test_the_last_generation_waits_for_all_games(tmp_path, network):
     assert run.history()[0]["selfplay"]["late"]
 
 
+@pytest.mark.slow
 def test_too_many_missing_games_are_waited_for(tmp_path, network):
     run = Run.create(
         tmp_path / "run", network, replace(TINY, late=0.1)
@@ -268,6 +269,7 @@ def test_too_many_missing_games_are_waited_for(tmp_path, network):
     assert not any("late" in measured["selfplay"] for measured in run.history())
 
 
+@pytest.mark.slow
 def test_games_that_are_too_old_are_given_up_and_refused(tmp_path, network):
     run = Run.create(tmp_path / "run", network, replace(TINY, max_age=1))
     workers, events = SlowWorkers(held_back(FIRST + 15, until=3)), []
@@ -317,7 +319,14 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("overlap", [pytest.param(False, marks=pytest.mark.slow), True])
-@pytest.mark.parametrize("where", ["rows", "selfplay.json", "learn", "late games there"])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "rows",
+        "late games there",
+        *(pytest.param(each, marks=pytest.mark.slow) for each in ("selfplay.json", "learn")),
+    ],
+)
 def test_a_run_killed_with_late_games_out_has_every_game_once(tmp_path, network, monkeypatch, where, overlap):
     run = Run.create(tmp_path / "run", network, replace(TINY, overlap=overlap))
     workers = SlowWorkers(held_back(FIRST + 15, until=2))

@@ -244,6 +244,7 @@ def test_games_that_end_after_the_verdict_change_nothing(tmp_path, monkeypatch):
     assert few_won["sprt_pairs"] == all_won["sprt_pairs"] <= 8
 
 
+@pytest.mark.slow
 def test_sprt_ends_the_gate_match_early_and_it_is_not_played_on(tmp_path):
     gate = GateConfig(games=400, rule="sprt", elo0=0, elo1=100)
     good, bad = SearchPlayer(Slanted(1), 10), SearchPlayer(Slanted(-1), 10)

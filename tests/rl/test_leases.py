@@ -325,7 +325,7 @@ def joined(folder, **options):
     assert not errors
 
 
-@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("overlap", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_run_with_a_worker_that_joins(tmp_path, network, overlap):
     config = replace(TINY, overlap=overlap, games=24)
     run = Run.create(tmp_path / "run", network, config)

@@ -391,7 +391,7 @@ def killed_run(folder: Path, network: Path, kills: int, longest: float, seed: in
     return json.loads(done.stdout)
 
 
-@pytest.mark.programs
+@pytest.mark.slow
 def test_kill_and_continue(tmp_path, network):
     """Killed in the middle of the first generation."""
     words = [*command(tmp_path / "run", network), "--evaluator", "torch"]
