@@ -1,7 +1,7 @@
 """The solver of Connect-4: measure it, and make the files that are installed with it.
 
     python benchmarks/connect4.py first                    # solve the first position from nothing
-    python benchmarks/connect4.py book --stones 4          # all scores with 4 stones, into book.npz
+    python benchmarks/connect4.py book --stones 4          # what is true with 4 stones, into book.npz
     python benchmarks/connect4.py classes --per-class 200  # the positions of `ckai evaluate --solved`
 
 A killed `book` or `classes` goes on when it is started again. The files are made in the current folder; those
@@ -13,7 +13,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ckai.rl.games.connect4 import kernels
+import numpy as np
+
 from ckai.rl.games.connect4.book import INSTALLED, Book, positions_with
 from ckai.rl.games.connect4.classes import CLASSES, Draw, load_draws, save_draws
 from ckai.rl.games.connect4.draws import draw_classes
@@ -43,15 +44,22 @@ def book(path: Path, stones: int, megabytes: int) -> None:
         raise SystemExit(
             f"{path}: expected a book of {stones} stones, found one of {made.stones}; choose another -o"
         )
-    positions, solver, saved = positions_with(stones), Connect4Solver(megabytes, None), time.monotonic()
-    missing = (made.scores == kernels.NO_SCORE).nonzero()[0].tolist()
-    missing.sort(key=lambda i: distance_from_middle(int(positions.taken[i])))  # what players meet first
+    positions, solver = positions_with(stones), Connect4Solver(megabytes, path if path.exists() else None)
+    pairs = list(zip(positions.own.tolist(), positions.taken.tolist(), strict=True))
+    solver.score(SPEC.position())  # at once where the file has been here
+    found = np.array([solver.bounds_of(*pair) for pair in pairs], np.int8)
+    made.bounds[:, 0] = np.maximum(made.bounds[:, 0], found[:, 0])
+    made.bounds[:, 1] = np.minimum(made.bounds[:, 1], found[:, 1])
+    made.save(path)
+    print(f"{path}: the first position is solved", flush=True)
+    missing, saved = made.open.tolist(), time.monotonic()
+    missing.sort(key=lambda i: distance_from_middle(pairs[i][1]))  # what players meet first
     for left, i in zip(reversed(range(len(missing))), missing, strict=True):
-        made.scores[i] = solver.score_of(int(positions.own[i]), int(positions.taken[i]))
+        made.bounds[i] = solver.score_of(*pairs[i])
         if time.monotonic() - saved > SAVE_SECONDS or not left:
             made.save(path)
             saved = time.monotonic()
-            print(f"{len(made.scores) - left:,} of {len(made.scores):,} positions", flush=True)
+            print(f"{len(pairs) - left:,} of {len(pairs):,} positions", flush=True)
 
 
 def distance_from_middle(taken: int) -> int:

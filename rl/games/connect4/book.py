@@ -1,6 +1,6 @@
-"""A book of Connect-4: the scores of positions with a number of stones, from which the earlier ones follow.
+"""A book of Connect-4: what is known of the positions with a number of stones; earlier ones follow from it.
 
-The positions stand in no file: they are easily listed in a fixed order, and their scores are enough.
+The positions stand in no file: they are easily listed in a fixed order, and bounds of the scores are enough.
 """
 
 import zipfile
@@ -52,23 +52,30 @@ def _after(before: Positions, column: int) -> tuple[NDArray[np.int64], NDArray[n
 
 
 class Book(NamedTuple):
-    """The scores of all positions with a number of stones, or of some of them."""
+    """Bounds of the scores of all positions with a number of stones."""
 
     stones: int
     """0 to `MOST_STONES`."""
-    scores: NDArray[np.int8]
-    """`[n]`, for the side to move, in the order of `positions_with`; `NO_SCORE` where there is none."""
+    bounds: NDArray[np.int8]
+    """`[n, 2]`, the least and the most that the score can be, for the side to move, in the order of
+    `positions_with`. They are equal where the score is known."""
+
+    @property
+    def open(self) -> NDArray[np.int64]:
+        """`[k]`, the positions whose scores are not known yet."""
+        return np.flatnonzero(self.bounds[:, 0] < self.bounds[:, 1])
 
     @classmethod
     def empty(cls, stones: int) -> "Book":
-        """Return a book without scores.
+        """Return a book that knows nothing.
 
         Raises:
             ValueError: the number of stones is out of range.
         """
         if not 0 <= stones <= MOST_STONES:
             raise ValueError(f"expected a book of 0 to {MOST_STONES} stones, found {stones}")
-        return cls(stones, np.full(len(positions_with(stones).keys), kernels.NO_SCORE, np.int8))
+        any_score = np.array([-kernels.HIGHEST, kernels.HIGHEST], np.int8)
+        return cls(stones, np.tile(any_score, (len(positions_with(stones).keys), 1)))
 
     def save(self, path: Path) -> None:
         """Write a file."""
@@ -84,10 +91,10 @@ class Book(NamedTuple):
         """
         try:
             with np.load(path, allow_pickle=False) as file:
-                stones, scores = int(file["stones"]), file["scores"]
-            wanted = cls.empty(stones).scores
-            if scores.dtype != wanted.dtype or scores.shape != wanted.shape:
-                raise ValueError(f"{scores.shape} scores of {scores.dtype} for {stones} stones")
-            return cls(stones, scores)
+                stones, bounds = int(file["stones"]), file["bounds"]
+            wanted = cls.empty(stones).bounds
+            if bounds.dtype != wanted.dtype or bounds.shape != wanted.shape:
+                raise ValueError(f"{bounds.shape} bounds of {bounds.dtype} for {stones} stones")
+            return cls(stones, bounds)
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
             raise ValueError(f"{path}: expected a book of Connect-4, found none ({error})") from error

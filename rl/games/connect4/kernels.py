@@ -23,7 +23,7 @@ HIGHEST = 18
 BOTTOM = sum(1 << column * 7 for column in range(7))
 BOARD = sum(0o77 << column * 7 for column in range(7))
 NO_SCORE = 127
-"""In place of a score that a book does not have yet."""
+"""In place of the score of a column that is full."""
 _FOLDED = 16
 """Stones below which a position and its mirror image share their bound: later ones meet rarely."""
 _LOOKED_AHEAD = 28
@@ -93,18 +93,18 @@ def _place(key, book_keys):
 
 
 @kernel
-def fill_book(keys, scores, book_keys, book_scores):
+def fill_book(keys, bounds, book_keys, book_bounds):
     """Write positions into a book.
 
     Args:
         keys: `[n]` int64, the smaller key of each position and its mirror image.
-        scores: `[n]` int8, `NO_SCORE` where there is none.
+        bounds: `[n, 2]` int8, the least and the most that their scores can be, for the side to move.
         book_keys: `[a power of two]` int64, 0 where there is nothing; never full.
-        book_scores: `[the same]` int8.
+        book_bounds: `[the same, 2]` int8.
     """
     for i in range(len(keys)):
         at = _place(keys[i], book_keys)
-        book_keys[at], book_scores[at] = keys[i], scores[i]
+        book_keys[at], book_bounds[at, 0], book_bounds[at, 1] = keys[i], bounds[i, 0], bounds[i, 1]
 
 
 @inner
@@ -123,7 +123,7 @@ def _refutation(own, taken, moves, stones, keys, bounds):
 
 
 @recursive_kernel
-def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_scores, book_stones, visited):
+def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, book_stones, visited):
     """Return a bound of the score of a position in which the side to move cannot win at once.
 
     Args:
@@ -135,7 +135,7 @@ def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_scores, book_
             that slot and low bits together say the whole key (Chinese remainder theorem).
         bounds: `[size]` uint8, 0: none; to 37: score at most `bound - 19`; above: at least `bound - 56`.
         book_keys: `[a power of two]` int64, see `fill_book`.
-        book_scores: `[the same]` int8, of the positions with `book_stones` stones.
+        book_bounds: `[the same, 2]` int8, of the positions with `book_stones` stones.
         book_stones: stones of the positions in the book; -1: there is none.
         visited: `[1]` int64, increased by the positions searched.
 
@@ -144,11 +144,6 @@ def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_scores, book_
     """
     visited[0] += 1
     stones = np.int64(popcount(taken))
-    if stones == book_stones:
-        key = own + taken + BOTTOM
-        score = book_scores[_place(min(key, mirrored(key)), book_keys)]
-        if score != NO_SCORE:
-            return np.int64(score)
     moves = safe_moves(own, taken)
     if not moves:
         return -((SQUARES - stones) // 2)
@@ -160,6 +155,11 @@ def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_scores, book_
         least = np.int64(0)
     if beta > 0 and not four(BOARD ^ taken | own):
         most = np.int64(0)
+    if stones == book_stones:
+        key = own + taken + BOTTOM
+        at = _place(min(key, mirrored(key)), book_keys)
+        if book_keys[at]:
+            least, most = max(least, np.int64(book_bounds[at, 0])), min(most, np.int64(book_bounds[at, 1]))
     key = _key(own, taken, stones)
     slot = key % len(keys)
     bound = np.int64(bounds[slot]) if keys[slot] == np.uint32(key) else np.int64(0)
@@ -197,7 +197,7 @@ def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_scores, book_
         move = moves & _COLUMNS[order >> 4 * n & 15]
         score = -negamax(
             own ^ taken, taken | move, -beta, -alpha,
-            keys, bounds, book_keys, book_scores, book_stones, visited,
+            keys, bounds, book_keys, book_bounds, book_stones, visited,
         )  # fmt: skip
         if score >= beta:
             keys[slot], bounds[slot] = np.uint32(key), score + 3 * HIGHEST + 2
@@ -208,7 +208,7 @@ def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_scores, book_
 
 
 @kernel
-def solve(own, taken, keys, bounds, book_keys, book_scores, book_stones, visited):
+def solve(own, taken, keys, bounds, book_keys, book_bounds, book_stones, visited):
     """Return the score of a position that is not over; see `negamax` for the arguments."""
     stones = np.int64(popcount(taken))
     if winning_squares(own, taken) & playable(taken):
@@ -222,7 +222,7 @@ def solve(own, taken, keys, bounds, book_keys, book_scores, book_stones, visited
         elif middle >= 0 and most // 2 > middle:
             middle = most // 2
         score = negamax(
-            own, taken, middle, middle + 1, keys, bounds, book_keys, book_scores, book_stones, visited
+            own, taken, middle, middle + 1, keys, bounds, book_keys, book_bounds, book_stones, visited
         )
         if score <= middle:
             most = score

@@ -25,7 +25,7 @@ class Connect4Solver(Solver):
 
         Args:
             megabytes: of its memory, at least 1; the first position wants some 500 without a book.
-            book: file of scores that need no search, see `Book`; None: all is found by search.
+            book: file of what needs no search, see `Book`; None: all is found by search.
 
         Raises:
             ValueError: an argument is out of range, or the file is no book.
@@ -61,6 +61,16 @@ class Connect4Solver(Solver):
         words = np.int64(own), np.int64(taken)
         return int(kernels.solve(*words, *arrays, self._book_stones, self._visited))
 
+    def bounds_of(self, own: int, taken: int) -> tuple[int, int]:
+        """Return the least and the most that the table says of the score of early stones, see `score_of`."""
+        key = own + taken + kernels.BOTTOM
+        key = min(key, int(kernels.mirrored(key)))
+        slot = key % len(self._keys)
+        bound = int(self._bounds[slot]) if int(self._keys[slot]) == key & 0xFFFFFFFF else 0
+        if bound > 2 * kernels.HIGHEST + 1:
+            return bound - 3 * kernels.HIGHEST - 2, kernels.HIGHEST
+        return -kernels.HIGHEST, bound - kernels.HIGHEST - 1 if bound else kernels.HIGHEST
+
     def solve(self, position: GridPosition) -> Truth:
         """See `Solver`."""
         outcome = position.outcome()
@@ -74,10 +84,10 @@ class Connect4Solver(Solver):
 
 
 def _table(book: Book | None) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
-    """Return the keys and scores of a book as the search looks them up; at most half full."""
-    count = 0 if book is None else len(book.scores)
+    """Return the keys and bounds of a book as the search looks them up; at most half full."""
+    count = 0 if book is None else len(book.bounds)
     size = 1 << (2 * count).bit_length()
-    keys, scores = np.zeros(size, np.int64), np.full(size, kernels.NO_SCORE, np.int8)
+    keys, bounds = np.zeros(size, np.int64), np.zeros((size, 2), np.int8)
     if book is not None:
-        kernels.fill_book(positions_with(book.stones).keys, book.scores, keys, scores)
-    return keys, scores
+        kernels.fill_book(positions_with(book.stones).keys, book.bounds, keys, bounds)
+    return keys, bounds
