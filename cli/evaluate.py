@@ -1,12 +1,15 @@
 """`ckai evaluate`: evaluate a network on held-out games."""
 
 import json
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import click
 
 from ckai.cli.shared.output import json_option
+from ckai.cli.shared.solved import SOLVED_VISITS, evaluate_solved
 from ckai.cli.shared.tables import open_tables
 
 
@@ -48,6 +51,31 @@ from ckai.cli.shared.tables import open_tables
     help="Also evaluate on N-piece endgame positions with exact values, building the tablebases if missing. "
     "Without --data, only on these.",
 )
+@click.option(
+    "--solved",
+    is_flag=True,
+    help="Count the moves that give away a win or a draw, on solved positions of a game that has some: "
+    "of the bare policy and of searches. CHECKPOINT may be the folder of a run, then of every "
+    "generation, into solved.csv and solved.png there.",
+)
+@click.option(
+    "--visits",
+    multiple=True,
+    type=click.IntRange(1),
+    help=f"Visits of a search of --solved; may be repeated.  [default: {', '.join(map(str, SOLVED_VISITS))}]",
+)
+@click.option(
+    "--player",
+    "players",
+    multiple=True,
+    metavar="SPEC",
+    help="Also measure this player with --solved, as in `ckai match`, such as rollout@1000; may be repeated.",
+)
+@click.option(
+    "--cores",
+    type=click.IntRange(1),
+    help="Cores that a run was using, for the core-minutes of --solved.  [default: those of this machine]",
+)
 @json_option
 def command(
     checkpoint: Path,
@@ -58,13 +86,28 @@ def command(
     memory_mb: int,
     plots: Path | None,
     tables: int | None,
+    solved: bool,
+    visits: tuple[int, ...],
+    players: tuple[str, ...],
+    cores: int | None,
     as_json: bool,
 ) -> None:
-    """Evaluate the network in CHECKPOINT on games it was not trained on.
+    """Evaluate the network in CHECKPOINT on games it was not trained on, or on solved positions.
 
     The data are split by game as in the network's training. "Unseen" positions are those that do not occur in
     the training games; they and the baselines are left out for data that the network was not trained on.
     """
+    if solved:
+        _refuse_with_solved(paths, plots, tables)
+        result_solved, text = evaluate_solved(
+            checkpoint, visits or SOLVED_VISITS, players, cores or os.cpu_count() or 1
+        )
+        click.echo(json.dumps(result_solved) if as_json else text)
+        return
+    if visits or players or cores:
+        raise click.UsageError(
+            "expected --visits, --player and --cores together with --solved, found no --solved"
+        )
     from ckai.cli.shared.training import groups_table, metrics_table
     from ckai.datasets.choices import DEFAULT_GAME_NAME
     from ckai.datasets.reader import newest_dataset
@@ -150,6 +193,14 @@ def command(
         click.echo(tablebase_text(truth))
     if plots is not None:
         click.echo(f"calibration.png and filters.png are in {plots}")
+
+
+def _refuse_with_solved(paths: Sequence[Path], plots: Path | None, tables: int | None) -> None:
+    for name, given in (("--data", paths), ("--plots", plots), ("--tables", tables)):
+        if given:
+            raise click.UsageError(
+                f"expected --solved without {name}, as it has its own positions, found both"
+            )
 
 
 def digest_text(digest: str | None) -> str:

@@ -67,7 +67,7 @@ ORDERS = {
         ("analysis", "hub", "problems", "selfplay"),
         ("leases",),
         ("loop",),
-        ("bench", "warmup"),
+        ("bench", "solved", "warmup"),
     ),
     "rl/games": (("*",), ("checkers", "connect4", "tictactoe")),
     "cli": (("shared",), ("playing",), ("pages", "strength", "terminal"), ("web",), ("*",), ("main",)),
@@ -89,7 +89,7 @@ OF_EVERY_GAME = ("ckai.game.jit", "ckai.game.svg")
 """Modules of the room of checkers that serve every game."""
 OF_ONE_GAME = {
     "rl/games/checkers": "the game itself",
-    "rl/games/connect4.py": "the game itself",
+    "rl/games/connect4": "the game itself",
     "rl/games/tictactoe.py": "the game itself",
     "rl/games/grid.py": "what the two games of stones share; it names them in its docstrings",
     "rl/engine": "its moves, FEN and tablebases are those of checkers",

@@ -74,8 +74,10 @@ class Explainer:
         result = self.search(game, len(legal)).result
         if result is None:
             return [], 1.0
-        if self.spec.solvable:
-            values = {each: -float(self.spec.solve(game.position.push(each))) for each in legal}
+        solver = self.spec.solver
+        if solver is not None and solver.quick:
+            truths = solver().moves(game.position)
+            values = {each: float(truth.value) for each, truth in truths.items()}
             best = max(values.values())
         else:
             values = {

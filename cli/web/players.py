@@ -93,7 +93,7 @@ class Players:
             offer(spec.name, "rollout@1000", "Random playouts", "search", "1,000 a move")
             offer(spec.name, "uniform@400", "Search without a network", "search", "400 visits a move")
             offer(spec.name, "random", "Random moves", "other")
-            if spec.solvable:
+            if spec.solver is not None:
                 offer(spec.name, "perfect", "Perfect play", "other")
         for player in self._given:
             try:

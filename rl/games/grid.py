@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -172,15 +171,6 @@ class GridGame:
         return "\n".join([*lines, "", " ".join([*words, result]), "", ""])
 
 
-@cache
-def solve(position: GridPosition) -> int:
-    """Return the game-theoretic value for the side to move, 1, 0 or -1, by exhaustive search."""
-    _, over, value = position._legal_and_outcome()
-    if over:
-        return int(value)
-    return max(-solve(position.push(move)) for move in position.legal_moves())
-
-
 class GridSpec(GameSpec):
     """The parts of a `GameSpec` that games of stones on a grid share.
 
@@ -285,9 +275,3 @@ class GridSpec(GameSpec):
         if len(words) != 2 or not all(word.isdecimal() for word in words):
             raise ValueError(f"{path}: expected two numbers as Setup, found {setup!r}")
         return self.position((int(words[0]), int(words[1])))
-
-    def solve(self, position: GridPosition) -> int:
-        """See `GameSpec.solve`."""
-        if not self.solvable:
-            return super().solve(position)
-        return solve(position)

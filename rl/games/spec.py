@@ -22,6 +22,7 @@ from ckai.game.svg import Layout
 from ckai.rl.games.contract import State
 from ckai.rl.games.faces import Cell, Diagram, LoadedGame, Shot
 from ckai.rl.games.openings import positions_after
+from ckai.rl.games.solving import Solver
 
 NOT_IN_TABLES = np.int8(2)
 """In place of a result, see `GameSpec.table_results`."""
@@ -127,7 +128,7 @@ class GameSpec(ABC):
         supports_tables: whether there are endgame tables.
         supports_experts: whether games can begin in positions of expert games.
         run_defaults: settings of a self-play run that suit it better than the general ones, by dotted names.
-        solvable: whether `solve` is fast for every position.
+        solver: solves its positions, made without arguments; None: the truth is out of reach.
         layout: how its board is drawn, see `ckai.game.svg`; None: it is not.
         column_labels: text below each column of the board, or none.
         side_names: what people call the first and the second player.
@@ -146,7 +147,7 @@ class GameSpec(ABC):
     symmetries: tuple[Symmetry, ...] = ()
     supports_tables: bool = False
     supports_experts: bool = False
-    solvable: bool = False
+    solver: ClassVar[type[Solver] | None] = None
     layout: Layout | None = None
     column_labels: tuple[str, ...] = ()
     run_defaults: ClassVar[Mapping[str, Any]] = {}
@@ -285,10 +286,6 @@ class GameSpec(ABC):
         mine = "b" if position.black else "w"
         taken = [square for square, piece in before.items() if piece.lower() != mine]
         return tuple(square for square in taken if square not in after)
-
-    def solve(self, position: Any) -> int:
-        """Return the game-theoretic value for the side to move, 1, 0 or -1, of a `solvable` game."""
-        raise NotImplementedError(f"{self.name} is not solvable by search alone")
 
     # --- for people -------------------------------------------------------------------------------------
 

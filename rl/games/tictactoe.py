@@ -15,6 +15,7 @@ from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
 from ckai.rl.games.grid import GridSpec
+from ckai.rl.games.solving import ExhaustiveSolver
 from ckai.rl.games.spec import Symmetry
 
 _LINES = np.array([0o007, 0o070, 0o700, 0o111, 0o222, 0o444, 0o421, 0o124], np.int64)
@@ -108,7 +109,7 @@ class TicTacToeSpec(GridSpec):
     encoding = "tictactoe"
     plies = 7
     symmetries = _symmetries()
-    solvable = True
+    solver = ExhaustiveSolver
     layout = Layout(3, 3, {i + 1: (i // 3, i % 3) for i in range(9)})
     bits: ClassVar[Mapping[int, int]] = {i + 1: i for i in range(9)}
     side_names = ("X", "O")

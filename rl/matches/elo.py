@@ -34,6 +34,21 @@ def score_of(elo: float) -> float:
     return 1 / (1 + 10 ** (-elo / 400))
 
 
+def wilson(share: float, trials: float) -> tuple[float, float]:
+    """Return the 95 % interval of a share, within [0, 1] (Wilson 1927).
+
+    Args:
+        share: the observed one, [0, 1].
+        trials: how many it was observed in; without any the interval is all of [0, 1].
+    """
+    if not trials:
+        return 0.0, 1.0
+    centre = share + Z95**2 / (2 * trials)
+    margin = Z95 * math.sqrt(share * (1 - share) / trials + Z95**2 / (4 * trials * trials))
+    low, high = ((centre + side * margin) / (1 + Z95**2 / trials) for side in (-1, 1))
+    return min(max(0.0, low), share), max(min(1.0, high), share)
+
+
 @dataclass(frozen=True)
 class PairStatistics:
     """The score of A against B, estimated from pairs of games.
@@ -83,13 +98,7 @@ class PairStatistics:
     @property
     def score_interval(self) -> tuple[float, float]:
         """95 % interval of the score, within [0, 1] (Wilson 1927)."""
-        n = self.trials
-        if not n:
-            return 0.0, 1.0
-        centre = self.score + Z95**2 / (2 * n)
-        margin = Z95 * math.sqrt(self.score * (1 - self.score) / n + Z95**2 / (4 * n * n))
-        low, high = ((centre + side * margin) / (1 + Z95**2 / n) for side in (-1, 1))
-        return min(max(0.0, low), self.score), max(min(1.0, high), self.score)
+        return wilson(self.score, self.trials)
 
     @property
     def interval(self) -> tuple[float, float]:

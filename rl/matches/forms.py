@@ -22,7 +22,7 @@ PLAYER_FORMS = {
     "hub:COMMAND": "another program, by the Hub protocol; @0.5s, @60s+0.6s, or @8 plies",
     "uniform@100": "search with uniform priors, without a network",
     "random": "random legal moves",
-    "perfect": "optimal moves, in games small enough to solve",
+    "perfect": "a random one of the best moves, in games that can be solved",
 }
 """Every form of a spec, by example, and what it stands for.
 

@@ -12,6 +12,7 @@ import numpy as np
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.solving import Solver
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import memory_nodes
 from ckai.rl.search.clock import OVERHEAD, Clock, MoveTime, Thinking, TimeControl, move_time
@@ -291,21 +292,31 @@ class RandomPlayer:
 
 
 class _PerfectSide(MoveSide):
+    def __init__(self, boards: int, spec: GameSpec, solver: Solver) -> None:
+        super().__init__(boards, spec)
+        self.solver = solver
+
     def choose(self, game: Any, random: np.random.Generator, clock: Clock | None = None) -> Any:
-        moves = game.position.legal_moves()
-        values = [self.spec.solve(game.position.push(move)) for move in moves]
-        best = [move for move, value in zip(moves, values, strict=True) if value == min(values)]
-        return best[random.integers(len(best))]
+        truths = self.solver.moves(game.position)
+        best = max(truth.order for truth in truths.values())
+        moves = [move for move, truth in truths.items() if truth.order == best]
+        return moves[random.integers(len(moves))]
 
 
 @dataclass(frozen=True)
 class PerfectPlayer:
-    """Plays a random optimal move, in games small enough to solve."""
+    """Plays a random one of the best moves, in a game with a solver: the fastest wins, the slowest losses."""
 
     spec: GameSpec
     timed = False
     control = None
 
     def sit(self, boards: int) -> Side:
-        """See `Player`."""
-        return _PerfectSide(boards, self.spec)
+        """See `Player`.
+
+        Raises:
+            ValueError: the game has no solver.
+        """
+        if self.spec.solver is None:
+            raise ValueError(f"expected a game with a solver, found {self.spec.name}")
+        return _PerfectSide(boards, self.spec, self.spec.solver())

@@ -66,8 +66,8 @@ def load_player(
         return _level_player(spec, tables)
     if spec.who == "perfect":
         _require_limit(spec, "no limit", number=False, seconds=False, policy=False)
-        if not game.solvable:
-            raise PlayerSpecError(f"perfect: expected a game small enough to solve, found {game.name}")
+        if game.solver is None:
+            raise PlayerSpecError(f"perfect: expected a game that can be solved, found {game.name}")
         return PerfectPlayer(game)
     if spec.who == "alphabeta":
         _require_limit(spec, "a depth, such as alphabeta@6", seconds=False, policy=False)

@@ -17,8 +17,8 @@ from ckai.models.checkpoint import CheckpointError, load_network, save_checkpoin
 from ckai.models.inference.choose import evaluate_positions, make_evaluator, sample_positions
 from ckai.models.registry import build, names
 from ckai.rl.evaluators.uniform import UniformEvaluator
-from ckai.rl.games.grid import solve
 from ckai.rl.games.registry import game_names, get_game
+from ckai.rl.games.solving import ExhaustiveSolver
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.folder import RunError
 from ckai.rl.loop.run import Run
@@ -31,6 +31,10 @@ from ckai.rl.selfplay.workers import play_games
 
 STONES = ["tictactoe", "connect4"]
 LINES = {(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)}
+
+
+def solve(position):
+    return ExhaustiveSolver().solve(position).value
 
 
 def small(game, **settings):
@@ -227,8 +231,8 @@ def test_files_of_another_game_are_refused(tmp_path):
     for name in ("alphabeta@3", "hub:program"):
         with pytest.raises(PlayerSpecError, match="expected the game checkers, found connect4"):
             load_player(name, game=get_game("connect4"))
-    with pytest.raises(PlayerSpecError, match="expected a game small enough to solve"):
-        load_player("perfect", game=get_game("connect4"))
+    with pytest.raises(PlayerSpecError, match="expected a game that can be solved, found checkers"):
+        load_player("perfect")
 
 
 def test_matches_of_stones_are_fair_and_can_be_saved():

@@ -1,23 +1,17 @@
-"""Connect-4: seven columns of six, four in a row win.
+"""The rules of Connect-4 for the search: seven columns of six, four in a row win.
 
 A state is (stones of the side to move, stones of the other); bit column * 7 + row, row 0 at the bottom. The
 seventh bit of a column stays empty, so that no line of four leaps from one column to the next. An action is
 a column.
 """
 
-from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ckai.game.jit import inner
-from ckai.game.svg import Layout
-from ckai.models.inputs.registry import register_encoding
-from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
-from ckai.rl.games.grid import GridSpec
-from ckai.rl.games.spec import Symmetry
 
 _TOPS = sum(1 << column * 7 + 5 for column in range(7))
 _FULL = sum(0o77 << column * 7 for column in range(7))
@@ -99,47 +93,3 @@ def _decode(game, board):
             own |= np.int64(board[row * 7 + column] > 0) << at
             other |= np.int64(board[row * 7 + column] < 0) << at
     return own, other
-
-
-@register_encoding("connect4")
-class Connect4Encoding(StonesEncoding):
-    """Six rows of seven, from the bottom row up."""
-
-    VERSION, GAME = "connect4-1", "connect4"
-    SHAPE, NUM_ACTIONS = (6, 7), 7
-
-
-class Connect4Spec(GridSpec):
-    """Four in a row win."""
-
-    name = "connect4"
-    title = "Connect-4"
-    rules = Connect4()
-    encoding = "connect4"
-    plies = 30
-    symmetries = (
-        Symmetry(
-            tuple(row * 7 + 6 - column for row in range(6) for column in range(7)),
-            tuple(6 - column for column in range(7)),
-        ),
-    )
-    layout = Layout(6, 7, {i + 1: (5 - i // 7, i % 7) for i in range(42)}, numbers=False)
-    bits: ClassVar[Mapping[int, int]] = {i + 1: i % 7 * 7 + i // 7 for i in range(42)}
-    move_example = "4"
-    column_labels = tuple(str(column + 1) for column in range(7))
-    run_defaults: ClassVar[Mapping[str, Any]] = {
-        "selfplay.tables": 0,
-        "selfplay.temperature_plies": 8,
-        "learn.batch_size": 128,
-        "learn.lr": 2e-3,
-        "learn.epochs": 1,
-    }
-
-    def _check_stones(self, taken: int) -> None:
-        for column in range(7):
-            stones = taken >> column * 7 & 0o77
-            if stones & stones + 1:
-                raise ValueError(f"expected no gap below a stone, found one in column {column + 1}")
-
-
-SPEC = Connect4Spec()

@@ -1,0 +1,95 @@
+"""How the classes of solved positions are made: random legal moves from a seed, solved and sorted."""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+
+import numpy as np
+
+from ckai.rl.games.connect4 import kernels
+from ckai.rl.games.connect4.classes import CLASSES, PHASES, Draw
+from ckai.rl.games.connect4.rules import four
+from ckai.rl.games.connect4.solver import Connect4Solver
+
+
+def draw_classes(
+    per_class: int,
+    seed: int,
+    known: Sequence[Draw] = (),
+    *,
+    solver: Connect4Solver,
+    classes: Sequence[str] = CLASSES,
+    tell: Callable[[Sequence[Draw], Mapping[str, int]], None] = lambda draws, found: None,
+) -> list[Draw]:
+    """Draw positions until every class has enough; each is there once, in one of its two mirror images.
+
+    Args:
+        per_class: positions of each class; with fewer, each class begins with the same ones.
+        seed: of the random moves; draw number n of a phase depends on nothing else.
+        known: draws of an earlier call with the same seed, in order; they are not solved again.
+        solver: solves the positions.
+        classes: the classes to fill.
+        tell: called after every solved draw with all draws so far, and the positions of each class.
+    """
+    draws: list[Draw] = []
+    found, before = dict.fromkeys(classes, 0), set[int]()
+    for phase in PHASES:
+        later = [draw for draw in known if list(PHASES).index(draw.phase) > list(PHASES).index(phase)]
+        mine = [name for name in classes if name.startswith(phase)]
+        earlier = [draw for draw in known if draw.phase == phase]
+        for number in count():
+            if all(found[name] >= per_class for name in mine):
+                break
+            draw = earlier[number] if number < len(earlier) else _solved(seed, phase, number, before, solver)
+            before.add(draw.key)
+            wanted = draw.name in mine and found[draw.name] < per_class
+            if wanted:
+                found[draw.name] += 1
+            moves = (draw.moves or _move_scores(draw, solver)) if wanted else ()
+            draw = draw._replace(moves=moves)
+            draws.append(draw)
+            if number >= len(earlier):
+                tell([*draws, *later], found)
+    return draws
+
+
+def _solved(seed: int, phase: str, number: int, before: set[int], solver: Connect4Solver) -> Draw:
+    """Return a draw with its score."""
+    draw = Draw(phase, *_random_state(seed, phase, number), kernels.NO_SCORE, ())
+    return draw if draw.key in before else draw._replace(score=solver.score_of(draw.own, draw.taken))
+
+
+def _random_state(seed: int, phase: str, number: int) -> tuple[int, int]:
+    """Return the stones of the side to move and all stones after random moves, where the game goes on."""
+    random = np.random.default_rng((seed, list(PHASES).index(phase), number))
+    first, last = PHASES[phase]
+    while True:
+        own = taken = 0
+        for _ in range(int(random.integers(first, last + 1))):
+            moves = [move for move in _column_moves(taken) if move]
+            move = moves[random.integers(len(moves))]
+            if four(own | move):
+                break
+            own, taken = own ^ taken, taken | move
+        else:
+            return own, taken
+
+
+def _column_moves(taken: int) -> list[int]:
+    """Return the square where a stone in each column falls to, 0 if the column is full."""
+    return [taken + (1 << 7 * column) & 0o77 << 7 * column & ~taken for column in range(7)]
+
+
+def _move_scores(draw: Draw, solver: Connect4Solver) -> tuple[int, ...]:
+    """Return the score of every column for the side to move, see `Draw.moves`."""
+    out = []
+    for move in _column_moves(draw.taken):
+        taken = draw.taken | move
+        if not move:
+            out.append(kernels.NO_SCORE)
+        elif four(draw.own | move):
+            out.append((kernels.SQUARES + 1 - draw.taken.bit_count()) // 2)
+        elif taken.bit_count() == kernels.SQUARES:
+            out.append(0)
+        else:
+            out.append(-solver.score_of(draw.own ^ draw.taken, taken))
+    return tuple(out)

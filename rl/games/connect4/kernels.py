@@ -1,0 +1,231 @@
+"""Connect-4 solved by alpha-beta: the moves that avoid an immediate loss, a table of bounds, a book.
+
+Positions are those of `ckai.rl.games.connect4.rules`, as (stones of the side to move, all stones). A *score*
+says who wins and how soon: 22 less the stones that the winner has played in the end, as in the literature; it
+is positive if the side to move wins, negative if it loses, 0 for a draw. Winning sooner scores higher, losing
+later does too.
+
+The parts are well known: bitboards and the test for four in a row (J. Tromp); the key of a position, the
+order of moves by the threats that they make, and the search by null windows (P. Pons, "Solving Connect 4: how
+to build a perfect AI", 2016); cutoffs by the bounds of the positions after a move (A. Plaat et al.,
+"Exploiting graph properties of game trees", 1996).
+"""
+
+import numpy as np
+
+from ckai.game.jit import inner, kernel, recursive_kernel
+from ckai.game.kernels import popcount
+from ckai.rl.games.connect4.rules import four
+
+SQUARES = 42
+HIGHEST = 18
+"""The best score: four of one's own 21 stones have been played at the earliest win."""
+BOTTOM = sum(1 << column * 7 for column in range(7))
+BOARD = sum(0o77 << column * 7 for column in range(7))
+NO_SCORE = 127
+"""In place of the score of a column that is full."""
+_FOLDED = 16
+"""Stones below which a position and its mirror image share their bound: later ones meet rarely."""
+_LOOKED_AHEAD = 28
+"""Stones below which the bounds of the positions after a move are tried first: it takes time."""
+_COLUMNS = np.array([0o77 << column * 7 for column in (3, 2, 4, 1, 5, 0, 6)], np.int64)
+"""Columns from the middle outwards: most lines of four go through the middle."""
+
+
+@inner
+def winning_squares(own, taken):
+    """Return the empty squares where a stone makes four in a row, reachable at once or not."""
+    found = own << 1 & own << 2 & own << 3
+    for shift in (7, 6, 8):
+        pairs = own << shift & own << 2 * shift
+        found |= pairs & own << 3 * shift
+        found |= pairs & own >> shift
+        pairs = own >> shift & own >> 2 * shift
+        found |= pairs & own << shift
+        found |= pairs & own >> 3 * shift
+    return found & (BOARD ^ taken)
+
+
+@inner
+def playable(taken):
+    """Return the squares that a stone can fall to."""
+    return taken + BOTTOM & BOARD
+
+
+@inner
+def safe_moves(own, taken):
+    """Return the squares after which the other side cannot win at once; it is to have no win itself.
+
+    Without any, the side to move loses with the other's next stone.
+    """
+    free, threats = playable(taken), winning_squares(own ^ taken, taken)
+    forced = free & threats
+    if forced:
+        if forced & forced - 1:
+            return np.int64(0)
+        free = forced
+    return free & ~(threats >> 1)
+
+
+@inner
+def mirrored(key):
+    """Return the key of the mirrored position, or of each of an array: no column carries into the next."""
+    out = key & 0
+    for column in range(7):
+        out = out << 7 | key >> 7 * column & 127
+    return out
+
+
+@inner
+def _key(own, taken, stones):
+    """Return a number that no two positions share, early ones with their mirror image apart (P. Pons)."""
+    key = own + taken + BOTTOM
+    return min(key, mirrored(key)) if stones < _FOLDED else key
+
+
+@inner
+def _place(key, book_keys):
+    """Return where the book has a key, or the empty place for it; its length is a power of two."""
+    at = (key ^ key >> 19) * 31 & len(book_keys) - 1
+    while book_keys[at] and book_keys[at] != key:
+        at = at + 1 & len(book_keys) - 1
+    return at
+
+
+@kernel
+def fill_book(keys, bounds, book_keys, book_bounds):
+    """Write positions into a book.
+
+    Args:
+        keys: `[n]` int64, the smaller key of each position and its mirror image.
+        bounds: `[n, 2]` int8, the least and the most that their scores can be, for the side to move.
+        book_keys: `[a power of two]` int64, 0 where there is nothing; never full.
+        book_bounds: `[the same, 2]` int8.
+    """
+    for i in range(len(keys)):
+        at = _place(keys[i], book_keys)
+        book_keys[at], book_bounds[at, 0], book_bounds[at, 1] = keys[i], bounds[i, 0], bounds[i, 1]
+
+
+@inner
+def _refutation(own, taken, moves, stones, keys, bounds):
+    """Return the best score for the side to move that the table already promises after one of its moves."""
+    best = np.int64(-HIGHEST - 1)
+    while moves:
+        move = moves & -moves
+        moves ^= move
+        key = _key(own ^ taken, taken | move, stones + 1)
+        slot = key % len(keys)
+        bound = np.int64(bounds[slot])
+        if keys[slot] == np.uint32(key) and 0 < bound <= 2 * HIGHEST + 1:
+            best = max(best, HIGHEST + 1 - bound)
+    return best
+
+
+@recursive_kernel
+def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, book_stones, visited):
+    """Return a bound of the score of a position in which the side to move cannot win at once.
+
+    Args:
+        own: stones of the side to move.
+        taken: all stones.
+        alpha: scores up to here need not be told apart; below `beta`.
+        beta: nor those from here.
+        keys: `[size]` uint32, low bits of the key that is in each slot; the size is odd and above 2**17, so
+            that slot and low bits together say the whole key (Chinese remainder theorem).
+        bounds: `[size]` uint8, 0: none; to 37: score at most `bound - 19`; above: at least `bound - 56`.
+        book_keys: `[a power of two]` int64, see `fill_book`.
+        book_bounds: `[the same, 2]` int8, of the positions with `book_stones` stones.
+        book_stones: stones of the positions in the book; -1: there is none.
+        visited: `[1]` int64, increased by the positions searched.
+
+    Returns:
+        The score if it is between alpha and beta; at most alpha: an upper bound; at least beta: a lower one.
+    """
+    visited[0] += 1
+    stones = np.int64(popcount(taken))
+    moves = safe_moves(own, taken)
+    if not moves:
+        return -((SQUARES - stones) // 2)
+    if stones >= SQUARES - 2:
+        return np.int64(0)
+    # Neither side can win before its next stone but one, or at all without a line that is still open.
+    least, most = -((SQUARES - 2 - stones) // 2), (SQUARES - 1 - stones) // 2
+    if alpha < 0 and not four(BOARD ^ own):
+        least = np.int64(0)
+    if beta > 0 and not four(BOARD ^ taken | own):
+        most = np.int64(0)
+    if stones == book_stones:
+        key = own + taken + BOTTOM
+        at = _place(min(key, mirrored(key)), book_keys)
+        if book_keys[at]:
+            least, most = max(least, np.int64(book_bounds[at, 0])), min(most, np.int64(book_bounds[at, 1]))
+    key = _key(own, taken, stones)
+    slot = key % len(keys)
+    bound = np.int64(bounds[slot]) if keys[slot] == np.uint32(key) else np.int64(0)
+    if bound > 2 * HIGHEST + 1:
+        least = max(least, bound - 3 * HIGHEST - 2)
+    elif bound:
+        most = min(most, bound - HIGHEST - 1)
+    if alpha < least:
+        alpha = least
+        if alpha >= beta:
+            return alpha
+    if beta > most:
+        beta = most
+        if alpha >= beta:
+            return beta
+    if stones < _LOOKED_AHEAD:
+        score = _refutation(own, taken, moves, stones, keys, bounds)
+        if score >= beta:
+            return score
+    # The order of moves, four bits each: insertion by the number of threats that a move makes.
+    order, counts, n = np.int64(0), np.int64(0), 0
+    for i in range(6, -1, -1):
+        move = moves & _COLUMNS[i]
+        if move:
+            threats = min(np.int64(popcount(winning_squares(own | move, taken | move))), np.int64(15))
+            at = n
+            while at and counts >> 4 * (at - 1) & 15 > threats:
+                at -= 1
+            below = (np.int64(1) << 4 * at) - 1
+            order = order & below | np.int64(i) << 4 * at | (order & ~below) << 4
+            counts = counts & below | threats << 4 * at | (counts & ~below) << 4
+            n += 1
+    while n:
+        n -= 1
+        move = moves & _COLUMNS[order >> 4 * n & 15]
+        score = -negamax(
+            own ^ taken, taken | move, -beta, -alpha,
+            keys, bounds, book_keys, book_bounds, book_stones, visited,
+        )  # fmt: skip
+        if score >= beta:
+            keys[slot], bounds[slot] = np.uint32(key), score + 3 * HIGHEST + 2
+            return score
+        alpha = max(alpha, score)
+    keys[slot], bounds[slot] = np.uint32(key), alpha + HIGHEST + 1
+    return alpha
+
+
+@kernel
+def solve(own, taken, keys, bounds, book_keys, book_bounds, book_stones, visited):
+    """Return the score of a position that is not over; see `negamax` for the arguments."""
+    stones = np.int64(popcount(taken))
+    if winning_squares(own, taken) & playable(taken):
+        return (SQUARES + 1 - stones) // 2
+    least, most = -((SQUARES - stones) // 2), (SQUARES - 1 - stones) // 2
+    while least < most:
+        # Windows of one score, tried near a draw first: those far from it are refuted quickly.
+        middle = least + (most - least) // 2
+        if middle <= 0 and least // 2 < middle:
+            middle = -(-least // 2)
+        elif middle >= 0 and most // 2 > middle:
+            middle = most // 2
+        score = negamax(
+            own, taken, middle, middle + 1, keys, bounds, book_keys, book_bounds, book_stones, visited
+        )
+        if score <= middle:
+            most = score
+        else:
+            least = score
+    return least

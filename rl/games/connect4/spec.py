@@ -1,0 +1,57 @@
+"""The `GameSpec` of Connect-4, and the encoding of its positions."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from ckai.game.svg import Layout
+from ckai.models.inputs.registry import register_encoding
+from ckai.models.inputs.stones import StonesEncoding
+from ckai.rl.games.connect4.rules import Connect4
+from ckai.rl.games.connect4.solver import Connect4Solver
+from ckai.rl.games.grid import GridSpec
+from ckai.rl.games.spec import Symmetry
+
+
+@register_encoding("connect4")
+class Connect4Encoding(StonesEncoding):
+    """Six rows of seven, from the bottom row up."""
+
+    VERSION, GAME = "connect4-1", "connect4"
+    SHAPE, NUM_ACTIONS = (6, 7), 7
+
+
+class Connect4Spec(GridSpec):
+    """Four in a row win."""
+
+    name = "connect4"
+    title = "Connect-4"
+    rules = Connect4()
+    encoding = "connect4"
+    plies = 30
+    symmetries = (
+        Symmetry(
+            tuple(row * 7 + 6 - column for row in range(6) for column in range(7)),
+            tuple(6 - column for column in range(7)),
+        ),
+    )
+    solver = Connect4Solver
+    layout = Layout(6, 7, {i + 1: (5 - i // 7, i % 7) for i in range(42)}, numbers=False)
+    bits: ClassVar[Mapping[int, int]] = {i + 1: i % 7 * 7 + i // 7 for i in range(42)}
+    move_example = "4"
+    column_labels = tuple(str(column + 1) for column in range(7))
+    run_defaults: ClassVar[Mapping[str, Any]] = {
+        "selfplay.tables": 0,
+        "selfplay.temperature_plies": 8,
+        "learn.batch_size": 128,
+        "learn.lr": 2e-3,
+        "learn.epochs": 1,
+    }
+
+    def _check_stones(self, taken: int) -> None:
+        for column in range(7):
+            stones = taken >> column * 7 & 0o77
+            if stones & stones + 1:
+                raise ValueError(f"expected no gap below a stone, found one in column {column + 1}")
+
+
+SPEC = Connect4Spec()

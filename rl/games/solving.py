@@ -1,0 +1,81 @@
+"""`Solver`: the truth about a game in which it can be computed, and positions to measure players on."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+
+class Truth(NamedTuple):
+    """What best play of both sides leads to."""
+
+    value: int
+    """1 if the side to move wins, -1 if it loses, 0 for a draw."""
+    plies: int
+    """Moves until the end, if the winner hurries and the loser delays."""
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """A key by which better truths sort later: a win before a slower one, a loss after a slower one."""
+        return self.value, -self.value * self.plies
+
+    def before(self) -> "Truth":
+        """Return what this is for the other side, one move earlier."""
+        return Truth(-self.value, self.plies + 1)
+
+
+class SolvedPosition(NamedTuple):
+    """A position with the truth about all its moves."""
+
+    position: Any
+    moves: Mapping[Any, Truth]
+    """Every legal move: what it leads to, for the side to move."""
+
+    @property
+    def value(self) -> int:
+        """The value for the side to move."""
+        return max(truth.value for truth in self.moves.values())
+
+
+class Solver(ABC):
+    """Solves positions of a game; what it has seen may make later ones faster. For one thread at a time.
+
+    Attributes:
+        quick: whether every position takes less than a blink.
+    """
+
+    quick: ClassVar[bool] = False
+
+    @abstractmethod
+    def solve(self, position: Any) -> Truth:
+        """Return the truth about a position for its side to move; `plies` is 0 where the game is over."""
+
+    def moves(self, position: Any) -> dict[Any, Truth]:
+        """Return every legal move and what it leads to, for the side to move."""
+        return {move: self.solve(position.push(move)).before() for move in position.legal_moves()}
+
+    def classes(self) -> Mapping[str, Sequence[SolvedPosition]]:
+        """Return solved positions to measure players on, by the name of their class; none by default."""
+        return {}
+
+
+@cache
+def _exhaustive(position: Any) -> Truth:
+    outcome = position.outcome()
+    if outcome is not None:
+        return Truth(0 if outcome.winner is None else -1, 0)  # who is to move did not make the line
+    return max((_exhaustive(position.push(move)).before() for move in position.legal_moves()), key=_order)
+
+
+def _order(truth: Truth) -> tuple[int, int]:
+    return truth.order
+
+
+class ExhaustiveSolver(Solver):
+    """Tries every game, once: for games of some thousand positions in which only the last mover can win."""
+
+    quick = True
+
+    def solve(self, position: Any) -> Truth:
+        """See `Solver`; the position has an `outcome` method and can be hashed."""
+        return _exhaustive(position)

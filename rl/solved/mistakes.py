@@ -1,0 +1,139 @@
+"""How often a player gives away the value of a position, counted on solved positions.
+
+A mistake turns a win into a draw or a loss, or a draw into a loss; a slower win is none (as AlphaZero.jl
+counts them).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ckai.models.inference.evaluator import Evaluator
+from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
+from ckai.rl.games.encoded import encoded_position
+from ckai.rl.games.solving import SolvedPosition
+from ckai.rl.games.spec import GameSpec
+from ckai.rl.matches.elo import wilson
+from ckai.rl.matches.players import Player, SearchPlayer
+
+POLICY = "policy"
+"""Name of the bare policy among the players."""
+BOARDS = 64
+"""Positions that a player thinks about at the same time."""
+
+Classes = Mapping[str, Sequence[SolvedPosition]]
+"""Solved positions by the name of their class."""
+
+
+class NoSolverError(ValueError):
+    """A game cannot be solved, or has no positions to measure players on; one line."""
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """The mistakes of a player in a class of positions."""
+
+    positions: int
+    mistakes: int
+
+    @property
+    def share(self) -> float:
+        """Share of the positions, [0, 1]."""
+        return self.mistakes / self.positions
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the share (Wilson 1927)."""
+        return wilson(self.share, self.positions)
+
+
+def solved_classes(spec: GameSpec) -> Classes:
+    """Return the solved positions of a game. Every move in them is a single action.
+
+    Raises:
+        NoSolverError: there are none.
+    """
+    if spec.solver is None:
+        raise NoSolverError(f"expected a game that can be solved, found {spec.name}")
+    classes = spec.solver().classes()
+    if not classes:
+        raise NoSolverError(f"expected a game with classes of solved positions, found {spec.name}")
+    return classes
+
+
+def count_mistakes(player: Player, classes: Classes) -> dict[str, Mistakes]:
+    """Return the mistakes of a player by class; it begins a game in every position."""
+    side = player.sit(BOARDS)
+    try:
+        counted = {}
+        for name, positions in classes.items():
+            actions: list[int] = []
+            for first in range(0, len(positions), BOARDS):
+                part = positions[first : first + BOARDS]
+                for board, each in enumerate(part):
+                    side.start(board, each.position, first + board)
+                actions += side.actions(range(len(part)))
+            counted[name] = _count(positions, actions)
+        return counted
+    finally:
+        side.close()
+
+
+def count_policy_mistakes(evaluator: Evaluator, spec: GameSpec, classes: Classes) -> dict[str, Mistakes]:
+    """Return the mistakes of the most likely legal move, without search.
+
+    Raises:
+        ValueError: the evaluator answered with another shape, or with numbers that are not finite.
+    """
+    return {name: _count(part, _policy_actions(evaluator, spec, part)) for name, part in classes.items()}
+
+
+def mistakes_of_network(
+    evaluator: Evaluator, spec: GameSpec, visits: Sequence[int], classes: Classes
+) -> dict[str, dict[str, Mistakes]]:
+    """Return the mistakes of the bare policy and of searches, by player and class.
+
+    Args:
+        evaluator: the network.
+        spec: its game.
+        visits: of each search.
+        classes: see `solved_classes`.
+    """
+    out = {POLICY: count_policy_mistakes(evaluator, spec, classes)}
+    for each in visits:
+        out[visits_name(each)] = count_mistakes(SearchPlayer(evaluator, each, spec=spec), classes)
+    return out
+
+
+def visits_name(visits: int) -> str:
+    """Return the name of a search among the players."""
+    return f"{visits} visits"
+
+
+def _policy_actions(evaluator: Evaluator, spec: GameSpec, positions: Sequence[SolvedPosition]) -> list[int]:
+    boards = np.stack([encoded_position(spec, each.position) for each in positions])
+    logits, values = np.zeros((len(boards), spec.num_actions), np.float32), np.zeros(len(boards), np.float32)
+    evaluate_into(evaluator, boards, logits, values)
+    if not np.isfinite(logits).all():
+        raise non_finite_error(evaluator)
+    legal = np.zeros(logits.shape, bool)
+    for row, each in zip(legal, positions, strict=True):
+        row[[_action(move) for move in each.moves]] = True
+    actions: list[int] = np.where(legal, logits, -np.inf).argmax(axis=1).tolist()
+    return actions
+
+
+def _count(positions: Sequence[SolvedPosition], actions: Sequence[int]) -> Mistakes:
+    wrong = 0
+    for each, action in zip(positions, actions, strict=True):
+        values = {_action(move): truth.value for move, truth in each.moves.items()}
+        wrong += values[action] < each.value
+    return Mistakes(len(positions), wrong)
+
+
+def _action(move: Any) -> int:
+    """Return the one action of a move."""
+    (action,) = move.actions
+    return int(action)

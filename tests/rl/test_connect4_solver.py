@@ -1,0 +1,234 @@
+"""The solver of Connect-4 against plain search, known values, and itself."""
+
+import random
+
+import numpy as np
+import pytest
+from plain_connect4 import plain
+
+from ckai.rl.games.connect4 import SPEC, kernels
+from ckai.rl.games.connect4.book import INSTALLED, Book, positions_with
+from ckai.rl.games.connect4.scores import truth_of
+from ckai.rl.games.connect4.solver import Connect4Solver
+from ckai.rl.games.solving import Truth
+
+
+def played(moves):
+    """The position after columns 0 to 6."""
+    game = SPEC.game(SPEC.position())
+    for column in moves:
+        game.push(str(column + 1))
+    return game.position
+
+
+def random_moves(rng, stones):
+    """Random moves to a position with so many stones in which the game goes on."""
+    while True:
+        game = SPEC.game(SPEC.position())
+        moves = []
+        while len(moves) < stones and game.outcome() is None:
+            move = rng.choice(game.position.legal_moves())
+            moves.append(int(str(move)) - 1)
+            game.push(move)
+        if len(moves) == stones and game.outcome() is None:
+            return moves
+
+
+@pytest.fixture(scope="module")
+def solver():
+    return Connect4Solver(8, None)
+
+
+def compare(solver, rng, stones):
+    moves = random_moves(rng, stones)
+    assert solver.score(played(moves)) == plain(moves), moves
+
+
+def test_scores_are_those_of_plain_search(solver):
+    rng = random.Random(1)
+    for _ in range(120):
+        compare(solver, rng, rng.randrange(31, 42))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_thousand_positions_from_14_stones_on(solver):
+    rng = random.Random(2)
+    for _ in range(1000):
+        compare(solver, rng, rng.randrange(14, 42))
+
+
+def test_every_move_has_the_truth_of_what_it_leads_to(solver):
+    rng = random.Random(3)
+    for _ in range(40):
+        position = played(random_moves(rng, rng.randrange(24, 41)))
+        moves = solver.moves(position)
+        assert list(moves) == position.legal_moves()
+        assert max(moves.values(), key=lambda truth: truth.order) == solver.solve(position)
+        for move, truth in moves.items():
+            after = position.push(move)
+            if after.outcome() is None:
+                assert truth == truth_of(solver.score(after), sum(map(int.bit_count, after.state))).before()
+            else:
+                assert truth == Truth(int(after.outcome().winner is not None), 1)
+
+
+def test_mirrored_positions_have_the_same_score():
+    rng = random.Random(4)
+    for _ in range(30):
+        moves = random_moves(rng, rng.randrange(26, 41))
+        mirrored = [6 - column for column in moves]
+        assert Connect4Solver(1, None).score(played(moves)) == Connect4Solver(1, None).score(played(mirrored))
+
+
+def small_book(stones, known):
+    """A book that knows these positions."""
+    book = Book.empty(stones)
+    keys = positions_with(stones).keys.tolist()
+    for moves, score in known.items():
+        own, other = played(moves).state
+        key = own + (own | other) + kernels.BOTTOM
+        book.bounds[keys.index(min(key, int(kernels.mirrored(key))))] = score
+    return book
+
+
+def test_a_book_is_asked_instead_of_a_search(tmp_path):
+    """All replies to the first stone are in the book, and the best of them makes the score."""
+    replies = {(3, column): score for column, score in enumerate([9, 8, 7, 5, 7, 8, 9])}
+    small_book(2, replies).save(tmp_path / "book.npz")
+    solver = Connect4Solver(1, tmp_path / "book.npz")
+    assert solver.score(played([3])) == -5
+    assert solver.visited < 500
+    assert solver.score(played([3, 3])) == 5
+    assert solver.score(played([3, 6])) == solver.score(played([3, 0])) == 9
+
+
+def test_positions_of_a_book_are_all_there_are():
+    states, counts = {played([]).state}, []
+    for stones in range(6):
+        assert len(positions_with(stones).keys) == len(states)
+        counts.append(len(states))
+        after = [
+            SPEC.position(state).push(move).state
+            for state in states
+            for move in SPEC.position(state).legal_moves()
+        ]
+        states = {min(state, mirror(state)) for state in after}
+    assert counts[:4] == [1, 4, 25, 121]
+
+
+def mirror(state):
+    columns = [[word >> 7 * column & 127 for column in range(7)] for word in state]
+    return tuple(sum(bits << 7 * (6 - i) for i, bits in enumerate(word)) for word in columns)
+
+
+def test_bounds_in_a_book_are_enough_where_they_answer(tmp_path):
+    book = small_book(2, {(3, column): 9 for column in range(7)})
+    book.bounds[book.bounds[:, 0] == 9] = [9, kernels.HIGHEST]
+    book.save(tmp_path / "book.npz")
+    assert len(Book.load(tmp_path / "book.npz").open) == len(positions_with(2).keys)
+    solver, visited = Connect4Solver(1, tmp_path / "book.npz"), np.zeros(1, np.int64)
+    arrays = solver._keys, solver._bounds, *solver._book
+    own, other = played([3]).state
+    words = np.int64(own), np.int64(own | other), np.int64(-9), np.int64(-8)
+    assert kernels.negamax(*words, *arrays, 2, visited) <= -9  # every reply wins by 9 or more
+    assert visited[0] == 8
+
+
+def test_the_table_says_what_a_search_has_found():
+    solver = Connect4Solver(4, None)
+    own, other = played(random_moves(random.Random(9), 14)).state
+    score = solver.score_of(own, own | other)
+    least, most = solver.bounds_of(own, own | other)
+    assert least <= score <= most
+    assert solver.bounds_of(0, 0) == (-kernels.HIGHEST, kernels.HIGHEST)
+
+
+def test_the_installed_book_can_be_read():
+    assert len(Book.load(INSTALLED).open) < len(positions_with(Book.load(INSTALLED).stones).keys)
+    assert INSTALLED.stat().st_size < 200_000
+
+
+@pytest.mark.slow
+def test_the_first_position_is_solved_with_the_installed_book():
+    assert Connect4Solver(64).solve(SPEC.position()) == Truth(1, 41)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+def test_the_first_position_is_solved_from_nothing():
+    solver = Connect4Solver(1000, None)
+    assert solver.solve(SPEC.position()) == Truth(1, 41)
+    assert solver.visited > 10**8
+
+
+def test_a_file_that_is_no_book_is_refused(tmp_path):
+    (tmp_path / "bad.npz").write_bytes(b"no book")
+    with pytest.raises(ValueError, match=r"bad.npz: expected a book of Connect-4"):
+        Connect4Solver(1, tmp_path / "bad.npz")
+    Book(3, Book.empty(2).bounds).save(tmp_path / "short.npz")
+    with pytest.raises(ValueError, match=r"found none .*25.* for 3 stones"):
+        Connect4Solver(1, tmp_path / "short.npz")
+    with pytest.raises(ValueError, match="expected a book of 0 to 10 stones, found 11"):
+        Book.empty(11)
+
+
+def test_a_small_table_changes_no_score():
+    rng = random.Random(6)
+    for _ in range(20):
+        moves = random_moves(rng, rng.randrange(24, 30))
+        assert Connect4Solver(1, None).score(played(moves)) == Connect4Solver(16, None).score(played(moves))
+
+
+@pytest.mark.parametrize(
+    ("score", "stones", "truth"),
+    [
+        (1, 0, Truth(1, 41)),  # the first player wins with the 41st stone
+        (0, 30, Truth(0, 12)),
+        (18, 6, Truth(1, 1)),
+        (18, 7, Truth(1, 1)),
+        (-17, 7, Truth(-1, 2)),
+        (-1, 37, Truth(-1, 4)),
+    ],
+)
+def test_scores_say_plies(score, stones, truth):
+    assert truth_of(score, stones) == truth
+
+
+def test_the_plies_are_those_of_perfect_play(solver):
+    rng = random.Random(7)
+    for _ in range(20):
+        game = SPEC.game(played(random_moves(rng, rng.randrange(26, 40))))
+        truth, plies = solver.solve(game.position), 0
+        while game.outcome() is None:
+            moves = solver.moves(game.position)
+            game.push(max(moves, key=lambda move: moves[move].order))
+            plies += 1
+        assert plies == truth.plies
+        winner = game.outcome().winner
+        assert (winner is not None) == (truth.value != 0)
+
+
+def test_winning_squares_are_those_of_the_rules():
+    rng = random.Random(8)
+    for _ in range(200):
+        own, other = played(random_moves(rng, rng.randrange(0, 40))).state
+        found = kernels.winning_squares(own, own | other)
+        for column in range(7):
+            for row in range(6):
+                square = 1 << 7 * column + row
+                if not (own | other) & square:
+                    four = has_four(own | square)
+                    assert bool(found & square) == four
+
+
+def has_four(stones):
+    return any(stones & stones >> shift & stones >> 2 * shift & stones >> 3 * shift for shift in (1, 6, 7, 8))
+
+
+def test_what_cannot_be_solved_is_refused(solver):
+    with pytest.raises(ValueError, match="found its end"):
+        solver.score(played([0, 1, 0, 1, 0, 1, 0]))
+    with pytest.raises(ValueError, match="at least 1 megabyte"):
+        Connect4Solver(0)
+    assert solver.solve(played([0, 1, 0, 1, 0, 1, 0])) == Truth(-1, 0)

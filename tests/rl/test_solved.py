@@ -1,0 +1,275 @@
+"""Solved positions, mistakes counted on them, `ckai evaluate --solved`, and the perfect player."""
+
+import csv
+import itertools
+import json
+import random
+
+import numpy as np
+import pytest
+import torch
+
+from ckai.models.checkpoint import save_checkpoint
+from ckai.models.registry import build
+from ckai.rl.games.connect4 import SPEC
+from ckai.rl.games.connect4.classes import CLASSES, INSTALLED, Draw, load_draws, save_draws
+from ckai.rl.games.connect4.draws import draw_classes
+from ckai.rl.games.connect4.kernels import NO_SCORE
+from ckai.rl.games.connect4.solver import Connect4Solver
+from ckai.rl.games.grid import GridMove
+from ckai.rl.games.registry import get_game
+from ckai.rl.games.solving import SolvedPosition, Truth
+from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.run import Run
+from ckai.rl.matches.match import play_match
+from ckai.rl.matches.players import PerfectPlayer, RandomPlayer
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.solved.climb import ClimbRow, read_rows, write_rows
+from ckai.rl.solved.mistakes import (
+    Mistakes,
+    NoSolverError,
+    count_mistakes,
+    count_policy_mistakes,
+    solved_classes,
+)
+
+LATE = ("End-Easy",)
+"""Classes that are solved at once."""
+
+
+def tiny(path, game="connect4"):
+    torch.manual_seed(0)
+    save_checkpoint(path, build("mlp", {"encoding": game, "hidden": 8}), metrics={}, info={})
+    return path
+
+
+def test_there_are_200_positions_in_each_class():
+    classes = solved_classes(SPEC)
+    assert tuple(classes) == CLASSES
+    assert min(map(len, classes.values())) >= 200
+    assert INSTALLED.stat().st_size < 100_000
+    for name, positions in classes.items():
+        phase, length = name.split("-")
+        for each in positions:
+            stones = sum(map(int.bit_count, each.position.state))
+            assert phase == ("Begin" if stones < 14 else "Middle" if stones <= 28 else "End")
+            plies = max(each.moves.values(), key=lambda truth: truth.order).plies
+            assert length == ("Easy" if plies < 14 else "Medium" if plies <= 28 else "Hard")
+            assert list(each.moves) == each.position.legal_moves()
+    keys = [draw.key for draw in load_draws(INSTALLED) if draw.moves]
+    assert len(set(keys)) == len(keys) == sum(map(len, classes.values()))
+
+
+def test_the_positions_have_the_scores_of_the_solver():
+    solver, rng = Connect4Solver(8), random.Random(0)
+    for name in ("Middle-Easy", "Middle-Medium", "End-Easy"):
+        quick = [
+            each for each in solved_classes(SPEC)[name] if sum(map(int.bit_count, each.position.state)) > 19
+        ]
+        for each in rng.sample(quick, 10):
+            assert solver.moves(each.position) == each.moves
+
+
+def drawn(per_class, known=(), seed=1, **more):
+    return draw_classes(per_class, seed, known, solver=Connect4Solver(4, None), classes=LATE, **more)
+
+
+def test_draws_depend_on_the_seed_alone(tmp_path):
+    wanted = drawn(12)
+    assert wanted == drawn(12)
+    assert wanted != drawn(12, seed=2)
+    few, many = ([each.moves for each in drawn(n) if each.moves] for n in (5, 12))
+    assert few == many[:5]
+    assert drawn(12, drawn(5)) == wanted  # goes on
+    save_draws(tmp_path / "classes.npz", wanted)
+    assert load_draws(tmp_path / "classes.npz") == wanted
+
+
+def test_killed_work_goes_on_where_it_was_saved():
+    saved = []
+    wanted = drawn(8, tell=lambda draws, found: saved.append(list(draws)))
+    again = []
+    assert drawn(8, saved[4], tell=lambda draws, found: again.append(found["End-Easy"])) == wanted
+    assert len(again) == len(saved) - 5
+
+
+def test_installed_draws_are_those_of_their_seed():
+    late = [each for each in load_draws(INSTALLED) if each.phase == "End"]
+    assert late[:6] == drawn(6)[:6]
+
+
+def test_files_that_hold_no_positions_are_refused(tmp_path):
+    (tmp_path / "bad.npz").write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"bad.npz: expected positions of Connect-4, found none"):
+        load_draws(tmp_path / "bad.npz")
+
+
+def test_a_draw_that_came_before_has_no_class():
+    assert Draw("End", 0, 0, NO_SCORE, ()).name == ""
+
+
+def position_with(values):
+    """The first position, with made-up values of its moves."""
+    return SolvedPosition(SPEC.position(), {GridMove(c): Truth(value, 9) for c, value in enumerate(values)})
+
+
+class Always:
+    """A network that likes column 3 most, then 2, and so on down, then 6, 5, 4."""
+
+    name = "always"
+
+    def evaluate(self, boards, logits, values):
+        logits[:] = np.array([1, 2, 3, 4, -3, -2, -1], np.float32)
+        values[:] = 0
+        return logits, values
+
+
+def test_a_mistake_changes_the_value():
+    classes = {
+        "kept": [position_with([-1, -1, 0, 0, 0, 0, 0]), position_with([1] * 7), position_with([-1] * 7)],
+        "lost": [
+            position_with([1, 1, 1, 0, 1, 1, 1]),
+            position_with([0, 0, 0, -1, 0, 0, 0]),
+            position_with([0, 0, 1, 1, 0, 0, 0]),
+        ],
+    }
+    found = count_policy_mistakes(Always(), SPEC, classes)
+    assert found == {"kept": Mistakes(3, 0), "lost": Mistakes(3, 2)}
+
+
+def test_the_policy_plays_only_what_is_legal():
+    full = SPEC.read_position("...w.../...b.../...w.../...b.../...w.../...b...")
+    moves = {move: Truth(0 if str(move) == "3" else -1, 9) for move in full.legal_moves()}
+    assert count_policy_mistakes(Always(), SPEC, {"x": [SolvedPosition(full, moves)]})["x"].mistakes == 0
+
+
+def test_intervals_are_those_of_wilson():
+    low, high = Mistakes(200, 0).interval
+    assert low == 0
+    assert high == pytest.approx(0.0188, abs=1e-4)
+    low, high = Mistakes(200, 20).interval
+    assert (low, high) == pytest.approx((0.0657, 0.1494), abs=1e-4)
+
+
+def few(count=8, names=("Middle-Easy", "End-Easy")):
+    return {name: solved_classes(SPEC)[name][:count] for name in names}
+
+
+def test_the_perfect_player_makes_no_mistake_and_others_do():
+    classes = few(20)
+    perfect = count_mistakes(PerfectPlayer(SPEC), {"End-Easy": classes["End-Easy"]})
+    assert perfect["End-Easy"].mistakes == 0
+    assert count_mistakes(RandomPlayer(SPEC), classes)["Middle-Easy"].mistakes > 0
+
+
+def test_perfect_play_keeps_the_value_of_a_game_to_its_end():
+    openings = [each.position for each in solved_classes(SPEC)["End-Easy"][:6]]
+    result = play_match(PerfectPlayer(SPEC), RandomPlayer(SPEC), openings, spec=SPEC)
+    solver = Connect4Solver(8, None)
+    for game in result.games:
+        for position, after in itertools.pairwise(game.game.positions):
+            if position.black == game.a_black:
+                assert solver.solve(after).before() == solver.solve(position)
+
+
+def test_what_cannot_be_measured_is_said_in_a_line():
+    with pytest.raises(NoSolverError, match="expected a game that can be solved, found checkers"):
+        solved_classes(get_game("checkers"))
+    with pytest.raises(
+        NoSolverError, match="expected a game with classes of solved positions, found tictactoe"
+    ):
+        solved_classes(get_game("tictactoe"))
+
+
+def test_evaluate_counts_mistakes_of_a_network(tmp_path, monkeypatch, ckai):
+    monkeypatch.setenv("CKAI_EVALUATOR", "torch")
+    monkeypatch.setattr("ckai.rl.solved.mistakes.solved_classes", lambda spec: few())
+    path = tiny(tmp_path / "net.ckpt")
+    options = ["--solved", "--visits", 2, "--visits", 30, "--player", "random"]
+    status, out, err = ckai("evaluate", path, *options, "--json")
+    assert status == 0, err
+    players = json.loads(out)["players"]
+    assert list(players) == ["policy", "2 visits", "30 visits", "random"]
+    for by_class in players.values():
+        assert list(by_class) == ["Middle-Easy", "End-Easy"]
+        assert all(each["positions"] == 8 for each in by_class.values())
+    assert players["30 visits"]["End-Easy"]["mistakes"] < players["policy"]["End-Easy"]["mistakes"]
+    status, text, _ = ckai("evaluate", path, *options)
+    assert "End-Easy" in text
+    low, high = Mistakes(8, players["policy"]["End-Easy"]["mistakes"]).interval
+    assert f"({100 * low:.1f} to {100 * high:.1f})" in text
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run of one generation of two games."""
+    config = RunConfig(
+        game="connect4",
+        games=2,
+        selfplay=SelfPlayConfig(sims=4, in_flight=2, groups=1, max_plies=50, tables=0),
+        learn=LearnConfig(epochs=1, batch_size=16),
+        gate=GateConfig(games=0, rule="none"),
+    )
+    made = Run.create(tmp_path / "run", build("mlp", {"encoding": "connect4", "hidden": 8}), config)
+    made.go(1, lambda _: None)
+    return made
+
+
+@pytest.mark.slow
+def test_evaluate_measures_every_generation_of_a_run(run, monkeypatch, ckai):
+    monkeypatch.setenv("CKAI_EVALUATOR", "torch")
+    monkeypatch.setattr("ckai.rl.solved.mistakes.solved_classes", lambda spec: few())
+    options = ["--solved", "--visits", 4, "--cores", 3]
+    status, out, err = ckai("evaluate", run.folder, *options)
+    assert status == 0, err
+    assert "generation 1" in out
+    assert (run.folder / "solved.png").stat().st_size > 10_000
+    with (run.folder / "solved.csv").open() as file:
+        lines = list(csv.DictReader(file))
+    assert len(lines) == 2 * 2 * 2  # generations, players, classes
+    minutes = [float(line["core_minutes"]) for line in lines]
+    spent = sum(run.history()[0][stage].get("seconds", 0) for stage in ("selfplay", "learn", "match"))
+    assert minutes == pytest.approx([0.0] * 4 + [spent * 3 / 60] * 4, abs=0.01)
+    # What is there is not measured again; other visits are added to it.
+    monkeypatch.setattr("ckai.rl.solved.climb.mistakes_of_network", None)
+    assert ckai("evaluate", run.folder, *options)[0] == 0
+    monkeypatch.undo()
+
+
+def rows():
+    return [
+        ClimbRow(generation, f"digest{generation}", 1.5 * generation, player, name, 8, generation)
+        for generation in range(2)
+        for player in ("policy", "50 visits")
+        for name in ("Middle-Easy", "End-Easy")
+    ]
+
+
+def test_rows_of_a_run_are_kept_in_a_file(tmp_path):
+    write_rows(tmp_path / "solved.csv", rows())
+    assert read_rows(tmp_path / "solved.csv") == rows()
+    assert read_rows(tmp_path / "none.csv") == []
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match=r"other.csv: expected the columns generation, digest"):
+        read_rows(tmp_path / "other.csv")
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "text"),
+    [
+        (["tictactoe", "--solved"], 1, "expected a game with classes of solved positions, found tictactoe"),
+        (["connect4", "--visits", "3"], 2, "together with --solved"),
+        (["connect4", "--solved", "--tables", "3"], 2, "expected --solved without --tables"),
+        (["connect4", "--solved", "--visits", "0"], 2, "0 is not in the range x>=1"),
+        ([".", "--solved"], 1, "expected a run with a config.json, found none"),
+    ],
+)
+def test_what_evaluate_cannot_do_with_solved_positions(tmp_path, monkeypatch, ckai, words, status, text):
+    monkeypatch.chdir(tmp_path)
+    source = words[0] if words[0] == "." else tiny(tmp_path / "net.ckpt", words[0])
+    found, out, err = ckai("evaluate", source, *words[1:])
+    assert found == status
+    assert text in err
+    assert not out
+    if status == 1:
+        assert len(err.strip().splitlines()) == 1

@@ -1,0 +1,60 @@
+"""Connect-4 by plain search: a board of squares, lines counted stone by stone, bare alpha-beta."""
+
+import numpy as np
+from numba import njit
+
+UNKNOWN = 100
+
+
+@njit(cache=True)
+def wins_at(board, column, row):
+    """Whether the stone on a square is in a line of four."""
+    who = board[column, row]
+    for across, up in ((1, 0), (0, 1), (1, 1), (1, -1)):
+        length = 1
+        for way in (1, -1):
+            x, y = column + way * across, row + way * up
+            while 0 <= x < 7 and 0 <= y < 6 and board[x, y] == who:
+                length += 1
+                x, y = x + way * across, y + way * up
+        if length >= 4:
+            return True
+    return False
+
+
+@njit(cache=True)
+def plain_score(board, heights, who, stones, alpha, beta):
+    """The score of a position: 22 less the stones of the winner at the end, for the side `who` to move."""
+    if stones == 42:
+        return 0
+    for column in range(7):
+        row = heights[column]
+        if row < 6:
+            board[column, row] = who
+            won = wins_at(board, column, row)
+            board[column, row] = 0
+            if won:
+                return 22 - (stones // 2 + 1)
+    best = -UNKNOWN
+    for i in range(7):
+        column = 3 + (i + 1) // 2 * (1 if i % 2 else -1)
+        row = heights[column]
+        if row < 6:
+            board[column, row], heights[column] = who, row + 1
+            score = -plain_score(board, heights, -who, stones + 1, -beta, -alpha)
+            board[column, row], heights[column] = 0, row
+            best = max(best, score)
+            alpha = max(alpha, score)
+            if alpha >= beta:
+                break
+    return best
+
+
+def plain(moves):
+    """The score of the position after moves, columns 0 to 6."""
+    board, heights, who = np.zeros((7, 6), np.int64), np.zeros(7, np.int64), 1
+    for column in moves:
+        board[column, heights[column]] = who
+        heights[column] += 1
+        who = -who
+    return plain_score(board, heights, who, len(moves), -UNKNOWN, UNKNOWN)
