@@ -140,7 +140,7 @@ def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
         axis.set_xlabel("generation")
         axis.xaxis.get_major_locator().set_params(integer=True)
         if axis.get_legend_handles_labels()[0]:
-            axis.legend(fontsize="small")
+            axis.legend(fontsize="small", loc="upper left")  # the best place takes seconds in a long run
     with whole_file(path) as file:
         figure.savefig(file, format="png", dpi=110)
 
