@@ -90,6 +90,7 @@ OF_EVERY_GAME = ("ckai.game.jit", "ckai.game.svg")
 OF_ONE_GAME = {
     "rl/games/checkers": "the game itself",
     "rl/games/connect4.py": "the game itself",
+    "rl/games/go": "the game itself",
     "rl/games/tictactoe.py": "the game itself",
     "rl/games/grid.py": "what the two games of stones share; it names them in its docstrings",
     "rl/engine": "its moves, FEN and tablebases are those of checkers",
@@ -347,7 +348,9 @@ def named_games(text, package):
     tree = ast.parse(text)
     squeezed = re.sub("[-_ ]", "", text.lower())
     for game in GAMES.keys() - {"checkers"}:
-        if game in squeezed:
+        # A name that is an everyday word counts after the size of its board, and as the name of a game.
+        word = rf"\dx\d+ {game.capitalize()}\b|(game|name) *[!=]?= *[\"']{game}[\"']"
+        if re.search(word, text) if len(game) < 3 else game in squeezed:
             yield f"names {game}"
     for name, _ in imports(tree, package):
         yield from (f"imports {name}" for module in GAMES.values() if f"{name}.".startswith(f"{module}."))
@@ -387,6 +390,9 @@ def test_what_is_of_one_game_is_there():
     [
         ('"""Plays tic-tac-toe."""', ["names tictactoe"]),
         ("Connect_4 = 1", ["names connect4"]),
+        ('"""Goes on. Go on where we go."""', []),
+        ('"""Plays 9x9 Go."""', ["names go"]),
+        ('game = "go"', ["names go"]),
         ("from ckai.rl.games.checkers.spec import SPEC", ["imports ckai.rl.games.checkers.spec"]),
         ("from ckai.rl.games import checkers", ["imports ckai.rl.games.checkers", "says checkers"]),
         ("def f():\n    from ckai.game import Outcome, Position", ["imports Position of ckai.game"]),
