@@ -40,8 +40,8 @@ ORDERS = {
         ("notation",),
     ),
     "datasets": (
-        ("cache_folder", "choices", "files", "lazy", "rows", "settings", "splitmix"),
-        ("schema", "split"),
+        ("cache_folder", "choices", "files", "lazy", "rows", "settings", "splitmix", "symmetries"),
+        ("sampling", "schema", "split"),
         ("merge", "outputs", "reader", "writer"),
         ("convert", "data_module", "statistics", "tables"),
         ("plots", "warmup"),

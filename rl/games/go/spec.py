@@ -67,6 +67,8 @@ class GoSpec(GridSpec):
     run_defaults: ClassVar[Mapping[str, Any]] = {
         "selfplay.tables": 0,
         "selfplay.temperature_plies": 16,
+        "selfplay.turn_positions": True,
+        "learn.symmetries": True,
         "learn.batch_size": 128,
         "learn.lr": 2e-3,
         "learn.epochs": 1,
