@@ -64,12 +64,12 @@ ORDERS = {
         ("alphabeta",),
         ("engine", "matches"),
         ("thinkers",),
-        ("analysis", "hub", "problems", "selfplay"),
+        ("analysis", "gtp", "hub", "problems", "selfplay"),
         ("leases",),
         ("loop",),
         ("bench", "warmup"),
     ),
-    "rl/games": (("*",), ("checkers", "connect4", "tictactoe")),
+    "rl/games": (("*",), ("checkers", "connect4", "go", "tictactoe")),
     "cli": (("shared",), ("playing",), ("pages", "strength", "terminal"), ("web",), ("*",), ("main",)),
 }
 """The parts of a folder, its modules and folders, in levels: a part may import those of earlier levels.
@@ -102,6 +102,8 @@ OF_ONE_GAME = {
     "rl/matches/hub.py": "Hub is a protocol of draughts programs",
     "rl/matches/hub_text.py": "its text",
     "rl/hub": "its other side",
+    "rl/matches/gtp.py": "GTP is a protocol of Go programs",
+    "rl/gtp": "its other side",
     "rl/thinkers": "positions with their history, as the engine takes them",
     "rl/problems": "positions of PDN and FEN, with verdicts of the tablebases",
     "rl/selfplay/starts.py": "positions of expert games come from PDN, which only checkers has",
@@ -112,6 +114,7 @@ OF_ONE_GAME = {
     "datasets/choices.py": "names the default game",
     "models/inputs/encodings.py": "the encodings of checkers",
     "cli/play.py": "its examples are of checkers and one other game",
+    "cli/engine.py": "serves by protocols that are of one game each",
     "cli/perft.py": "counts moves of checkers",
     "cli/tables.py": "builds the tablebases",
 }

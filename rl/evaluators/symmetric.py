@@ -48,7 +48,8 @@ class SymmetricEvaluator:
         """Return the number of the symmetry for each of `[N, position_bytes]` positions."""
         squares = boards[:, : len(self._weights)].view(np.uint8)
         sums = (squares * self._weights).sum(1, dtype=np.uint64)
-        return (mix(sums) >> np.uint64(32)).astype(np.int64) % len(self.symmetries)
+        numbers: NDArray[np.uint64] = mix(sums) >> np.uint64(32)
+        return numbers.astype(np.int64) % len(self.symmetries)
 
     def close(self) -> None:
         """Close the inner evaluator."""

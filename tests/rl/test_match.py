@@ -22,7 +22,7 @@ from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers.openings import VALUES, balanced_openings
-from ckai.rl.matches import hub, players
+from ckai.rl.matches import players, program
 from ckai.rl.matches.alphabeta import AlphaBetaPlayer, move_values
 from ckai.rl.matches.forms import PLAYER_FORMS
 from ckai.rl.matches.hub import HubError, HubPlayer, HubProgram
@@ -255,7 +255,7 @@ def test_a_program_that_violates_the_protocol(how, message, monkeypatch):
             super().__init__(*arguments, **options)
             started.append(self)
 
-    monkeypatch.setattr(hub.subprocess, "Popen", Recorded)
+    monkeypatch.setattr(program.subprocess, "Popen", Recorded)
     monkeypatch.setattr(hub, "SPARE_SECONDS", 0.2 if how == "slow" else 30.0)
     monkeypatch.setattr(hub, "START_SECONDS", 1.0 if how == "mute" else 30.0)
     with pytest.raises(HubError, match=message):

@@ -1,7 +1,7 @@
 """Positions and moves of 9x9 Go, with the earlier positions of the game that may not be repeated."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -135,6 +135,13 @@ class GoPosition(GridPosition):
     def area(self) -> int:
         """Area of Black less that of White, without komi."""
         return int(_black_area(self._words()))
+
+    def with_turn(self, *, black: bool) -> "GoPosition":
+        """Return the position with this side to move, which may go on after two passes."""
+        plies = self.plies if self.black == black else abs(self.plies - 1)  # no nearer to the longest game
+        passes = self.passes if self.black == black and self.passes < 2 else 0
+        counts = self.state[4] & _HIGH | passes << _PASSES | plies << _PLIES
+        return replace(self, state=(*self.state[:4], counts, *self.state[5:]))
 
     def has_dead_chain(self) -> bool:
         """Return whether stones without a liberty are on the board, as no game leaves them."""

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ckai.game.jit import hot, inner
+from ckai.game.jit import cold, hot, inner
 from ckai.game.kernels import lowest
 from ckai.rl.games import contract
 from ckai.rl.games.contract import game, implements
@@ -87,7 +87,7 @@ def stones(state):
     return state[1], white_high, state[0], black_high
 
 
-@inner
+@cold
 def placements(state):
     """Return the set of points where the side to move may place a stone, as far as the state tells."""
     own_low, own_high, other_low, other_high = stones(state)
@@ -101,7 +101,7 @@ def placements(state):
     return _without_repetition(state, low, high, state[23], state[24], state[25])
 
 
-@inner
+@cold
 def _without_repetition(state, low, high, black_low, white_low, highs):
     """Return a set of playable points without the one, if any, that makes a certain earlier board."""
     own_low, own_high, other_low, other_high = stones(state)
@@ -131,6 +131,11 @@ def _start(game):
 @implements(contract.legal, Go)
 @inner
 def _legal(game, state, out):
+    return _write_legal(state, out)
+
+
+@cold
+def _write_legal(state, out):
     low, high = placements(state)
     count = 0
     while low:
@@ -148,13 +153,18 @@ def _legal(game, state, out):
 @implements(contract.play, Go)
 @inner
 def _play(game, state, action):
+    return _after(state, np.int64(action)), True
+
+
+@cold
+def _after(state, action):
     black_low, white_low, highs, emptied = state[0], state[1], state[2], state[3]
     counts = state[4] + (1 << _PLIES)
     if action == PASS:
         counts += 1 << _PASSES if passes(state) < 2 else 0
     else:
         own_low, own_high, other_low, other_high = stones(state)
-        low, high = point(np.int64(action))
+        low, high = point(action)
         taken_low, taken_high = captured(low, high, own_low, own_high, other_low, other_high)
         own_low, own_high = own_low | low, own_high | high
         other_low, other_high = other_low & ~taken_low, other_high & ~taken_high
@@ -164,7 +174,7 @@ def _play(game, state, action):
             black_low, white_low, highs = other_low, own_low, other_high | own_high << _HIGH_BITS
         emptied |= taken_low
         counts = counts & ~(3 << _PASSES) | taken_high
-    return (black_low, white_low, highs, emptied, counts, *state[0:3], *state[5:23]), True
+    return (black_low, white_low, highs, emptied, counts, *state[0:3], *state[5:23])
 
 
 @implements(contract.outcome, Go)
@@ -178,7 +188,7 @@ def _outcome(game, state, count):
     return True, 1.0 if score > 0 else -1.0 if score < 0 else 0.0
 
 
-@inner
+@cold
 def black_area(state):
     """Return the area of Black less that of White, without komi."""
     return area(state[0], state[2] & HIGH, state[1], state[2] >> _HIGH_BITS)
@@ -224,6 +234,11 @@ def _lookahead(game):
 @implements(contract.encode, Go)
 @inner
 def _encode(game, state, out):
+    _write_planes(state, out)
+
+
+@cold
+def _write_planes(state, out):
     out[:] = 0
     black = black_to_move(state)
     _mark(state[0], 0, 1 if black else -1, out)
@@ -241,7 +256,7 @@ def _encode(game, state, out):
     out[3 * POINTS + 1] = min(plies_played(state) >> 1, 127)
 
 
-@inner
+@cold
 def _mark(points, first, value, out):
     """Add a value to the bytes of a set of points, counted from `first`."""
     while points:
