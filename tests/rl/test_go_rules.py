@@ -177,6 +177,10 @@ def test_the_longest_game_is_scored_as_it_stands():
     assert str(after.outcome()) == "White won: by 1.5 points"
 
 
+def test_what_is_meant_as_a_move():
+    assert [text for text in ("d5", "PASS", "help", "5", "I5") if SPEC.names_move(text)] == ["d5", "PASS"]
+
+
 def test_texts_of_positions():
     text = "........w/........./........./........./....b..../........./........./........./b........ w 1"
     position = SPEC.read_position(text)

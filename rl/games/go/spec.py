@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ckai.game.svg import Layout
 from ckai.rl.games.contract import State
 from ckai.rl.games.go.board import POINTS, SIZE
-from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, make_state
+from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, make_state, read_move
 from ckai.rl.games.go.rules import PASS, STATE_WORDS, Go
 from ckai.rl.games.grid import GridSpec
 from ckai.rl.games.spec import Symmetry
@@ -110,6 +110,10 @@ class GoSpec(GridSpec):
         """See `GameSpec.pieces`."""
         black, white = position.stones
         return {at + 1: "b" if black >> at & 1 else "w" for at in range(POINTS) if (black | white) >> at & 1}
+
+    def names_move(self, text: str) -> bool:
+        """See `GameSpec.names_move`."""
+        return read_move(text) is not None
 
     def read_move(self, position: Any, text: str) -> Any:
         """See `GameSpec.read_move`: a point such as D5, or pass."""
