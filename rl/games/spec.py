@@ -325,7 +325,7 @@ class GameSpec(ABC):
         return frozenset(self.layout.squares[square] for square in self.path(position, move))
 
     def names_move(self, text: str) -> bool:
-        """Return whether a text that is not empty is meant as a move; by default if it begins with a digit."""
+        """Return whether a text, not empty, is meant as a move; by default if it begins with a digit."""
         return text[0].isdigit()
 
     def read_move(self, position: Any, text: str) -> Any:
