@@ -1,4 +1,4 @@
-"""`ckai engine`: play and analyse for other programs, by the Hub protocol."""
+"""`ckai engine`: play and analyse for other programs, by the Hub protocol or by GTP."""
 
 import signal
 import sys
@@ -16,12 +16,17 @@ if TYPE_CHECKING:
     from ckai.rl.hub.parameters import Parameters
     from ckai.rl.thinkers.thinker import Thinker
 
-_HELP = """Play and analyse for other programs, which start it and speak Hub with it.
+GTP_PLAYER = "rollout@1000"
+"""The player of Go programs: no network is installed for them."""
+_HELP = """Play and analyse for other programs, which start it and speak Hub or GTP with it.
 
 Hub (version 2) is the text protocol of draughts programs; this is its variant english. Lines come from
 standard input, answers go to standard output, messages to standard error. The engine is a player of
 `ckai match`: a network, searched by a tree; `alphabeta:NETWORK`; a level; or `alphabeta`, by material. A
 limit after @ holds for searches whose `level` says nothing.
+
+With `--protocol gtp` it is a Go program for 9x9 boards, by GTP (version 2): area scoring, positional superko,
+no suicide. Its players are those of `ckai match --game go`.
 
 \b
 Examples:
@@ -29,6 +34,8 @@ ckai engine
 ckai engine --engine level:4
 ckai engine --engine alphabeta:ckai --tables 4
 ckai match hub:"ckai engine"@60s+0.6s level:8
+ckai engine --protocol gtp --engine rollout@2000
+ckai match --game go rollout@2000 gtp:"gnugo --mode gtp --chinese-rules --capture-all-dead"
 """
 
 
@@ -37,19 +44,51 @@ ckai match hub:"ckai engine"@60s+0.6s level:8
     "--engine",
     "spec",
     metavar="SPEC",
-    default=CKAI,
+    show_default=f"{CKAI}, and {GTP_PLAYER} with GTP",
+    help="Player, as in `ckai match`; the parameter `engine` of Hub.",
+)
+@click.option(
+    "--protocol",
+    type=click.Choice(["hub", "gtp"]),
+    default="hub",
     show_default=True,
-    help="Player, as in `ckai match`; the parameter `engine` of the protocol.",
+    help="Protocol: hub of draughts programs, or gtp of Go programs.",
 )
 @evaluator_option()
 @tables_option
-def command(spec: str, evaluator: str, tables: str) -> None:
+def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> None:
     """Serve standard input and output, see `_HELP`."""
-    from ckai.rl.hub.serving import claim_output, serve
+    from ckai.rl.matches.serving import claim_output
 
     output = claim_output()
     signal.signal(signal.SIGTERM, _end)
+    if protocol == "gtp":
+        _serve_gtp(spec or GTP_PLAYER, evaluator, output)
+    else:
+        _serve_hub(spec or CKAI, evaluator, tables, output)
+
+
+def _serve_gtp(spec: str, evaluator: str, output: int) -> None:
+    from ckai.rl.games.go import SPEC
+    from ckai.rl.gtp.session import GtpSession
+    from ckai.rl.matches.serving import serve_lines
+    from ckai.rl.matches.specs import load_player
+
+    load_player(spec, backend=evaluator, game=SPEC)  # the error of a spec that names no player
+    report_compilation()
+    if sys.stdin is not None:
+        serve_lines(
+            sys.stdin.buffer,
+            output,
+            lambda write: GtpSession(
+                lambda game: load_player(spec, backend=evaluator, game=game), write, version("ckai")
+            ),
+        )
+
+
+def _serve_hub(spec: str, evaluator: str, tables: str, output: int) -> None:
     from ckai.rl.hub.parameters import Parameters
+    from ckai.rl.hub.serving import serve
 
     if spec != CKAI:
         _check(spec)

@@ -33,8 +33,10 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME, POSITIONS
 from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.rows import Rows, concatenate
+from ckai.datasets.sampling import draw, drawn, resample
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, check_share, held_out, position_keys
+from ckai.datasets.symmetries import Symmetries
 
 Batch: TypeAlias = dict[str, Tensor]
 
@@ -80,6 +82,7 @@ class RowsDataModule(pl.LightningDataModule):
         weights: Sequence[float] = (),
         surprise: float = 0.0,
         game: str = DEFAULT_GAME_NAME,
+        symmetries: Symmetries | None = None,
     ) -> None:
         """Open and check the files; decode them if they fit.
 
@@ -99,6 +102,7 @@ class RowsDataModule(pl.LightningDataModule):
             surprise: share of an epoch that is sampled in proportion to the policy KL, in [0, 1]; the rest is
                 sampled evenly, and the epoch's length stays the same (policy surprise weighting).
             game: the game the rows must be of.
+            symmetries: of which one is drawn for every training row; None: rows stay as they are.
 
         Raises:
             DatasetError: a file that cannot be used, or a side without games; with `surprise`, a policy KL
@@ -119,7 +123,7 @@ class RowsDataModule(pl.LightningDataModule):
         if not 0 <= surprise <= 1:
             raise ValueError(f"expected surprise in [0, 1], found {surprise}")
         self.files = RowFiles(paths, game)
-        self.surprise = surprise
+        self.surprise, self.symmetries = surprise, symmetries
         self.positions, self.weights = positions, tuple(weights) or (1.0,) * len(paths)
         self._overfit = 0
         self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
@@ -214,17 +218,20 @@ class RowsDataModule(pl.LightningDataModule):
                     yield batch
             return
         rows = self._memory["train"]
-        drawn = [
-            start + _draw(stop - start, weight, rng)
+        parts = [
+            start + draw(stop - start, weight, rng)
             for (start, stop), weight in zip(self._spans, self.weights, strict=True)
         ]
-        pool = np.concatenate(drawn)
+        pool = np.concatenate(parts)
         if self.surprise:
-            pool = pool[_resample(rows.take(pool), self.surprise, rng)]
-        order = pool[rng.permutation(len(pool))][skip * self.batch_size :]
+            pool = pool[resample(rows.take(pool), self.surprise, rng)]
+        order = pool[rng.permutation(len(pool))]
+        which = self._drawn_symmetries(rng, len(order))[skip * self.batch_size :]
+        order = order[skip * self.batch_size :]
         block = self.batch_size * max(1, _BLOCK_ROWS // self.batch_size)
         for start in range(0, len(order), block):
-            yield from _cut(self._tensors(rows.take(order[start : start + block])), self.batch_size)
+            part = slice(start, start + block)
+            yield from _cut(self._turned(rows.take(order[part]), which[part]), self.batch_size)
 
     def _streamed(self, rng: np.random.Generator) -> Iterator[Batch]:
         """Row groups in random order through a buffer that emits a random half whenever it is full."""
@@ -235,9 +242,9 @@ class RowsDataModule(pl.LightningDataModule):
             file = self.files.groups[at][0]
             rows = self._side(file, block, "train")
             weight = self.weights[self.files.files.index(file)]
-            rows = rows.take(_draw(len(rows), weight, rng))
+            rows = rows.take(draw(len(rows), weight, rng))
             if self.surprise:
-                rows = rows.take(_resample(rows, self.surprise, rng))
+                rows = rows.take(resample(rows, self.surprise, rng))
             pool.append(rows)
             waiting += len(rows)
             last = i + 1 == len(order)
@@ -249,7 +256,8 @@ class RowsDataModule(pl.LightningDataModule):
             step = self.batch_size * max(1, _BLOCK_ROWS // self.batch_size)
             for start in range(0, give, step):
                 index = shuffled[start : min(start + step, give)]
-                yield from _cut(self._tensors(mixed.take(index)), self.batch_size)
+                which = self._drawn_symmetries(rng, len(index))
+                yield from _cut(self._turned(mixed.take(index), which), self.batch_size)
             pool = [mixed.take(shuffled[give:])]
             waiting = len(pool[0])
 
@@ -269,7 +277,7 @@ class RowsDataModule(pl.LightningDataModule):
         self._memory = {side: concatenate(parts) for side, parts in sides.items()}
         self.train_rows, self.heldout_rows = len(self._memory["train"]), len(self._memory["heldout"])
         self.epoch_rows = sum(
-            _drawn(stop - start, weight)
+            drawn(stop - start, weight)
             for (start, stop), weight in zip(self._spans, self.weights, strict=True)
         )
 
@@ -279,7 +287,7 @@ class RowsDataModule(pl.LightningDataModule):
             games = file.games(group)
             out = int(held_out(file.split_numbers(games), self.split_seed, self.heldout).sum())
             self.heldout_rows += out
-            self.epoch_rows += _drawn(len(games) - out, self.weights[self.files.files.index(file)])
+            self.epoch_rows += drawn(len(games) - out, self.weights[self.files.files.index(file)])
         self.train_rows = self.files.rows - self.heldout_rows
 
     def _side(self, file: RowFile, rows: Rows, split: Split) -> Rows:
@@ -295,6 +303,13 @@ class RowsDataModule(pl.LightningDataModule):
                     "with --policy-kl-share 0"
                 )
         return side
+
+    def _drawn_symmetries(self, rng: np.random.Generator, rows: int) -> NDArray[np.int64]:
+        return np.zeros(rows, np.int64) if self.symmetries is None else self.symmetries.draw(rng, rows)
+
+    def _turned(self, rows: Rows, which: NDArray[np.int64]) -> Batch:
+        batch = self._tensors(rows)
+        return batch if self.symmetries is None else self.symmetries.turned(batch, which)
 
     def _tensors(self, rows: Rows) -> Batch:
         return to_batch(rows, searched=self.files.selfplay or self.positions == "average")
@@ -363,28 +378,3 @@ def _cut(block: Batch, size: int) -> Iterator[Batch]:
     rows = len(block["label"])
     for start in range(0, rows, size):
         yield {name: tensor[start : start + size] for name, tensor in block.items()}
-
-
-def _resample(rows: Rows, share: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Indices of N rows resampled by policy KL, by systematic sampling.
-
-    A row is expected (1 - share) + share * KL / mean KL times (policy surprise weighting: Wu, "Other methods
-    implemented in KataGo", 2020).
-    """
-    if rows.surprise is None or not rows.surprise.any():
-        return np.arange(len(rows))
-    expected = 1 - share + share * rows.surprise.astype(np.float64) / rows.surprise.mean(dtype=np.float64)
-    ends = np.cumsum(expected)
-    return np.minimum(np.searchsorted(ends, np.arange(len(rows)) + rng.random()), len(rows) - 1)
-
-
-def _drawn(rows: int, weight: float) -> int:
-    """Rows that an epoch takes from `rows` rows, repetitions counted."""
-    return int(weight) * rows + round((weight - int(weight)) * rows)
-
-
-def _draw(rows: int, weight: float, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Indices of the rows an epoch takes: all of them int(weight) times, and a random share for the rest."""
-    whole = np.tile(np.arange(rows), int(weight))
-    rest = _drawn(rows, weight) - len(whole)
-    return np.concatenate([whole, rng.permutation(rows)[:rest]]) if rest else whole

@@ -40,8 +40,8 @@ ORDERS = {
         ("notation",),
     ),
     "datasets": (
-        ("cache_folder", "choices", "files", "lazy", "rows", "settings", "splitmix"),
-        ("schema", "split"),
+        ("cache_folder", "choices", "files", "lazy", "rows", "settings", "splitmix", "symmetries"),
+        ("sampling", "schema", "split"),
         ("merge", "outputs", "reader", "writer"),
         ("convert", "data_module", "statistics", "tables"),
         ("plots", "warmup"),
@@ -64,12 +64,12 @@ ORDERS = {
         ("alphabeta",),
         ("engine", "matches"),
         ("thinkers",),
-        ("analysis", "hub", "problems", "selfplay"),
+        ("analysis", "gtp", "hub", "problems", "selfplay"),
         ("leases",),
         ("loop",),
         ("bench", "solved", "warmup"),
     ),
-    "rl/games": (("*",), ("checkers", "connect4", "tictactoe")),
+    "rl/games": (("*",), ("checkers", "connect4", "go", "tictactoe")),
     "cli": (("shared",), ("playing",), ("pages", "strength", "terminal"), ("web",), ("*",), ("main",)),
 }
 """The parts of a folder, its modules and folders, in levels: a part may import those of earlier levels.
@@ -90,6 +90,7 @@ OF_EVERY_GAME = ("ckai.game.jit", "ckai.game.svg")
 OF_ONE_GAME = {
     "rl/games/checkers": "the game itself",
     "rl/games/connect4": "the game itself",
+    "rl/games/go": "the game itself",
     "rl/games/tictactoe.py": "the game itself",
     "rl/games/grid.py": "what the two games of stones share; it names them in its docstrings",
     "rl/engine": "its moves, FEN and tablebases are those of checkers",
@@ -101,6 +102,8 @@ OF_ONE_GAME = {
     "rl/matches/hub.py": "Hub is a protocol of draughts programs",
     "rl/matches/hub_text.py": "its text",
     "rl/hub": "its other side",
+    "rl/matches/gtp.py": "GTP is a protocol of Go programs",
+    "rl/gtp": "its other side",
     "rl/thinkers": "positions with their history, as the engine takes them",
     "rl/problems": "positions of PDN and FEN, with verdicts of the tablebases",
     "rl/selfplay/starts.py": "positions of expert games come from PDN, which only checkers has",
@@ -111,6 +114,7 @@ OF_ONE_GAME = {
     "datasets/choices.py": "names the default game",
     "models/inputs/encodings.py": "the encodings of checkers",
     "cli/play.py": "its examples are of checkers and one other game",
+    "cli/engine.py": "serves by protocols that are of one game each",
     "cli/perft.py": "counts moves of checkers",
     "cli/tables.py": "builds the tablebases",
 }
@@ -347,7 +351,9 @@ def named_games(text, package):
     tree = ast.parse(text)
     squeezed = re.sub("[-_ ]", "", text.lower())
     for game in GAMES.keys() - {"checkers"}:
-        if game in squeezed:
+        # A name that is an everyday word counts after the size of its board, and as the name of a game.
+        word = rf"\dx\d+ {game.capitalize()}\b|(game|name) *[!=]?= *[\"']{game}[\"']"
+        if re.search(word, text) if len(game) < 3 else game in squeezed:
             yield f"names {game}"
     for name, _ in imports(tree, package):
         yield from (f"imports {name}" for module in GAMES.values() if f"{name}.".startswith(f"{module}."))
@@ -387,6 +393,9 @@ def test_what_is_of_one_game_is_there():
     [
         ('"""Plays tic-tac-toe."""', ["names tictactoe"]),
         ("Connect_4 = 1", ["names connect4"]),
+        ('"""Goes on. Go on where we go."""', []),
+        ('"""Plays 9x9 Go."""', ["names go"]),
+        ('game = "go"', ["names go"]),
         ("from ckai.rl.games.checkers.spec import SPEC", ["imports ckai.rl.games.checkers.spec"]),
         ("from ckai.rl.games import checkers", ["imports ckai.rl.games.checkers", "says checkers"]),
         ("def f():\n    from ckai.game import Outcome, Position", ["imports Position of ckai.game"]),

@@ -54,6 +54,8 @@ class PlayerOpponent:
 
     def reply(self, game: Any, *, vary: bool = True, clock: "Clock | None" = None, lines: int = 1) -> Reply:
         """See `Opponent`; players without a sense of time keep their own limit."""
+        from ckai.rl.matches.players import RESIGN
+
         self.load()
         assert self._side is not None
         self._follow(game, clock)
@@ -63,6 +65,8 @@ class PlayerOpponent:
             result: SearchResult | None = None
             while (move := game.position.move_of(actions)) is None:
                 action = self._side.actions([0])[0]
+                if action == RESIGN:
+                    raise RuntimeError(f"{self.name} resigns; type resign yourself to end the game, or undo")
                 if not actions:
                     figures = self._side.figures(0)
                     result = self._result(game, action, figures, time.perf_counter() - begun)

@@ -15,7 +15,7 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.models.pretrained import CKAI
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS
-from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, LEVEL, PlayerSpec
+from ckai.rl.matches.player_spec import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,7 +74,7 @@ class Players:
             raise click.UsageError(f"--engine {player.text} has a limit; leave out --sims and --seconds")
         if player.policy or not searches(player.who):
             text = player.text + limit_text(sims, seconds)
-            if not limited and self.control is not None and player.who.startswith((HUB, ALPHA_BETA)):
+            if not limited and self.control is not None and player.who.startswith((HUB, GTP, ALPHA_BETA)):
                 text = f"{player.who}@{self.control}"
             return self._playing(lambda: text, player_name(text))
         limits = sims or player.number, seconds or player.seconds
@@ -143,8 +143,9 @@ def player_name(text: str) -> str:
     """Return the name of a player of matches for messages and PDN headers, without folders and arguments."""
     who, at, limit = text.rpartition("@")
     who, end = (who, at + limit) if who else (text, "")
-    if who.startswith(HUB):
-        return HUB + Path(who.removeprefix(HUB).split()[0]).name + end
+    for program in (HUB, GTP):
+        if who.startswith(program):
+            return program + Path(who.removeprefix(program).split()[0]).name + end
     if who.startswith(LEVEL):
         return who.replace(":", " ") + end
     start = ALPHA_BETA if who.startswith(ALPHA_BETA) else ""

@@ -15,6 +15,8 @@ Pieces: TypeAlias = Literal["auto", "figures", "letters"]
 
 LARGE_COLUMNS, LARGE_LINES = 44, 20
 """Smallest screen for squares of five columns by two lines."""
+LABEL_COLUMNS = 3
+"""Width of the text beside a row."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,14 @@ class Look:
     """Figures or letters; auto: figures in colour, letters in plain text."""
 
     def width(self, diagram: Diagram) -> int:
-        """Return the width of a board in columns."""
-        return (5 if self.color and self.large else 4) * len(diagram.rows[0])
+        """Return the width of a board in columns, with the text beside its rows."""
+        margin = LABEL_COLUMNS if diagram.row_labels else 0
+        return margin + self.square_width * len(diagram.rows[0])
+
+    @property
+    def square_width(self) -> int:
+        """Width of a square in columns."""
+        return 5 if self.color and self.large else 4
 
 
 def detect_look(console: "Console", pieces: Pieces = "auto") -> Look:
@@ -91,10 +99,15 @@ def draw_board(
     lines = []
     for r, row in enumerate(shown.rows):
         parts = [_cell(cell, (r, c) in spots, look, letters or {}) for c, cell in enumerate(row)]
-        lines += [Text().join(line) for line in zip(*parts, strict=True)]
+        drawn = [Text().join(line) for line in zip(*parts, strict=True)]
+        if shown.row_labels:
+            texts = [shown.row_labels[r], *[""] * (len(drawn) - 1)]
+            drawn = [Text(f"{text:>2} ") + line for text, line in zip(texts, drawn, strict=True)]
+        lines += drawn
     if shown.column_labels:
-        wide = look.width(diagram) // columns
-        lines.append(Text("".join(f"{label:^{wide}}" for label in shown.column_labels)))
+        margin = " " * (LABEL_COLUMNS if shown.row_labels else 0)
+        labels = "".join(f"{label:^{look.square_width}}" for label in shown.column_labels)
+        lines.append(Text(margin + labels))
     return lines
 
 

@@ -148,7 +148,7 @@ def read_command(line: str, position: Any, spec: GameSpec, mode: str = PLAY) -> 
         if mode not in COMMANDS[name].modes:
             raise CommandError(f"{name}: {_WRONG_MODE[mode]}")
         return Command(name, argument)
-    if text[0].isdigit():
+    if spec.names_move(text):
         if mode == OVER:
             raise CommandError(_WRONG_MODE[mode])
         return Command("move", move=spec.read_move(position, text))

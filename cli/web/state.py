@@ -34,7 +34,7 @@ def game_of(spec: GameSpec) -> dict[str, Any]:
         "example": spec.move_example,
         "layout": measures(layout) | {"cells": layout.squares},
         "columnLabels": list(spec.column_labels),
-        "columnMoves": bool(spec.column_labels),
+        "columnMoves": spec.num_actions == layout.columns,
         "pieceLetters": dict(spec.piece_letters),
         "openings": [{"name": name, "moves": " ".join(line)} for name, line in spec.named_openings.items()],
         "start": {"pieces": spec.pieces(first), "fen": spec.position_text(first), "turn": side_text(first)},

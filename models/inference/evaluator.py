@@ -66,7 +66,7 @@ class PackedNetwork(nn.Module):
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
-        self.squares, self.bytes = network.encode.board_size, network.encode.position_bytes
+        self.squares, self.bytes = network.encode.board_bytes, network.encode.position_bytes
         self.width = self.bytes + network.encode.EXTRA
         """Bytes of an input row."""
 
@@ -92,7 +92,7 @@ def append_extra(boards: Boards, encoding: Encoding) -> Boards:
     if not encoding.EXTRA:
         return boards
     rows = torch.from_numpy(boards)
-    extra = encoding.extra(rows[:, : encoding.board_size], rows[:, encoding.board_size])
+    extra = encoding.extra(rows[:, : encoding.board_bytes], rows[:, encoding.board_bytes])
     assert extra is not None
     return np.concatenate([boards, extra.numpy()], 1)
 

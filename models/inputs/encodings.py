@@ -51,6 +51,7 @@ class Encoding(nn.Module):
         GAME: name of the game, see `ckai.rl.games.registry`.
         SHAPE: rows and columns of the board.
         NUM_ACTIONS: number of actions.
+        LAYERS: bytes of a square; a board is the first bytes of all squares, then their second ones.
         EXTRA: bytes per position that only the CPU can compute, see `extra`.
         STEPS: whether action i is a step from square i // 4 in direction i % 4.
         VALUES: board values that the first planes mark with a 1, one plane each; empty if they do not.
@@ -64,6 +65,7 @@ class Encoding(nn.Module):
     GAME: ClassVar[str]
     SHAPE: ClassVar[tuple[int, int]]
     NUM_ACTIONS: ClassVar[int]
+    LAYERS: ClassVar[int] = 1
     EXTRA: ClassVar[int] = 0
     STEPS: ClassVar[bool] = False
     VALUES: ClassVar[tuple[int, ...]] = ()
@@ -86,9 +88,14 @@ class Encoding(nn.Module):
         return self.SHAPE[0] * self.SHAPE[1]
 
     @property
+    def board_bytes(self) -> int:
+        """Bytes of a board as the search passes it: the squares, as often as there are layers."""
+        return self.LAYERS * self.board_size
+
+    @property
     def position_bytes(self) -> int:
-        """Bytes of a position as the search passes it: the squares, the jumper, the halfmove clock."""
-        return self.board_size + 2
+        """Bytes of a position as the search passes it: the board, the jumper, the halfmove clock."""
+        return self.board_bytes + 2
 
     @classmethod
     def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:

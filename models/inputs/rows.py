@@ -31,9 +31,9 @@ def encode_rows(rows: Rows, encoding: str | Encoding = "planes") -> Tensor:
     if isinstance(encoding, str):
         encoding = encoding_type(encoding)()
     squares = rows.board.shape[1]
-    if squares != encoding.board_size:
+    if squares != encoding.board_bytes:
         raise ValueError(
-            f"expected boards of {encoding.board_size} squares for the encoding {encoding.VERSION}, "
+            f"expected boards of {encoding.board_bytes} squares for the encoding {encoding.VERSION}, "
             f"found {squares}"
         )
     # Copies: columns read from a file are read-only, which torch has no notion of.

@@ -4,6 +4,8 @@ A new game derives from `StonesEncoding`, sets the class variables and registers
 (`ckai.models.inputs.registry`). 1 is an own stone, -1 the other's; the jumper is -1 and the halfmove clock 0.
 """
 
+from typing import ClassVar
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -16,8 +18,8 @@ class StonesEncoding(Encoding):
     """Planes of own stones, the other's stones, and ones, which show a zero-padded convolution the edge."""
 
     PLANES = 3
-    NAMES = ("own stones", "other stones", "ones")
-    VALUES = (1, -1)
+    NAMES: ClassVar[tuple[str, ...]] = ("own stones", "other stones", "ones")
+    VALUES: ClassVar[tuple[int, ...]] = (1, -1)
 
     @classmethod
     def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:

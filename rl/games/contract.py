@@ -2,7 +2,8 @@
 
 A game's rules are a `NamedTuple` of its settings under the decorator `game`, which gives it its constants,
 plus one implementation of every function below, registered with `implements`. `tablebase_value` and `quiet`
-may be left out, and so may `key`, `repetition_window` and `repetitions` in a game without a repetition rule.
+may be left out, and so may `key`, `repetition_window`, `repetitions` and `may_repeat` in a game without a
+repetition rule.
 The search calls these functions with the rules as first argument and uses nothing else of a game. A state is
 a tuple of int64 words; the side to move is part of the state, and every value is for the side to move.
 
@@ -18,6 +19,7 @@ import numpy as np
 from numba.core.caching import NullCache
 from numba.core.dispatcher import Dispatcher
 from numba.extending import overload
+from numba.np.unsafe.ndarray import to_fixed_tuple
 
 from ckai.game.jit import COUNTED, INNER, inner
 
@@ -26,8 +28,11 @@ NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 
 MAX_ACTIONS = 256
 """Most actions of a game: trees and rows store an action in one byte."""
-MAX_STATE_WORDS = 4
+MAX_STATE_WORDS = 32
 """Most int64 words of a state."""
+MEAN_LEGAL_ACTIONS = 14
+"""Actions for which memory is set aside per state where a game does not say: a checkers position has 6 legal
+hops on average, 12 or more with many kings."""
 
 State = tuple[int, ...]
 """As many int64 words as the game's `STATE_WORDS`."""
@@ -53,7 +58,13 @@ copyreg.pickle(_Game, lambda cls: (_find, (cls.__module__, cls.__qualname__)))
 
 
 def game(
-    *, num_actions: int, position_bytes: int, max_legal_actions: int, state_words: int = 2
+    *,
+    num_actions: int,
+    position_bytes: int,
+    max_legal_actions: int,
+    state_words: int = 2,
+    mean_legal_actions: int = MEAN_LEGAL_ACTIONS,
+    forbids_repetition: bool = False,
 ) -> Callable[[C], C]:
     """Make a `NamedTuple` the rules of a game.
 
@@ -62,6 +73,11 @@ def game(
         position_bytes: length of an encoded state, the constant `POSITION_BYTES`.
         max_legal_actions: an upper bound on the actions legal at once, the constant `MAX_LEGAL_ACTIONS`.
         state_words: int64 words of a state, the constant `STATE_WORDS`, 1 to `MAX_STATE_WORDS`.
+        mean_legal_actions: actions for which trees and rows set memory aside per state, the constant
+            `MEAN_LEGAL_ACTIONS`; what is above `max_legal_actions` is cut.
+        forbids_repetition: the constant `FORBIDS_REPETITION`: whether an action is illegal if the `key` of
+            the state that it leads to occurred before in the game, see `may_repeat`. `legal` knows no earlier
+            states; the search takes such actions out.
 
     The class may have a property `history`: how many earlier states a repetition can reach, 0 if it has none.
 
@@ -74,6 +90,8 @@ def game(
         raise ValueError(f"expected max_legal_actions from 1 to {num_actions}, found {max_legal_actions}")
     if not 1 <= state_words <= MAX_STATE_WORDS:
         raise ValueError(f"expected state_words from 1 to {MAX_STATE_WORDS}, found {state_words}")
+    if mean_legal_actions < 1:
+        raise ValueError(f"expected mean_legal_actions of 1 or more, found {mean_legal_actions}")
 
     def make(settings: C) -> C:
         members: dict[str, Any] = {
@@ -85,6 +103,8 @@ def game(
             "POSITION_BYTES": position_bytes,
             "MAX_LEGAL_ACTIONS": max_legal_actions,
             "STATE_WORDS": state_words,
+            "MEAN_LEGAL_ACTIONS": min(mean_legal_actions, max_legal_actions),
+            "FORBIDS_REPETITION": forbids_repetition,
         }
         if not hasattr(settings, "history"):
             members["history"] = 0
@@ -132,6 +152,15 @@ def repetition_window(game, state):
 
 def repetitions(game):
     """Return how many occurrences of a state make a draw; 0 if the game has no such rule."""
+    raise TypeError("only inside jitted code")
+
+
+def may_repeat(game, state, action):
+    """Return whether the state after a legal action may be one that is forbidden as a repetition.
+
+    Called only in a game with `FORBIDS_REPETITION`. False wherever the rules except an action, such as a
+    pass; otherwise False only spares the search a comparison with the earlier states.
+    """
     raise TypeError("only inside jitted code")
 
 
@@ -218,6 +247,12 @@ def _no_repetitions(game):
     return 0
 
 
+@implements_default(may_repeat)
+@inner
+def _may_repeat(game, state, action):
+    return True
+
+
 @implements_default(quiet)
 @inner
 def _always_quiet(game, state):
@@ -251,12 +286,15 @@ def load_state(game, words):
 
 @overload(load_state, strict=False)
 def _load_state(game, words):
+    count = game.instance_class.STATE_WORDS
+    if count > 4:
+        return lambda game, words: to_fixed_tuple(words, count)
     return {
         1: lambda game, words: (words[0],),
         2: lambda game, words: (words[0], words[1]),
         3: lambda game, words: (words[0], words[1], words[2]),
         4: lambda game, words: (words[0], words[1], words[2], words[3]),
-    }[game.instance_class.STATE_WORDS]
+    }[count]
 
 
 @inner

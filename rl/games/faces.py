@@ -29,10 +29,13 @@ class Diagram:
     """Squares, the top row first; all rows are of the same length."""
     column_labels: tuple[str, ...] = ()
     """Text below each column, or none."""
+    row_labels: tuple[str, ...] = ()
+    """Text beside each row, or none; at most two characters."""
 
     def turned(self) -> "Diagram":
         """Return the board turned by 180 degrees."""
-        return Diagram(tuple(row[::-1] for row in self.rows[::-1]), self.column_labels[::-1])
+        rows = tuple(row[::-1] for row in self.rows[::-1])
+        return Diagram(rows, self.column_labels[::-1], self.row_labels[::-1])
 
 
 @dataclass(frozen=True)

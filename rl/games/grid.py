@@ -75,12 +75,17 @@ class GridPosition:
         """The state; equal for equal positions."""
         return self.state
 
+    @property
+    def setup(self) -> str:
+        """Text of a first position for a tag, see `GridSpec.read_setup`; empty for the usual one."""
+        return " ".join(map(str, self.state)) if any(self.state) else ""
+
     def legal_moves(self) -> list[GridMove]:
         """Return the legal moves, none if the game is over."""
         actions, over, _ = self._legal_and_outcome()
         return [] if over else [GridMove(action) for action in actions]
 
-    def push(self, move: GridMove) -> "GridPosition":
+    def push(self, move: Any) -> "GridPosition":
         """Return the position after a legal move."""
         return GridPosition(self.rules, as_state(_play(self.rules, self._words(), np.int64(move.action))))
 
@@ -162,10 +167,9 @@ class GridGame:
 
     def text(self, headers: dict[str, str], result: str) -> str:
         """Return the game in the form of PDN: tags, numbered moves, result."""
-        first = self.positions[0]
         tags = {**headers, "Result": result}
-        if any(first.state):
-            tags["Setup"] = " ".join(map(str, first.state))  # read by `GridSpec.read_game`
+        if setup := self.positions[0].setup:
+            tags["Setup"] = setup  # read by `GridSpec.read_game`
         words = [f"{i // 2 + 1}. {move}" if i % 2 == 0 else str(move) for i, move in enumerate(self.moves)]
         lines = [f'[{name} "{value}"]' for name, value in tags.items()]
         return "\n".join([*lines, "", " ".join([*words, result]), "", ""])
@@ -256,7 +260,11 @@ class GridSpec(GameSpec):
         if not 1 <= number <= len(texts):
             raise ValueError(f"{path}: expected game 1 to {len(texts)}, found {number}")
         tags = dict(re.findall(r'^\[(\w+) "(.*)"\]$', texts[number - 1], flags=re.MULTILINE))
-        game = self.game(self._first(tags.pop("Setup", ""), path))
+        setup = tags.pop("Setup", "")
+        try:
+            game = self.game(self.read_setup(setup) if setup else None)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
         words = re.sub(r"^\[.*\]$|\d+\.", "", texts[number - 1], flags=re.MULTILINE).split()
         for word in words:
             if word in RESULTS:
@@ -267,11 +275,13 @@ class GridSpec(GameSpec):
                 raise ValueError(f"{path}: game {number}: ply {len(game.moves)}: {error}") from None
         return LoadedGame(game, tags, tags.get("Result", "*"))
 
-    def _first(self, setup: str, path: Path) -> GridPosition:
-        """Return the position of a Setup tag."""
-        if not setup:
-            return self.position()
-        words = setup.split()
+    def read_setup(self, text: str) -> Any:
+        """Return the position of a Setup tag, see `GridPosition.setup`.
+
+        Raises:
+            ValueError: the text is no such position.
+        """
+        words = text.split()
         if len(words) != 2 or not all(word.isdecimal() for word in words):
-            raise ValueError(f"{path}: expected two numbers as Setup, found {setup!r}")
+            raise ValueError(f"expected two numbers as Setup, found {text!r}")
         return self.position((int(words[0]), int(words[1])))

@@ -35,6 +35,8 @@ class Rules(Protocol):
     POSITION_BYTES: ClassVar[int]
     MAX_LEGAL_ACTIONS: ClassVar[int]
     STATE_WORDS: ClassVar[int]
+    MEAN_LEGAL_ACTIONS: ClassVar[int]
+    FORBIDS_REPETITION: ClassVar[bool]
 
     @property
     def history(self) -> int:
@@ -131,6 +133,7 @@ class GameSpec(ABC):
         solver: solves its positions, made without arguments; None: the truth is out of reach.
         layout: how its board is drawn, see `ckai.game.svg`; None: it is not.
         column_labels: text below each column of the board, or none.
+        row_labels: text beside each row of the board, or none.
         side_names: what people call the first and the second player.
         piece_letters: letters for the pieces of a `Diagram` where they are not `b`, `w`, `B` and `W`.
         move_example: a move as people type it.
@@ -150,6 +153,7 @@ class GameSpec(ABC):
     solver: ClassVar[type[Solver] | None] = None
     layout: Layout | None = None
     column_labels: tuple[str, ...] = ()
+    row_labels: tuple[str, ...] = ()
     run_defaults: ClassVar[Mapping[str, Any]] = {}
     side_names: tuple[str, str] = ("Black", "White")
     piece_letters: ClassVar[Mapping[str, str]] = {}
@@ -187,12 +191,12 @@ class GameSpec(ABC):
 
     @property
     def position_bytes(self) -> int:
-        """Length of an encoded position: the squares, the jumper, the halfmove clock."""
+        """Length of an encoded position: the board, the jumper, the halfmove clock."""
         return int(self.rules.POSITION_BYTES)
 
     @property
     def squares(self) -> int:
-        """Squares of the board."""
+        """Bytes of an encoded board: its squares, as often as the encoding has layers."""
         return self.position_bytes - 2
 
     @property
@@ -309,13 +313,17 @@ class GameSpec(ABC):
         rows = [[Cell("") for _ in range(layout.columns)] for _ in range(layout.rows)]
         for square, (row, column) in layout.squares.items():
             rows[row][column] = Cell(pieces.get(square, "."), str(square) if layout.numbers else "")
-        return Diagram(tuple(map(tuple, rows)), self.column_labels)
+        return Diagram(tuple(map(tuple, rows)), self.column_labels, self.row_labels)
 
     def move_cells(self, position: Any, move: Any) -> frozenset[tuple[int, int]]:
         """Return the (row, column) of the squares of `diagram` on the path of a move in a position."""
         if self.layout is None:
             return frozenset()
         return frozenset(self.layout.squares[square] for square in self.path(position, move))
+
+    def names_move(self, text: str) -> bool:
+        """Return whether a text, not empty, is meant as a move; by default if it begins with a digit."""
+        return text[0].isdigit()
 
     def read_move(self, position: Any, text: str) -> Any:
         """Return the legal move that a person means.

@@ -1,12 +1,11 @@
-"""Serving one conversation on two files: lines in, lines out, and nothing else."""
+"""Serving one conversation by Hub."""
 
-import os
 from collections.abc import Callable
 from typing import BinaryIO
 
 from ckai.rl.hub.parameters import Parameters
 from ckai.rl.hub.session import HubSession
-from ckai.rl.matches.hub_text import LONGEST_LINE
+from ckai.rl.matches.serving import serve_lines
 from ckai.rl.thinkers.thinker import Thinker
 
 
@@ -16,45 +15,7 @@ def serve(
     """Answer lines until `quit` or the end of input; a search in progress is stopped then.
 
     Args:
-        source: lines of the other side, in UTF-8; other bytes are replaced.
-        output: file descriptor of the answers; once nobody reads it, they are dropped.
+        source, output: see `serve_lines`.
         parameters, load, version: see `HubSession`.
     """
-    closed = False
-
-    def write(line: str) -> None:
-        nonlocal closed
-        data = f"{line}\n".encode(errors="replace")
-        while data and not closed:
-            try:
-                data = data[os.write(output, data) :]
-            except BrokenPipeError:
-                closed = True
-
-    session = HubSession(parameters, load, write, version)
-    try:
-        while not closed and (line := source.readline(LONGEST_LINE + 2)):
-            text = line.decode(errors="replace")
-            while line and not line.endswith(b"\n"):  # drop the rest of a line that is too long
-                line = source.readline(LONGEST_LINE)
-            if not session.handle(text):
-                break
-    finally:
-        closed = True
-        session.close()
-
-
-def claim_output() -> int:
-    """Return a file descriptor of standard output that nothing else writes to.
-
-    From now on whatever is written to standard output, by a library in C too, appears on standard error. That
-    holds until the program ends, as buffers may be written then.
-    """
-    output = os.dup(1)
-    try:
-        os.dup2(2, 1)
-    except OSError:  # there is no standard error
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.close(null)
-    return output
+    serve_lines(source, output, lambda write: HubSession(parameters, load, write, version))

@@ -42,6 +42,11 @@ class LearnConfig:
         help="Share of an epoch distributed to rows by the KL divergence of the search policy from the "
         "network's (KataGo's policy surprise weighting)",
     )
+    symmetries: bool = setting(
+        default=False,
+        option="--symmetries/--no-symmetries",
+        help="Turn and mirror every training row at random, in a game whose board allows it",
+    )
     ema: float = setting(
         default=0.0,
         ge=0,
@@ -175,6 +180,8 @@ class RunConfig:
             self.start.expert_share and not spec.supports_experts
         ):
             raise ValueError(f"expected no endgame tables and no expert positions for {self.game}")
+        if (self.selfplay.turn_positions or self.learn.symmetries) and not spec.symmetries:
+            raise ValueError(f"expected no symmetries for {self.game}, whose board has none")
 
     @classmethod
     def defaults_for(cls, game: str) -> "RunConfig":

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.symmetries import Symmetries
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.training.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
 from ckai.models.training.resuming import check_state
 from ckai.models.training.trainer import take_average, train
+from ckai.rl.games.registry import get_game
 from ckai.rl.loop.config import LearnConfig
 from ckai.rl.loop.events import EventCallback, RunEvent
 
@@ -112,6 +114,7 @@ def learn(
         weights=weights,
         surprise=settings.policy_kl_share,
         game=game,
+        symmetries=Symmetries(get_game(game).symmetries) if settings.symmetries else None,
     )
     before = load_checkpoint(old)
     network, state = before.network(), None

@@ -20,6 +20,7 @@ PLAYER_FORMS = {
     f"alphabeta@{DEFAULT_DEPTH}": f"alpha-beta search of material, {DEFAULT_DEPTH} plies deep",
     "alphabeta:swift.ckpt@50ms": "alpha-beta search with a network of integers; or @8 plies, @60s+0.6s",
     "hub:COMMAND": "another program, by the Hub protocol; @0.5s, @60s+0.6s, or @8 plies",
+    "gtp:COMMAND": "another program, by GTP, the protocol of Go programs; @5s or @5m",
     "uniform@100": "search with uniform priors, without a network",
     "random": "random legal moves",
     "perfect": "a random one of the best moves, in games that can be solved",

@@ -6,10 +6,6 @@ may take as long as it likes, but is given up when it has sent no line, such as 
 `HubPlayer.silence_seconds`.
 """
 
-import queue
-import shlex
-import subprocess
-import threading
 import time
 from dataclasses import dataclass
 from typing import ClassVar
@@ -21,28 +17,27 @@ from ckai.game import Game, Move, Position
 from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
 from ckai.rl.matches.hub_text import find_move, hub_move, hub_position, read_line, write_line
 from ckai.rl.matches.players import MoveSide, Side
+from ckai.rl.matches.program import SPARE_SECONDS, START_SECONDS, Program, ProgramError
 from ckai.rl.search.clock import Clock, TimeControl
 
-START_SECONDS = 30.0
-"""Time limit for a program to say what its parameters are."""
 INIT_SECONDS = 120.0
 """Time limit for a program to get ready then: it may have to load or compile much."""
-SPARE_SECONDS = 30.0
-"""Time beyond a limit of seconds after which a program is given up."""
 VARIANTS = ("english", "checkers", "american")
 """Names of English draughts among the values of a program's parameter `variant`."""
 
 
-class HubError(RuntimeError):
+class HubError(ProgramError):
     """A program cannot be started or violates the protocol; says what was expected and found."""
 
 
-class HubProgram:
+class HubProgram(Program):
     """A running program.
 
     Args:
         command: command line, as for a shell.
     """
+
+    error = HubError
 
     def __init__(self, command: str) -> None:
         """Start the program and wait until it is ready.
@@ -50,39 +45,13 @@ class HubProgram:
         Raises:
             HubError: it cannot be started, or does not get ready in time.
         """
-        self.command = command
+        super().__init__(command)
         self.id: dict[str, str] = {}
-        try:
-            words = shlex.split(command)
-            if not words:
-                raise ValueError("the command is empty")
-            self._process: subprocess.Popen[str] = subprocess.Popen(
-                words,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                text=True,
-                encoding="utf-8",
-                errors="replace",
-                bufsize=1,
-            )
-        except (OSError, ValueError) as error:
-            raise HubError(
-                f"{command}: expected a program, found none that can be started ({error}); check the command"
-            ) from error
-        self._lines: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
         try:
             self._handshake()
         except BaseException:
             self.close()
             raise
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self._lines.put(line)
-        self._lines.put(None)
 
     def _handshake(self) -> None:
         self.send("hub")
@@ -101,19 +70,6 @@ class HubProgram:
         while (message := self._next(until, "ready"))[0] != "ready":
             if message[0] == "error":
                 raise HubError(f"{self.command}: {message[1].get('message', 'an error without a message')}")
-
-    def send(self, line: str) -> None:
-        """Send a line.
-
-        Raises:
-            HubError: the program has ended.
-        """
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(line + "\n")
-            self._process.stdin.flush()
-        except OSError as error:
-            raise HubError(f"{self.command}: expected a running program, found that it has ended") from error
 
     def think(
         self, position: Position, moves: list[Move], level: str, *, seconds: float | None, silence: float
@@ -156,25 +112,9 @@ class HubProgram:
 
     def _next(self, until: float, wanted: str) -> tuple[str, dict[str, str]]:
         try:
-            seconds = min(max(0.0, until - time.monotonic()), threading.TIMEOUT_MAX)
-            line = self._lines.get(timeout=seconds)
-        except queue.Empty:
-            raise HubError(f"{self.command}: expected {wanted!r}, found no answer in time") from None
-        if line is None:
-            raise HubError(f"{self.command}: expected {wanted!r}, found that the program has ended")
-        try:
-            return read_line(line)
+            return read_line(self.next_line(until, wanted))
         except ValueError:
             return "", {}
-
-    def close(self) -> None:
-        """Ask the program to quit, and kill it if it does not."""
-        try:
-            self.send("quit")
-            self._process.wait(2)
-        except (HubError, subprocess.TimeoutExpired):
-            self._process.kill()
-            self._process.wait()
 
 
 class _HubSide(MoveSide):

@@ -4,6 +4,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from itertools import count, takewhile
 from typing import Any
 
@@ -14,9 +15,15 @@ from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.elo import PairStatistics
 from ckai.rl.matches.forms import TIME_MARGIN
-from ckai.rl.matches.players import Player, Side
+from ckai.rl.matches.players import RESIGN, Player, Side
 from ckai.rl.search.clock import Clock, ClockReason
 from ckai.rl.search.threads import run_all
+
+
+class MatchReason(StrEnum):
+    """Why a game is over, for an `Outcome`, where a player ended it."""
+
+    RESIGNED = "resignation"
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,11 @@ class MatchGame:
     def lost_on_time(self) -> bool:
         """Whether a player's clock ran out."""
         return self.outcome is not None and self.outcome.reason == ClockReason.TIME
+
+    @property
+    def resigned(self) -> bool:
+        """Whether a player resigned."""
+        return self.outcome is not None and self.outcome.reason == MatchReason.RESIGNED
 
     @property
     def score(self) -> float:
@@ -115,11 +127,15 @@ class MatchResult:
         }
 
 
+_ENDINGS: dict[str, StrEnum] = {"won_on_time": ClockReason.TIME, "won_by_resignation": MatchReason.RESIGNED}
+"""Endings that the moves do not tell, by the name under which the winner is kept."""
+
+
 def to_plain(games: Sequence[MatchGame]) -> list[dict[str, Any]]:
     """Convert games to plain data for `from_plain`."""
     return [
         {"pair": g.pair, "a_black": g.a_black, "moves": [str(move) for move in g.game.moves]}
-        | ({"won_on_time": g.outcome.winner} if g.outcome is not None and g.lost_on_time else {})
+        | {name: g.outcome.winner for name, why in _ENDINGS.items() if g.outcome and g.outcome.reason == why}
         for g in games
     ]
 
@@ -144,10 +160,12 @@ def from_plain(
         game = spec.game(openings[record["pair"]])
         for move in record["moves"]:
             game.push(move)
-        winner = record.get("won_on_time")
-        if winner not in (None, "black", "white"):
-            raise ValueError(f"expected won_on_time black or white, found {winner!r}")
-        outcome = game.outcome() if winner is None else _time_over(winner)
+        outcome = game.outcome()
+        for name, reason in _ENDINGS.items():
+            winner = record.get(name)
+            if winner not in (None, "black", "white"):
+                raise ValueError(f"expected {name} black or white, found {winner!r}")
+            outcome = outcome if winner is None else Outcome(winner, reason)
         games.append(MatchGame(record["pair"], record["a_black"], game, outcome))
     if len({(game.pair, game.a_black) for game in games}) < len(games):
         raise ValueError("expected every game once, found one twice")
@@ -273,11 +291,13 @@ def _play_seats(
                     clock.stop()
                 for board, action in zip(mine, actions, strict=True):
                     clock = clocks[number][board]
-                    if clock is not None and clock.left < -time_margin:
+                    late = clock is not None and clock.left < -time_margin
+                    if late or action == RESIGN:
                         seat = active[board]
                         winner = "white" if seat.game.position.black else "black"
                         hops[board] = []
-                        on_game(replace(seat, outcome=_time_over(winner)))
+                        reason = ClockReason.TIME if late else MatchReason.RESIGNED
+                        on_game(replace(seat, outcome=Outcome(winner, reason)))
                         begin(board)
                         continue
                     for other in sides:
@@ -294,10 +314,6 @@ def _play_seats(
     finally:
         for side in sides:
             side.close()
-
-
-def _time_over(winner: str) -> Outcome:
-    return Outcome(winner, ClockReason.TIME)
 
 
 def _push(seat: MatchGame, hops: list[int]) -> bool:

@@ -1,7 +1,7 @@
 """Games of matches as PDN text."""
 
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.matches.match import MatchGame, MatchResult
+from ckai.rl.matches.match import MatchGame, MatchReason, MatchResult
 
 TIME_FORFEIT = "time forfeit"
 """Termination tag of a game lost on time, as in the PGN standard."""
@@ -18,4 +18,6 @@ def match_game_pdn(game: MatchGame, a: str, b: str, spec: GameSpec) -> str:
     headers = {"Event": f"{a} against {b}", "Round": str(game.pair + 1), "Black": black, "White": white}
     if game.lost_on_time:
         headers["Termination"] = TIME_FORFEIT
+    if game.resigned:
+        headers["Termination"] = str(MatchReason.RESIGNED)
     return spec.to_pdn(game.game, headers, game.outcome.result if game.outcome else "*")

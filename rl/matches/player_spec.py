@@ -10,6 +10,8 @@ MOST = 1_000_000_000
 
 HUB = "hub:"
 """Start of the spec of another program; its command line follows."""
+GTP = "gtp:"
+"""Start of the spec of a program that speaks GTP; its command line follows."""
 LEVEL = "level:"
 """Start of the spec of a level of play, whose number follows."""
 ALPHA_BETA = "alphabeta:"
@@ -54,7 +56,7 @@ class PlayerSpec:
             raise PlayerSpecError("expected a player, found an empty name")
         parts, clock = _LIMIT.fullmatch(text), _CLOCK.fullmatch(text)
         who = clock["who"] if clock else parts["who"] if parts else text
-        for start, what in ((HUB, "COMMAND"), (ALPHA_BETA, "NETWORK")):
+        for start, what in ((HUB, "COMMAND"), (GTP, "COMMAND"), (ALPHA_BETA, "NETWORK")):
             if who.startswith(start) and not who.removeprefix(start).strip():
                 raise PlayerSpecError(f"expected {start}{what}, found '{text}' without a {what.lower()}")
         if clock is not None:

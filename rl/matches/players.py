@@ -21,6 +21,8 @@ from ckai.rl.search.pacing import SIZES
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
 
+RESIGN = -1
+"""In place of an action: the player resigns the game."""
 POLICY_SIMS = 2
 """Visits that play the most likely move of the policy: the root and that move."""
 
@@ -45,7 +47,7 @@ class Side(Protocol):
         """
 
     def actions(self, boards: Sequence[int]) -> list[int]:
-        """Return the action for each of these boards, where the player is to move."""
+        """Return the action for each of these boards, where the player is to move, or `RESIGN`."""
 
     def play(self, board: int, action: int) -> None:
         """Apply an action of either side."""

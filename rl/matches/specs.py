@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_checkpoint, load_network
@@ -25,7 +25,7 @@ from ckai.rl.matches.forms import (
 from ckai.rl.matches.hub import HubPlayer
 from ckai.rl.matches.levels import FULL_LEVEL, LEVELS, QUICK_NODES, LevelPlayer
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
-from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, LEVEL, PlayerSpec, PlayerSpecError
+from ckai.rl.matches.player_spec import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec, PlayerSpecError
 from ckai.rl.matches.players import POLICY_SIMS, PerfectPlayer, Player, RandomPlayer, SearchPlayer
 
 BUILT_IN = (ROLLOUT, UNIFORM, "alphabeta", "random", "perfect")
@@ -83,6 +83,9 @@ def load_player(
             hub_timeout,
             control=spec.control,
         )
+    if spec.who.startswith(GTP):
+        _require_limit(spec, "seconds or a clock", number=False, policy=False)
+        return _gtp_player(spec, game, hub_timeout)
     source: Any = spec.who
     if spec.who in (ROLLOUT, UNIFORM):
         _require_limit(spec, "visits or seconds", policy=False)
@@ -94,7 +97,7 @@ def load_player(
             hint = f"; a limit is {limits}, not {limit!r}" if at else ""
             raise PlayerSpecError(
                 f"{text}: expected a checkpoint, a run folder, ckai, human, level:N, alphabeta:NETWORK, "
-                f"rollout, uniform, alphabeta, random, perfect or hub:COMMAND, found no file "
+                f"rollout, uniform, alphabeta, random, perfect, hub:COMMAND or gtp:COMMAND, found no file "
                 f"{spec.who.removeprefix(ALPHA_BETA)}{hint if who and spec.who == spec.text else ''}"
             )
     evaluator = load_evaluator(source, backend, batch=boards, threads=threads, game=game.name)
@@ -118,6 +121,16 @@ def load_player(
         seconds=spec.seconds,
         control=spec.control,
         spec=game,
+    )
+
+
+def _gtp_player(spec: PlayerSpec, game: GameSpec, timeout: float) -> Player:
+    """Return a program that speaks GTP. Its game is imported only here."""
+    from ckai.rl.matches.gtp import GtpPlayer
+
+    _require_game(GtpPlayer.GAME, game, spec.text)
+    return GtpPlayer(
+        spec.who.removeprefix(GTP), spec.seconds, timeout, control=spec.control, spec=cast(Any, game)
     )
 
 
@@ -154,7 +167,7 @@ def game_of(texts: Sequence[str]) -> str | None:
 
 def checkpoint_of(spec: PlayerSpec) -> Path | None:
     """Return the checkpoint of a spec, None if there is none; a run folder stands for its best network."""
-    if spec.who in BUILT_IN or spec.who.startswith((HUB, LEVEL)):
+    if spec.who in BUILT_IN or spec.who.startswith((HUB, GTP, LEVEL)):
         return None
     # Unlike `Path.is_dir`, these never raise, such as for a name that is too long.
     who = spec.who.removeprefix(ALPHA_BETA)

@@ -117,12 +117,8 @@ class TreeBatch(NamedTuple):
     """[C, 2] int32, working memory of `ckai.rl.search.subtree.keep_subtree`."""
 
 
-EDGES_PER_NODE = 14
-"""Edges allocated per node: a checkers position has 6 legal hops on average, 12 or more with many kings."""
-
-
 def _shapes(game: Any, trees: int, nodes: int, leaves: int) -> dict[str, tuple[tuple[int, ...], Any]]:
-    edges = nodes * min(EDGES_PER_NODE, game.MAX_LEGAL_ACTIONS) + game.MAX_LEGAL_ACTIONS
+    edges = nodes * game.MEAN_LEGAL_ACTIONS + game.MAX_LEGAL_ACTIONS
     return {
         "nodes": ((trees, nodes), node_dtype(game.STATE_WORDS)),
         "edges": ((trees, edges), EDGE),
@@ -196,7 +192,7 @@ def grown(trees: TreeBatch, game: Any, most: int, reserved: TreeBatch | None = N
     """
     capacity, used = trees.nodes.shape[1], trees.info
     nodes, edges = int(used["nodes"].max()), int(used["edges"].max())
-    per_node = min(EDGES_PER_NODE, game.MAX_LEGAL_ACTIONS)
+    per_node = game.MEAN_LEGAL_ACTIONS
     if capacity >= most or (
         nodes + RESERVE <= capacity and edges + per_node * RESERVE <= trees.edges.shape[1]
     ):

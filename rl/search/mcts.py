@@ -15,6 +15,7 @@ from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
 from ckai.rl.search.proofs import PROOF_VALUE, prove_edge, prove_node, prove_terminal_children, set_proof
+from ckai.rl.search.repetitions import count_repetitions, legal_in_tree
 from ckai.rl.search.selection import puct_edge, select_root_edge
 
 LEAF, BACKED_UP, COLLISION, FULL, STUCK = 0, 1, 2, 3, 4
@@ -39,51 +40,6 @@ def reset(game, tree, state, passed):
     add_node(game, tree, state, np.int64(-1), np.int64(-1), passed)
     if tree.nodes[0].status == PENDING:
         tree.nodes[0].status = NEW
-
-
-@inner
-def append_history(game, tree, state, next_state):
-    """Add the key of `state`, whose successor is `next_state`, to the tree's history.
-
-    The history is cleared instead if no state up to `state` can occur again after `next_state`.
-    """
-    if contract.repetition_window(game, next_state) == 0:
-        tree.info[0].history_length = 0
-        return
-    n = tree.info[0].history_length
-    capacity = tree.history.shape[0]
-    if n == capacity:
-        for i in range(1, n):
-            for word in range(tree.history.shape[1]):
-                tree.history[i - 1, word] = tree.history[i, word]
-        n -= 1
-    contract.store_state(tree.history[n], contract.key(game, state))
-    tree.info[0].history_length = n + 1
-
-
-@hot
-def count_repetitions(game, tree, state, parent):
-    """Return how often `state`, a child of node `parent`, has occurred, this occurrence included.
-
-    Counts the states on the path from the root and those of the history.
-    """
-    window = contract.repetition_window(game, state)
-    key = contract.key(game, state)
-    occurrences = 1
-    node = parent
-    while node >= 0 and window > 0:
-        other = contract.key(game, contract.load_state(game, tree.nodes[node].state))
-        if other == key:
-            occurrences += 1
-        window -= 1
-        node = tree.nodes[node].parent
-    i = tree.info[0].history_length - 1
-    while i >= 0 and window > 0:
-        if contract.load_state(game, tree.history[i]) == key:
-            occurrences += 1
-        window -= 1
-        i -= 1
-    return occurrences
 
 
 @hot
@@ -129,7 +85,7 @@ def add_node(game, tree, state, parent, edge, passed):
     first = np.int64(tree.info[0].edges)
     if node == len(tree.nodes) or first + contract.max_legal_actions(game) > len(tree.edges):
         return -1
-    count = contract.legal(game, state, tree.edges.action[first:])
+    count = legal_in_tree(game, tree, state, parent, tree.edges.action[first:])
     tree.info[0].nodes = node + 1
     tree.info[0].edges = first + count
     here = tree.nodes[node]

@@ -3,7 +3,7 @@
 from ckai.game.jit import hot
 from ckai.rl.games import contract
 from ckai.rl.search.arrays import PENDING
-from ckai.rl.search.mcts import append_history
+from ckai.rl.search.repetitions import append_history
 
 
 @hot

@@ -97,6 +97,11 @@ class SelfPlayConfig:
         le=1,
         help="Resign when the search's value is minus this or lower, such as 0.95; 0 never resigns",
     )
+    turn_positions: bool = setting(
+        default=False,
+        option="--turn-positions/--no-turn-positions",
+        help="Turn and mirror positions at random before their evaluation, in a game whose board allows it",
+    )
     resign_disabled_prob: float = setting(
         default=0.1,
         ge=0,

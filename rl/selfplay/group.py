@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ckai.datasets.symmetries import Symmetries
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.evaluators.cache import WAYS, CachedEvaluator
 from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
+from ckai.rl.evaluators.symmetric import SymmetricEvaluator
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
@@ -73,10 +75,12 @@ class Group:
         self.pool = pool if pool is not None and pool.generations else None
         self.spec, self.seed, self.starts, self.unfinished = spec, seed, starts, unfinished
         self.evaluator: Evaluator = evaluator
+        if config.turn_positions:
+            self.evaluator = SymmetricEvaluator(evaluator, Symmetries(spec.symmetries), seed)
         self.cache: CachedEvaluator | None = None
         if config.cache_positions:
             share = config.cache_positions // config.group_count
-            self.evaluator = self.cache = CachedEvaluator(evaluator, max(WAYS, share), spec.rules)
+            self.evaluator = self.cache = CachedEvaluator(self.evaluator, max(WAYS, share), spec.rules)
         self.inline: InlineNetwork | None = None
         if isinstance(self.evaluator, IntegerEvaluator) and self.pool is None:
             self.inline = inline_network(self.evaluator, spec.rules)

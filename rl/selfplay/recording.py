@@ -88,9 +88,6 @@ COUNT = np.dtype([("visits", np.uint32), ("action", np.uint8)], align=True)
 BLOCK = 16
 """Trees that are searched in step: enough to hide the latency of memory, few enough for the first caches."""
 
-COUNTS_PER_ROW = 14
-"""Visit counts allocated per row."""
-
 
 class Records(NamedTuple):
     """T games in progress and what was recorded of them: R rows and V visit counts at most for each."""
@@ -142,7 +139,7 @@ def make_records(game: Any, trees: int, max_plies: int) -> Records:
     return Records(
         np.zeros(trees, GAME),
         np.zeros((trees, rows), row_dtype(game.STATE_WORDS)),
-        np.zeros((trees, rows * COUNTS_PER_ROW + 64), COUNT),
+        np.zeros((trees, rows * game.MEAN_LEGAL_ACTIONS + 64), COUNT),
     )
 
 

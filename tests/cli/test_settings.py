@@ -209,11 +209,15 @@ def test_a_config_of_a_run_of_before_is_read_whole():
         for part, values in OLD_RUN.items()
     }
     added = {"late": 0.0, "max_age": 2}  # since then; their defaults keep such a run as it was
+    parts = {"learn": {"symmetries": False}, "selfplay": {"turn_positions": False}}
+    renamed |= {part: {**renamed[part], **values} for part, values in parts.items()}
     assert config.to_dict() == {**renamed, **added}
     assert RunConfig.from_dict(config.to_dict()) == config
     defaults = RunConfig().to_dict()
     for part, values in config.to_dict().items():
         for name, value in values.items() if isinstance(values, dict) else ():
+            if name in parts.get(part, {}):
+                continue
             assert value != defaults[part][name], f"{part}.{name}"
 
 

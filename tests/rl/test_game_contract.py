@@ -71,6 +71,20 @@ def words(state):
     return tuple(np.int64(word) for word in state)
 
 
+@njit(cache=True)
+def _after(game, state, action):
+    after, _ = contract.play(game, state, action)
+    return contract.may_repeat(game, state, action), contract.key(game, after)
+
+
+def without_repetitions(spec, state, actions, keys):
+    """The actions that the rules allow after states with these keys."""
+    if not spec.rules.FORBIDS_REPETITION:
+        return actions
+    after = {action: _after(spec.rules, state, np.int64(action)) for action in actions}
+    return [action for action, (may, key) in after.items() if not (may and as_state(key) in keys)]
+
+
 @pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
 @pytest.mark.parametrize("seed", range(3))
 def test_random_games_keep_the_contract(spec, seed):
@@ -92,7 +106,7 @@ def test_random_games_keep_the_contract(spec, seed):
         assert all(0 <= action < spec.num_actions for action in actions)
         assert len(key) == spec.state_words
         assert 0 <= window <= rules.history
-        if key in keys[-window:] if window else False:
+        if not rules.FORBIDS_REPETITION and (key in keys[-window:] if window else False):
             assert repetitions > 0
         keys.append(key)
         copied, (proof, plies) = _copied(rules, state)
@@ -109,7 +123,10 @@ def test_random_games_keep_the_contract(spec, seed):
                 assert outcome.winner == (None if winner is None else "black" if winner else "white")
             break
         assert actions
-        action = actions[rng.integers(len(actions))]
+        allowed = without_repetitions(spec, state, actions, keys)
+        if not hops:
+            assert {move.actions[0] for move in played.position.legal_moves()} == set(allowed)
+        action = allowed[rng.integers(len(allowed))]
         hops.append(action)
         state, passed = _play(rules, state, np.int64(action))
         state = words(state)
@@ -144,6 +161,7 @@ def test_people_see_and_type_every_position(spec, seed, tmp_path):
         assert {cell.piece for row in diagram.rows for cell in row} <= {*"bBwW.", ""}
         assert max(len(cell.label) for row in diagram.rows for cell in row) <= 2
         assert len(diagram.column_labels) in (0, shape[0])
+        assert len(diagram.row_labels) in (0, len(shape))
         assert diagram.turned().turned() == diagram
         again = spec.read_position(spec.position_text(position))
         assert again.key == position.key
@@ -151,11 +169,11 @@ def test_people_see_and_type_every_position(spec, seed, tmp_path):
         move = moves[rng.integers(len(moves))]
         changed = spec.diagram(position.push(move)).rows
         cells = spec.move_cells(position, move)
-        assert cells
+        assert cells or spec.pieces(position) == spec.pieces(position.push(move))  # a pass
         for r, c in cells:
             assert 0 <= r < len(changed)
             assert 0 <= c < shape[0]
-        assert any(changed[r][c] != diagram.rows[r][c] for r, c in cells)
+        assert not cells or any(changed[r][c] != diagram.rows[r][c] for r, c in cells)
         assert all(isinstance(line, str) for line in spec.notices(game))
         game.push(move)
     path = tmp_path / "games.txt"
@@ -230,7 +248,7 @@ def test_files_and_networks_have_the_sizes_of_the_game(spec):
     encoding = encoding_type(spec.encoding or NetworkSettings().encoding)
     assert spec.name == encoding.GAME
     assert spec.num_actions == encoding.NUM_ACTIONS
-    assert encoding.SHAPE[0] * encoding.SHAPE[1] == spec.squares
+    assert encoding.SHAPE[0] * encoding.SHAPE[1] * encoding.LAYERS == spec.squares
     sample = encoding.sample(20, np.random.default_rng(0))
     assert (sample.shape, sample.dtype) == ((20, spec.position_bytes), np.int8)
     assert encoding.legal_mask(sample).shape == (20, spec.num_actions)
@@ -298,9 +316,9 @@ def test_constants_out_of_range_are_refused(constants, message):
 
 def test_a_game_that_nobody_has_is_refused_by_name():
     with pytest.raises(
-        ValueError, match="expected one of the games checkers, connect4, tictactoe, found 'go'"
+        ValueError, match="expected one of the games checkers, connect4, go, tictactoe, found 'chess'"
     ):
-        get_game("go")
+        get_game("chess")
 
 
 @pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
@@ -314,9 +332,9 @@ def test_what_people_see_fits_what_networks_see(spec, seed):
         position = game.position
         pieces, sign = spec.pieces(position), 1 if position.black else -1
         board = encoded_position(spec, position)
-        assert [sign * values[pieces.get(square, "")] for square in spec.view(position)] == board[
-            : spec.squares
-        ].tolist()
+        view = spec.view(position)
+        seen = board[: len(view)].tolist()
+        assert [sign * values[pieces.get(square, "")] for square in view] == seen
         again = spec.set_up(pieces, black=position.black)
         assert (spec.pieces(again), again.black) == (pieces, position.black)
         moves = position.legal_moves()

@@ -23,6 +23,7 @@ from ckai.pdn import read_games
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers.openings import VALUES, balanced_openings
 from ckai.rl.matches import hub, players
+from ckai.rl.matches import program as programs
 from ckai.rl.matches.alphabeta import AlphaBetaPlayer, move_values
 from ckai.rl.matches.forms import PLAYER_FORMS
 from ckai.rl.matches.hub import HubError, HubPlayer, HubProgram
@@ -255,7 +256,7 @@ def test_a_program_that_violates_the_protocol(how, message, monkeypatch):
             super().__init__(*arguments, **options)
             started.append(self)
 
-    monkeypatch.setattr(hub.subprocess, "Popen", Recorded)
+    monkeypatch.setattr(programs.subprocess, "Popen", Recorded)
     monkeypatch.setattr(hub, "SPARE_SECONDS", 0.2 if how == "slow" else 30.0)
     monkeypatch.setattr(hub, "START_SECONDS", 1.0 if how == "mute" else 30.0)
     with pytest.raises(HubError, match=message):
@@ -298,6 +299,7 @@ class Thinking(HubProgram):
 def test_when_a_program_is_given_up(limit, waits, given_up, monkeypatch):
     program = Thinking(waits)
     monkeypatch.setattr(hub, "time", program)
+    monkeypatch.setattr(programs, "time", program)
     monkeypatch.setattr(hub, "HubProgram", lambda command: program)
     side = HubPlayer("program", **limit).sit(1)
     side.start(0, Position.start(), 0)

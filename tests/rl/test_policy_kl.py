@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ckai.datasets.data_module import RowsDataModule, _resample
+from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFile
+from ckai.datasets.sampling import resample
 from ckai.datasets.schema import DatasetError
 from ckai.rl.loop.config import LearnConfig
 from ckai.rl.selfplay.config import SelfPlayConfig
@@ -94,7 +95,7 @@ def test_null_is_read_as_zero(tmp_path):
     pq.write_table(table.set_column(at, table.schema.field(at), nulls), tmp_path / "nulls.parquet")
     rows = RowFile(tmp_path / "nulls.parquet").read(0)
     assert not rows.surprise.any()
-    assert _resample(rows, 0.5, np.random.default_rng(0)).tolist() == list(range(len(rows)))
+    assert resample(rows, 0.5, np.random.default_rng(0)).tolist() == list(range(len(rows)))
 
 
 @pytest.mark.parametrize("share", [0.25, 1.0])
@@ -103,7 +104,7 @@ def test_rows_of_high_divergence_are_sampled_more_often(tmp_path, share):
     rows = RowFile(tmp_path / "rows.parquet").read(0)
     counts = np.zeros(len(rows))
     for seed in range(200):
-        sampled = _resample(rows, share, np.random.default_rng(seed))
+        sampled = resample(rows, share, np.random.default_rng(seed))
         assert len(sampled) == len(rows)
         counts += np.bincount(sampled, minlength=len(rows))
     expected = 1 - share + share * rows.surprise / rows.surprise.mean()

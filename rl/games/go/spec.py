@@ -1,0 +1,173 @@
+"""`GoSpec`: 9x9 Go for matches, self-play and commands."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ckai.game.svg import Layout
+from ckai.rl.games.contract import State
+from ckai.rl.games.go.board import POINTS, SIZE
+from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, make_state, read_move
+from ckai.rl.games.go.rules import PASS, STATE_WORDS, Go
+from ckai.rl.games.grid import GridSpec
+from ckai.rl.games.spec import Symmetry
+
+_LAYERS = 3
+_OPENING_POINTS = tuple(SIZE * row + column for row in range(2, 7) for column in range(2, 7))
+"""The points on the third line or above, where openings have their stones."""
+_PLIES_BIT = 20
+
+
+def _symmetries() -> tuple[Symmetry, ...]:
+    """The seven ways to turn and mirror the board; a pass stays a pass."""
+    board = np.arange(POINTS).reshape(SIZE, SIZE)
+    turned = [np.rot90(way, n).ravel() for way in (board, board.T) for n in range(4)]
+    return tuple(
+        Symmetry(
+            tuple(np.concatenate([order + layer * POINTS for layer in range(_LAYERS)]).tolist()),
+            (*order.tolist(), PASS),
+        )
+        for order in turned
+        if order.tolist() != list(range(POINTS))
+    )
+
+
+@cache
+def _openings(first: GoPosition, plies: int) -> tuple[GoPosition, ...]:
+    positions = {first.key: first}
+    for _ in range(plies):
+        after = [
+            position.push(GoMove(at))
+            for position in positions.values()
+            for at in _OPENING_POINTS
+            if not (position.stones[0] | position.stones[1]) >> at & 1
+        ]
+        positions = {position.key: position for position in after}
+    return tuple(positions.values())
+
+
+class GoSpec(GridSpec):
+    """9x9 Go: area scoring, positional superko, no suicide; 7 points of komi unless another is set."""
+
+    name = "go"
+    title = "9x9 Go"
+    rules = Go()
+    encoding = "go"
+    plies = 90
+    symmetries = _symmetries()
+    layout = Layout(
+        SIZE, SIZE, {at + 1: (SIZE - 1 - at // SIZE, at % SIZE) for at in range(POINTS)}, numbers=False
+    )
+    column_labels = tuple(COLUMNS)
+    row_labels = tuple(str(SIZE - row) for row in range(SIZE))
+    move_example = "E5"
+    run_defaults: ClassVar[Mapping[str, Any]] = {
+        "selfplay.tables": 0,
+        "selfplay.temperature_plies": 16,
+        "selfplay.turn_positions": True,
+        "learn.symmetries": True,
+        "learn.batch_size": 128,
+        "learn.lr": 2e-3,
+        "learn.epochs": 1,
+    }
+
+    def with_komi(self, komi: float) -> "GoSpec":
+        """Return the same game with another komi.
+
+        Raises:
+            ValueError: the komi is not a multiple of a half from -`POINTS` to `POINTS`.
+        """
+        if not -POINTS <= komi <= POINTS or komi * 2 != int(komi * 2):
+            raise ValueError(f"expected a komi from -{POINTS} to {POINTS} in halves, found {komi:g}")
+        other = GoSpec()
+        other.rules = Go(float(komi), self.rules.length)
+        return other
+
+    def position(self, state: State | None = None) -> GoPosition:
+        """See `GameSpec.position`; the earlier boards are those in the state."""
+        if state is None:
+            return GoPosition(self.rules)
+        boards = [state[first : first + 3] for first in range(5, STATE_WORDS, 3)]
+        return GoPosition(self.rules, state, frozenset(board for board in boards if any(board)))
+
+    def openings(self, plies: int = 3, max_men_lost: int = 0) -> tuple[GoPosition, ...]:
+        """Return the positions after a few stones on the third line or above, at most three.
+
+        See `GameSpec.openings`.
+        """
+        return _openings(self.position(), min(plies, 3))
+
+    def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
+        """Return half the plies of states, which tells networks how near the end is: `[N]`."""
+        return (states[:, 4] >> _PLIES_BIT + 1).astype(np.int16)
+
+    # --- for people ---------------------------------------------------------------------------------
+
+    def pieces(self, position: Any) -> dict[int, str]:
+        """See `GameSpec.pieces`."""
+        black, white = position.stones
+        return {at + 1: "b" if black >> at & 1 else "w" for at in range(POINTS) if (black | white) >> at & 1}
+
+    def names_move(self, text: str) -> bool:
+        """See `GameSpec.names_move`."""
+        return read_move(text) is not None
+
+    def read_move(self, position: Any, text: str) -> Any:
+        """See `GameSpec.read_move`: a point such as D5, or pass."""
+        return position.find_move(text.strip().rstrip("."))
+
+    def read_position(self, text: str) -> GoPosition:
+        """Read a position: rows from the top, `/` between them, of `b`, `w` and `.`; then `b` or `w` to move.
+
+        A number at the end says how many passes came before. Without a side, Black moves if there are as
+        many stones of both. See `GameSpec`.
+        """
+        rows, side, passes = self._words(text)
+        at = {"b": 0, "w": 0, ".": 0}
+        for n, letter in enumerate("".join(reversed(rows))):
+            at[letter] |= 1 << n
+        black, white = at["b"], at["w"]
+        if side is None:
+            side = "b" if black.bit_count() == white.bit_count() else "w"
+        position = GoPosition(self.rules, make_state(black, white, plies=int(side == "w"), passes=passes))
+        if position.has_dead_chain():
+            raise ValueError("expected a liberty for every chain, found one without")
+        return position
+
+    read_setup = read_position
+
+    def _words(self, text: str) -> tuple[list[str], str | None, int]:
+        words = text.lower().split()
+        rows = words[0].split("/") if words else []
+        side = words[1] if len(words) > 1 else None
+        passes = words[2] if len(words) > 2 else "0"
+        if (
+            [len(row) for row in rows] != [SIZE] * SIZE
+            or set("".join(rows)) - set("bw.")
+            or side not in (None, "b", "w")
+            or passes not in ("0", "1", "2")
+            or len(words) > 3
+        ):
+            raise ValueError(
+                f"expected {SIZE} rows of {SIZE} points of b, w and . with / between, and the side to move, "
+                f"b or w, found {text[:60]!r}"
+            )
+        return rows, side, int(passes)
+
+    def set_up(self, pieces: Mapping[int, str], *, black: bool) -> GoPosition:
+        """See `GameSpec.set_up`."""
+        if unknown := sorted(set(pieces) - set(range(1, POINTS + 1))):
+            raise ValueError(f"expected squares from 1 to {POINTS}, found {unknown[0]}")
+        letters = [pieces.get(at + 1, ".") for at in range(POINTS)]
+        rows = ["".join(letters[row * SIZE : (row + 1) * SIZE]) for row in reversed(range(SIZE))]
+        return self.read_position(f"{'/'.join(rows)} {'b' if black else 'w'}")
+
+    def position_text(self, position: Any) -> str:
+        """See `GameSpec.position_text`."""
+        return str(position.text)
+
+
+SPEC = GoSpec()

@@ -1,0 +1,108 @@
+"""Another program, driven by lines of text on its standard input and output."""
+
+import queue
+import shlex
+import subprocess
+import threading
+import time
+from typing import ClassVar
+
+START_SECONDS = 30.0
+"""Time limit for a program to say who it is."""
+SPARE_SECONDS = 30.0
+"""Time beyond a limit of seconds after which a program is given up."""
+
+
+class ProgramError(RuntimeError):
+    """A program cannot be started or violates its protocol; says what was expected and found."""
+
+
+class Program:
+    """A running program; its protocol derives from this.
+
+    Attributes:
+        command: its command line.
+        error: what is raised.
+    """
+
+    error: ClassVar[type[ProgramError]] = ProgramError
+
+    def __init__(self, command: str) -> None:
+        """Start a program.
+
+        Args:
+            command: command line, as for a shell.
+
+        Raises:
+            ProgramError: it cannot be started.
+        """
+        self.command = command
+        try:
+            words = shlex.split(command)
+            if not words:
+                raise ValueError("the command is empty")
+            self._process: subprocess.Popen[str] = subprocess.Popen(
+                words,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+                encoding="utf-8",
+                errors="replace",
+                bufsize=1,
+            )
+        except (OSError, ValueError) as error:
+            raise self.error(
+                f"{command}: expected a program, found none that can be started ({error}); check the command"
+            ) from error
+        self._lines: queue.Queue[str | None] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def send(self, line: str) -> None:
+        """Send a line.
+
+        Raises:
+            ProgramError: the program has ended.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(line + "\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise self.error(
+                f"{self.command}: expected a running program, found that it has ended"
+            ) from error
+
+    def next_line(self, until: float, wanted: str) -> str:
+        """Return the next line.
+
+        Args:
+            until: time of `time.monotonic` at which the program is given up.
+            wanted: what is waited for, for messages.
+
+        Raises:
+            ProgramError: the program has ended, or sends no line in time.
+        """
+        try:
+            seconds = min(max(0.0, until - time.monotonic()), threading.TIMEOUT_MAX)
+            line = self._lines.get(timeout=seconds)
+        except queue.Empty:
+            raise self.error(f"{self.command}: expected {wanted!r}, found no answer in time") from None
+        if line is None:
+            raise self.error(f"{self.command}: expected {wanted!r}, found that the program has ended")
+        return line
+
+    def close(self) -> None:
+        """Ask the program to quit, and kill it if it does not."""
+        try:
+            self.send("quit")
+            self._process.wait(2)
+        except (ProgramError, subprocess.TimeoutExpired):
+            self._process.kill()
+            self._process.wait()

@@ -1,0 +1,99 @@
+"""Earlier states of a game in a search: repetitions on the path from the root and in the history, in Numba.
+
+Arguments are named as in `ckai.rl.search.mcts`.
+"""
+
+import numpy as np
+from numba.extending import overload
+
+from ckai.game.jit import INNER, cold, hot, inner
+from ckai.rl.games import contract
+
+
+@inner
+def append_history(game, tree, state, next_state):
+    """Add the key of `state`, whose successor is `next_state`, to the tree's history.
+
+    The history is cleared instead if no state up to `state` can occur again after `next_state`.
+    """
+    if contract.repetition_window(game, next_state) == 0:
+        tree.info[0].history_length = 0
+        return
+    n = tree.info[0].history_length
+    capacity = tree.history.shape[0]
+    if n == capacity:
+        for i in range(1, n):
+            for word in range(tree.history.shape[1]):
+                tree.history[i - 1, word] = tree.history[i, word]
+        n -= 1
+    contract.store_state(tree.history[n], contract.key(game, state))
+    tree.info[0].history_length = n + 1
+
+
+@hot
+def count_repetitions(game, tree, state, parent):
+    """Return how often `state`, a child of node `parent`, has occurred, this occurrence included.
+
+    Counts the states on the path from the root and those of the history.
+    """
+    window = contract.repetition_window(game, state)
+    key = contract.key(game, state)
+    occurrences = 1
+    node = parent
+    while node >= 0 and window > 0:
+        other = contract.key(game, contract.load_state(game, tree.nodes[node].state))
+        if other == key:
+            occurrences += 1
+        window -= 1
+        node = tree.nodes[node].parent
+    i = tree.info[0].history_length - 1
+    while i >= 0 and window > 0:
+        if contract.load_state(game, tree.history[i]) == key:
+            occurrences += 1
+        window -= 1
+        i -= 1
+    return occurrences
+
+
+def legal_in_tree(game, tree, state, parent, out):
+    """Write the legal actions, ascending, into `out`, uint8; return their number.
+
+    Those of `contract.legal`, without the ones that lead to a state which occurred before where the game has
+    `FORBIDS_REPETITION`.
+
+    Args:
+        game: the rules.
+        tree: the tree.
+        state: a child of node `parent`.
+        parent: index of the parent node, -1 if `state` is the root.
+        out: at least `MAX_LEGAL_ACTIONS` entries.
+    """
+    raise TypeError("only inside jitted code")
+
+
+@overload(legal_in_tree, jit_options=INNER, strict=False)
+def _legal_in_tree(game, tree, state, parent, out):
+    # Chosen by a constant of the game: others do not compile a word of it.
+    if game.instance_class.FORBIDS_REPETITION:
+        return _legal_without_repetitions
+    return lambda game, tree, state, parent, out: contract.legal(game, state, out)
+
+
+def _legal_without_repetitions(game, tree, state, parent, out):
+    count = contract.legal(game, state, out)
+    kept = 0
+    for i in range(count):
+        action = np.int64(out[i])
+        if not (contract.may_repeat(game, state, action) and _repeats(game, tree, state, parent, action)):
+            out[kept] = action
+            kept += 1
+    return kept
+
+
+@cold
+def _repeats(game, tree, state, parent, action):
+    """Return whether an action in `state`, a child of `parent`, leads to a state that occurred before."""
+    after, _ = contract.play(game, state, action)
+    return contract.key(game, after) == contract.key(game, state) or (
+        count_repetitions(game, tree, after, parent) > 1
+    )

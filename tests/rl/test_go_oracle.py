@@ -1,0 +1,29 @@
+"""9x9 Go against OpenSpiel, where it is installed: `benchmarks/go_oracle.py` with few games."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "go_oracle.py"
+
+
+@pytest.mark.slow
+def test_games_agree_with_the_oracle():
+    pytest.importorskip("pyspiel", reason="needs open_spiel: pip install ckai[oracle]")
+    command = [sys.executable, str(SCRIPT), "--games", "200"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("200 games agree")
+
+
+@pytest.mark.slow
+def test_a_difference_is_noticed(monkeypatch):
+    pytest.importorskip("pyspiel", reason="needs open_spiel: pip install ckai[oracle]")
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    import go_oracle
+
+    monkeypatch.setattr(go_oracle, "oracle_legal", lambda state: (state.legal_actions()[:-2], []))
+    with pytest.raises(ValueError, match="game 0, ply 0: expected"):
+        go_oracle.compare_game(0, go_oracle.oracle_game())

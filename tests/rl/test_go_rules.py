@@ -1,0 +1,197 @@
+"""9x9 Go against a slow twin: legal moves, captures, superko, scores, on boards of every kind."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+from tests.support.slow_go import SlowGo, area, perft
+
+from ckai.game import MoveError
+from ckai.rl.games import contract
+from ckai.rl.games.go import PASS, SPEC, Go, GoMove
+
+
+def board_of(position):
+    return {n - 1: piece for n, piece in SPEC.pieces(position).items()}
+
+
+def actions_of(position):
+    return [move.action for move in position.legal_moves()]
+
+
+def narrow(draws, actions):
+    """An action, mostly in a corner of the board, where kos and captures are frequent."""
+    inside = [action for action in actions if action != PASS and action % 9 < 4 and action < 36]
+    choice = inside if inside and draws[0] else actions
+    return choice[draws[1] % len(choice)]
+
+
+def compare(game, slow):
+    position = game.position
+    assert board_of(position) == slow.boards[-1]
+    assert position.black == (slow.side == "b")
+    assert position.area == area(slow.boards[-1])
+    assert actions_of(position) == ([] if slow.over() else slow.legal())
+    assert (game.outcome() is not None) == slow.over()
+
+
+@settings(max_examples=6, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 10_000)), max_size=170))
+def test_games_agree_with_the_twin(draws):
+    game, slow = SPEC.game(), SlowGo()
+    for draw in draws:
+        compare(game, slow)
+        if slow.over():
+            break
+        action = narrow(draw, slow.legal())
+        game.push(GoMove(action))
+        slow.play(action)
+    compare(game, slow)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_many_games_agree_with_the_twin(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(25):
+        game, slow = SPEC.game(), SlowGo()
+        while not slow.over():
+            compare(game, slow)
+            action = narrow((rng.integers(6), int(rng.integers(10_000))), slow.legal())
+            game.push(GoMove(action))
+            slow.play(action)
+        compare(game, slow)
+
+
+@njit
+def _perft(game, state, plies):
+    actions = np.empty(contract.max_legal_actions(game), np.uint8)
+    count = contract.legal(game, state, actions)
+    if contract.outcome(game, state, count)[0]:
+        return 0
+    if plies == 1:
+        return count
+    total = 0
+    for i in range(count):
+        total += _perft(game, contract.play(game, state, np.int64(actions[i]))[0], plies - 1)
+    return total
+
+
+def words(state):
+    return tuple(np.int64(word) for word in state)
+
+
+PERFT = {1: 82, 2: 6_643, 3: 531_522, 4: 42_002_809}
+"""Lines of so many plies. After a stone 80 points and the pass are left, after a pass 82: 81 * 81 + 82."""
+
+
+def test_lines_of_the_first_plies():
+    start = words(SPEC.position().state)
+    assert {plies: _perft(SPEC.rules, start, plies) for plies in PERFT} == PERFT
+    assert [perft(SlowGo(), plies) for plies in (1, 2)] == [PERFT[1], PERFT[2]]
+
+
+@pytest.mark.slow
+def test_lines_of_three_plies_of_the_twin():
+    assert perft(SlowGo(), 3) == PERFT[3]
+
+
+KO = "E4 E3 D5 D4 F5 F4 E6 E5"
+"""White takes the stone on E4 in the end."""
+FOUR_KOS = "A1 D1 B2 C2 F1 J1 G2 H2 A9 D9 B8 C8 F9 J9 G8 H8 C1 B9 H1 G9"
+
+
+def played(moves):
+    game = SPEC.game()
+    for move in moves.split():
+        game.push(move)
+    return game
+
+
+def test_a_ko_may_be_retaken_after_moves_elsewhere():
+    game = played(KO)
+    assert SPEC.captures(played(KO.rsplit(" ", 1)[0]).position, GoMove(4 * 9 + 4)) == (3 * 9 + 4 + 1,)
+    with pytest.raises(MoveError, match="E4: it repeats an earlier position"):
+        game.push("E4")
+    assert str(played(KO + " A9 A1").push("E4")) == "E4"
+
+
+def test_two_passes_end_the_game():
+    game = played(KO + " pass pass")
+    assert str(game.outcome()) == "White won: by 9 points"
+    with pytest.raises(MoveError, match="A1: the game is over"):
+        game.push("A1")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_fights_over_four_kos_agree_with_the_twin(seed):
+    """Boards come again after more plies than a state remembers; passes never repeat."""
+    rng = np.random.default_rng(seed)
+    game, slow = played(FOUR_KOS), SlowGo()
+    for move in game.moves:
+        slow.play(move.action)
+    while not slow.over():
+        position, legal = game.position, slow.legal()
+        assert actions_of(position) == legal
+        takes = [action for action in legal if SPEC.captures(position, GoMove(action))]
+        action = int(rng.choice(takes or legal[-5:]))
+        game.push(GoMove(action))
+        slow.play(action)
+    assert game.outcome() is not None
+
+
+def test_suicide_is_illegal():
+    game = played("A2 J9 B1")
+    with pytest.raises(MoveError, match="A1: the stone would have no liberty"):
+        game.push("A1")
+    with pytest.raises(MoveError, match="A2: there is a stone"):
+        game.push("A2")
+
+
+@pytest.mark.parametrize(
+    ("komi", "text"),
+    [
+        (9, "drawn: two passes, both have 45 points"),
+        (8.5, "Black won: by 0.5 points"),
+        (9.5, "White won: by 0.5 points"),
+    ],
+)
+def test_komi_decides(komi, text):
+    """Black's wall on the fifth row from below has 45 points, White's on the sixth 36."""
+    rows = ["." * 9] * 3 + ["w" * 9, "b" * 9] + ["." * 9] * 4
+    position = SPEC.with_komi(komi).read_position("/".join(rows) + " b 1")
+    assert position.area == 9
+    assert position.outcome() is None
+    assert str(position.push(GoMove(PASS)).outcome()) == text
+
+
+def test_the_longest_game_is_scored_as_it_stands():
+    spec = SPEC.with_komi(0.5)
+    state = np.array(played("E5 A1").position.state)
+    state[4] = (state[4] & (1 << 20) - 1) | 161 << 20
+    position = spec.position(tuple(state.tolist()))
+    assert position.outcome() is None
+    after = position.push(GoMove(80))
+    assert after.plies == 162
+    assert str(after.outcome()) == "White won: by 1.5 points"
+
+
+def test_what_is_meant_as_a_move():
+    assert [text for text in ("d5", "PASS", "help", "5", "I5") if SPEC.names_move(text)] == ["d5", "PASS"]
+
+
+def test_texts_of_positions():
+    text = "........w/........./........./........./....b..../........./........./........./b........ w 1"
+    position = SPEC.read_position(text)
+    assert SPEC.position_text(position) == text
+    assert (position.black, position.passes) == (False, 1)
+    with pytest.raises(ValueError, match="expected a liberty for every chain"):
+        SPEC.read_position("........./" * 7 + "w......../bw....... b")
+
+
+def test_a_komi_that_cannot_be_is_refused():
+    for komi in (100, 0.3):
+        with pytest.raises(ValueError, match="expected a komi from -81 to 81 in halves"):
+            SPEC.with_komi(komi)
+    assert SPEC.with_komi(5.5).rules == Go(5.5)

@@ -1,0 +1,203 @@
+"""GTP: our server line by line, our client with our server, and GNU Go where it is installed."""
+
+import shutil
+import sys
+
+import pytest
+
+from ckai.rl.games.go import PASS, SPEC, GoMove
+from ckai.rl.gtp.session import COMMANDS, GtpSession
+from ckai.rl.matches.gtp import GtpError, GtpPlayer, GtpProgram
+from ckai.rl.matches.match import MatchReason, from_plain, play_match, to_plain
+from ckai.rl.matches.pdn import match_pdn
+from ckai.rl.matches.players import RESIGN, MoveSide, RandomPlayer
+from ckai.rl.matches.specs import load_player
+from ckai.rl.search.clock import TimeControl
+
+SERVER = f"{sys.executable} -m ckai.cli.main engine --protocol gtp --engine"
+GNUGO = shutil.which("gnugo") or shutil.which("/usr/games/gnugo")
+
+
+class FirstSide(MoveSide):
+    """Plays the first legal move; resigns once that is the pass."""
+
+    def __init__(self, boards, player):
+        super().__init__(boards, SPEC)
+        self.player = player
+
+    def choose(self, game, random, clock=None):
+        self.player.seen.append((game.position, clock))
+        return game.position.legal_moves()[0]
+
+    def actions(self, boards):
+        actions = super().actions(boards)
+        return [RESIGN if action == PASS else action for action in actions]
+
+
+class First:
+    timed, control = False, None
+
+    def __init__(self):
+        self.seen = []
+
+    def sit(self, boards):
+        return FirstSide(boards, self)
+
+
+def conversation(*lines, load=lambda spec: RandomPlayer(spec)):
+    """The answers to some lines."""
+    answers = []
+    session = GtpSession(load, answers.append, "1.0")
+    assert [session.handle(line) for line in lines[:-1]] == [True] * (len(lines) - 1)
+    session.handle(lines[-1])
+    session.close()
+    return [answer.removesuffix("\n") for answer in answers]
+
+
+@pytest.mark.parametrize(
+    ("lines", "answer"),
+    [
+        ("protocol_version", "= 2"),
+        ("12 name", "=12 ckai"),
+        ("version", "= 1.0"),
+        ("KNOWN_COMMAND genmove", "= true"),
+        ("known_command nonsense", "= false"),
+        ("nonsense", "? unknown command"),
+        ("7 nonsense", "?7 unknown command"),
+        ("play b", "? syntax error"),
+        ("play green D5", "? invalid color or coordinate"),
+        ("play b I5", "? invalid color or coordinate"),
+        ("play b E5;play w E5", "? illegal move"),
+        ("play b A2;play w J9;play b B1;play w A1", "? illegal move"),  # suicide
+        ("boardsize 19", "? unacceptable size"),
+        ("boardsize nine", "? syntax error"),
+        ("komi nan", "? expected a komi from -81 to 81 in halves, found nan"),
+        ("komi six", "? syntax error"),
+        ("komi 0.3", "? expected a komi from -81 to 81 in halves, found 0.3"),
+        ("undo", "? cannot undo"),
+        ("final_score", "= W+7"),
+        ("komi 0;final_score", "= 0"),
+        ("komi 6.5 # the usual;play black E5;final_score", "= B+74.5"),
+        ("play b E5;play w pass;play b PASS;genmove w", "= A1"),  # who wants to may go on
+        ("quit", "="),
+    ],
+)
+def test_answers(lines, answer):
+    assert conversation(*lines.split(";"), load=lambda spec: First())[-1] == answer
+
+
+def test_the_list_of_commands_is_whole():
+    (answer,) = conversation("list_commands")
+    assert answer.removeprefix("= ").split("\n") == list(COMMANDS)
+
+
+def test_boards_are_shown():
+    (_, _, answer) = conversation("play b D5", "play w J9", "showboard")
+    assert " 9 . . . . . . . . O\n" in answer
+    assert " 5 . . . X . . . . .\n" in answer
+
+
+def test_moves_are_generated_taken_back_and_made_out_of_turn():
+    player = First()
+    answers = conversation(
+        "genmove b", "undo", "play b A1", "play b B1", "genmove w", "undo", "genmove b", "clear_board",
+        "genmove w", load=lambda spec: player,
+    )  # fmt: skip
+    assert answers == ["= A1", "=", "=", "=", "= C1", "=", "= C1", "=", "= A1"]
+    texts = [position.text.split("/")[-1] for position, _ in player.seen]
+    assert texts == ["......... b", "bb....... w", "bb....... b", "......... w"]
+
+
+def test_a_player_with_a_clock_knows_its_time():
+    found = []
+
+    def load(spec):
+        found.append(load_player("rollout@5", game=spec))
+        return found[-1]
+
+    session = GtpSession(load, lambda line: None, "1")
+    for line in ("time_settings 100 0 0", "time_left b 40 0", "time_settings 0 30 5", "time_left w 20 4"):
+        session.handle(line)
+    assert session._control == TimeControl(30, moves=5)
+    assert (session._clocks[False].left, session._clocks[False].moves) == (20, 4)
+    assert (session._clocks[True].left, session._clocks[True].moves) == (30, 5)
+    session.handle("time_settings 0 1 0")  # a period without stones: no limit
+    assert session._control is None
+
+
+def test_a_player_that_fails_is_answered():
+    def load(spec):
+        raise OSError("there is\nno network")
+
+    assert conversation("genmove b", "name", load=load) == ["? there is no network", "= ckai"]
+
+
+def test_a_resignation_ends_a_game():
+    assert conversation(*["play b A1"], "quit")[-1] == "="
+    opening = SPEC.read_position("/".join(["b" * 8 + "."] + ["b" * 9] * 7 + ["." + "b" * 8]) + " w")
+    result = play_match(First(), RandomPlayer(SPEC), [opening], spec=SPEC)
+    first = next(game for game in result.games if not game.a_black)
+    assert first.outcome.reason == MatchReason.RESIGNED
+    assert (first.outcome.winner, first.score) == ("black", 0.0)
+    assert from_plain(to_plain([first]), [opening], SPEC)[0].outcome == first.outcome
+    assert '[Termination "resignation"]' in match_pdn(result, "a", "b", SPEC)
+
+
+@pytest.mark.slow
+@pytest.mark.programs
+@pytest.mark.parametrize("level", [{}, {"control": TimeControl(2.0)}])
+def test_our_client_plays_our_server(level):
+    player = GtpPlayer(f"{SERVER} rollout@4", **level)
+    result = play_match(player, RandomPlayer(SPEC), SPEC.openings(3)[:1], spec=SPEC, time_margin=30)
+    assert len(result.games) == 2
+    assert all(game.outcome is not None and game.game.moves for game in result.games)
+    assert not any(game.lost_on_time for game in result.games)
+
+
+@pytest.mark.programs
+def test_a_program_that_is_none_is_refused():
+    with pytest.raises(GtpError, match="can be started"):
+        GtpProgram("/nonexistent/program")
+    with pytest.raises(GtpError, match="found that the program has ended"):
+        GtpProgram(f"{sys.executable} -c pass")
+    code = "print('? no such command', flush=True); print(flush=True); input()"
+    with pytest.raises(GtpError, match=r"expected = after name, found '\? no such command'"):
+        GtpProgram(f'{sys.executable} -c "{code}"')
+
+
+@pytest.mark.slow
+@pytest.mark.programs
+@pytest.mark.skipif(GNUGO is None, reason="needs gnugo")
+def test_a_game_with_gnu_go():
+    command = f"{GNUGO} --mode gtp --chinese-rules --positional-superko --capture-all-dead --level 0"
+    program = GtpProgram(command)
+    assert program.name == "GNU Go"
+    program.close()
+    result = play_match(GtpPlayer(command), RandomPlayer(SPEC), [SPEC.position()], spec=SPEC)
+    assert result.score == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.programs
+@pytest.mark.skipif(GNUGO is None, reason="needs gnugo")
+def test_scores_agree_with_gnu_go():
+    """Games played out by GNU Go against itself, without dead stones left: estimates of both agree."""
+    program = GtpProgram(f"{GNUGO} --mode gtp --chinese-rules --level 0 --capture-all-dead --never-resign")
+    answers = []
+    session = GtpSession(lambda spec: RandomPlayer(spec), answers.append, "1")
+    for command in ("clear_board", "komi 7"):
+        program.ask(command)
+        session.handle(command)
+    game = SPEC.game()
+    while game.outcome() is None:
+        colour = "b" if game.position.black else "w"
+        vertex = program.ask(f"genmove {colour}")
+        game.push(vertex)
+        session.handle(f"play {colour} {vertex}")
+        assert answers[-1] == "=\n"
+    session.handle("final_score")
+    ours = answers[-1].removeprefix("=").strip().replace("+", " ").split()
+    theirs = program.ask("final_score").replace("+", " ").split()
+    program.close()
+    assert [ours[0], *map(float, ours[1:])] == [theirs[0], *map(float, theirs[1:])]
+    assert str(GoMove(PASS)) == "pass"

@@ -1,0 +1,111 @@
+"""Symmetries in training and in evaluation: rows stay rows of the game, evaluations those of the position."""
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from ckai.datasets.data_module import RowsDataModule, to_batch
+from ckai.datasets.reader import read_rows
+from ckai.datasets.symmetries import Symmetries
+from ckai.rl.evaluators.symmetric import SymmetricEvaluator
+from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.registry import get_game
+from ckai.rl.loop.config import RunConfig
+from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.rows import to_table
+from ckai.rl.selfplay.workers import play_games
+
+GAME = get_game("tictactoe")
+TABLE = Symmetries(GAME.symmetries)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    config = SelfPlayConfig(sims=6, in_flight=4, groups=1, tables=0, temperature_plies=4)
+    games = []
+    play_games(UniformEvaluator(GAME.num_actions), config, range(12), seed=1, on_game=games.append, spec=GAME)
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    pq.write_table(to_table(games, 1), path)
+    return path
+
+
+def seen(batch):
+    """The rows of a batch as a sorted list, each with all that a symmetry may change."""
+    columns = [batch[name].numpy() for name in ("board", "legal", "policy")]
+    columns += [batch[name].numpy()[:, None] for name in ("label", "z", "q")]
+    return sorted(
+        tuple(np.concatenate([column[i] for column in columns]).tolist()) for i in range(len(columns[0]))
+    )
+
+
+def test_every_symmetry_turns_board_actions_and_policy_alike(path):
+    batch = to_batch(read_rows(path, game=GAME.name))
+    empty = np.unpackbits(batch["legal"].numpy(), axis=1, bitorder="little")[:, :9]
+    assert ((batch["board"].numpy() == 0) == empty).all()
+    for number in range(len(TABLE)):
+        turned = TABLE.turned(batch, np.full(len(batch["label"]), number))
+        legal = np.unpackbits(turned["legal"].numpy(), axis=1, bitorder="little")
+        assert ((turned["board"].numpy() == 0) == legal[:, :9]).all()
+        assert not legal[:, 9:].any()
+        rows = torch.arange(len(turned["label"]))
+        assert (turned["board"][rows, turned["label"]] == 0).all()
+        before = batch["policy"][rows, batch["label"]]
+        assert torch.equal(turned["policy"][rows, turned["label"]], before)
+        assert torch.equal(turned["z"], batch["z"])
+        assert (seen(turned) == seen(batch)) == (number == 0)
+
+
+def test_an_epoch_is_the_same_after_a_resume(path):
+    data = RowsDataModule([path], batch_size=7, heldout=0.0, need_both_sides=False, game=GAME.name,
+                          symmetries=TABLE)  # fmt: skip
+    whole = [seen(batch) for batch in data.epoch(0)]
+    assert [seen(batch) for batch in data.epoch(0, 2)] == whole[2:]
+    assert [seen(batch) for batch in data.epoch(1)] != whole
+    streamed = RowsDataModule([path], batch_size=7, heldout=0.0, need_both_sides=False, game=GAME.name,
+                              symmetries=TABLE, memory_mb=0)  # fmt: skip
+    whole = [seen(batch) for batch in streamed.epoch(0)]
+    assert [seen(batch) for batch in streamed.epoch(0, 2)] == whole[2:]
+    plain = RowsDataModule([path], batch_size=7, heldout=0.0, need_both_sides=False, game=GAME.name)
+    assert sorted(map(seen, plain.epoch(0))) != sorted(whole)
+
+
+class Corner:
+    """Likes the stones where they are, and the first square."""
+
+    name = "corner"
+
+    def __init__(self, bonus):
+        self.bonus = bonus
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        logits = boards[:, :9].astype(np.float32)
+        logits[:, 0] += self.bonus
+        return logits, boards[:, :9].sum(1).astype(np.float32) / 9
+
+    def close(self):
+        pass
+
+
+def test_evaluations_are_those_of_the_position():
+    boards = np.zeros((200, 11), np.int8)
+    boards[:, :9] = np.random.default_rng(0).integers(-1, 2, (200, 9))
+    fair = SymmetricEvaluator(Corner(0), TABLE, seed=3)
+    for found, expected in zip(fair.evaluate(boards), Corner(0).evaluate(boards), strict=True):
+        assert np.array_equal(found, expected)
+    unfair = SymmetricEvaluator(Corner(5), TABLE, seed=3)
+    logits, _ = unfair.evaluate(boards)
+    where = (logits - boards[:, :9]).argmax(1)
+    assert set(where.tolist()) == {0, 2, 6, 8}  # what was the first square after the symmetry
+    assert np.array_equal(unfair.evaluate(boards[50:])[0], logits[50:])
+    assert len(set(fair.drawn(boards).tolist())) == len(TABLE)
+
+
+def test_a_game_without_symmetries_is_refused():
+    with pytest.raises(ValueError, match="board has symmetries"):
+        Symmetries(())
+    for setting in ("learn.symmetries=true", "selfplay.turn_positions=true"):
+        with pytest.raises(ValueError, match="expected no symmetries for checkers"):
+            RunConfig().changed([setting])
+        assert RunConfig.defaults_for("tictactoe").changed([setting])
+    assert RunConfig.defaults_for("go").learn.symmetries
