@@ -18,16 +18,21 @@ OF_WORKERS = {"workers", "late", "stale", *WORKER_COLUMNS}
 
 
 def form_of_run(folder: Path) -> dict[str, Any]:
-    """Return the form of every file of a run by its path in the folder, see `form_of`.
+    """Return the form of every file of a run by its path in the folder, see `form_of`."""
+    return {name_of(path.relative_to(folder)): form_of(path) for path in files_of(folder)}
 
-    The games of all files of a name are counted together: a late game is in a later generation than its own.
-    """
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != LOCK)
-    forms = {name_of(path.relative_to(folder)): form_of(path) for path in files}
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the files of a run, without its lock."""
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.name != LOCK)
+
+
+def games_of_run(folder: Path) -> dict[str, int]:
+    """Return the number of games in all files of a name: a late game is in a later generation than its own."""
     games = Counter[str]()
-    for path in files:
+    for path in files_of(folder):
         games[f"games in all {path.name}"] += games_of(path)
-    return forms | {name: count for name, count in games.items() if count}
+    return {name: count for name, count in games.items() if count}
 
 
 def games_of(path: Path) -> int:
@@ -73,7 +78,7 @@ def differences(one: Path, other: Path) -> list[str]:
         one: folder of a run.
         other: folder of the run that it should be like.
     """
-    found, expected = form_of_run(one), form_of_run(other)
+    found, expected = (form_of_run(folder) | games_of_run(folder) for folder in (one, other))
     lines = [f"{name}: expected in {one}, as in {other}" for name in expected if name not in found]
     lines += [f"{name}: not expected in {one}, not in {other}" for name in found if name not in expected]
     for name in found.keys() & expected.keys():
