@@ -8,6 +8,7 @@ from ckai.game.jit import kernel
 from ckai.rl.games import contract
 from ckai.rl.games.go import SPEC
 from ckai.rl.search.searcher import Searcher
+from ckai.rl.selfplay.rows import _fill
 
 THREE_KOS = "bw.w...../.bw....../" + "........./" * 5 + ".bw...bw./bw.w.bw.w b"
 """White holds three kos: stones on B1, G1 and B9. Black to move."""
@@ -20,11 +21,6 @@ KO_POINTS = (1, C1, 6, H1, B9, C9)
 @kernel
 def _key(game, state, out):
     contract.store_state(out, contract.key(game, state))
-
-
-@kernel
-def _legal_of_state(game, state, out):
-    return contract.legal(game, state, out)
 
 
 def words(position):
@@ -88,11 +84,17 @@ def actions_of(position):
     return [move.action for move in position.legal_moves()]
 
 
-def test_the_state_alone_does_not_see_the_cycle():
+def test_masks_of_rows_have_all_that_may_be_played():
+    """A mask is made from the state alone: it may have one more, a repetition of long ago."""
     game, slow = fight()
-    out = np.zeros(SPEC.max_legal_actions, np.uint8)
-    count = _legal_of_state(SPEC.rules, words(game.position), out)
-    assert sorted(set(out[:count].tolist()) - set(slow.legal())) == [B9]
+    states = np.array([position.state for position in game.positions], np.int64)
+    encoded = np.zeros((len(states), SPEC.position_bytes), np.int8)
+    masks = np.zeros((len(states), SPEC.legal_mask_bytes), np.uint8)
+    _fill(SPEC.rules, states, encoded, masks)
+    for position, mask in zip(game.positions, masks, strict=True):
+        found = np.unpackbits(mask, bitorder="little").nonzero()[0].tolist()
+        more = [B9] if position is game.position else []
+        assert found == sorted(actions_of(position) + more)
     assert actions_of(game.position) == slow.legal()
 
 
