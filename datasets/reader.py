@@ -74,7 +74,7 @@ class RowFile:
                 group = self._file.metadata.row_group(i)
                 columns = [group.column(c) for c in range(group.num_columns)]
                 visits += sum(c.num_values for c in columns if c.path_in_schema.startswith("visits.")) // 2
-        return self.rows * row_bytes + visits * _VISIT_BYTES
+        return int(self.rows * row_bytes + visits * _VISIT_BYTES)
 
     def fingerprint(self) -> str:
         """A short hash of the content: changes when rows are rewritten, not when the file is moved."""
