@@ -106,6 +106,17 @@ def test_two_people_play(client):
         assert only_game(here.state["saved"]).result == "1/2-1/2"
 
 
+def test_two_passes_end_a_game_of_go(client):
+    with tab(client) as here:
+        here.do("new", game="go", black="human", white="human")
+        for move in ("E5", "pass", "pass"):
+            assert [each["move"] for each in here.state["legal"] if not each["path"]] == ["pass"]
+            here.do("play", move=move)
+        assert here.moves() == ["E5", "pass", "pass"]
+        assert here.state["outcome"]["winner"] == "black"
+        assert here.state["legal"] == []
+
+
 def test_a_player_answers_and_the_game_is_saved(client):
     with tab(client) as here:
         here.do("new", black="human", white="random")
