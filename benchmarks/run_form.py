@@ -28,7 +28,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def games_of_run(folder: Path) -> dict[str, int]:
-    """Return the number of games in all files of a name: a late game is in a later generation than its own."""
+    """Return the number of games in all files of a name; a late game is in a generation after its own."""
     games = Counter[str]()
     for path in files_of(folder):
         games[f"games in all {path.name}"] += games_of(path)

@@ -42,6 +42,7 @@ Batch: TypeAlias = dict[str, Tensor]
 
 _BYTES_PER_ROW = 64
 _BYTES_PER_SEARCHED_ROW = 128
+"""At least; rows of larger boards, and with more visit counts, take more."""
 _BLOCK_ROWS = 65536
 
 
@@ -128,7 +129,8 @@ class RowsDataModule(pl.LightningDataModule):
         self._overfit = 0
         self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
         self.heldout, self.split_seed, self.seed = heldout, split_seed, seed
-        row_bytes = _BYTES_PER_SEARCHED_ROW if self.files.selfplay else _BYTES_PER_ROW
+        least = _BYTES_PER_SEARCHED_ROW if self.files.selfplay else _BYTES_PER_ROW
+        row_bytes = max(least, -(-sum(file.nbytes for file in self.files.files) // self.files.rows))
         self.in_memory = self.files.rows * row_bytes <= memory_mb * 2**20
         self._buffer_rows = max(batch_size * 2, memory_mb * 2**20 // (row_bytes * 4))
         self._memory: dict[Split, Rows] = {}

@@ -28,6 +28,8 @@ _COLUMNS = ["game", "ply", "board", "jumper", "quiet", "legal", "label", "z"]
 _SEARCH_COLUMNS = ["q", "visits"]
 _LATER_COLUMNS = ["surprise"]
 """Columns that older files lack, and that may be null."""
+_OTHER_BYTES, _SEARCH_BYTES, _VISIT_BYTES = 12, 16, 5
+"""In `Rows`: of a row without board, mask and search; of its search but the visit counts; of one of these."""
 
 
 class RowFile:
@@ -61,6 +63,18 @@ class RowFile:
         self.rows = sum(self.group_rows)
         if not self.rows:
             raise DatasetError(f"{self.path}: expected rows, found none")
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all rows in bytes once they are read, without reading them; see `Rows.nbytes`."""
+        row_bytes, visits = _OTHER_BYTES + self._squares + self._mask_bytes, 0
+        if self.selfplay:
+            row_bytes += _SEARCH_BYTES
+            for i in range(len(self.group_rows)):
+                group = self._file.metadata.row_group(i)
+                columns = [group.column(c) for c in range(group.num_columns)]
+                visits += sum(c.num_values for c in columns if c.path_in_schema.startswith("visits.")) // 2
+        return int(self.rows * row_bytes + visits * _VISIT_BYTES)
 
     def fingerprint(self) -> str:
         """A short hash of the content: changes when rows are rewritten, not when the file is moved."""
@@ -206,7 +220,7 @@ class RowFiles:
 
 
 def read_rows(paths: str | Path | Sequence[str | Path], *, game: str = DEFAULT_GAME_NAME) -> Rows:
-    """Read row files into memory, about 64 bytes a row.
+    """Read row files into memory, in checkers about 64 bytes a row without a search.
 
     Args:
         paths: one or several Parquet files of rows; their rows follow one another.

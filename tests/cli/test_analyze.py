@@ -159,7 +159,7 @@ def test_boards_as_png(here, ckai):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("name", ["checkers", "connect4", "tictactoe"])
+@pytest.mark.parametrize("name", ["checkers", "connect4", "go", "tictactoe"])
 def test_every_game_is_drawn(name):
     spec = get_game(name)
     game = spec.game()

@@ -63,18 +63,19 @@ def test_legal_moves_come_with_what_they_change(client):
         assert here.state["outcome"]["winner"] == "white"
 
 
-@pytest.mark.parametrize("name", ["checkers", "connect4", "tictactoe"])
+@pytest.mark.parametrize("name", ["checkers", "connect4", "go", "tictactoe"])
 def test_steps_lead_from_position_to_position(name):
     spec = get_game(name)
     game = spec.game()
     while game.outcome() is None and len(game.moves) < 60:
-        game.push(game.position.legal_moves()[-1])
+        moves = game.position.legal_moves()
+        game.push(moves[-1 - len(game.moves) % 3 % len(moves)])
     pieces = {str(square): letter for square, letter in spec.pieces(game.positions[0]).items()}
     for step, position in zip(steps_of(spec, game.positions[0], game.moves), game.positions[1:], strict=True):
         assert all(pieces[str(square)] for square in step["captures"])
         pieces = {square: letter for square, letter in (pieces | step["changes"]).items() if letter}
         assert pieces == {str(square): letter for square, letter in spec.pieces(position).items()}
-        assert pieces[str(step["path"][-1])] == step["piece"]
+        assert step["piece"] == (pieces[str(step["path"][-1])] if step["path"] else "")  # else a pass
 
 
 @pytest.mark.parametrize("move", ["11-20", "22-18", "99-100", "", "x" * 200, "<b>", "11x18"])
@@ -103,6 +104,17 @@ def test_two_people_play(client):
         assert here.state["result"] == "1/2-1/2"
         here.do("save")
         assert only_game(here.state["saved"]).result == "1/2-1/2"
+
+
+def test_two_passes_end_a_game_of_go(client):
+    with tab(client) as here:
+        here.do("new", game="go", black="human", white="human")
+        for move in ("E5", "pass", "pass"):
+            assert [each["move"] for each in here.state["legal"] if not each["path"]] == ["pass"]
+            here.do("play", move=move)
+        assert here.moves() == ["E5", "pass", "pass"]
+        assert here.state["outcome"]["winner"] == "black"
+        assert here.state["legal"] == []
 
 
 def test_a_player_answers_and_the_game_is_saved(client):

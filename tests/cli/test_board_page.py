@@ -457,6 +457,20 @@ def test_a_line_of_the_engine_becomes_a_variation(board):
     assert board.moves() == moves
 
 
+@pytest.mark.slow
+def test_go_with_two_passes(board):
+    board.open().new_game("9x9 Go", "Two people")
+    board.page.locator(".cell").nth(40).click(force=True)
+    board.until_moves(1)
+    board.button("Pass").click()
+    board.until_moves(2)
+    board.button("Pass").click()
+    board.until_moves(3)
+    assert board.moves() == ["E5", "pass", "pass"]
+    assert board.button("Pass").count() == 0
+    assert board.status().startswith("Black won")
+
+
 @pytest.fixture(scope="module")
 def runs_address(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")

@@ -309,3 +309,24 @@ def test_the_value_of_a_search_is_finite(tmp_path, rows):
     path = make_rows.write(tmp_path / "own.parquet", searched)
     with pytest.raises(DatasetError, match="row 3: expected a finite q, found inf"):
         read_rows(path)
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_the_memory_of_rows_is_known_before_they_are_read(tmp_path, rows, searched):
+    path = make_rows.write(tmp_path / "games.parquet", make_rows.with_search(rows) if searched else rows)
+    found = RowFile(path).nbytes
+    read = read_rows(path).nbytes
+    assert read - 8 <= found <= read + 4 * len(rows)  # the last offset; a column that may be missing
+
+
+def test_rows_with_many_visit_counts_are_streamed_earlier(tmp_path, rows):
+    searched = make_rows.with_search(rows)
+    paths = []
+    for times in (1, 10):
+        many = [{**row, "visits": row["visits"] * times} for row in searched]
+        paths.append(make_rows.write(tmp_path / f"{times}.parquet", many * 5))
+    fits = [
+        RowsDataModule([path], heldout=0.0, memory_mb=1, need_both_sides=False).in_memory for path in paths
+    ]
+    assert RowFile(paths[0]).rows * 128 < 2**20 < RowFile(paths[1]).nbytes
+    assert fits == [True, False]

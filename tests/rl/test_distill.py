@@ -2,6 +2,7 @@
 
 import json
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -128,11 +129,18 @@ def test_random_actions_are_played(tmp_path):
 
 
 @pytest.mark.slow
-def test_other_games(tmp_path):
-    spec = get_game("connect4")
+@pytest.mark.parametrize("name", ["connect4", "go"])
+def test_other_games(tmp_path, name):
+    spec = get_game(name)
     evaluator = UniformEvaluator(spec.num_actions)
-    distill(evaluator, tmp_path / "rows.parquet", SMALL, spec=spec)
-    assert len(read_rows(tmp_path / "rows.parquet", game="connect4")) >= SMALL.positions
+    source, path = tmp_path / "source.parquet", tmp_path / "rows.parquet"
+    distill(evaluator, source, SMALL, spec=spec)
+    distill(evaluator, path, replace(SMALL, heldout=0.0, opening_share=0.0), data=[source], spec=spec)
+    for file in (source, path):
+        rows = read_rows(file, game=name)  # the action played is legal, or this fails
+        assert len(rows) >= SMALL.positions
+        policy = rows.visits.dense(rows.label, rows.legal_mask().shape[1])
+        assert ((policy > 0) == rows.legal_mask()).all()
 
 
 def test_a_teacher_that_is_not_finite_is_refused(tmp_path):

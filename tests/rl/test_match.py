@@ -30,7 +30,7 @@ from ckai.rl.matches.hub import HubError, HubPlayer, HubProgram
 from ckai.rl.matches.hub_text import find_move, hub_move, hub_position, read_line
 from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, LEVEL, PlayerSpec, PlayerSpecError
+from ckai.rl.matches.player_spec import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec, PlayerSpecError
 from ckai.rl.matches.players import RandomPlayer, SearchPlayer
 from ckai.rl.matches.specs import BUILT_IN, game_of, load_player
 
@@ -406,7 +406,7 @@ def test_the_help_has_every_form_of_a_player(ckai):
         assert any(line.startswith(f"    {form} ") and line.endswith(meaning) for line in out.splitlines())
     for form in PLAYER_FORMS:
         who = PlayerSpec.read(form).who
-        assert who in (*BUILT_IN, "best.ckpt", CKAI) or who.startswith((HUB, ALPHA_BETA, LEVEL))
+        assert who in (*BUILT_IN, "best.ckpt", CKAI) or who.startswith((HUB, GTP, ALPHA_BETA, LEVEL))
 
 
 def test_the_table_fits_on_a_screen_and_keeps_its_figures():

@@ -92,6 +92,7 @@ export class InsideView {
     const shares = {};
     for (const each of this.found.moves) {
       const end = each.path.at(-1);
+      if (end === undefined) continue; // a pass
       shares[end] = (shares[end] ?? 0) + each[this.when];
     }
     const squares = Object.keys(shares).map(Number);

@@ -23,6 +23,7 @@ const LABELS = {
 
   // play
   "new game": "New game", "hint": "Hint", "undo": "Take back", "redo": "Play again", "resign": "Resign",
+  "pass": "Pass",
   "offer draw": "Offer a draw", "rematch": "Rematch", "swap sides": "Rematch, other side", "stop": "Move now",
   "analyse game": "Analyse", "resume": "Back to the game",
   "your move": "Your move", "to move": "{side} to move", "opponent thinks": "{name} is thinking …",

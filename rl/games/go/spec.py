@@ -37,15 +37,18 @@ def _symmetries() -> tuple[Symmetry, ...]:
 
 @cache
 def _openings(first: GoPosition, plies: int) -> tuple[GoPosition, ...]:
-    positions = {first.key: first}
+    positions = {first.stones: first}
     for _ in range(plies):
-        after = [
-            position.push(GoMove(at))
-            for position in positions.values()
-            for at in _OPENING_POINTS
-            if not (position.stones[0] | position.stones[1]) >> at & 1
-        ]
-        positions = {position.key: position for position in after}
+        after: dict[tuple[int, int], GoPosition] = {}
+        for (black, white), position in positions.items():
+            for at in _OPENING_POINTS:
+                if (black | white) >> at & 1:
+                    continue
+                # So few stones take none.
+                stones = (black | 1 << at, white) if position.black else (black, white | 1 << at)
+                if stones not in after:
+                    after[stones] = position.push(GoMove(at))
+        positions = after
     return tuple(positions.values())
 
 

@@ -1,0 +1,158 @@
+"""Superko in the search of 9x9 Go: the edges of nodes against `GoPosition` and a slow twin."""
+
+import numpy as np
+import pytest
+from tests.support.slow_go import PASS, SlowGo
+
+from ckai.game.jit import kernel
+from ckai.rl.games import contract
+from ckai.rl.games.go import SPEC
+from ckai.rl.search.searcher import Searcher
+from ckai.rl.selfplay.rows import _fill
+
+THREE_KOS = "bw.w...../.bw....../" + "........./" * 5 + ".bw...bw./bw.w.bw.w b"
+"""White holds three kos: stones on B1, G1 and B9. Black to move."""
+CYCLE = "C1 pass H1 pass C9 B1 pass G1 pass"
+"""Black takes each ko, White takes two back. Retaking on B9, the tenth ply, would make the first board."""
+B9, C1, H1, C9 = 73, 2, 7, 74
+KO_POINTS = (1, C1, 6, H1, B9, C9)
+
+
+@kernel
+def _key(game, state, out):
+    contract.store_state(out, contract.key(game, state))
+
+
+def words(position):
+    return tuple(np.int64(word) for word in position.state)
+
+
+def keys(positions):
+    """What `Searcher.set_root` takes as the history."""
+    out = np.zeros((len(positions), SPEC.state_words), np.int64)
+    for row, position in zip(out, positions, strict=True):
+        _key(SPEC.rules, words(position), row)
+    return out
+
+
+def fight():
+    """The cycle up to its last ply: the game, and the twin of it."""
+    game, slow = SPEC.game(SPEC.read_position(THREE_KOS)), SlowGo()
+    slow.boards = [{n - 1: stone for n, stone in SPEC.pieces(game.position).items()}]
+    for text in CYCLE.split():
+        slow.play(game.push(text).action)
+    return game, slow
+
+
+class Script:
+    """Follows a line by ply; elsewhere it likes the kos and passing. Nobody is better."""
+
+    name = "script"
+
+    def __init__(self, moves=()):
+        self.moves = dict(enumerate(move.action for move in moves))
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        out_logits[:], out_values[:] = 0.0, 0.0
+        out_logits[:, [*KO_POINTS, PASS]] = 6.0
+        for logits, board in zip(out_logits, boards, strict=True):
+            ply = 2 * int(board[-1]) + (-1 - int(board[-2]) & 1)
+            if ply in self.moves:
+                logits[self.moves[ply]] = 30.0
+        return out_logits, out_values
+
+    def close(self):
+        pass
+
+
+def make_searcher(moves=(), nodes=200):
+    return Searcher(Script(moves), trees=1, nodes=nodes, game=SPEC.rules)
+
+
+def search(searcher, visits):
+    searcher.run(np.array([visits], np.int32))
+
+
+def edges(searcher, node=0):
+    """Actions and children of a node that was evaluated."""
+    record, edges = searcher.tree_batch.nodes[0, node], searcher.tree_batch.edges[0]
+    of_node = edges[record["first_edge"] : record["first_edge"] + record["num_edges"]]
+    return dict(zip(of_node["action"].tolist(), of_node["child"].tolist(), strict=True))
+
+
+def actions_of(position):
+    return [move.action for move in position.legal_moves()]
+
+
+def test_masks_of_rows_have_all_that_may_be_played():
+    """A mask is made from the state alone: it may have one more, a repetition of long ago."""
+    game, slow = fight()
+    states = np.array([position.state for position in game.positions], np.int64)
+    encoded = np.zeros((len(states), SPEC.position_bytes), np.int8)
+    masks = np.zeros((len(states), SPEC.legal_mask_bytes), np.uint8)
+    _fill(SPEC.rules, states, encoded, masks)
+    for position, mask in zip(game.positions, masks, strict=True):
+        found = np.unpackbits(mask, bitorder="little").nonzero()[0].tolist()
+        more = [B9] if position is game.position else []
+        assert found == sorted(actions_of(position) + more)
+    assert actions_of(game.position) == slow.legal()
+
+
+def test_the_history_forbids_an_action_at_the_root():
+    game, slow = fight()
+    searcher = make_searcher()
+    searcher.set_root(0, words(game.position), keys(game.history))
+    search(searcher, 1)
+    assert list(edges(searcher)) == slow.legal() == actions_of(game.position)
+    searcher.set_root(0, words(game.position), keys(game.history[1:]))
+    search(searcher, 1)
+    assert set(edges(searcher)) == {*slow.legal(), B9}  # the first board is what forbids it
+
+
+@pytest.mark.parametrize("first", range(len(CYCLE.split()) + 1))
+def test_the_path_forbids_an_action_below_the_root(first):
+    """From every ply of the cycle: the boards before are the history, those after it the path."""
+    game, slow = fight()
+    searcher = make_searcher(game.moves)
+    searcher.set_root(0, words(game.positions[first]), keys(game.positions[:first]))
+    search(searcher, 30)
+    node = 0
+    for position, move in zip(game.positions[first:], game.moves[first:], strict=False):
+        assert list(edges(searcher, node)) == actions_of(position)
+        node = edges(searcher, node)[move.action]
+        assert node > 0
+    assert list(edges(searcher, node)) == slow.legal()
+    assert B9 not in slow.legal()
+
+
+def test_actions_that_were_played_forbid_what_they_do_in_the_tree():
+    game, slow = fight()
+    searcher = make_searcher(game.moves)
+    searcher.set_root(0, words(game.positions[0]))
+    for position, move in zip(game.positions, game.moves, strict=False):
+        search(searcher, 3)
+        assert list(edges(searcher)) == actions_of(position)
+        searcher.play(0, move.action)
+    search(searcher, 3)
+    assert list(edges(searcher)) == slow.legal()
+    assert searcher.best(0) != B9
+
+
+@pytest.mark.parametrize("first", [0, 6])
+def test_every_node_of_a_fight_has_the_legal_moves(first):
+    game, _ = fight()
+    searcher = make_searcher(nodes=160)
+    searcher.set_root(0, words(game.positions[first]), keys(game.positions[:first]))
+    search(searcher, 150)
+    todo, seen = [(0, game.positions[first])], 0
+    while todo:
+        node, position = todo.pop()
+        if position.outcome() is not None:
+            continue
+        found = edges(searcher, node)
+        seen += 1
+        assert list(found) == actions_of(position)
+        for move in position.legal_moves():
+            if found[move.action] > 0:
+                todo.append((found[move.action], position.push(move)))
+    assert seen > 60
