@@ -20,6 +20,7 @@ from ckai.game import Game
 from ckai.game.compiler import kernel_cache
 from ckai.game.compiling import count_compiled
 from ckai.game.warmup import compile_perft, compile_rules
+from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inputs.tactics import material_changes
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.engine import Engine
@@ -110,19 +111,19 @@ def compile_search(spec: GameSpec) -> None:
     uniform = UniformEvaluator(spec.num_actions)
     integers = small_network(spec)
     state = tuple(np.int64(word) for word in spec.state(spec.position()))
+    inline: list[Evaluator] = [RolloutEvaluator(game=rules), *([] if integers is None else [integers])]
     for searcher in (
         Searcher(uniform, nodes=50, game=rules),
-        InlineSearcher(RolloutEvaluator(), nodes=50, game=rules),
-        InlineSearcher(integers, nodes=50, game=rules),
+        *(InlineSearcher(evaluator, nodes=50, game=rules) for evaluator in inline),
     ):
         searcher.set_root(0, as_state(state))
         searcher.run(np.array([8], np.int32))
         searcher.play(0, searcher.best(0))
         searcher.close()
-    AlphaBetaSearch(integers, game=rules, entries=64).search(as_state(state), [as_state(state)], depth=2)
     playouts(rules, state, 1, 0)
     traced_playout(rules, state, 0, np.zeros(8, np.uint8))
     position = np.zeros((2, rules.POSITION_BYTES), np.int8)
-    integers.evaluate(position)
-    RolloutEvaluator(game=rules)
     CachedEvaluator(uniform, 64, rules).evaluate(position)
+    if integers is not None:
+        integers.evaluate(position)
+        AlphaBetaSearch(integers, game=rules, entries=64).search(as_state(state), [as_state(state)], depth=2)

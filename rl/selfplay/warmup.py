@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.inputs.registry import encoding_type
 from ckai.models.registry import build
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.spec import GameSpec
@@ -19,8 +20,10 @@ from ckai.rl.selfplay.rows import FinishedGame, to_table
 from ckai.rl.selfplay.workers import play_games
 
 
-def small_network(spec: GameSpec) -> IntegerEvaluator:
-    """Return a network of integers for a game."""
+def small_network(spec: GameSpec) -> IntegerEvaluator | None:
+    """Return a network of integers for a game, None where its planes do not suit one."""
+    if spec.encoding is not None and not encoding_type(spec.encoding).VALUES:
+        return None
     sizes = {"hidden": 8, "narrow": 8, "narrowest": 8}
     encoding = {} if spec.encoding is None else {"encoding": spec.encoding}
     return IntegerEvaluator(build("swift", {**sizes, **encoding}))
@@ -37,8 +40,8 @@ def compile_walks(spec: GameSpec) -> None:
         )
 
 
-def compile_selfplay(spec: GameSpec, evaluator: Evaluator) -> None:
-    """Compile self-play of a game with an evaluator of this class, and its rows."""
+def compile_selfplay(spec: GameSpec, evaluator: Evaluator | None) -> None:
+    """Compile self-play of a game and its rows, with an evaluator of this class if there is one."""
     _compile_rows(spec)
     if isinstance(evaluator, IntegerEvaluator):
         _compile_integers(spec)
@@ -61,7 +64,9 @@ def _compile_rows(spec: GameSpec) -> None:
 @cache
 def _compile_integers(spec: GameSpec) -> None:
     """Compile what self-play calls with a network of integers alone."""
-    play_games(small_network(spec), _smallest(spec), range(1), seed=0, on_game=lambda game: None, spec=spec)
+    network = small_network(spec)
+    assert network is not None, "it was given"
+    play_games(network, _smallest(spec), range(1), seed=0, on_game=lambda game: None, spec=spec)
 
 
 def _smallest(spec: GameSpec) -> SelfPlayConfig:
