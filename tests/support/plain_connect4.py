@@ -1,9 +1,11 @@
-"""Connect-4 by plain search: a board of squares, lines counted stone by stone, bare alpha-beta."""
+"""Connect-4 by plain search: a board of squares, lines counted by stones, alpha-beta that remembers."""
 
 import numpy as np
 from numba import njit
 
 UNKNOWN = 100
+PLACES = 4_000_037
+"""Positions that a search remembers."""
 
 
 @njit(cache=True)
@@ -23,8 +25,23 @@ def wins_at(board, column, row):
 
 
 @njit(cache=True)
-def plain_score(board, heights, who, stones, alpha, beta):
-    """The score of a position: 22 less the stones of the winner at the end, for the side `who` to move."""
+def number_of(board, heights):
+    """A number that only this position has: for each column seven bits, a 1 and the colours of its stones."""
+    number = np.int64(0)
+    for column in range(7):
+        stones = np.int64(1)
+        for row in range(heights[column]):
+            stones = stones * 2 + (board[column, row] > 0)
+        number = number * 128 + stones
+    return number
+
+
+@njit(cache=True)
+def plain_score(board, heights, who, stones, alpha, beta, seen, bounds):
+    """The score of a position: 22 less the stones of the winner at the end, for the side `who` to move.
+
+    `seen` has numbers of positions, `bounds` the least and the highest score that each can have.
+    """
     if stones == 42:
         return 0
     for column in range(7):
@@ -35,18 +52,30 @@ def plain_score(board, heights, who, stones, alpha, beta):
             board[column, row] = 0
             if won:
                 return 22 - (stones // 2 + 1)
-    best = -UNKNOWN
+    number = number_of(board, heights)
+    place = number % len(seen)
+    low, high = -UNKNOWN, UNKNOWN
+    if seen[place] == number:
+        low, high = bounds[place, 0], bounds[place, 1]
+        if low >= beta or low == high:
+            return low
+        if high <= alpha:
+            return high
+    best, least = -UNKNOWN, alpha
     for i in range(7):
         column = 3 + (i + 1) // 2 * (1 if i % 2 else -1)
         row = heights[column]
         if row < 6:
             board[column, row], heights[column] = who, row + 1
-            score = -plain_score(board, heights, -who, stones + 1, -beta, -alpha)
+            score = -plain_score(board, heights, -who, stones + 1, -beta, -alpha, seen, bounds)
             board[column, row], heights[column] = 0, row
             best = max(best, score)
             alpha = max(alpha, score)
             if alpha >= beta:
                 break
+    seen[place] = number
+    bounds[place, 0] = best if best > least else low
+    bounds[place, 1] = best if best < beta else high
     return best
 
 
@@ -57,4 +86,5 @@ def plain(moves):
         board[column, heights[column]] = who
         heights[column] += 1
         who = -who
-    return plain_score(board, heights, who, len(moves), -UNKNOWN, UNKNOWN)
+    seen, bounds = np.zeros(PLACES, np.int64), np.zeros((PLACES, 2), np.int8)
+    return plain_score(board, heights, who, len(moves), -UNKNOWN, UNKNOWN, seen, bounds)

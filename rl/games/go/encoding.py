@@ -35,6 +35,13 @@ class GoEncoding(StonesEncoding):
         "ones",
     )
 
+    bits: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        bits = torch.tensor([1 << n for n in range(EARLIER)], dtype=torch.int32)
+        self.register_buffer("bits", bits.view(1, -1, 1, 1), persistent=False)
+
     @classmethod
     def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:
         """Return boards with random stones at random times, `[number, position_bytes]` int8."""
@@ -55,8 +62,7 @@ class GoEncoding(StonesEncoding):
         """Return `[B, 20, 9, 9]`, planes in [0, 1]."""
         layers = board.view(-1, self.LAYERS, POINTS)
         now, earlier = layers[:, 0], layers[:, 1:].to(torch.int32)
-        bits = torch.tensor([1 << n for n in range(EARLIER)], dtype=torch.int32, device=board.device)
-        past = (earlier.unsqueeze(1) & bits.view(1, -1, 1, 1)) != 0
+        past = (earlier.unsqueeze(1) & self.bits) != 0
         code = -1 - jumper
         white, passed = (code & 1).view(-1, 1, 1), (code > 1).view(-1, 1, 1)
         plies = (halfmove_clock.to(dtype) * (2 / LONGEST)).clamp(max=1.0).view(-1, 1, 1)
