@@ -259,6 +259,7 @@ def check_go(run, generation):
     return table
 
 
+@pytest.mark.slow
 def test_a_run_of_go_learns(tmp_path):
     run = learn_go(tmp_path / "run", plies=12, generations=1)
     assert run.config.selfplay.turn_positions
