@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from ckai.models.checkpoint import load_checkpoint
 from ckai.rl.loop.config import MOST_GAMES
+from ckai.rl.loop.late import late_games
 from ckai.rl.loop.run import Run
 from ckai.rl.selfplay.shards import read_shards
 from ckai.rl.selfplay.snapshots import load_snapshots
@@ -80,14 +81,13 @@ def check(run: Run, generations: int) -> int:
 
     Late games belong to the generation that took them in.
     """
-    total, late = 0, set[int]()
+    total = 0
     assert run.generations == generations
     for n in range(1, generations + 1):
         measured = json.loads(run.path(n, "selfplay.json").read_text())
         first = n * MOST_GAMES
-        expected = late.union(range(first, first + run.config.games))
-        late = set(measured.get("late", ()))
-        expected -= late.union(measured.get("stale", ()))
+        expected = {*range(first, first + run.config.games), *late_games(run, n)}
+        expected -= {*measured.get("late", ()), *measured.get("stale", ())}
         table = pq.read_table(run.path(n, "rows.parquet"))
         keys = list(zip(*(table[name].to_pylist() for name in ("game", "ply", "hop")), strict=True))
         assert keys == sorted(set(keys)), f"generation {n}: a row is doubled or out of order"

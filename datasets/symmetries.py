@@ -62,19 +62,20 @@ class Symmetries:
         """
         legal = np.unpackbits(batch["legal"].numpy(), axis=1, bitorder="little")
         changed: dict[str, NDArray[Any]] = {
-            "board": np.take_along_axis(batch["board"].numpy(), self.squares[which], 1),
-            "legal": np.packbits(self._of_actions(legal, which), axis=1, bitorder="little"),
+            "board": in_order(batch["board"].numpy(), self.squares[which]),
+            "legal": np.packbits(in_order(legal, self.actions[which]), axis=1, bitorder="little"),
             "label": self.inverse[which, batch["label"].numpy()],
         }
         if "policy" in batch:
-            changed["policy"] = self._of_actions(batch["policy"].numpy(), which)
+            changed["policy"] = in_order(batch["policy"].numpy(), self.actions[which])
         return batch | {name: torch.from_numpy(array) for name, array in changed.items()}
 
-    def _of_actions(self, values: NDArray[Any], which: Indices) -> NDArray[Any]:
-        """Transform `[B, A or more]` values of actions; those beyond A, which no action has, stay."""
-        out, count = values.copy(), self.actions.shape[1]
-        out[:, :count] = np.take_along_axis(values[:, :count], self.actions[which], 1)
-        return out
+
+def in_order(values: NDArray[Any], order: Indices) -> NDArray[Any]:
+    """Return `[B, n or more]` values with the first n of each row in an order, `[B, n]`; the rest stay."""
+    out, count = values.copy(), order.shape[1]
+    out[:, :count] = np.take_along_axis(values[:, :count], order, 1)
+    return out
 
 
 def _orders(orders: Sequence[Sequence[int]], size: int) -> Indices:

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.splitmix import mix
-from ckai.datasets.symmetries import Symmetries
+from ckai.datasets.symmetries import Symmetries, in_order
 from ckai.models.inference.evaluator import Boards, Evaluator, Floats, output_arrays
 
 
@@ -33,11 +33,8 @@ class SymmetricEvaluator:
     ) -> tuple[Floats, Floats]:
         """See `ckai.models.inference.evaluator.Evaluator.evaluate`."""
         table = self.symmetries
-        bytes_of_board = table.squares.shape[1]
         which = self.drawn(boards)
-        turned = boards.copy()
-        turned[:, :bytes_of_board] = np.take_along_axis(boards[:, :bytes_of_board], table.squares[which], 1)
-        logits, values = self.inner.evaluate(turned)
+        logits, values = self.inner.evaluate(in_order(boards, table.squares[which]))
         actions = table.actions.shape[1]
         out_logits, out_values = output_arrays(len(boards), actions, out_logits, out_values)
         np.copyto(out_logits, np.take_along_axis(logits[:, :actions], table.inverse[which], 1))

@@ -44,8 +44,8 @@ class GtpSession:
         """The positions of the game, each with the move that led to it; None: a move out of turn begins."""
         self._player: Player | None = None
         self._side: Side | None = None
-        self._told: int | None = None
-        """Positions of the stack that the side knows; None: it must be shown the game anew."""
+        self._shown: int | None = None
+        """Positions of the stack that the side was shown; None: it must be shown the game anew."""
         self._control: TimeControl | None = None
         self._clocks: dict[bool, Clock] = {}
         """By whether it is Black's."""
@@ -110,7 +110,7 @@ class GtpSession:
 
     def _clear_board(self) -> str:
         self._stack = [(self.spec.position(), None)]
-        self._told = None
+        self._shown = None
         self._reset_clocks()
         return ""
 
@@ -136,15 +136,19 @@ class GtpSession:
         here = self._turned(black)
         if move not in here.legal_moves():
             raise RefusedError("illegal move")
-        if here is not self.position:
-            self._stack.append((here, None))
-            self._told = None
+        self._go_on_from(here)
         self._stack.append((here.push(move), move))
 
     def _turned(self, black: bool) -> GoPosition:
         """Return the current position with this side to move, itself if it is and the game is not over."""
         here = self.position
         return here if here.black == black and here.passes < 2 else here.with_turn(black=black)
+
+    def _go_on_from(self, here: GoPosition) -> None:
+        """Take a position of `_turned` for the current one."""
+        if here is not self.position:
+            self._stack.append((here, None))
+            self._shown = None
 
     def _genmove(self, colour: str) -> str:
         black = SIDES.get(colour.lower())
@@ -153,9 +157,7 @@ class GtpSession:
         here = self._turned(black)
         if here.outcome() is not None:  # the longest game
             return "pass"
-        if here is not self.position:
-            self._stack.append((here, None))
-            self._told = None
+        self._go_on_from(here)
         clock = self._clocks.get(black)
         side = self._follow(clock)
         if clock is not None:
@@ -178,7 +180,7 @@ class GtpSession:
         self._stack.pop()
         if len(self._stack) > 1 and self._stack[-1][1] is None:
             self._stack.pop()
-        self._told = None
+        self._shown = None
         return ""
 
     def _final_score(self) -> str:
@@ -219,11 +221,11 @@ class GtpSession:
         self._clocks = {}
         if self._control is not None:
             self._clocks = {black: Clock(self._control) for black in (True, False)}
-        self._told = None
+        self._shown = None
 
     def _forget_player(self) -> None:
         self.close()
-        self._player, self._told = None, None
+        self._player, self._shown = None, None
 
     def _follow(self, clock: Clock | None) -> Side:
         """Show the player what it does not know of the game."""
@@ -231,16 +233,16 @@ class GtpSession:
             player: Any = self._load(self.spec)
             if self._control is not None and "control" in {field.name for field in fields(player)}:
                 player = replace(player, control=self._control)
-            self._player, self._side, self._told = player, player.sit(1), None
-        if self._told is None or clock is not self._clock:
+            self._player, self._side, self._shown = player, player.sit(1), None
+        if self._shown is None or clock is not self._clock:
             self._clock = clock
             first = max(n for n, (_, move) in enumerate(self._stack) if move is None)
             self._side.start(0, self._stack[first][0], self._seed, clock)
-            self._told = first + 1
-        for _, move in self._stack[self._told :]:
+            self._shown = first + 1
+        for _, move in self._stack[self._shown :]:
             assert move is not None, "a move out of turn is shown anew"
             self._side.play(0, move.action)
-        self._told = len(self._stack)
+        self._shown = len(self._stack)
         return self._side
 
 

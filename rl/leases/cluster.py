@@ -68,17 +68,14 @@ def connect(address: str, config: WorkersConfig) -> None:
         options = {"num_cpus": cores, "object_store_memory": config.store_mb * 2**20}
         options["include_dashboard"] = False
     ray = import_ray()
-    listens = False
+    advice = "start one with `ray start --head`, or give --ray local"
     try:
         if address not in (LOCAL, AUTO):
             _knock(address)
-            listens = True
+            advice = "check that RAY_AUTH_MODE and RAY_AUTH_TOKEN are the cluster's, and the versions of Ray"
         ray.init(address=address, log_to_driver=False, logging_level="ERROR", **options)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        advice = "start one with `ray start --head`, or give --ray local"
-        if listens:
-            advice = "check that RAY_AUTH_MODE and RAY_AUTH_TOKEN are the cluster's, and the versions of Ray"
         raise RayError(
             f"--ray {address}: expected a cluster of Ray {ray.__version__}, found none that answers "
             f"({reason[:300]}); {advice}"

@@ -108,27 +108,34 @@ def playable(own_low, own_high, other_low, other_high):
     # A point without an empty one beside it is open beside an own chain with another liberty, and beside a
     # chain of the other side whose last liberty it is.
     near_low, near_high = around(closed_low, closed_high)
-    left_low, left_high = near_low & own_low, near_high & own_high
+    more_low, more_high = liberties(near_low, near_high, own_low, own_high, empty_low, empty_high, False)
+    last_low, last_high = liberties(near_low, near_high, other_low, other_high, empty_low, empty_high, True)
+    return open_low | more_low | last_low, open_high | more_high | last_high
+
+
+@cold
+def liberties(near_low, near_high, low, high, empty_low, empty_high, last):
+    """Return the liberties of chains with a stone on certain points that have several of them, or one alone.
+
+    Args:
+        near_low, near_high: the set of the points.
+        low, high: the stones of a side.
+        empty_low, empty_high: the empty points.
+        last: whether of the chains with one.
+    """
+    found_low, found_high = np.int64(0), np.int64(0)
+    left_low, left_high = near_low & low, near_high & high
     while left_low | left_high:
         seed_low, seed_high = lowest_point(left_low, left_high)
-        chain_low, chain_high = flood(seed_low, seed_high, own_low, own_high)
+        chain_low, chain_high = flood(seed_low, seed_high, low, high)
         free_low, free_high = around(chain_low, chain_high)
         free_low, free_high = free_low & empty_low, free_high & empty_high
-        if size(free_low, free_high) > 1:
-            open_low |= free_low
-            open_high |= free_high
+        count = size(free_low, free_high)
+        if count == 1 if last else count > 1:
+            found_low |= free_low
+            found_high |= free_high
         left_low, left_high = left_low & ~chain_low, left_high & ~chain_high
-    left_low, left_high = near_low & other_low, near_high & other_high
-    while left_low | left_high:
-        seed_low, seed_high = lowest_point(left_low, left_high)
-        chain_low, chain_high = flood(seed_low, seed_high, other_low, other_high)
-        free_low, free_high = around(chain_low, chain_high)
-        free_low, free_high = free_low & empty_low, free_high & empty_high
-        if size(free_low, free_high) == 1:
-            open_low |= free_low
-            open_high |= free_high
-        left_low, left_high = left_low & ~chain_low, left_high & ~chain_high
-    return open_low, open_high
+    return found_low, found_high
 
 
 @cold

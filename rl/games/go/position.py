@@ -8,15 +8,20 @@ from typing import Any, NamedTuple
 from ckai.game import MoveError, Outcome
 from ckai.game.jit import quick_kernel
 from ckai.rl.games.contract import State
-from ckai.rl.games.go.board import LOW_POINTS, POINTS, SIZE
-from ckai.rl.games.go.rules import PASS, STATE_WORDS, black_area, has_dead_chain
+from ckai.rl.games.go.board import HIGH, LOW, LOW_POINTS, POINTS, SIZE
+from ckai.rl.games.go.rules import (
+    HIGH_BITS,
+    PASS,
+    PASSES_BIT,
+    PLIES_BIT,
+    STATE_WORDS,
+    black_area,
+    has_dead_chain,
+)
 from ckai.rl.games.grid import GridPosition
 
 COLUMNS = "ABCDEFGHJ"
 """Letters of the columns; there is no I."""
-_HIGH_BITS = POINTS - LOW_POINTS
-_HIGH = (1 << _HIGH_BITS) - 1
-_PASSES, _PLIES = _HIGH_BITS, _HIGH_BITS + 2
 
 
 class GoReason(StrEnum):
@@ -61,10 +66,9 @@ def make_state(black: int, white: int, *, plies: int, passes: int = 0) -> State:
         plies: plies played; Black plays the even ones.
         passes: how many passes in a row came before.
     """
-    low = (1 << LOW_POINTS) - 1
-    highs = black >> LOW_POINTS | white >> LOW_POINTS << _HIGH_BITS
-    counts = passes << _PASSES | plies << _PLIES
-    return (black & low, white & low, highs, 0, counts, *[0] * (STATE_WORDS - 5))
+    highs = black >> LOW_POINTS | white >> LOW_POINTS << HIGH_BITS
+    counts = passes << PASSES_BIT | plies << PLIES_BIT
+    return (black & LOW, white & LOW, highs, 0, counts, *[0] * (STATE_WORDS - 5))
 
 
 @quick_kernel
@@ -94,12 +98,12 @@ class GoPosition(GridPosition):
     @property
     def plies(self) -> int:
         """Plies played."""
-        return self.state[4] >> _PLIES
+        return self.state[4] >> PLIES_BIT
 
     @property
     def passes(self) -> int:
         """How many passes the last moves were, at most 2."""
-        return self.state[4] >> _PASSES & 3
+        return self.state[4] >> PASSES_BIT & 3
 
     @property
     def board(self) -> State:
@@ -110,7 +114,7 @@ class GoPosition(GridPosition):
     def stones(self) -> tuple[int, int]:
         """Black's and White's stones, bit 9 * row + column."""
         black, white, highs = self.board
-        return black | (highs & _HIGH) << LOW_POINTS, white | highs >> _HIGH_BITS << LOW_POINTS
+        return black | (highs & HIGH) << LOW_POINTS, white | highs >> HIGH_BITS << LOW_POINTS
 
     @property
     def key(self) -> State:
@@ -140,7 +144,7 @@ class GoPosition(GridPosition):
         """Return the position with this side to move, which may go on after two passes."""
         plies = self.plies if self.black == black else abs(self.plies - 1)  # no nearer to the longest game
         passes = self.passes if self.black == black and self.passes < 2 else 0
-        counts = self.state[4] & _HIGH | passes << _PASSES | plies << _PLIES
+        counts = self.state[4] & HIGH | passes << PASSES_BIT | plies << PLIES_BIT
         return replace(self, state=(*self.state[:4], counts, *self.state[5:]))
 
     def has_dead_chain(self) -> bool:
@@ -190,7 +194,7 @@ class GoPosition(GridPosition):
         """Whether a move that the state allows makes an earlier board."""
         if action == PASS or not self.earlier:
             return False
-        taken = self.state[3] | (self.state[4] & _HIGH) << LOW_POINTS
+        taken = self.state[3] | (self.state[4] & HIGH) << LOW_POINTS
         return bool(taken >> action & 1) and super().push(GoMove(action)).state[:3] in self.earlier
 
     def _why_not(self, move: GoMove) -> str:

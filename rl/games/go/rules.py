@@ -33,8 +33,10 @@ STATE_WORDS = 5 + 3 * EARLIER
 LONGEST = 2 * POINTS
 """Plies after which a game ends by default: twice the points, as in AlphaGo Zero and in OpenSpiel."""
 
-_HIGH_BITS = POINTS - LOW_POINTS
-_PASSES, _PLIES = _HIGH_BITS, _HIGH_BITS + 2
+HIGH_BITS = POINTS - LOW_POINTS
+"""The bit of White's first point in a word that has both sides' stones on the rows 7 and 8."""
+PASSES_BIT, PLIES_BIT = HIGH_BITS, HIGH_BITS + 2
+"""The first bits of the successive passes and of the plies in word 4."""
 _EMPTY, _NO_HISTORY = (0,) * STATE_WORDS, (0,) * (STATE_WORDS - 3)
 
 
@@ -63,25 +65,25 @@ class Go(NamedTuple):
 @hot
 def black_to_move(state):
     """Return whether Black is to move."""
-    return not state[4] >> _PLIES & 1
+    return not state[4] >> PLIES_BIT & 1
 
 
 @hot
 def plies_played(state):
     """Return the number of plies played."""
-    return state[4] >> _PLIES
+    return state[4] >> PLIES_BIT
 
 
 @hot
 def passes(state):
     """Return the number of passes that the last moves were, at most 2."""
-    return state[4] >> _PASSES & 3
+    return state[4] >> PASSES_BIT & 3
 
 
 @hot
 def stones(state):
     """Return (own stones, the other side's), two words each, of the side to move."""
-    black_high, white_high = state[2] & HIGH, state[2] >> _HIGH_BITS
+    black_high, white_high = state[2] & HIGH, state[2] >> HIGH_BITS
     if black_to_move(state):
         return state[0], black_high, state[1], white_high
     return state[1], white_high, state[0], black_high
@@ -105,7 +107,7 @@ def placements(state):
 def _without_repetition(state, low, high, black_low, white_low, highs):
     """Return a set of playable points without the one, if any, that makes a certain earlier board."""
     own_low, own_high, other_low, other_high = stones(state)
-    old_low, old_high, others_low, others_high = black_low, highs & HIGH, white_low, highs >> _HIGH_BITS
+    old_low, old_high, others_low, others_high = black_low, highs & HIGH, white_low, highs >> HIGH_BITS
     if not black_to_move(state):
         old_low, old_high, others_low, others_high = others_low, others_high, old_low, old_high
     # A move adds one own stone: only where that is all that the side had more of can it make the old board.
@@ -159,9 +161,9 @@ def _play(game, state, action):
 @cold
 def _after(state, action):
     black_low, white_low, highs, emptied = state[0], state[1], state[2], state[3]
-    counts = state[4] + (1 << _PLIES)
+    counts = state[4] + (1 << PLIES_BIT)
     if action == PASS:
-        counts += 1 << _PASSES if passes(state) < 2 else 0
+        counts += 1 << PASSES_BIT if passes(state) < 2 else 0
     else:
         own_low, own_high, other_low, other_high = stones(state)
         low, high = point(action)
@@ -169,11 +171,11 @@ def _after(state, action):
         own_low, own_high = own_low | low, own_high | high
         other_low, other_high = other_low & ~taken_low, other_high & ~taken_high
         if black_to_move(state):
-            black_low, white_low, highs = own_low, other_low, own_high | other_high << _HIGH_BITS
+            black_low, white_low, highs = own_low, other_low, own_high | other_high << HIGH_BITS
         else:
-            black_low, white_low, highs = other_low, own_low, other_high | own_high << _HIGH_BITS
+            black_low, white_low, highs = other_low, own_low, other_high | own_high << HIGH_BITS
         emptied |= taken_low
-        counts = counts & ~(3 << _PASSES) | taken_high
+        counts = counts & ~(3 << PASSES_BIT) | taken_high
     return (black_low, white_low, highs, emptied, counts, *state[0:3], *state[5:23])
 
 
@@ -191,7 +193,7 @@ def _outcome(game, state, count):
 @cold
 def black_area(state):
     """Return the area of Black less that of White, without komi."""
-    return area(state[0], state[2] & HIGH, state[1], state[2] >> _HIGH_BITS)
+    return area(state[0], state[2] & HIGH, state[1], state[2] >> HIGH_BITS)
 
 
 @inner
@@ -244,14 +246,14 @@ def _write_planes(state, out):
     _mark(state[0], 0, 1 if black else -1, out)
     _mark(state[2] & HIGH, LOW_POINTS, 1 if black else -1, out)
     _mark(state[1], 0, -1 if black else 1, out)
-    _mark(state[2] >> _HIGH_BITS, LOW_POINTS, -1 if black else 1, out)
+    _mark(state[2] >> HIGH_BITS, LOW_POINTS, -1 if black else 1, out)
     blacks, whites = (POINTS, 2 * POINTS) if black else (2 * POINTS, POINTS)
     for i in range(EARLIER):
         _mark(state[5 + 3 * i], blacks, 1 << i, out)
         _mark(state[6 + 3 * i], whites, 1 << i, out)
         highs = state[7 + 3 * i]
         _mark(highs & HIGH, blacks + LOW_POINTS, 1 << i, out)
-        _mark(highs >> _HIGH_BITS, whites + LOW_POINTS, 1 << i, out)
+        _mark(highs >> HIGH_BITS, whites + LOW_POINTS, 1 << i, out)
     out[3 * POINTS] = -1 - 2 * passes(state) - (0 if black else 1)  # negative: no piece must go on jumping
     out[3 * POINTS + 1] = min(plies_played(state) >> 1, 127)
 
@@ -278,7 +280,7 @@ def _decode(game, board):
             _put(words, 5 + 3 * i, at, board[blacks + at] >> i & 1 != 0, board[whites + at] >> i & 1 != 0)
     words[3] = LOW  # what was taken is not encoded
     plies = 2 * np.int64(board[3 * POINTS + 1]) + (0 if black else 1)
-    words[4] = HIGH | (code >> 1) << _PASSES | plies << _PLIES
+    words[4] = HIGH | (code >> 1) << PASSES_BIT | plies << PLIES_BIT
     return contract.load_state(game, words)
 
 
@@ -289,4 +291,4 @@ def _put(words, first, at, black, white):
         words[first] |= np.int64(black) << at
         words[first + 1] |= np.int64(white) << at
     else:
-        words[first + 2] |= (np.int64(black) | np.int64(white) << _HIGH_BITS) << at - LOW_POINTS
+        words[first + 2] |= (np.int64(black) | np.int64(white) << HIGH_BITS) << at - LOW_POINTS

@@ -11,14 +11,13 @@ from ckai.game.svg import Layout
 from ckai.rl.games.contract import State
 from ckai.rl.games.go.board import POINTS, SIZE
 from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, make_state, read_move
-from ckai.rl.games.go.rules import PASS, STATE_WORDS, Go
+from ckai.rl.games.go.rules import PASS, PLIES_BIT, STATE_WORDS, Go
 from ckai.rl.games.grid import GridSpec
 from ckai.rl.games.spec import Symmetry
 
 _LAYERS = 3
 _OPENING_POINTS = tuple(SIZE * row + column for row in range(2, 7) for column in range(2, 7))
 """The points on the third line or above, where openings have their stones."""
-_PLIES_BIT = 20
 
 
 def _symmetries() -> tuple[Symmetry, ...]:
@@ -105,7 +104,7 @@ class GoSpec(GridSpec):
 
     def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
         """Return half the plies of states, which tells networks how near the end is: `[N]`."""
-        return (states[:, 4] >> _PLIES_BIT + 1).astype(np.int16)
+        return (states[:, 4] >> PLIES_BIT + 1).astype(np.int16)
 
     # --- for people ---------------------------------------------------------------------------------
 
