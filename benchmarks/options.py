@@ -24,6 +24,7 @@ from ckai.datasets.settings import change_settings
 from ckai.datasets.tables import Tables
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.report import selfplay_evaluations
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.elo import Z95
 from ckai.rl.matches.match import play_match
@@ -109,8 +110,7 @@ def absolute_counts(options: Options, sims: int, games: int) -> dict[str, int]:
 
 def evaluations(folder: Path) -> float:
     """Return the network evaluations in the self-play of a run, without gate matches."""
-    stages = [measured["selfplay"] for measured in Run.open(folder).history()]
-    return sum(stage["evaluations_per_second"] * stage["seconds"] for stage in stages)
+    return sum(map(selfplay_evaluations, Run.open(folder).history()))
 
 
 def match_against_start(

@@ -1,6 +1,5 @@
 """`ckai selfplay`: continue training by self-play."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,52 +8,35 @@ import click
 from ckai.cli.shared.cluster import ray_option
 from ckai.cli.shared.existing_run import (
     DEFAULT_EVALUATOR,
-    DEFAULT_INIT,
-    NO_INIT,
     Wanted,
     continue_command,
 )
-from ckai.cli.shared.networks import GAMES, evaluator_option
+from ckai.cli.shared.networks import evaluator_option
+from ckai.cli.shared.new_run import (
+    IN_FLIGHT,
+    IN_FLIGHT_TEXT,
+    RAY_LATE,
+    expert_positions,
+    experts_option,
+    first_network_options,
+    new_run,
+    setting_option,
+)
 from ckai.cli.shared.output import count_text, json_option, report_compilation
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.cli.shared.tables import ensure_tables
-from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.settings import all_settings, change_settings, parse_settings
 from ckai.rl.leases.config import WorkersConfig, WorkSettings
 from ckai.rl.loop.config import RunConfig
-from ckai.rl.selfplay.config import GPU_IN_FLIGHT, SelfPlayConfig
 
 THREADS = "selfplay.groups"
 """Setting of the threads that play."""
 GENERATIONS = 10
 """Default of `--generations` for a new run."""
-IN_FLIGHT = "selfplay.in_flight"
-"""Setting of the games played at the same time."""
-IN_FLIGHT_TEXT = f"{SelfPlayConfig().in_flight}; with a GPU all of a generation, at most {GPU_IN_FLIGHT}"
-"""Its default in help."""
-RAY_LATE = 0.1
-"""Default of `--late` for a new run with `--ray`."""
 
 
 @click.command("selfplay", cls=SettingsCommand)
-@click.option(
-    "--init",
-    type=click.Path(path_type=Path),
-    help="Checkpoint to start a new run from, or `none` for random weights.  [default: pretrained.ckpt]",
-)
-@click.option(
-    "--game",
-    type=click.Choice(GAMES),
-    help=f"Game of a new run.  [default: the network's game; {DEFAULT_GAME_NAME} with --init none]",
-)
-@click.option("--model", help="Network architecture for --init none.  [default: cnn2x2]")
-@click.option(
-    "--set",
-    "pairs",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Change a setting of the new network; may be repeated.",
-)
+@first_network_options
 @click.option(
     "--run",
     "folder",
@@ -78,19 +60,8 @@ RAY_LATE = 0.1
     },
 )
 @settings_options(WorkSettings)
-@click.option(
-    "--experts",
-    type=click.Path(path_type=Path),
-    help="Rows to draw the start positions of --expert-share from, for a new run.",
-)
-@click.option(
-    "--setting",
-    "others",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Change any setting by its name in the run's config.json, such as learn.batch_size=256; may be "
-    "repeated.",
-)
+@experts_option
+@setting_option
 @ray_option
 @click.option("--dry-run", is_flag=True, help="Say what a generation will take, and do nothing.")
 @click.option(
@@ -138,10 +109,7 @@ def command(
     work = change_settings(WorkSettings(), of_workers).workers
     check_workers(ray, of_workers)
 
-    import torch
-
     from ckai.cli.shared.run_screen import continue_run
-    from ckai.models.checkpoint import load_checkpoint
     from ckai.rl.leases.cluster import connect
     from ckai.rl.leases.folder import LeaseFolder
     from ckai.rl.leases.on_ray import RayWorkers
@@ -163,18 +131,7 @@ def command(
                 "give another --run"
             )
     else:
-        source = first_network(init, game, model, pairs, given.get("seed", RunConfig().seed))
-        network = load_checkpoint(source).network() if isinstance(source, Path) else source
-        overlap = ray is not None or torch.cuda.is_available()
-        late = 0.0 if ray is None else RAY_LATE
-        defaults = replace(RunConfig.defaults_for(network.encode.GAME), overlap=overlap, late=late)
-        on_gpu = runs_on_gpu(network, evaluator) if ray is None else work.gpus_per_worker > 0
-        config = change_settings(defaults, given)
-        if on_gpu and IN_FLIGHT not in given:
-            config = config.for_gpu()
-        if game and game != config.game:
-            where = source if isinstance(source, Path) else "the new network"
-            raise RunError(f"{where}: expected a network for {game}, found one for {config.game}")
+        source, config = new_run(wanted, evaluator, ray, work)
         if dry_run:
             describe(config, source, evaluator, ray, work, as_json)
             return
@@ -198,19 +155,6 @@ def command(
     except KeyboardInterrupt:
         click.echo(f"continue with: {continue_command(run, generations, evaluator, ray)}", err=True)
         raise
-
-
-def runs_on_gpu(network: Any, evaluator: str) -> bool:
-    """Return whether self-play runs a network on a GPU of this machine, as far as is known before a trial.
-
-    Args:
-        network: the first network.
-        evaluator: evaluator backend.
-    """
-    from ckai.models.inference.choose import AUTO, FASTEST, backend_without_trial
-
-    backend = backend_without_trial(network) if evaluator in (AUTO, FASTEST) else evaluator
-    return backend is not None and backend.startswith("cuda")
 
 
 def check_workers(ray: str | None, given: dict[str, Any]) -> None:
@@ -309,59 +253,3 @@ def default_folder(wanted: Wanted, fresh: bool) -> Path:
         err=True,
     )
     return folder
-
-
-def first_network(
-    init: Path | None, game: str | None, model: str | None, pairs: tuple[str, ...], seed: int
-) -> Any:
-    """Return the checkpoint of `--init`, or a new network for `--init none`.
-
-    Args:
-        init: value of `--init`.
-        game: game of a new network.
-        model: architecture of a new network.
-        pairs: its settings, as `KEY=VALUE`.
-        seed: seed of its weights.
-
-    Raises:
-        RunError: the checkpoint does not exist, or `model` or `pairs` are given with one.
-    """
-    import torch
-
-    from ckai.models.pretrained import network_path
-    from ckai.models.registry import build
-    from ckai.models.registry import parse_settings as parse_network_settings
-    from ckai.rl.games.registry import get_game
-    from ckai.rl.loop.folder import RunError
-
-    if init == NO_INIT:
-        torch.manual_seed(seed)
-        name = model or "cnn2x2"
-        encoding = get_game(game).encoding if game else None
-        settings = {"encoding": encoding} if encoding else {}
-        return build(name, settings | parse_network_settings(name, list(pairs)))
-    if model or pairs:
-        raise RunError("expected --init none with --model or --set, as a checkpoint has its own architecture")
-    source = init or DEFAULT_INIT
-    if not network_path(source).exists():
-        hint = "" if init else "; run `ckai pretrain`, or give --init CHECKPOINT or --init none"
-        raise RunError(f"{source}: expected a checkpoint, found no such file{hint}")
-    return source
-
-
-def expert_positions(path: Path | None, config: RunConfig) -> list[Any]:
-    """Draw the expert positions of a new run; empty without `--experts`.
-
-    Args:
-        path: value of `--experts`.
-        config: settings of the run.
-
-    Raises:
-        RunError: `--experts` without `--expert-share`, or the other way round.
-    """
-    from ckai.rl.loop.folder import RunError
-    from ckai.rl.selfplay.starts import draw_expert_positions
-
-    if bool(config.start.expert_share) != (path is not None):
-        raise RunError("expected --experts ROWS and --expert-share together, found one of them")
-    return draw_expert_positions(path, seed=config.seed) if path is not None else []

@@ -341,19 +341,35 @@ def parse_settings(cls: Any, pairs: Iterable[str]) -> dict[str, Any]:
     values = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")
-        *sections, last = name.split(".")
-        owner, path = cls, ""
-        for section in sections:
-            owner, path = _section(owner, section, path, pair)
-        try:
-            now = _current_name(owner, last)
-        except SettingError as error:
-            raise error.within(path) from None
-        if not equals or dataclasses.is_dataclass(_fields(owner)[now].annotation):
+        target = find_setting(cls, name, pair)
+        if not equals:
             raise ValueError(f"expected a setting such as learn.batch_size=256, found {pair!r}")
-        target = _setting(owner, now, path)
         values[target.path] = target.check(target.parse(text))
     return values
+
+
+def find_setting(cls: Any, name: str, text: str = "") -> Setting:
+    """Return the declaration of a setting.
+
+    Args:
+        cls: the settings class.
+        name: name with its sections, such as `learn.lr`; earlier names are accepted.
+        text: the text that has the name, for messages.
+
+    Raises:
+        ValueError: an unknown setting (names the closest), or the name of a section.
+    """
+    *sections, last = name.split(".")
+    owner, path = cls, ""
+    for section in sections:
+        owner, path = _section(owner, section, path, text or name)
+    try:
+        now = _current_name(owner, last)
+    except SettingError as error:
+        raise error.within(path) from None
+    if dataclasses.is_dataclass(_fields(owner)[now].annotation):
+        raise ValueError(f"expected a setting such as learn.batch_size=256, found {text or name!r}")
+    return _setting(owner, now, path)
 
 
 def _section(owner: Any, name: str, path: str, pair: str) -> tuple[Any, str]:

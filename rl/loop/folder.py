@@ -186,6 +186,13 @@ class RunFolder:
         """Checkpoint of the last finished generation; at first the one of generation 0."""
         return self.path(self.generations, "network.ckpt")
 
+    @property
+    def chosen_backend(self) -> str | None:
+        """The evaluator backend that the trial of `fastest` chose for this run; None before one."""
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            return str(json.loads((self.folder / EVALUATOR).read_text(encoding="utf-8"))["backend"])
+        return None
+
     def ceiling(self, backend: str) -> float:
         """Return the evaluations/s of the network alone in the trial on this machine; 0 if not tried.
 

@@ -1,6 +1,5 @@
 """The gate match: the new network against the old one, and the rule for accepting it."""
 
-import json
 import os
 import threading
 import time
@@ -14,14 +13,12 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import GateConfig
 from ckai.rl.loop.events import EventCallback, RunEvent
-from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
+from ckai.rl.matches.match import MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn
 from ckai.rl.matches.players import SearchPlayer
+from ckai.rl.matches.saved import SavedGames
 from ckai.rl.matches.sprt import Sprt
-
-SAVE_SECONDS = 5.0
-"""Interval between saves of the games played so far."""
 
 
 class PlayMatch(Protocol):
@@ -83,29 +80,31 @@ def play_gate_match(
         with its 95 % `interval`, whether it is `accepted`, and `seconds`; with the rule `sprt` also the
         `sprt_ratio` and the number of `sprt_pairs` that decided (see `Sprt.test`).
     """
-    begun = saved = time.monotonic()
+    begun = time.monotonic()
     openings = draw_openings(gate.games // 2, seed, spec)
-    part = path.with_name("match.part.json")
-    games = _played_before(part, openings, spec, generation, on_event)
+
+    def warn(line: str) -> None:
+        on_event(RunEvent(generation, "gate", 0, 1, {"warning": line}))
+
+    saved = SavedGames(path.with_name("match.part.json"), openings, spec, warn)
     test = Sprt(gate.elo0, gate.elo1) if gate.rule == "sprt" else None
     stop = threading.Event()
 
     def check_decided() -> None:
-        if test is not None and test.test(MatchResult(games).leading_scores).verdict is not None:
+        if test is not None and test.test(MatchResult(saved.games).leading_scores).verdict is not None:
             stop.set()
 
     check_decided()  # an interrupted match may have been decided
 
     def on_game(game: MatchGame) -> None:
-        nonlocal saved
-        games.append(game)
-        on_event(RunEvent(generation, "gate", len(games), gate.games))
+        saved.add(game)
+        on_event(RunEvent(generation, "gate", len(saved.games), gate.games))
         check_decided()
-        if stop.is_set() or time.monotonic() - saved > SAVE_SECONDS:
-            write_whole(part, json.dumps(to_plain(games)))
-            saved = time.monotonic()
+        if stop.is_set():
+            saved.write()
 
-    result = play(openings, spec=spec, max_plies=max_plies, done=list(games), on_game=on_game, stop=stop)
+    done = list(saved.games)
+    result = play(openings, spec=spec, max_plies=max_plies, done=done, on_game=on_game, stop=stop)
     pairs = result.pairs
     accepted, sprt = True, {}
     if test is not None:
@@ -124,17 +123,3 @@ def play_gate_match(
         **sprt,
         "seconds": round(time.monotonic() - begun, 3),
     }
-
-
-def _played_before(
-    part: Path, openings: list[Any], spec: GameSpec, generation: int, on_event: EventCallback
-) -> list[MatchGame]:
-    """Load the games that an interrupted match has finished."""
-    try:
-        return from_plain(json.loads(part.read_text(encoding="utf-8")), openings, spec)
-    except FileNotFoundError:
-        return []
-    except (ValueError, KeyError, IndexError, TypeError) as error:
-        warning = f"{part}: damaged ({error}); restarting the match"
-        on_event(RunEvent(generation, "gate", 0, 1, {"warning": warning}))
-        return []

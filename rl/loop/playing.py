@@ -5,7 +5,6 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -245,9 +244,7 @@ class PlayedRun(ClosedRun):
     def _load(self, n: int, checkpoint: Path, on_event: EventCallback, backend: str) -> Evaluator:
         """Load an evaluator for all groups; `fastest` is tried once per run, so games are reproducible."""
         config, choice = self.config.selfplay, self.folder / EVALUATOR
-        prefer: str | None = None
-        with suppress(OSError, ValueError, KeyError, TypeError):
-            prefer = str(json.loads(choice.read_text(encoding="utf-8"))["backend"])
+        prefer = self.chosen_backend
 
         def on_report(report: Any) -> None:
             if report.chosen != prefer:

@@ -50,6 +50,12 @@ def seconds_of(measured: dict[str, Any]) -> float:
     return sum(float(measured[stage].get("seconds", 0.0)) for stage in ("selfplay", "learn", "match"))
 
 
+def selfplay_evaluations(measured: dict[str, Any]) -> float:
+    """Return the network evaluations in a generation's self-play, without those of the gate match."""
+    played = measured["selfplay"]
+    return float(played["evaluations_per_second"]) * float(played["seconds"])
+
+
 def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:
     """Return the Elo of each generation above the first network: the running sum over accepted networks.
 
