@@ -68,6 +68,7 @@ ORDERS = {
         ("leases",),
         ("loop",),
         ("bench", "solved", "warmup"),
+        ("tuning",),
     ),
     "rl/games": (("*",), ("checkers", "connect4", "go", "tictactoe")),
     "cli": (("shared",), ("playing",), ("pages", "strength", "terminal"), ("web",), ("*",), ("main",)),

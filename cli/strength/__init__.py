@@ -1,1 +1,1 @@
-"""The commands that play matches: how strong players are."""
+"""The commands that play matches: how strong players are, and which settings make them strong."""

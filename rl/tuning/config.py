@@ -1,0 +1,62 @@
+"""Settings of a study: how many trials, how long, and what they are compared by.
+
+Imports neither numpy nor Numba, so that help shows them quickly.
+"""
+
+from typing import Literal
+
+from ckai.datasets.settings import setting, settings
+
+
+@settings
+class StudyConfig:
+    """Settings of successive halving, and of the matches that score the trials of a rung.
+
+    Raises:
+        ValueError: a value out of range, named; or settings that do not go together.
+    """
+
+    trials: int = setting(
+        default=9, ge=2, le=1000, help="Number of trials: one with the defaults, the others drawn at random"
+    )
+    generations: int = setting(default=2, ge=1, help="Generations that every trial has in the first rung")
+    eta: int = setting(
+        default=3,
+        ge=2,
+        help="A rung keeps the best 1/ETA of its trials; in the next one each has ETA times the generations "
+        "in all",
+    )
+    rungs: int = setting(default=0, ge=0, help="Most rungs; 0: until one trial is left")
+    score: Literal["elo", "mistakes"] = setting(
+        default="elo",
+        help="What trials are compared by: the Elo of their newest networks in matches (elo), or the share "
+        "of solved positions in which they give away a win or a draw, in a game that has such (mistakes)",
+    )
+    match_games: int = setting(
+        default=100,
+        ge=2,
+        multiple_of=2,
+        help="Games of each trial in the matches of a rung, an even number, as every opening is played with "
+        "both colours",
+    )
+    match_sims: int = setting(
+        default=0,
+        ge=0,
+        help="Visits per move in these matches and in solved positions; 0 uses those of self-play by default",
+    )
+    against: str = setting(
+        default="",
+        help="Opponent of all trials, as `ckai match` takes it; by default the trials of a rung meet each "
+        "other",
+    )
+
+    def __post_init__(self) -> None:
+        if self.against and self.score != "elo":
+            raise ValueError(f"expected an opponent with score elo only, found it with score {self.score}")
+
+
+@settings
+class StudySettings:
+    """Settings of a study, with their section, apart from those of its runs."""
+
+    study: StudyConfig = setting(default_factory=StudyConfig, help="Successive halving")
