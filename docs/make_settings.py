@@ -10,6 +10,7 @@ from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.leases.config import WorkSettings
 from ckai.rl.loop.config import RunConfig
 from ckai.rl.selfplay.distill_config import DistillConfig
+from ckai.rl.tuning.config import StudySettings
 
 PAGE = Path(__file__).parent / "settings.md"
 INTRODUCTION = """\
@@ -31,6 +32,11 @@ COMMANDS: dict[str, tuple[Any, str, str]] = {
         WorkSettings,
         "Workers",
         "No part of the run, and given anew with each command; see [many machines](cluster.md).",
+    ),
+    "tune": (
+        StudySettings,
+        "Study",
+        "A study keeps them in its `study.json`; its runs have the settings of `ckai selfplay`.",
     ),
     "pretrain": (
         PretrainConfig,

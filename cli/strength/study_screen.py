@@ -131,7 +131,7 @@ def print_results(study: "StudyFolder", command: str, as_json: bool) -> None:
     near = [each for each in order[1:] if each.rung == best.rung and _overlap(best, each)]
     if near:
         names = ", ".join(str(each.trial) for each in near)
-        click.echo(f"its interval overlaps with {'that' if len(near) == 1 else 'those'} of trial {names}")
+        click.echo(f"its interval overlaps with those of other trials of the last rung: {names}")
     click.echo(f"{files['csv']} and {files['plot']}; repeat the best with:")
     click.echo(f"    {command}")
 
@@ -149,9 +149,12 @@ def _print_table(study: "StudyFolder", order: Sequence[Result]) -> None:
 
     table = Table(box=None, pad_edge=False)
     names = [tried.name for tried in study.space]
+    short = [name.rpartition(".")[2] for name in names]
     score = "mistakes, 95 %" if study.config.score == "mistakes" else "Elo, 95 %"
-    for title in ("trial", *names, "rung", "gen", score, "min", "evaluations"):
+    for title in ("trial", *(short if len(set(short)) == len(short) else names)):
         table.add_column(title, justify="right", overflow="fold")
+    for title in ("rung", "gen", score, "min", "k eval"):
+        table.add_column(title, justify="right", no_wrap=True)
     for result in order:
         values = study.trials[result.trial]
         table.add_row(
@@ -161,7 +164,7 @@ def _print_table(study: "StudyFolder", order: Sequence[Result]) -> None:
             str(result.generations),
             "" if result.score is None else score_text(study, result.score),
             f"{result.minutes:.1f}",
-            f"{result.evaluations:,}",
+            f"{result.evaluations / 1000:,.0f}",
         )
     Console(highlight=False).print(table)
     if study.config.score == "elo" and not study.config.against:

@@ -13,11 +13,11 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import GateConfig
 from ckai.rl.loop.events import EventCallback, RunEvent
+from ckai.rl.loop.saved_games import SavedGames
 from ckai.rl.matches.match import MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn
 from ckai.rl.matches.players import SearchPlayer
-from ckai.rl.matches.saved import SavedGames
 from ckai.rl.matches.sprt import Sprt
 
 

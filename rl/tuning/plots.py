@@ -103,8 +103,7 @@ class _Places:
             elif self.tried.log:
                 panel.set_xscale("symlog", linthresh=self.tried.low)
             # All of the range is shown, also where no trial is.
-            for end in (self.tried.low, self.tried.high):
-                panel.axvline(end, alpha=0)
+            panel.update_datalim([(self.tried.low, 0), (self.tried.high, 0)], updatey=False)
 
     def of(self, trial: int) -> float | None:
         """Return the place of a trial; None if its value is none of a number."""

@@ -17,11 +17,11 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.loop.folder import read_measured
+from ckai.rl.loop.saved_games import SavedGames
 from ckai.rl.matches.match import MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.players import Player, SearchPlayer
 from ckai.rl.matches.ratings import ratings
-from ckai.rl.matches.saved import SavedGames
 from ckai.rl.matches.specs import load_player
 from ckai.rl.solved.mistakes import Mistakes, count_mistakes, solved_classes
 from ckai.rl.tuning.folder import Score, StudyFolder

@@ -171,8 +171,8 @@ def draw_trials(space: Sequence[Tried], base: RunConfig, count: int, seed: int) 
     size = math.prod(tried.values.size for tried in space) + (not covered)
     if count > size:
         raise ValueError(
-            f"expected at most {size:.0f} trials, as many as there are different ones, found {count}; give "
-            "fewer or more values"
+            f"expected at most {size:.0f} trials, as many as can differ, found {count}; give --trials "
+            f"{size:.0f} or more values to try"
         )
     rng = np.random.default_rng(seed)
     trials = [first]

@@ -19,9 +19,10 @@ from ckai.rl.loop.config import RunConfig
 from ckai.rl.search import selection
 from ckai.rl.search.rules import ROOT_RULES
 from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.tuning.config import StudySettings
 
 ROOT = Path(__file__).parents[2]
-CLASSES = (RunConfig, PretrainConfig)
+CLASSES = (RunConfig, PretrainConfig, StudySettings)
 
 
 def given(cls, *words):
@@ -102,7 +103,7 @@ def test_a_wrong_value_is_wrong_usage(cls, words, message):
     assert message in " ".join(output.split())
 
 
-@pytest.mark.parametrize("name", ["pretrain", "selfplay"])
+@pytest.mark.parametrize("name", ["pretrain", "selfplay", "tune"])
 def test_help_of_a_command_with_settings_imports_nothing_heavy(name):
     code = (
         f"import sys; from ckai.cli.main import main; sys.argv = ['ckai', {name!r}, '--help']\n"
@@ -112,7 +113,7 @@ def test_help_of_a_command_with_settings_imports_nothing_heavy(name):
     heavy = {"numba", "numpy", "torch", "rich", "pyarrow", "pandas", "matplotlib", "pytorch_lightning"}
     assert heavy.isdisjoint(out.stderr.split())
     assert "pydantic" in out.stderr.split()
-    cls = {"pretrain": PretrainConfig, "selfplay": RunConfig}[name]
+    cls = {"pretrain": PretrainConfig, "selfplay": RunConfig, "tune": StudySettings}[name]
     for one in all_settings(cls):
         assert one.option is None or one.option.split("/")[0] in out.stdout
 
