@@ -31,8 +31,8 @@ GROUPS = {
         "match": "Play A against B and estimate the Elo difference.",
         "tournament": "Rate all players in a round robin.",
         "levels": "List the levels of play, or measure them by matches.",
-        "tune": "Find good settings of self-play by successive halving.",
         "ladder": "Find how many playouts vanilla MCTS needs to match a player.",
+        "tune": "Find good settings of self-play by successive halving.",
     },
     "Tools": {
         "warmup": "Compile everything for this machine, once.",

@@ -17,7 +17,7 @@ class StudyConfig:
     """
 
     trials: int = setting(
-        default=9, ge=2, le=1000, help="Number of trials: one with the defaults, the others drawn at random"
+        default=9, ge=2, le=100, help="Number of trials: one with the defaults, the others drawn at random"
     )
     generations: int = setting(default=2, ge=1, help="Generations that every trial has in the first rung")
     eta: int = setting(

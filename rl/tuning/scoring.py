@@ -145,18 +145,20 @@ class _Matches:
                 self.tell(self.done + len(saved.games), self.games)
 
             a, b = (load() for load in seats)
-            play_match(
-                a,
-                b,
-                openings,
-                spec=self.base.spec,
-                max_plies=self.base.config.selfplay.max_plies,
-                threads=os.cpu_count() or 1,
-                seed=seed,
-                done=before,
-                on_game=on_game,
-            )
-            saved.write()
+            try:
+                play_match(
+                    a,
+                    b,
+                    openings,
+                    spec=self.base.spec,
+                    max_plies=self.base.config.selfplay.max_plies,
+                    threads=os.cpu_count() or 1,
+                    seed=seed,
+                    done=before,
+                    on_game=on_game,
+                )
+            finally:
+                saved.write()
         self.done += len(saved.games)
         return MatchResult(sorted(saved.games, key=lambda game: (game.pair, not game.a_black)))
 
