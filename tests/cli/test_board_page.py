@@ -473,6 +473,13 @@ def test_go_with_two_passes(board):
     assert board.moves() == ["E5", "pass", "pass"]
     assert board.button("Pass").count() == 0
     assert board.status().startswith("Black won")
+    board.button("Analyse").click()
+    board.page.locator(".move-list:visible button.move").first.click()
+    board.page.locator(".cell").nth(41).click(force=True)
+    analysed = "document.querySelectorAll('.analysis-view button.move').length"
+    board.page.wait_for_function(f"{analysed} === 4")
+    board.button("Pass").click()
+    board.page.wait_for_function(f"{analysed} === 5")
 
 
 @pytest.fixture(scope="module")
