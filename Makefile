@@ -12,7 +12,7 @@ WORKERS ?= -n logical --maxprocesses 4 --dist worksteal
 help:  ## List the targets.
 	@grep -E '^[a-z]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 10
 
-demo: $(VENV)/.installed  ## Set up and run the pipeline on the sample: rows, a small network, self-play, a game.
+demo: $(VENV)/.compiled  ## Set up and run the pipeline on the sample: rows, a small network, self-play, a game.
 	mkdir -p $(DEMO)/games
 	cd $(DEMO) && $(CKAI) parse $(CURDIR)/data/sample.pdn
 	cd $(DEMO) && $(CKAI) stats data/sample.parquet
@@ -54,6 +54,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install -q --upgrade pip
 	$(BIN)/python -m pip install -q -c constraints.txt torch
 	$(BIN)/python -m pip install -q -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.compiled: $(VENV)/.installed
 	$(CKAI) warmup
 	touch $@
 

@@ -2,10 +2,10 @@
 
     python benchmarks/options.py pretrained.ckpt -o folder --compare targets
 
-Runs that differ in one option: the value target, the search, the training or the gate. The visits of the
-search variants, and the games of those with gate matches, are scaled to equal numbers of network evaluations.
-The last network of each run then plays the initial one. Runs are saved in the folder, and a second call
-continues an interrupted one.
+Runs of the network's game that differ in one option: the value target, the search, the training or the gate.
+The visits of the search variants, and the games of those with gate matches, are scaled to equal numbers of
+network evaluations. The last network of each run then plays the initial one; where the game is solved, its
+mistakes are counted too. Runs are saved in the folder, and a second call continues an interrupted one.
 """
 
 import json
@@ -22,15 +22,18 @@ from matplotlib.figure import Figure
 from ckai.datasets.files import save_figure, write_whole
 from ckai.datasets.settings import change_settings
 from ckai.datasets.tables import Tables
+from ckai.models.checkpoint import load_network
 from ckai.rl.evaluators.loading import load_evaluator
-from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.games.registry import get_game
+from ckai.rl.games.spec import GameSpec
+from ckai.rl.loop.config import RunConfig
 from ckai.rl.loop.report import selfplay_evaluations
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.elo import Z95
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.players import SearchPlayer
-from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.solved.mistakes import POLICY, mistakes_of_network, solved_classes, visits_name
 
 Options = dict[str, Any]
 COMPARED: dict[str, dict[str, Options]] = {
@@ -114,17 +117,45 @@ def evaluations(folder: Path) -> float:
 
 
 def match_against_start(
-    path: Path, init: Path, games: int, sims: int, backend: str, tables: int
+    path: Path, init: Path, spec: GameSpec, games: int, sims: int, tables: int
 ) -> dict[str, Any]:
     """Play a network against the initial one."""
     threads = os.cpu_count() or 1
     tablebases = Tables.open(tables) if tables else None
     players = [
-        SearchPlayer(load_evaluator(file, backend, batch=games, threads=threads), sims, tables=tablebases)
+        SearchPlayer(
+            load_evaluator(file, "torch", batch=games, threads=threads, game=spec.name),
+            sims,
+            tables=tablebases,
+            spec=spec,
+        )
         for file in (path, init)
     ]
-    result = play_match(players[0], players[1], draw_openings(games // 2, 0), threads=threads)
+    openings = draw_openings(games // 2, 0, spec)
+    result = play_match(players[0], players[1], openings, threads=threads, spec=spec)
     return {**result.summary(), "elo": result.pairs.elo, "interval": list(result.pairs.interval)}
+
+
+def mistakes_in_percent(path: Path, spec: GameSpec, sims: int) -> dict[str, float]:
+    """Return the mistakes of a network's policy and of its search, over all classes of solved positions."""
+    if spec.solver is None:
+        return {}
+    counted = mistakes_of_network(
+        load_evaluator(path, "torch", game=spec.name), spec, [sims], solved_classes(spec)
+    )
+    names = {POLICY: POLICY, visits_name(sims): "search"}
+    return {
+        names[player]: 100
+        * sum(each.mistakes for each in classes.values())
+        / sum(each.positions for each in classes.values())
+        for player, classes in counted.items()
+    }
+
+
+def mean_and_spread(values: list[float]) -> tuple[float, float]:
+    """Return the mean of the seeds and 1.96 standard errors."""
+    spread = Z95 * statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
+    return statistics.mean(values), spread
 
 
 def draw(path: Path, results: dict[str, list[dict[str, Any]]]) -> None:
@@ -177,35 +208,47 @@ def main(
 ) -> None:
     """Play the runs and print the table."""
     output.mkdir(parents=True, exist_ok=True)
+    spec = get_game(load_network(init, game=None).encode.GAME)
+    tables = tables if spec.supports_tables else 0
     results: dict[str, list[dict[str, Any]]] = {name: [] for name in COMPARED[compare]}
     for seed in range(seeds):
         for number, (name, options) in enumerate(COMPARED[compare].items()):
-            base = RunConfig(
-                games=games,
-                seed=seed,
-                selfplay=SelfPlayConfig(sims=sims, tables=tables),
-                learn=LearnConfig(epochs=1, q_ramp=max(1, generations - 1)),
-                gate=GateConfig(games=0),
+            common: Options = {
+                "games": games,
+                "seed": seed,
+                "selfplay.sims": sims,
+                "selfplay.tables": tables,
+                "learn.epochs": 1,
+                "learn.q_ramp": max(1, generations - 1),
+                "gate.games": 0,
+            }
+            config = change_settings(
+                RunConfig.defaults_for(spec.name), common | options | absolute_counts(options, sims, games)
             )
-            config = change_settings(base, options | absolute_counts(options, sims, games))
             folder = output / f"{number}-{seed}"
             network = one_run(folder, init, config, generations, evaluator)
-            saved = folder / "gated.json"
+            saved = folder / "measured.json"
             if not saved.exists():
-                result = match_against_start(network, init, match_games, sims, "torch", tables)
+                result = match_against_start(network, init, spec, match_games, sims, tables)
+                result["mistakes"] = mistakes_in_percent(network, spec, sims)
                 write_whole(saved, json.dumps(result) + "\n")
             result = json.loads(saved.read_text(encoding="utf-8"))
             results[name].append(result | {"evaluations": evaluations(folder)})
             print(f"{name}, seed {seed}: {results[name][-1]['elo']:+.0f} Elo", file=sys.stderr, flush=True)
     draw(output / f"{compare}.png", results)
-    print(f"| {compare} | Elo, mean of the seeds ± 1.96 standard errors | each seed | evaluations |")
-    print("|---|---|---|---|")
+    solved = list(next(iter(results.values()))[0]["mistakes"])
+    heads = [f"mistakes of the {player}, %" for player in solved]
+    columns = [compare, "Elo, mean of the seeds ± 1.96 standard errors", "each seed", *heads, "evaluations"]
+    print(f"| {' | '.join(columns)} |")
+    print("|---" * len(columns) + "|")
     for name, runs in results.items():
-        elos = [run["elo"] for run in runs]
-        spread = Z95 * statistics.stdev(elos) / len(elos) ** 0.5 if len(elos) > 1 else 0.0
-        each = ", ".join(f"{elo:+.0f}" for elo in elos)
+        mean, spread = mean_and_spread([run["elo"] for run in runs])
+        cells = [name, f"{mean:+.0f} ± {spread:.0f}", ", ".join(f"{run['elo']:+.0f}" for run in runs)]
+        for player in solved:
+            mean, spread = mean_and_spread([run["mistakes"][player] for run in runs])
+            cells.append(f"{mean:.1f} ± {spread:.1f}")
         asked = statistics.mean(run["evaluations"] for run in runs) / 1e6
-        print(f"| {name} | {statistics.mean(elos):+.0f} ± {spread:.0f} | {each} | {asked:.1f} million |")
+        print(f"| {' | '.join([*cells, f'{asked:.1f} million'])} |")
 
 
 if __name__ == "__main__":

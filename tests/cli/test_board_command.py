@@ -57,6 +57,7 @@ def test_a_signal_ends_the_server_and_the_game_is_saved(tmp_path, ending):
             assert errors.splitlines()[-1] == "stopped"
 
 
+@pytest.mark.slow
 def test_a_frame_that_is_too_large_ends_its_connection_alone(tmp_path):
     from websockets.exceptions import ConnectionClosed
     from websockets.sync.client import connect
@@ -87,6 +88,7 @@ def test_the_browser_is_opened_unless_it_is_not_wanted(monkeypatch, capsys):
     assert "open the address yourself" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_another_host_has_a_token_in_its_address(tmp_path):
     with started(command("--host", "0.0.0.0"), cwd=tmp_path) as process:
         address = address_of(process)

@@ -387,6 +387,7 @@ def test_an_analysis_saves_itself_once_there_is_a_variation(client):
     assert len(only_game("games/game-001.pdn").moves[0].variations) == 1
 
 
+@pytest.mark.slow
 def test_an_analysis_saves_itself_once_it_is_long(client):
     with tab(client) as here:
         for move in ("11-15", "23-19", "8-11", "22-17", "9-13", "17-14", "10x17", "21x14", "15-18", "19-15"):

@@ -169,6 +169,7 @@ def test_keys_and_names_are_enough_to_play(board):
     assert board.pieces()[11] == "black man"
 
 
+@pytest.mark.slow
 def test_a_move_is_shown_before_the_server_knows_it_and_put_back_if_refused(context, address):
     board = Board(context, address)
 
@@ -264,6 +265,7 @@ def test_other_games_are_played_with_a_click(board):
     )
 
 
+@pytest.mark.slow
 def test_a_position_is_set_up_by_hand_and_as_text(board):
     board.view("setup")
     board.button("Empty the board").click()
@@ -290,6 +292,7 @@ def test_a_position_is_set_up_by_hand_and_as_text(board):
     assert board.pieces() == {22: "white king"}
 
 
+@pytest.mark.slow
 def test_a_file_of_a_thousand_games(board):
     sample = (ROOT / "data" / "sample.pdn").read_text()
     games = re.split(r"\n(?=\[Event )", sample)[1:]
@@ -325,6 +328,7 @@ def test_a_file_of_a_thousand_games(board):
     )
 
 
+@pytest.mark.slow
 def test_variations_comments_and_signs(board):
     board.new_game("Two people")
     play(board, ["11-15", "23-19", "8-11"], board.click_squares)
@@ -469,6 +473,13 @@ def test_go_with_two_passes(board):
     assert board.moves() == ["E5", "pass", "pass"]
     assert board.button("Pass").count() == 0
     assert board.status().startswith("Black won")
+    board.button("Analyse").click()
+    board.page.locator(".move-list:visible button.move").first.click()
+    board.page.locator(".cell").nth(41).click(force=True)
+    analysed = "document.querySelectorAll('.analysis-view button.move').length"
+    board.page.wait_for_function(f"{analysed} === 4")
+    board.button("Pass").click()
+    board.page.wait_for_function(f"{analysed} === 5")
 
 
 @pytest.fixture(scope="module")
@@ -515,15 +526,10 @@ def test_another_host_asks_for_the_token_once(context, tmp_path):
         assert board.problems == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("width", "theme"),
-    [
-        (390, "light"),
-        *(
-            pytest.param(*each, marks=pytest.mark.slow)
-            for each in ((390, "dark"), (820, "light"), (820, "dark"), (1440, "light"), (1440, "dark"))
-        ),
-    ],
+    [(width, theme) for width in (390, 820, 1440) for theme in ("light", "dark")],
 )
 def test_every_view_fits_and_can_be_read_by_everyone(chromium, address, width, theme):
     checker = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()

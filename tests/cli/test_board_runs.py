@@ -28,6 +28,13 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _look_often():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ckai.cli.web.runs.POLL_SECONDS", 0.05)
+        yield
+
+
 @pytest.fixture(scope="module")
 def client(folder):
     with pytest.MonkeyPatch.context() as patch:

@@ -166,6 +166,7 @@ def test_a_reader_that_leaves_is_no_error():
     assert result.stderr.replace("compiling for this machine (only the first time) ...\n", "") == ""
 
 
+@pytest.mark.slow
 def test_compiling_kernels_is_reported_once(tmp_path):
     def perft() -> str:
         env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -346,6 +346,7 @@ def wait_until(condition):
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.programs
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
@@ -362,11 +363,10 @@ def test_a_signal_to_leave_keeps_the_game(here, number):
     assert len(only_game("a.pdn").moves) == 1
 
 
+@pytest.mark.slow
 @POSIX
 @pytest.mark.programs
-@pytest.mark.parametrize(
-    "term", ["xterm-256color", *(pytest.param(term, marks=pytest.mark.slow) for term in ("xterm", "dumb"))]
-)
+@pytest.mark.parametrize("term", ["xterm-256color", "xterm", "dumb"])
 def test_a_game_at_a_terminal_that_is_closed(here, term):
     """Ctrl-C while the engine thinks lets it move; then the terminal goes away."""
     master, slave = pty.openpty()

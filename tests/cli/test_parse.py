@@ -148,6 +148,7 @@ def test_errors_are_one_line_that_says_what_to_do(here):
     assert "ckai: error: a.pdn:1: game 0: ply 0: '1-32' is illegal here" in errors_of("parse", "a.pdn")
 
 
+@pytest.mark.slow
 def test_plots_that_cannot_be_written_are_explained(here):
     (here / "a.pdn").write_text(GAME)
     parse("a.pdn")
@@ -157,6 +158,7 @@ def test_plots_that_cannot_be_written_are_explained(here):
     )
 
 
+@pytest.mark.slow
 def test_only_the_rows_of_the_same_files_are_replaced(here):
     """Two files of one name have one default output; what other commands wrote is not parse's either."""
     for folder in ("one", "two"):
@@ -193,6 +195,7 @@ def test_rows_of_self_play_are_not_replaced(here):
     assert "holds rows of self-play" in errors_of("parse", "a.pdn", "-o", "own.parquet", cwd=here)
 
 
+@pytest.mark.slow
 def test_games_without_moves_are_no_data_set(here):
     (here / "a.pdn").write_text('[Event "a"]\n*\n')
     assert "a.pdn: expected games with moves, found none with any" in errors_of("parse", "a.pdn", cwd=here)

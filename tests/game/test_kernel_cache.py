@@ -80,6 +80,7 @@ def test_code_that_cannot_be_saved_is_reported_and_used(tmp_path, monkeypatch):
     assert "NUMBA_CACHE_DIR" in said[0]
 
 
+@pytest.mark.slow
 def test_without_a_cache_folder_kernels_run_uncached():
     """As where neither the home folder, nor the package, nor `NUMBA_CACHE_DIR` can be written."""
     script = (

@@ -139,6 +139,7 @@ def test_earlier_versions_read_a_file_with_a_digest(path):
     ]
 
 
+@pytest.mark.slow
 def test_evaluate_shows_the_digest_or_that_there_is_none(path, tmp_path):
     start = Position.start()
     row = make_rows.row(start, start.legal_moves()[0].actions[0], 1, result=1)

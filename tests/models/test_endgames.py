@@ -113,6 +113,7 @@ def test_a_network_that_says_the_same_of_all(tables):
         assert sum(part["positions"] for part in found["by_material"].values()) == 3000
 
 
+@pytest.mark.slow
 def test_the_commands(tables, tmp_path, monkeypatch, ckai):
     monkeypatch.setenv("CKAI_CACHE", str(tmp_path / "cache"))
     path, network = tmp_path / "endgames.parquet", tmp_path / "network.ckpt"

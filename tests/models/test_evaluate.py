@@ -100,6 +100,7 @@ def test_another_split_can_be_asked_for_and_is_said(tmp_path, opening, ckai):
     assert "top-1 accuracy" in out
 
 
+@pytest.mark.slow
 def test_all_games_of_data_that_the_network_was_not_trained_on_are_evaluated(tmp_path, opening, ckai):
     """Their numbers say nothing about which games were held out; names and numbers of rows show the data."""
     data, moves = opening
@@ -128,6 +129,7 @@ def test_all_games_of_data_that_the_network_was_not_trained_on_are_evaluated(tmp
             assert said[0].endswith("evaluating all games")
 
 
+@pytest.mark.slow
 def test_a_side_of_other_data_can_be_asked_for(tmp_path, opening, ckai):
     data, _ = opening
     path = tmp_path / "net.ckpt"
@@ -203,6 +205,7 @@ def test_the_most_frequent_move_is_what_a_loop_finds(tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.draws
 def test_plots_are_drawn(tmp_path, opening, ckai):
     data, _ = opening

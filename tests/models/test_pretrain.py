@@ -192,6 +192,7 @@ def test_what_is_measured_while_training_is_what_the_kept_network_reaches(tmp_pa
         assert result.metrics[name] == pytest.approx(best[f"heldout_{name}"], rel=1e-5), name
 
 
+@pytest.mark.slow
 def test_a_few_batches_are_learned_by_heart(tmp_path, data):
     setup = config(60, overfit=1, batch_size=16, optimizer=OptimizerConfig(lr=0.03, weight_decay=0))
     result = pretrain([data], tmp_path / "net.ckpt", setup)
@@ -200,6 +201,7 @@ def test_a_few_batches_are_learned_by_heart(tmp_path, data):
     assert result.metrics["top1"] > 0.9
 
 
+@pytest.mark.slow
 def test_a_trial_run_leaves_nothing(tmp_path, data, ckai):
     output = tmp_path / "net.ckpt"
     status, out, err = ckai("pretrain", "--data", data, "-o", output, "--model", "branches", "--fast-dev-run")
@@ -238,6 +240,7 @@ def test_a_preset_gives_defaults_and_options_win(tmp_path, data, ckai, monkeypat
     build(seen[0].model, seen[0].settings)
 
 
+@pytest.mark.slow
 @pytest.mark.draws
 def test_runs_are_compared(tmp_path, data, ckai):
     pretrain([data], tmp_path / "a.ckpt", config(2))
@@ -344,6 +347,7 @@ def test_a_checkpoint_from_elsewhere_is_replaced_only_when_asked(tmp_path, data)
     assert output.read_bytes() == other
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [4, None])
 def test_a_killed_replacement_goes_on_without_being_asked_again(
     tmp_path, data, every_step, monkeypatch, step
@@ -388,6 +392,7 @@ def test_a_killed_replacement_goes_on_without_being_asked_again(
         pretrain([data], output, config(2))
 
 
+@pytest.mark.slow
 def test_overfitting_keeps_nothing(tmp_path, data, ckai):
     output = tmp_path / "net.ckpt"
     small = ["--data", data, "-o", output, "--set", "channels=4", "--set", "hidden=16"]
@@ -420,6 +425,7 @@ def test_two_trainings_never_write_one_output(tmp_path, data, every_step):
     assert tried == [False, True]
 
 
+@pytest.mark.slow
 def test_what_killed_trainings_left_is_removed(tmp_path, data, every_step):
     output = tmp_path / "net.ckpt"
     with pytest.raises(Killed):

@@ -39,14 +39,15 @@ def test_games_of_every_sort_with_a_client_of_others():
     assert (result["games"], result["problems"]) == (10, {})
 
 
+@pytest.mark.slow
 @pytest.mark.programs
 @pytest.mark.parametrize(
     "level",
     [
         {"depth": 2},
-        pytest.param({"seconds": 0.005}, marks=pytest.mark.slow),
-        pytest.param({"control": TimeControl(1, 0.01)}, marks=pytest.mark.slow),
-        pytest.param({"control": TimeControl(1, 0, 10)}, marks=pytest.mark.slow),
+        {"seconds": 0.005},
+        {"control": TimeControl(1, 0.01)},
+        {"control": TimeControl(1, 0, 10)},
     ],
 )
 def test_two_of_ckai_play_each_other(level):

@@ -541,11 +541,9 @@ def test_the_program_ends_with_its_input():
     assert process.returncode == 0, err
 
 
+@pytest.mark.slow
 @pytest.mark.programs
-@pytest.mark.parametrize(
-    ("number", "status"),
-    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_end_it(number, status):
     process = program(
         "--engine", "uniform", preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -238,6 +238,7 @@ def test_the_next_generation_takes_late_games_in(tmp_path, network, monkeypatch,
         assert "2 late games out" in console.export_text()
 
 
+@pytest.mark.slow
 def test_the_last_generation_waits_for_all_games(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
     asked = Counter()
@@ -318,15 +319,9 @@ class Killed(BaseException):
     """Stands for kill -9: nothing that the run would do after it is done."""
 
 
-@pytest.mark.parametrize("overlap", [pytest.param(False, marks=pytest.mark.slow), True])
-@pytest.mark.parametrize(
-    "where",
-    [
-        "rows",
-        "late games there",
-        *(pytest.param(each, marks=pytest.mark.slow) for each in ("selfplay.json", "learn")),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("overlap", [False, True])
+@pytest.mark.parametrize("where", ["rows", "late games there", "selfplay.json", "learn"])
 def test_a_run_killed_with_late_games_out_has_every_game_once(tmp_path, network, monkeypatch, where, overlap):
     run = Run.create(tmp_path / "run", network, replace(TINY, overlap=overlap))
     workers = SlowWorkers(held_back(FIRST + 15, until=2))
@@ -396,6 +391,7 @@ def test_a_joiner_hands_a_late_lease_in_while_the_next_generation_is_played(tmp_
     assert not (run.folder / "leases").exists()
 
 
+@pytest.mark.slow
 def test_the_late_games_of_a_joiner_that_died_are_played_by_the_run(tmp_path, network):
     run = Run.create(tmp_path / "run", network, replace(TINY, late=0.5))
     desk, events, workers = LeaseDesk(run.folder), [], LeaseFolder(run.folder, 4)
@@ -417,6 +413,7 @@ def test_the_late_games_of_a_joiner_that_died_are_played_by_the_run(tmp_path, ne
     assert any("played again" in event.info.get("warning", "") for event in events)
 
 
+@pytest.mark.slow
 def test_a_run_without_workers_knows_nothing_of_late_games(tmp_path, network):
     """Whatever the setting, its files are those of a run that waits for all games."""
     files = []

@@ -263,6 +263,7 @@ def test_sprt_ends_the_gate_match_early_and_it_is_not_played_on(tmp_path):
     assert {**again, "seconds": 0} == {**first, "seconds": 0}
 
 
+@pytest.mark.slow
 def test_a_run_with_many_options(tmp_path, ckai, monkeypatch):
     network = tmp_path / "network.ckpt"
     save_checkpoint(network, build("cnn2x2", {"channels": 2, "hidden": 4}))

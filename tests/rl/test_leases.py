@@ -326,7 +326,8 @@ def joined(folder, **options):
 
 
 @pytest.mark.parametrize("overlap", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_a_run_with_a_worker_that_joins(tmp_path, network, overlap):
+def test_a_run_with_a_worker_that_joins(tmp_path, network, monkeypatch, overlap):
+    monkeypatch.setattr("ckai.rl.loop.joining.LOOK_SECONDS", 0.01)
     config = replace(TINY, overlap=overlap, games=24)
     run = Run.create(tmp_path / "run", network, config)
     run.set_target(2)

@@ -194,6 +194,7 @@ def test_the_tally_is_from_the_newest_networks_side():
     assert pool.tally({0: math.nan, 1: 0.0})["4"]["drawn"] == 2
 
 
+@pytest.mark.slow
 def test_a_run_meets_its_past_and_goes_on(tmp_path):
     path = tmp_path / "init.ckpt"
     save_checkpoint(path, build("cnn2x2", {"channels": 4, "hidden": 16}))

@@ -151,6 +151,7 @@ def test_nodes_with_another_version_end_the_run_with_one_line(run, cluster, monk
     check_whole(run, 1)
 
 
+@pytest.mark.slow
 @needs_ray
 @pytest.mark.programs
 def test_an_object_store_that_takes_nothing_ends_the_run_and_with_room_it_goes_on(run, cluster, monkeypatch):

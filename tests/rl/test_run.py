@@ -52,6 +52,7 @@ def test_generations_follow_each_other(tmp_path, network):
     assert (run.folder / "latest.ckpt").read_bytes() == run.path(2, "network.ckpt").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_best_network_is_the_one_with_the_highest_elo(tmp_path, network, monkeypatch):
     from ckai.rl.loop import run as module
 
@@ -419,6 +420,7 @@ def test_kill_at_twenty_random_moments(tmp_path, network):
 OVERLAPPING = RunConfig.from_dict({**TINY.to_dict(), "overlap": True})
 
 
+@pytest.mark.slow
 def test_a_generation_is_played_while_the_one_before_is_learned(tmp_path, network):
     events = []
     run = Run.create(tmp_path / "run", network, OVERLAPPING)
@@ -448,6 +450,7 @@ def test_overlapping_generations_are_the_same_however_the_run_was_stopped(tmp_pa
     assert [measured["selfplay"]["network"] for measured in stepwise.history()] == [0, 0, 1]
 
 
+@pytest.mark.slow
 def test_an_error_while_learning_ends_the_games_too(tmp_path, network, monkeypatch):
     from ckai.rl.loop import run as module
 
@@ -482,6 +485,7 @@ def test_an_error_in_games_played_ahead_is_raised(tmp_path, network, monkeypatch
     assert run.generations == 1
 
 
+@pytest.mark.slow
 def test_a_backend_that_does_not_suit_one_network_is_tried_again(tmp_path, network, monkeypatch):
     from ckai.rl.loop import playing as module
 

@@ -182,6 +182,7 @@ def connect4_wins(wanted):
     return found
 
 
+@pytest.mark.slow
 def test_finds_every_win_of_connect4_in_up_to_three_moves():
     for plies, states in connect4_wins(100).items():
         order = sorted(states)

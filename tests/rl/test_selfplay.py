@@ -212,6 +212,7 @@ def test_a_match_is_the_same_in_one_thread_or_two():
     ]
 
 
+@pytest.mark.slow
 def test_more_simulations_win_matches():
     # A search of 100 visits against one of 2, both counting material.
     openings = random_openings(6, 3, seed=5)

@@ -119,6 +119,7 @@ def test_a_run_from_random_weights(ckai, tmp_path, monkeypatch):
     assert "--init none" in err
 
 
+@pytest.mark.slow
 def test_a_run_from_positions_of_experts(ckai, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     new = ("selfplay", "--init", "none", "--set", "channels=2", "--set", "hidden=4", *TINY)

@@ -31,6 +31,7 @@ def test_ratings_find_the_strengths():
     assert {r.games for r in found} == {4 * 4000}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("elos", "pairs"),
     [

@@ -312,6 +312,7 @@ def test_the_files_of_a_study_say_the_same(finished):
     assert not list(finished.folder.parent.glob(".*.tmp"))
 
 
+@pytest.mark.slow
 def test_a_study_that_is_stopped_anywhere_finds_the_same(tmp_path, finished, monkeypatch):
     monkeypatch.setattr("ckai.rl.loop.saved_games.SAVE_SECONDS", 0.0)
     new_study(tmp_path / "s")
@@ -323,16 +324,27 @@ def test_a_study_that_is_stopped_anywhere_finds_the_same(tmp_path, finished, mon
     assert lasting(study) == lasting(finished)
 
 
-def test_a_rung_without_scores_keeps_the_finished_generations(tmp_path, monkeypatch):
-    study = new_study(tmp_path / "s", StudyConfig(trials=2, generations=1, match_games=2))
+def test_a_stopped_study_goes_on_where_it_was(tmp_path, monkeypatch):
+    study = new_study(tmp_path / "s", StudyConfig(trials=2, generations=1, match_games=6))
     with pytest.raises(KeyboardInterrupt):
         study.go(Quiet(stop_at=3))  # after the generation of the second trial is done
     found = results(study)
     assert [(r.trial, r.score, r.kept) for r in found] == [(0, None, None), (1, None, None)]
     assert study.best is None
     before = study.run(0).path(1, "done.json").read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        study.go(Quiet(stop_at=2))  # after the first game of the match
+    match = study.rung_folder(study.schedule[0]) / "000-001.json"
+    played = json.loads(match.read_text())
+    assert 1 <= len(played) < 6
     study.go(Quiet())
     assert study.run(0).path(1, "done.json").read_bytes() == before
+    games = json.loads(match.read_text())
+    assert games[: len(played)] == played
+    assert sorted((game["pair"], game["a_black"]) for game in games) == [
+        (pair, black) for pair in range(3) for black in (False, True)
+    ]
+    assert study.best == study.ranked(study.scores(study.schedule[0]))[0]
 
 
 def test_the_backend_is_chosen_once(tmp_path):

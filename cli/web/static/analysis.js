@@ -1,7 +1,7 @@
 // The view of an analysis: the engine, the curve, the moves with variations, what is known of the position.
 import { Annotations } from "./annotations.js";
 import { Curve } from "./curve.js";
-import { el, field, select, tabs, toggle } from "./dom.js";
+import { el, field, iconButton, select, tabs, toggle } from "./dom.js";
 import { t } from "./labels.js";
 import { arrowsOf, Lines } from "./lines.js";
 import { MoveList } from "./movelist.js";
@@ -21,8 +21,9 @@ export class AnalysisView {
     this.explained = el("div.explained");
     this.valueButton = el("button.quiet.small", { click: () => this.values() });
     this.annotations = new Annotations(app);
+    this.pass = iconButton("next", t("pass"), () => this.add([this.table.pass]), { bare: false, hidden: true });
     this.tabs = tabs("about", [
-      ["moves", t("moves"), el("div", {}, this.moves.root, this.annotations.root)],
+      ["moves", t("moves"), el("div", {}, this.moves.root, this.pass, this.annotations.root)],
       ["priors", t("priors"), this.priors], ["experts", t("experts"), this.experts],
       ["explain", t("explain"), this.explained],
     ], (key) => this.opened(key));
@@ -67,6 +68,7 @@ export class AnalysisView {
     this.verdict.replaceChildren(...[state.opening, state.verdict?.text, state.outcome?.text, ...state.notices,
       state.problem, state.file && t("file game", { ...state.file, index: state.file.index + 1 })]
       .filter(Boolean).map((text) => el("span", {}, text)));
+    this.pass.hidden = !this.table.pass;
     if (this.active && this.shownNode !== state.node) {
       this.shownNode = state.node;
       this.opened(this.tabs.shown);

@@ -62,8 +62,8 @@ export class PlayView {
       if (state.thinking) parts.push(button("stop", "stop", () => app.do("stop")));
       else parts.push(button("hint", "hint", () => this.hint(), { disabled: !state.legal.length }));
       const mine = state.players[state.turn].human;
-      const pass = mine && state.legal.find((move) => !move.path.length); // it has no square to click
-      if (pass) parts.push(button("next", "pass", () => app.do("play", { move: pass.move, node: state.node })));
+      const { pass } = this.table;
+      if (mine && pass) parts.push(button("next", "pass", () => app.do("play", { move: pass.move, node: state.node })));
       parts.push(
         button("undo", "undo", () => app.do("undo"), { disabled: !state.canUndo }),
         button("redo", "redo", () => app.do("redo"), { disabled: !state.canRedo }),

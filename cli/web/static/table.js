@@ -74,6 +74,11 @@ export class Table extends EventTarget {
     return black.human === white.human ? null : black.human ? "black" : "white";
   }
 
+  /** The legal move that has no square to click, or undefined. */
+  get pass() {
+    return this.state.legal.find((move) => !move.path.length);
+  }
+
   received(message) {
     const { type } = message;
     if (type === "welcome") {
