@@ -160,6 +160,52 @@ def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
             legal[i, actions[n] >> 3] |= np.uint8(1) << (actions[n] & 7)
 
 
+def _endings(games: Sequence[FinishedGame]) -> dict[str, NDArray[Any]]:
+    """Return the columns of rows that say how their game ended, the targets of auxiliary heads.
+
+    A game ends by the rules, or where the endgame tables know its result. The end of a game that a side
+    resigned, or that was stopped, is not known.
+
+    Args:
+        games: one or more games of the same `GameSpec`.
+
+    Returns:
+        `plies_left` `[N]` int16, 0 where the end is not known, and `ownership` `[N, points]` int8, in the
+        view of the side to move of each row; see `ckai.datasets.schema`.
+    """
+    spec = games[0].spec
+    plies_left = [np.zeros(len(game.rows), np.int16) for game in games]
+    ownership = [np.zeros((len(game.rows), spec.points), np.int8) for game in games]
+    ended = [i for i, game in enumerate(games) if len(game.rows) and _has_end(game)]
+    if ended:
+        last = np.stack([games[i].rows[-1] for i in ended])
+        boards = np.empty((len(ended), spec.position_bytes), np.int8)
+        passed = np.empty(len(ended), np.bool_)
+        _play_last(spec.rules, np.ascontiguousarray(last["state"]), last["action"].copy(), boards, passed)
+        owners = spec.owners(np.sign(boards[:, : spec.points]))
+        turned = owners[:, ::-1] if spec.turned_board else owners
+        for n, i in enumerate(ended):
+            rows = games[i].rows
+            plies_left[i][:] = games[i].plies - rows["ply"]
+            mine = rows["side"] == (last[n]["side"] ^ passed[n])
+            ownership[i][:] = np.where(mine[:, None], owners[n], -turned[n])
+    return {"plies_left": np.concatenate(plies_left), "ownership": np.concatenate(ownership)}
+
+
+def _has_end(game: FinishedGame) -> bool:
+    return game.result != UNDECIDED and not game.resigned
+
+
+@quick_kernel
+def _play_last(game, states, actions, boards, passed):  # type: ignore[no-untyped-def]
+    """Encode the states after the last actions of games to `boards` `[G, POSITION_BYTES]`."""
+    for i in range(len(states)):
+        state = contract.load_state(game, states[i])  # type: ignore[no-untyped-call]
+        state, over = contract.play(game, state, np.int64(actions[i]))  # type: ignore[no-untyped-call]
+        contract.encode(game, state, boards[i])  # type: ignore[no-untyped-call]
+        passed[i] = over
+
+
 def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
     """Convert games to rows of the self-play schema, sorted by (game, ply, hop).
 
@@ -208,6 +254,7 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
         label=np.ascontiguousarray(rows["action"]),
         z=np.where(unknown, result, z),
         unknown=UNDECIDED,
+        **_endings(games),
     )
     columns |= {
         "q": pa.array(np.ascontiguousarray(rows["q"])),
