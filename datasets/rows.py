@@ -142,7 +142,8 @@ def occupancy(ownership: NDArray[Any]) -> NDArray[np.float32]:
     """
     if ownership.ndim == 2:
         owners = np.array([1, 0, -1], np.int8)[:, None]
-        return (ownership[:, None, :] == owners).astype(np.float32)
+        marked: NDArray[np.bool_] = ownership[:, None, :] == owners
+        return marked.astype(np.float32)
     mover, other = ownership[:, 0], ownership[:, 1]
     shares: NDArray[np.float32] = np.stack([mover, 1 - mover - other, other], 1).astype(np.float32)
     return shares

@@ -176,7 +176,7 @@ def _endings(games: Sequence[FinishedGame]) -> dict[str, NDArray[Any]]:
     spec = games[0].spec
     plies_left = [np.zeros(len(game.rows), np.int16) for game in games]
     ownership = [np.zeros((len(game.rows), spec.points), np.int8) for game in games]
-    ended = [i for i, game in enumerate(games) if len(game.rows) and _has_end(game)]
+    ended = [i for i, game in enumerate(games) if _has_end(game)]
     if ended:
         last = np.stack([games[i].rows[-1] for i in ended])
         boards = np.empty((len(ended), spec.position_bytes), np.int8)
