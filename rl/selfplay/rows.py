@@ -173,37 +173,29 @@ def _endings(games: Sequence[FinishedGame]) -> dict[str, NDArray[Any]]:
         `plies_left` `[N]` int16, 0 where the end is not known, and `ownership` `[N, points]` int8, in the
         view of the side to move of each row; see `ckai.datasets.schema`.
     """
-    spec = games[0].spec
-    plies_left = [np.zeros(len(game.rows), np.int16) for game in games]
-    ownership = [np.zeros((len(game.rows), spec.points), np.int8) for game in games]
-    ended = [i for i, game in enumerate(games) if _has_end(game)]
-    if ended:
-        last = np.stack([games[i].rows[-1] for i in ended])
-        boards = np.empty((len(ended), spec.position_bytes), np.int8)
-        passed = np.empty(len(ended), np.bool_)
-        _play_last(spec.rules, np.ascontiguousarray(last["state"]), last["action"].copy(), boards, passed)
-        owners = spec.owners(np.sign(boards[:, : spec.points]))
-        turned = owners[:, ::-1] if spec.turned_board else owners
-        for n, i in enumerate(ended):
-            rows = games[i].rows
-            plies_left[i][:] = games[i].plies - rows["ply"]
-            mine = rows["side"] == (last[n]["side"] ^ passed[n])
-            ownership[i][:] = np.where(mine[:, None], owners[n], -turned[n])
-    return {"plies_left": np.concatenate(plies_left), "ownership": np.concatenate(ownership)}
-
-
-def _has_end(game: FinishedGame) -> bool:
-    return game.result != UNDECIDED and not game.resigned
+    spec, lengths = games[0].spec, [len(game.rows) for game in games]
+    last = np.stack([game.rows[-1] for game in games])
+    boards, passed = np.empty((len(games), spec.position_bytes), np.int8), np.empty(len(games), np.bool_)
+    _play_last(spec.rules, np.ascontiguousarray(last["state"]), last["action"].copy(), boards, passed)
+    owners = spec.owners(np.sign(boards[:, : spec.points]))
+    turned = owners[:, ::-1] if spec.turned_board else owners
+    sides = last["side"] ^ passed  # to move at the end
+    plies_left, ownership = np.zeros(sum(lengths), np.int16), np.zeros((sum(lengths), spec.points), np.int8)
+    for n, (game, end) in enumerate(zip(games, np.cumsum(lengths).tolist(), strict=True)):
+        if game.result != UNDECIDED and not game.resigned:
+            mine = game.rows["side"] == sides[n]
+            plies_left[end - lengths[n] : end] = game.plies - game.rows["ply"]
+            ownership[end - lengths[n] : end] = np.where(mine[:, None], owners[n], -turned[n])
+    return {"plies_left": plies_left, "ownership": ownership}
 
 
 @quick_kernel
 def _play_last(game, states, actions, boards, passed):  # type: ignore[no-untyped-def]
-    """Encode the states after the last actions of games to `boards` `[G, POSITION_BYTES]`."""
+    """Encode states after the last actions of games to `boards`, and whether the turn `passed` by them."""
     for i in range(len(states)):
         state = contract.load_state(game, states[i])  # type: ignore[no-untyped-call]
-        state, over = contract.play(game, state, np.int64(actions[i]))  # type: ignore[no-untyped-call]
+        state, passed[i] = contract.play(game, state, np.int64(actions[i]))  # type: ignore[no-untyped-call]
         contract.encode(game, state, boards[i])  # type: ignore[no-untyped-call]
-        passed[i] = over
 
 
 def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:

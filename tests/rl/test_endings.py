@@ -16,6 +16,7 @@ from ckai.rl.games.contract import as_state
 from ckai.rl.games.go.spec import GoSpec
 from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.loop.config import LearnConfig, RunConfig
+from ckai.rl.loop.dashboard import flatten
 from ckai.rl.loop.learning import learn
 from ckai.rl.loop.run import Run
 from ckai.rl.selfplay.config import SelfPlayConfig
@@ -161,6 +162,12 @@ def test_heads_go_on_from_one_generation_to_the_next(tmp_path, old, rows):
         both.auxiliary["ownership.out.2.weight"], dropped.auxiliary["ownership.out.2.weight"]
     )
     assert "moves_left.out.weight" in both.auxiliary
+
+
+def test_the_metrics_of_a_run_have_the_heads_where_it_trains_some():
+    row = flatten({"learn": {"train_moves_left_error": 3.0}})
+    assert row["train_moves_left_error"] == 3
+    assert row["heldout_ownership_loss"] is None
 
 
 def test_rows_of_before_train_no_head(tmp_path, old):
