@@ -16,6 +16,11 @@ If the data include self-play, or positions were averaged, it also has:
     q        [B] float32       the search's value in [-1, 1]; z for rows without a search
     q_known  [B] bool          whether the row has a search's value
     policy   [B, 128] float32  shares of the visits, rows sum to 1; the action played without a search
+
+If endings are asked for, and a data set has them, it also has:
+
+    plies_left  [B] float32             plies to the end of the game, 0 where that is not known
+    ownership   [B, 3, points] float32  what is on each square then: shares of the mover, nobody and the other
 """
 
 import itertools
@@ -32,7 +37,7 @@ from torch import Tensor
 from ckai.datasets.choices import DEFAULT_GAME_NAME, POSITIONS
 from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFile, RowFiles
-from ckai.datasets.rows import Rows, concatenate
+from ckai.datasets.rows import Rows, concatenate, occupancy
 from ckai.datasets.sampling import draw, drawn, resample
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, check_share, held_out, position_keys
@@ -84,6 +89,7 @@ class RowsDataModule(pl.LightningDataModule):
         surprise: float = 0.0,
         game: str = DEFAULT_GAME_NAME,
         symmetries: Symmetries | None = None,
+        endings: bool = False,
     ) -> None:
         """Open and check the files; decode them if they fit.
 
@@ -104,6 +110,7 @@ class RowsDataModule(pl.LightningDataModule):
                 sampled evenly, and the epoch's length stays the same (policy surprise weighting).
             game: the game the rows must be of.
             symmetries: of which one is drawn for every training row; None: rows stay as they are.
+            endings: whether to read how the games ended, for auxiliary heads.
 
         Raises:
             DatasetError: a file that cannot be used, or a side without games; with `surprise`, a policy KL
@@ -123,7 +130,7 @@ class RowsDataModule(pl.LightningDataModule):
             raise ValueError(f"expected a weight above 0 for each of {len(paths)} data sets, found {listed}")
         if not 0 <= surprise <= 1:
             raise ValueError(f"expected surprise in [0, 1], found {surprise}")
-        self.files = RowFiles(paths, game)
+        self.files = RowFiles(paths, game, endings)
         self.surprise, self.symmetries = surprise, symmetries
         self.positions, self.weights = positions, tuple(weights) or (1.0,) * len(paths)
         self._overfit = 0
@@ -373,6 +380,9 @@ def to_batch(rows: Rows, *, searched: bool | None = None) -> Batch:
             arrays["policy"] = policy
         else:
             arrays["policy"] = rows.visits.dense(rows.label, 8 * rows.legal.shape[1])
+    if rows.plies_left is not None and rows.ownership is not None:
+        arrays["plies_left"] = rows.plies_left.astype(np.float32)
+        arrays["ownership"] = occupancy(rows.ownership)
     return {name: torch.from_numpy(a if a.flags.writeable else a.copy()) for name, a in arrays.items()}
 
 

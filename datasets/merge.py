@@ -8,6 +8,7 @@ Two rows are of the same position if board and jumper are equal; the halfmove cl
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +30,10 @@ def merge_positions(rows: Rows, how: str) -> Rows:
         how: one of `POSITIONS`: "all", "distinct" or "average".
 
     Returns:
-        New rows: z (float32) and q are means over the rows that have a result or a search, `surprise` a mean
-        over all. With "average", `visits` counts how often each action was played, and `label` is the most
-        frequent action (the lowest on a tie).
+        New rows: z (float32) and q are means over the rows that have a result or a search, `plies_left` and
+        the shares of `ownership` (float32) over those whose game has an end, `surprise` a mean over all. With
+        "average", `visits` counts how often each action was played, and `label` is the most frequent action
+        (the lowest on a tie).
 
     Raises:
         ValueError: `how` is not in `POSITIONS`.
@@ -65,6 +67,8 @@ def merge_positions(rows: Rows, how: str) -> Rows:
         total = np.bincount(group, np.where(searched, rows.q, 0), size)
         q = np.where(number > 0, total / np.maximum(number, 1), np.nan)
         merged = replace(merged, q=q.astype(np.float32))
+    if rows.plies_left is not None and rows.ownership is not None:
+        merged = _with_endings(merged, rows.plies_left, rows.ownership, group)
     if rows.surprise is not None:
         mean = np.bincount(group, rows.surprise, size) / np.bincount(group, minlength=size)
         merged = replace(merged, surprise=mean.astype(np.float32))
@@ -72,6 +76,20 @@ def merge_positions(rows: Rows, how: str) -> Rows:
         return merged
     visits, label = _action_counts(rows, group, size)
     return replace(merged, visits=visits, label=label)
+
+
+def _with_endings(
+    merged: Rows, plies_left: NDArray[Any], ownership: NDArray[Any], group: NDArray[np.int64]
+) -> Rows:
+    """The merged rows with the mean endings of each group's games."""
+    size = len(merged)
+    number = np.maximum(np.bincount(group, plies_left > 0, size), 1)
+    shares = np.empty((size, 2, ownership.shape[1]), np.float32)
+    for side, owner in enumerate((1, -1)):
+        for square in range(ownership.shape[1]):
+            shares[:, side, square] = np.bincount(group, ownership[:, square] == owner, size) / number
+    mean = np.bincount(group, plies_left, size) / number
+    return replace(merged, plies_left=mean.astype(np.float32), ownership=shares)
 
 
 def _action_counts(rows: Rows, group: NDArray[np.int64], size: int) -> tuple[Visits, Bytes]:

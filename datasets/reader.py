@@ -15,20 +15,16 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.rows import Rows, Visits, concatenate
 from ckai.datasets.schema import (
     COPIES_KEY,
-    EXPERT_SCHEMA,
-    GAME_KEY,
-    SCHEMA_VERSION,
-    SELFPLAY_SCHEMA,
-    VERSION_KEY,
+    ENDING_COLUMNS,
+    LATER_COLUMNS,
+    READ_COLUMNS,
+    SEARCH_COLUMNS,
     DatasetError,
+    check_schema,
     is_headers_path,
 )
 
-_COLUMNS = ["game", "ply", "board", "jumper", "quiet", "legal", "label", "z"]
-_SEARCH_COLUMNS = ["q", "visits"]
-_LATER_COLUMNS = ["surprise"]
-"""Columns that older files lack, and that may be null."""
-_OTHER_BYTES, _SEARCH_BYTES, _VISIT_BYTES = 12, 16, 5
+_OTHER_BYTES, _SEARCH_BYTES, _VISIT_BYTES, _PLIES_LEFT_BYTES = 12, 16, 5, 2
 """In `Rows`: of a row without board, mask and search; of its search but the visit counts; of one of these."""
 
 
@@ -40,23 +36,27 @@ class RowFile:
         rows: number of rows, at least 1.
         group_rows: number of rows of each row group.
         selfplay: whether it has `q` and `visits`.
+        endings: whether it has `plies_left` and `ownership`, and they are to be read.
 
     Raises:
         DatasetError: on construction, if it is missing, cut short, empty, or not of this row format.
     """
 
-    def __init__(self, path: str | Path, game: str = DEFAULT_GAME_NAME) -> None:
+    def __init__(self, path: str | Path, game: str = DEFAULT_GAME_NAME, endings: bool = False) -> None:
         """Open and check a file.
 
         Args:
             path: the file.
             game: the game its rows must be of.
+            endings: whether to read how the games ended, where the file says it.
         """
         self.path = Path(path)
         self._file = _open(self.path)
-        self.selfplay = _check_schema(self.path, self._file.schema_arrow, game)
+        self.selfplay = check_schema(self.path, self._file.schema_arrow, game)
         self._squares = self._file.schema_arrow.field("board").type.list_size
         self._mask_bytes = self._file.schema_arrow.field("legal").type.byte_width
+        self.endings = endings and set(ENDING_COLUMNS) <= set(self._file.schema_arrow.names)
+        self._points = self._file.schema_arrow.field("ownership").type.list_size if self.endings else 0
         metadata = self._file.metadata
         self._copies = _read_copies(self.path, metadata.metadata or {})
         self.group_rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
@@ -68,6 +68,8 @@ class RowFile:
     def nbytes(self) -> int:
         """Memory of all rows in bytes once they are read, without reading them; see `Rows.nbytes`."""
         row_bytes, visits = _OTHER_BYTES + self._squares + self._mask_bytes, 0
+        if self.endings:
+            row_bytes += _PLIES_LEFT_BYTES + self._points
         if self.selfplay:
             row_bytes += _SEARCH_BYTES
             for i in range(len(self.group_rows)):
@@ -97,8 +99,9 @@ class RowFile:
         Raises:
             DatasetError: damaged data, a null in a required column, or an illegal action.
         """
-        names = _COLUMNS + (_SEARCH_COLUMNS if self.selfplay else [])
-        names += [name for name in _LATER_COLUMNS if name in self._file.schema_arrow.names]
+        names = READ_COLUMNS + (SEARCH_COLUMNS if self.selfplay else [])
+        names += ["surprise"] if "surprise" in self._file.schema_arrow.names else []
+        names += ENDING_COLUMNS if self.endings else []
         columns = self._columns(group, names)
         rows = Rows(
             game=_numbers(columns["game"]),
@@ -113,9 +116,12 @@ class RowFile:
             q=_numbers(columns["q"]) if self.selfplay else None,
             visits=_visits(columns["visits"]) if self.selfplay else None,
             surprise=_numbers(columns["surprise"].fill_null(0)) if "surprise" in columns else None,
+            plies_left=_numbers(columns["plies_left"].fill_null(0)) if self.endings else None,
+            ownership=_lists(columns["ownership"], self._points) if self.endings else None,
         )
         self._check_actions(group, rows)
         self._check_search(group, rows)
+        self._check_endings(group, rows)
         return rows
 
     def games(self, group: int) -> NDArray[np.int32]:
@@ -170,7 +176,7 @@ class RowFile:
             raise DatasetError(f"{self.path}: damaged data in row group {group} ({reason})") from error
         columns = {name: pa.concat_arrays(table.column(name).chunks) for name in names}
         for name, column in columns.items():
-            if name not in ("z", *_LATER_COLUMNS) and column.null_count:
+            if name not in ("z", *LATER_COLUMNS) and column.null_count:
                 raise DatasetError(f"{self.path}: expected no null in {name}, found {column.null_count}")
         return columns
 
@@ -180,6 +186,18 @@ class RowFile:
         if rows.q is not None and len(bad):
             row = sum(self.group_rows[:group]) + int(bad[0])
             raise DatasetError(f"{self.path}: row {row}: expected a finite q, found {rows.q[bad[0]]}")
+
+    def _check_endings(self, group: int, rows: Rows) -> None:
+        """Refuse what no game ends with, which would spoil what is learned from the other rows."""
+        if rows.plies_left is None or rows.ownership is None:
+            return
+        bad = np.flatnonzero((rows.plies_left < 0) | (np.abs(rows.ownership) > 1).any(1))
+        if len(bad):
+            row = sum(self.group_rows[:group]) + int(bad[0])
+            raise DatasetError(
+                f"{self.path}: row {row}: expected plies_left >= 1 and an ownership of -1, 0 and 1, found "
+                f"{rows.plies_left[bad[0]]} and {np.unique(rows.ownership[bad[0]]).tolist()}"
+            )
 
     def _check_actions(self, group: int, rows: Rows) -> None:
         byte, bit = rows.label >> 3, rows.label & 7
@@ -198,17 +216,20 @@ class RowFile:
 class RowFiles:
     """Several row files read as one data set; games of different files may have the same number."""
 
-    def __init__(self, paths: Sequence[str | Path], game: str = DEFAULT_GAME_NAME) -> None:
-        """Open and check all files; their rows must be of `game`.
+    def __init__(
+        self, paths: Sequence[str | Path], game: str = DEFAULT_GAME_NAME, endings: bool = False
+    ) -> None:
+        """Open and check all files; their rows must be of `game`. For `endings` see `RowFile`.
 
         Raises:
             DatasetError: see `RowFile`; or no path was given.
         """
         if not paths:
             raise DatasetError("expected at least one data set, found none")
-        self.files = [RowFile(path, game) for path in paths]
+        self.files = [RowFile(path, game, endings) for path in paths]
         self.rows = sum(file.rows for file in self.files)
         self.selfplay = any(file.selfplay for file in self.files)
+        self.endings = any(file.endings for file in self.files)
         self.groups = [(file, group) for file in self.files for group in range(len(file.group_rows))]
         """All (file, row group) pairs in order."""
 
@@ -325,38 +346,6 @@ def _open(path: Path) -> Any:
         ) from error
 
 
-def _check_schema(path: Path, schema: Any, game: str) -> bool:
-    """Whether the file has the columns of self-play; raises as `RowFile` does."""
-    metadata = schema.metadata or {}
-    if metadata.get(b"ckai.kind") == b"headers":
-        name = path.name.replace(".headers.parquet", ".parquet")
-        raise DatasetError(f"{path}: expected rows, found game headers; the rows are in {name}")
-    version = metadata.get(VERSION_KEY)
-    if version != str(SCHEMA_VERSION).encode():
-        text = "none" if version is None else version.decode(errors="replace")
-        raise DatasetError(f"{path}: expected row format version {SCHEMA_VERSION}, found {text}")
-    played = metadata.get(GAME_KEY, DEFAULT_GAME_NAME.encode()).decode(errors="replace")
-    if played != game:
-        raise DatasetError(f"{path}: expected rows of {game}, found rows of {played}")
-    selfplay = metadata.get(b"ckai.kind") == b"selfplay"
-    if not selfplay and set(_SEARCH_COLUMNS) <= set(schema.names):
-        found = metadata.get(b"ckai.kind", b"none").decode(errors="replace")
-        raise DatasetError(f"{path}: expected ckai.kind selfplay with the column q, found {found}")
-    expected = SELFPLAY_SCHEMA if selfplay else EXPERT_SCHEMA
-    missing = [name for name in expected.names if name not in (*schema.names, *_LATER_COLUMNS)]
-    if missing:
-        raise DatasetError(f"{path}: expected the column {missing[0]}, found {', '.join(schema.names)}")
-    for name in _COLUMNS + (_SEARCH_COLUMNS if selfplay else []):
-        want, have = expected.field(name).type, schema.field(name).type
-        if name == "board" and game != DEFAULT_GAME_NAME and pa.types.is_fixed_size_list(have):
-            want = pa.list_(pa.int8(), have.list_size)
-        if name == "legal" and game != DEFAULT_GAME_NAME and pa.types.is_fixed_size_binary(have):
-            want = have
-        if not same_type(want, have):
-            raise DatasetError(f"{path}: expected column {name} of type {want}, found {have}")
-    return selfplay
-
-
 def _read_copies(path: Path, metadata: dict[bytes, bytes]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The numbers of duplicates, ascending, and of the first game with the moves of each."""
     try:
@@ -369,20 +358,6 @@ def _read_copies(path: Path, metadata: dict[bytes, bytes]) -> tuple[NDArray[np.i
     return pairs[:, 0], pairs[:, 1]
 
 
-def same_type(want: Any, have: Any) -> bool:
-    """Whether Arrow types are equal but for the names of list items, which depend on the writer."""
-    if pa.types.is_fixed_size_list(want):
-        return bool(
-            pa.types.is_fixed_size_list(have)
-            and have.list_size == want.list_size
-            and have.value_type == want.value_type
-        )
-    if pa.types.is_list(want) and pa.types.is_list(have) and pa.types.is_struct(have.value_type):
-        names = [(f.name, f.type) for f in want.value_type], [(f.name, f.type) for f in have.value_type]
-        return names[0] == names[1]
-    return bool(want == have)
-
-
 def _numbers(array: Any) -> NDArray[Any]:
     result: NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return result
@@ -392,6 +367,17 @@ def _fixed_bytes(array: Any, width: int) -> NDArray[np.uint8]:
     buffer = array.buffers()[1]
     data = np.frombuffer(buffer, np.uint8) if buffer is not None else np.empty(0, np.uint8)
     return data[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
+
+
+def _lists(array: Any, width: int) -> NDArray[np.int8]:
+    """Lists of a fixed size, `[N, width]`; 0 in place of null."""
+    valid = _numbers(array.is_valid())
+    values = _numbers(array.flatten()).reshape(-1, width)  # without those of null
+    if len(values) == len(array):
+        return values
+    out = np.zeros((len(array), width), np.int8)
+    out[valid] = values
+    return out
 
 
 def _visits(array: Any) -> Visits:

@@ -7,13 +7,14 @@ are used:
     quiet       the halfmove clock
     surprise    the policy KL: divergence of the search's policy from the network's prior, KL(search || prior)
     z, q        the game's result and the search's root value, for the side to move
+    ownership   what has each square at the end of the game
 
 Version history of the row format:
     1: first version.
 """
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -44,6 +45,12 @@ _COLUMNS: Final = [
     ("z", pa.int8(), True),  # the game's result for the side to move: 1, 0, -1; null for '*'
 ]
 
+_ENDING_COLUMNS: Final = [
+    # Both null where the end of the game is not known; files written before may lack them.
+    ("plies_left", pa.int16(), True),  # plies to the end of the game, this one included: 1 or more
+    ("ownership", pa.list_(pa.int8(), 32), True),  # who has a square at the end: 1 the mover, -1, 0 nobody
+]
+
 _SELFPLAY_COLUMNS: Final = [
     ("q", pa.float32(), False),  # the search's root value for the side to move, [-1, 1]
     (
@@ -63,25 +70,43 @@ def _schema(columns: list[tuple[str, pa.DataType, bool]], source: str) -> pa.Sch
     )
 
 
-EXPERT_SCHEMA: Final = _schema(_COLUMNS, "expert")
+EXPERT_SCHEMA: Final = _schema(_COLUMNS + _ENDING_COLUMNS, "expert")
 """Rows of games read from PDN (an Arrow schema)."""
-SELFPLAY_SCHEMA: Final = _schema(_COLUMNS + _SELFPLAY_COLUMNS, "selfplay")
+SELFPLAY_SCHEMA: Final = _schema(_COLUMNS + _SELFPLAY_COLUMNS + _ENDING_COLUMNS, "selfplay")
 """Rows of self-play: the same columns and the results of the search."""
 
 
-def selfplay_schema(game: str, squares: int, mask_bytes: int = LEGAL_MASK_BYTES) -> pa.Schema:
+READ_COLUMNS: Final = ["game", "ply", "board", "jumper", "quiet", "legal", "label", "z"]
+"""Columns of all rows that training and evaluation read."""
+SEARCH_COLUMNS: Final = ["q", "visits"]
+"""Those that self-play adds."""
+ENDING_COLUMNS: Final = ["plies_left", "ownership"]
+"""Those that say how the game went on."""
+LATER_COLUMNS: Final = ["surprise", *ENDING_COLUMNS]
+"""Columns that older files lack, and that may be null."""
+
+
+def selfplay_schema(
+    game: str, squares: int, mask_bytes: int = LEGAL_MASK_BYTES, points: int | None = None
+) -> pa.Schema:
     """The schema of a game's self-play rows.
 
     Args:
         game: its name, such as "checkers".
         squares: entries of the `board` column.
         mask_bytes: bytes of the `legal` column.
+        points: entries of the `ownership` column; None: `squares`.
     """
     if game == DEFAULT_GAME_NAME:
         return SELFPLAY_SCHEMA
     schema = SELFPLAY_SCHEMA.with_metadata({**SELFPLAY_SCHEMA.metadata, GAME_KEY: game.encode()})
-    for name, type_ in (("board", pa.list_(pa.int8(), squares)), ("legal", pa.binary(mask_bytes))):
-        schema = schema.set(schema.get_field_index(name), pa.field(name, type_, False))
+    for name, type_ in (
+        ("board", pa.list_(pa.int8(), squares)),
+        ("legal", pa.binary(mask_bytes)),
+        ("ownership", pa.list_(pa.int8(), points or squares)),
+    ):
+        at = schema.get_field_index(name)
+        schema = schema.set(at, pa.field(name, type_, schema.field(at).nullable))
     return schema
 
 
@@ -118,3 +143,65 @@ def is_headers_path(path: Path) -> bool:
 
 class DatasetError(ValueError):
     """A data set that cannot be used; names the file, what was expected and what it has instead."""
+
+
+def check_schema(path: Path, schema: Any, game: str) -> bool:
+    """Check the columns of a row file.
+
+    Args:
+        path: the file.
+        schema: its Arrow schema.
+        game: the game its rows must be of.
+
+    Returns:
+        Whether it has the columns of self-play.
+
+    Raises:
+        DatasetError: it has other columns, or is of another version or game.
+    """
+    metadata = schema.metadata or {}
+    if metadata.get(b"ckai.kind") == b"headers":
+        name = path.name.replace(".headers.parquet", ".parquet")
+        raise DatasetError(f"{path}: expected rows, found game headers; the rows are in {name}")
+    version = metadata.get(VERSION_KEY)
+    if version != str(SCHEMA_VERSION).encode():
+        text = "none" if version is None else version.decode(errors="replace")
+        raise DatasetError(f"{path}: expected row format version {SCHEMA_VERSION}, found {text}")
+    played = metadata.get(GAME_KEY, DEFAULT_GAME_NAME.encode()).decode(errors="replace")
+    if played != game:
+        raise DatasetError(f"{path}: expected rows of {game}, found rows of {played}")
+    selfplay = metadata.get(b"ckai.kind") == b"selfplay"
+    if not selfplay and set(SEARCH_COLUMNS) <= set(schema.names):
+        found = metadata.get(b"ckai.kind", b"none").decode(errors="replace")
+        raise DatasetError(f"{path}: expected ckai.kind selfplay with the column q, found {found}")
+    expected = SELFPLAY_SCHEMA if selfplay else EXPERT_SCHEMA
+    missing = [name for name in expected.names if name not in (*schema.names, *LATER_COLUMNS)]
+    if missing:
+        raise DatasetError(f"{path}: expected the column {missing[0]}, found {', '.join(schema.names)}")
+    for name in [
+        *READ_COLUMNS,
+        *(SEARCH_COLUMNS if selfplay else []),
+        *(name for name in ENDING_COLUMNS if name in schema.names),
+    ]:
+        want, have = expected.field(name).type, schema.field(name).type
+        if name in ("board", "ownership") and game != DEFAULT_GAME_NAME and pa.types.is_fixed_size_list(have):
+            want = pa.list_(pa.int8(), have.list_size)
+        if name == "legal" and game != DEFAULT_GAME_NAME and pa.types.is_fixed_size_binary(have):
+            want = have
+        if not same_type(want, have):
+            raise DatasetError(f"{path}: expected column {name} of type {want}, found {have}")
+    return selfplay
+
+
+def same_type(want: Any, have: Any) -> bool:
+    """Whether Arrow types are equal but for the names of list items, which depend on the writer."""
+    if pa.types.is_fixed_size_list(want):
+        return bool(
+            pa.types.is_fixed_size_list(have)
+            and have.list_size == want.list_size
+            and have.value_type == want.value_type
+        )
+    if pa.types.is_list(want) and pa.types.is_list(have) and pa.types.is_struct(have.value_type):
+        names = [(f.name, f.type) for f in want.value_type], [(f.name, f.type) for f in have.value_type]
+        return names[0] == names[1]
+    return bool(want == have)

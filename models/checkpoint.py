@@ -10,6 +10,7 @@ Keys of format 1:
     metrics       metrics on held-out rows, see `ckai.models.evaluation.metrics`
     info          origin: data sets, split, training settings, epochs, time
     training      None, or the state to resume from: optimizer, schedule, random states, counters
+    auxiliary     name -> tensor, auxiliary heads (`ckai.models.layers.auxiliary`); absent without any
 
 Files are read with `weights_only=True`, so that an untrusted file cannot run code. Each has a digest of its
 contents (`ckai.models.digest`), so that damage is noticed.
@@ -35,6 +36,7 @@ from ckai.models.contents import (
     check_metrics,
     check_training,
     check_type,
+    check_weights,
     fitting_weights,
 )
 from ckai.models.digest import add_digest, verified_digest
@@ -78,6 +80,8 @@ class Checkpoint:
     """Origin: data sets, split, training settings, epochs, time."""
     training: dict[str, Any] | None = None
     """The state to resume from, see `ckai.models.train`; None if the file has none."""
+    auxiliary: dict[str, Tensor] = field(default_factory=dict)
+    """Weights of the auxiliary heads of training, by name; `network` has none of them."""
     path: Path | None = None
     """The file it was read from."""
     digest: str | None = None
@@ -99,7 +103,7 @@ class Checkpoint:
                 raise ValueError(
                     f"expected encoding {expected} for {self.architecture}, found {_shown(self.encoding)}"
                 )
-            weights = fitting_weights(network, self.weights)
+            weights = fitting_weights(network, self.weights, self.architecture)
         except (ValueError, RuntimeError) as error:
             raise CheckpointError(f"{where}: {_first_line(error)}") from error
         if any(tensor.dtype == torch.float64 for tensor in self.weights.values()):
@@ -115,13 +119,14 @@ def save_checkpoint(
     metrics: Mapping[str, Any] | None = None,
     info: Mapping[str, Any] | None = None,
     training: Mapping[str, Any] | None = None,
+    auxiliary: Mapping[str, Tensor] | None = None,
 ) -> None:
     """Write a checkpoint atomically.
 
     Args:
         path: the file to write or replace.
         network: its weights are saved from any device.
-        metrics, info, training: plain data and tensors, see `Checkpoint`.
+        metrics, info, training, auxiliary: plain data and tensors, see `Checkpoint`.
 
     Raises:
         OSError: if it cannot be written; an existing file is unchanged.
@@ -132,17 +137,18 @@ def save_checkpoint(
         >>> load_checkpoint("small.ckpt").metrics
         {'top1': 0.5}
     """
-    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in network.state_dict().items()}
     content = {
         "format": FORMAT,
         "architecture": network.architecture,
         "settings": asdict(network.settings),
         "encoding": network.encode.VERSION,
-        "weights": weights,
+        "weights": _on_cpu(network.state_dict()),
         "metrics": dict(metrics or {}),
         "info": dict(info or {}),
         "training": None if training is None else dict(training),
     }
+    if auxiliary:
+        content["auxiliary"] = _on_cpu(auxiliary)
     data = io.BytesIO()
     torch.save(content, data)
     add_digest(data)
@@ -178,7 +184,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
             f"{path}: expected checkpoint format {FORMAT}, found {_shown(content['format'])}"
         )
     fields: dict[str, Any] = {key: content.get(key) for key in _TYPES}
-    training = content.get("training")
+    training, auxiliary = content.get("training"), content.get("auxiliary", {})
     try:
         for key, type_ in _TYPES.items():
             check_type(key, fields[key], type_)
@@ -187,12 +193,18 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
         if training is not None:
             check_type("training", training, dict)
             check_training(training)
+        check_type("auxiliary", auxiliary, dict)
+        check_weights(auxiliary)
     except ValueError as error:
         raise CheckpointError(f"{path}: {error}") from error
     fields["metrics"] = current_names(fields["metrics"])
     if training is not None:
         training = _with_current_names(training)
-    return Checkpoint(**fields, training=training, path=path, digest=digest)
+    return Checkpoint(**fields, training=training, auxiliary=auxiliary, path=path, digest=digest)
+
+
+def _on_cpu(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
 
 
 def current_names(metrics: Mapping[str, Any]) -> dict[str, Any]:

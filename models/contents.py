@@ -79,6 +79,13 @@ def check_training(state: Mapping[str, Any]) -> None:
                 raise ValueError(f"expected numbers in {name}, found NaN: nothing can be learned from there")
 
 
+def check_weights(weights: Mapping[Any, Any]) -> None:
+    """Check that weights are dense tensors."""
+    for name, tensor in weights.items():
+        check_type(f"{name}", tensor, Tensor)
+        _check_dense(f"{name}", tensor)
+
+
 def build_for(architecture: str, settings: Mapping[str, Any], weights: Mapping[Any, Any]) -> Network:
     """Build a network for the weights of a file; a far larger one gets neither memory nor time.
 
@@ -90,9 +97,7 @@ def build_for(architecture: str, settings: Mapping[str, Any], weights: Mapping[A
         ModelError: see `ckai.models.build`.
         RuntimeError: sizes that PyTorch cannot have.
     """
-    for name, tensor in weights.items():
-        check_type(f"{name}", tensor, Tensor)
-        _check_dense(f"{name}", tensor)
+    check_weights(weights)
     found, thread, numbers = sum(tensor.numel() for tensor in weights.values()), threading.get_ident(), 0
 
     def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
@@ -113,14 +118,15 @@ def build_for(architecture: str, settings: Mapping[str, Any], weights: Mapping[A
         hook.remove()
 
 
-def fitting_weights(network: Network, weights: Mapping[Any, Any]) -> dict[str, Tensor]:
-    """Return weights in the types of a network; floating-point numbers of another type are converted.
+def fitting_weights(module: nn.Module, weights: Mapping[Any, Any], of: str) -> dict[str, Tensor]:
+    """Return weights in the types of a module; floating-point numbers of another type are converted.
 
     Args:
-        network: of the architecture and settings of the weights.
+        module: a network of the architecture and settings of the weights, or a part of one.
         weights: tensor by name, see `build_for`.
+        of: name of the module, for the error.
     """
-    expected = network.state_dict()
+    expected = module.state_dict()
     missing, extra = (
         sorted(map(str, a - b))
         for a, b in ((expected.keys(), weights.keys()), (weights.keys(), expected.keys()))
@@ -129,24 +135,18 @@ def fitting_weights(network: Network, weights: Mapping[Any, Any]) -> dict[str, T
         problems = [
             f"{word} {', '.join(keys[:3])}" for word, keys in (("without", missing), ("with", extra)) if keys
         ]
-        raise ValueError(
-            f"expected the weights of {network.architecture}, found weights {' and '.join(problems)}"
-        )
-    return {
-        name: _fitting(name, weights[name], like, network.architecture) for name, like in expected.items()
-    }
+        raise ValueError(f"expected the weights of {of}, found weights {' and '.join(problems)}")
+    return {name: _fitting(name, weights[name], like, of) for name, like in expected.items()}
 
 
-def _fitting(name: str, tensor: Tensor, like: Tensor, architecture: str) -> Tensor:
-    """The tensor in the type of `like`, which has its name in the network."""
+def _fitting(name: str, tensor: Tensor, like: Tensor, of: str) -> Tensor:
+    """The tensor in the type of `like`, which has its name in the module called `of`."""
     if tensor.shape != like.shape:
-        raise ValueError(
-            f"expected {name} of shape {list(like.shape)} for {architecture}, found {list(tensor.shape)}"
-        )
+        raise ValueError(f"expected {name} of shape {list(like.shape)} for {of}, found {list(tensor.shape)}")
     floats = like.is_floating_point() and tensor.is_floating_point()
     if not floats and tensor.dtype != like.dtype:
         want, have = (str(dtype).removeprefix("torch.") for dtype in (like.dtype, tensor.dtype))
-        raise ValueError(f"expected {name} of type {want} for {architecture}, found {have}")
+        raise ValueError(f"expected {name} of type {want} for {of}, found {have}")
     converted = tensor.to(like.dtype)
     if not torch.isfinite(converted).all():
         raise ValueError(

@@ -6,7 +6,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from ckai.models.layers.heads import OUTPUTS
-from ckai.models.layers.network import Network, NetworkSettings, require_at_least
+from ckai.models.layers.network import NetworkSettings, TrunkNetwork, require_at_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,7 +24,7 @@ class DenseSettings(NetworkSettings):
         require_at_least(self, channels=1, hidden=1)
 
 
-class DenseNetwork(Network):
+class DenseNetwork(TrunkNetwork):
     """A network whose heads are one dense layer each on its `features`."""
 
     def __init__(self, settings: Any) -> None:
@@ -36,7 +36,6 @@ class DenseNetwork(Network):
         """Planes `[B, PLANES, rows, columns]` to the last hidden units `[B, hidden]`."""
         raise NotImplementedError
 
-    def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """See `Network.forward_planes`."""
-        hidden = self.features(x)
-        return self.policy(hidden), self.value(hidden)
+    def heads(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """See `TrunkNetwork.heads`."""
+        return self.policy(features), self.value(features)

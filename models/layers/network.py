@@ -129,6 +129,25 @@ class Network(nn.Module):
         return [(self.architecture, self)]
 
 
+class TrunkNetwork(Network):
+    """A network whose two heads read the same features, which further heads can read in training too.
+
+    A subclass implements `features` and `heads` in place of `forward_planes`.
+    """
+
+    def features(self, x: Tensor) -> Tensor:
+        """The trunk: planes `[B, PLANES, 8, 4]` to `[B, units]` or `[B, channels, 8, 4]`."""
+        raise NotImplementedError
+
+    def heads(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits and raw value outputs of features, see `Network.forward_planes`."""
+        raise NotImplementedError
+
+    def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """See `Network.forward_planes`."""
+        return self.heads(self.features(x))
+
+
 _NETWORKS: dict[str, type[Network]] = {}
 _N = TypeVar("_N", bound=type[Network])
 

@@ -9,6 +9,17 @@ from ckai.datasets.choices import Positions
 from ckai.datasets.settings import setting, settings
 from ckai.models.networks import shipped
 
+MOVES_LEFT_HELP = (
+    "Weight of an auxiliary loss of training, the error of the plies predicted to the end of the game (Leela "
+    "Chess Zero's moves-left head), such as 0.1; 0 omits it"
+)
+"""Help of `moves_left_weight`, in pretraining as in self-play."""
+OWNERSHIP_HELP = (
+    "Weight of an auxiliary loss of training, the mean cross-entropy over the squares of who is predicted to "
+    "have them at the end of the game (KataGo's ownership head), such as 0.5; 0 omits it"
+)
+"""Help of `ownership_weight`."""
+
 
 @settings
 class TargetConfig:
@@ -26,7 +37,7 @@ class TargetConfig:
 
 @settings
 class LossConfig:
-    """The loss of both heads."""
+    """The loss of policy and value, and of the auxiliary heads."""
 
     value_weight: float = setting(
         default=0.5,
@@ -43,6 +54,8 @@ class LossConfig:
         lt=1,
         help="Share of the policy target spread over the legal actions (Szegedy et al. 2016)",
     )
+    moves_left_weight: float = setting(default=0.0, ge=0, help=MOVES_LEFT_HELP)
+    ownership_weight: float = setting(default=0.0, ge=0, help=OWNERSHIP_HELP)
     target: TargetConfig = setting(default_factory=TargetConfig, help="Value target")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import save_figure
 from ckai.models.inference.devices import pick_device
+from ckai.models.training.auxiliary import heads_for
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.pretrain import network_and_data
@@ -53,8 +54,10 @@ def find_lr(
     """
     network, data = network_and_data(paths, config, memory_mb)
     flat = replace(config.train.optimizer, schedule="constant", warmup=0.0, lr=LOWEST)
+    network = copy.deepcopy(network)
+    heads = heads_for(network, config.train.loss, seed=config.train.seed)
     module = PolicyValueModule(
-        copy.deepcopy(network), replace(config.train, optimizer=flat, ema=0.0), epoch_steps=steps
+        network, replace(config.train, optimizer=flat, ema=0.0), epoch_steps=steps, heads=heads
     ).to(pick_device())
     optimizer = module.configure_optimizers()["optimizer"]
     rates = np.geomspace(LOWEST, HIGHEST, steps)

@@ -1,7 +1,9 @@
-"""The run folder of a training and its output: what may be written over, and what is removed."""
+"""The run folder of a training and its output: what may be replaced or removed, and which settings differ."""
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 from ckai.datasets.files import make_parent
 from ckai.models.checkpoint import CheckpointError, load_checkpoint
@@ -51,3 +53,31 @@ def clear(run: Path) -> None:
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
+
+
+def with_defaults(before: Any, defaults: dict[str, Any]) -> Any:
+    """Settings of an earlier version, with the defaults of those that have come since."""
+    if not isinstance(before, dict):
+        return before
+    known = {key: value for key, value in before.items() if isinstance(defaults.get(key), dict)}
+    inner = {key: with_defaults(value, defaults[key]) for key, value in known.items()}
+    return {**json.loads(json.dumps(defaults)), **before, **inner}
+
+
+def differences(before: Any, now: Any, name: str = "") -> list[str]:
+    """Settings that differ, as `train.epochs: 8, now 3`; data sets are compared by content."""
+    if isinstance(before, dict) and isinstance(now, dict) and name != "data":
+        found = []
+        for key in [*before, *(k for k in now if k not in before)]:
+            inner = f"{name}.{key}" if name else key
+            found += differences(before.get(key), now.get(key), inner)
+        return found
+    if name == "data":
+        fingerprints = [[file["fingerprint"] for file in files] for files in (before or [], now)]
+        if fingerprints[0] == fingerprints[1]:
+            return []
+        texts = [
+            ", ".join(f"{f['path']} with {f['rows']} rows" for f in files) for files in (before or [], now)
+        ]
+        return [f"data: {texts[0]}, now {texts[1]}"]
+    return [] if before == now else [f"{name}: {before}, now {now}"]

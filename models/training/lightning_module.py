@@ -10,8 +10,10 @@ from torch.nn import functional
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from ckai.models.evaluation.metrics import Metrics, unpack_legal
+from ckai.models.layers.auxiliary import AuxiliaryHeads
 from ckai.models.layers.heads import value_of
-from ckai.models.layers.network import Network
+from ckai.models.layers.network import Network, TrunkNetwork
+from ckai.models.training import auxiliary
 from ckai.models.training.config import TargetConfig, TrainConfig
 from ckai.models.training.resuming import restore
 
@@ -89,6 +91,17 @@ def planes_of(network: Network, batch: dict[str, Tensor]) -> Tensor:
     return planes
 
 
+def answers_of(
+    network: Network, heads: AuxiliaryHeads | None, planes: Tensor
+) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """Logits and raw value outputs of planes, and the answers of auxiliary heads by name."""
+    if heads is None:
+        return *network.forward_planes(planes), {}
+    assert isinstance(network, TrunkNetwork)
+    features = network.features(planes)
+    return *network.heads(features), heads(features)
+
+
 def _averaging(decay: float) -> Callable[[Any, Any, Any], None]:
     """An exponential moving average with a lower decay at first, so that the initial weights fade quickly."""
 
@@ -114,25 +127,45 @@ class PolicyValueModule(pl.LightningModule):
         heldout: the metrics of the held-out rows.
         heldout_sums: `[4]` float64 over the held-out rows: rows, policy loss times rows, rows with a value
             target, value loss times those.
+        heads: auxiliary heads in training, or None.
+        averaged_heads: the moving average of their weights, or None.
+        head_sums, heldout_head_sums: `[heads, 3]` float64, see `auxiliary.auxiliary_losses`.
     """
 
-    def __init__(self, network: Network, config: TrainConfig, *, epoch_steps: int) -> None:
+    def __init__(
+        self, network: Network, config: TrainConfig, *, epoch_steps: int, heads: AuxiliaryHeads | None = None
+    ) -> None:
         """Wrap a network.
 
         Args:
             network: trained in place.
             config: losses and optimizer.
             epoch_steps: steps in an epoch; the schedule ends with the last epoch.
+            heads: auxiliary heads of the losses with a weight, trained in place; None if none has.
+
+        Raises:
+            ValueError: the heads are others than the losses need.
         """
         super().__init__()
-        self.network = network
+        self.network, self.heads = network, heads
+        self.head_weights = auxiliary.head_weights(config.loss)
+        if set(heads or ()) != set(self.head_weights):
+            raise ValueError(
+                f"expected auxiliary heads {', '.join(self.head_weights) or 'none'}, found "
+                f"{', '.join(heads or ()) or 'none'}; ckai.models.training.auxiliary.heads_for makes them"
+            )
         self.config, self.epoch_steps = config, epoch_steps
         self.averaged: AveragedModel | None = None
+        self.averaged_heads: AveragedModel | None = None
         if config.ema:
             self.averaged = AveragedModel(network, multi_avg_fn=_averaging(config.ema), use_buffers=True)
-        self.forward_planes = (
-            torch.compile(network.forward_planes) if config.compile else network.forward_planes
-        )
+            if heads is not None:
+                self.averaged_heads = AveragedModel(heads, multi_avg_fn=_averaging(config.ema))
+
+        def answers(planes: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+            return answers_of(network, heads, planes)
+
+        self.answers = torch.compile(answers) if config.compile else answers
         self.resumed: dict[str, Any] | None = None
         """States of optimizer and schedule to resume from."""
         self.register_buffer("sums", torch.zeros(5, dtype=torch.float64), persistent=False)
@@ -140,6 +173,11 @@ class PolicyValueModule(pl.LightningModule):
         self.heldout = Metrics()
         self.register_buffer("heldout_sums", torch.zeros(4, dtype=torch.float64), persistent=False)
         self.heldout_sums: Tensor
+        for name in ("head_sums", "heldout_head_sums"):
+            sums = torch.zeros(len(self.head_weights), 3, dtype=torch.float64)
+            self.register_buffer(name, sums, persistent=False)
+        self.head_sums: Tensor
+        self.heldout_head_sums: Tensor
 
     @property
     def kept(self) -> Network:
@@ -148,6 +186,13 @@ class PolicyValueModule(pl.LightningModule):
             return self.network
         return cast(Network, self.averaged.module)
 
+    @property
+    def kept_heads(self) -> AuxiliaryHeads | None:
+        """The auxiliary heads that are evaluated and saved, see `kept`."""
+        if self.averaged_heads is None:
+            return self.heads
+        return cast(AuxiliaryHeads, self.averaged_heads.module)
+
     def on_before_batch_transfer(self, batch: dict[str, Tensor], dataloader_idx: int) -> dict[str, Tensor]:
         """Compute the encoding's `extra` while the batch is still on the CPU."""
         extra = self.network.encode.extra(batch["board"], batch["jumper"])
@@ -155,14 +200,20 @@ class PolicyValueModule(pl.LightningModule):
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         """The loss of a batch."""
-        logits, raw = self.forward_planes(planes_of(self.network, batch))
+        logits, raw, answers = self.answers(planes_of(self.network, batch))
         policy, error = self._losses(logits, raw, batch)
+        loss = policy + self.config.loss.value_weight * error
+        if answers:
+            losses, sums = auxiliary.auxiliary_losses(answers, batch)
+            self.head_sums += sums
+            for name, weight in self.head_weights.items():
+                loss = loss + weight * losses[name]
         with torch.no_grad():
             rows = len(batch["label"])
             right = (logits.argmax(1) == batch["label"]).sum()
             one = torch.ones((), device=policy.device)
             self.sums += torch.stack([one * rows, policy * rows, error * rows, right.float(), one]).double()
-        return policy + self.config.loss.value_weight * error
+        return loss
 
     def _losses(self, logits: Tensor, raw: Tensor, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """The policy and the value loss of a batch, as trained."""
@@ -174,7 +225,9 @@ class PolicyValueModule(pl.LightningModule):
         """Add a held-out batch to `heldout`, evaluated by `kept` in full precision."""
         network = self.kept
         with torch.autocast(self.device.type, enabled=False):
-            logits, raw = network.forward_planes(planes_of(network, batch))
+            logits, raw, answers = answers_of(network, self.kept_heads, planes_of(network, batch))
+        if answers:
+            self.heldout_head_sums += auxiliary.auxiliary_losses(answers, batch)[1]
         self.heldout.update(logits, value_of(raw), batch)
         policy, error = self._losses(logits, raw, batch)
         known = has_value_target(batch).sum()
@@ -186,22 +239,29 @@ class PolicyValueModule(pl.LightningModule):
         """Reset the held-out metrics."""
         self.heldout = Metrics()
         self.heldout_sums.zero_()
+        self.heldout_head_sums.zero_()
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
         """Clip gradients here: Lightning refuses to for fused optimizers, because of fp16 (not used here)."""
         if self.config.optimizer.clip:
-            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.config.optimizer.clip)
+            torch.nn.utils.clip_grad_norm_(self._trained(), self.config.optimizer.clip)
+
+    def _trained(self) -> list[torch.nn.Parameter]:
+        """The parameters of the network, then those of the auxiliary heads."""
+        return [*self.network.parameters(), *(self.heads.parameters() if self.heads is not None else ())]
 
     def average(self) -> None:
         """Update the moving average after a step; Lightning's own hook would run after the callbacks."""
         if self.averaged is not None:
             self.averaged.update_parameters(self.network)
+        if self.averaged_heads is not None and self.heads is not None:
+            self.averaged_heads.update_parameters(self.heads)
 
     def configure_optimizers(self) -> Any:
         """Optimizer and schedule, restored from `resumed`; biases and norms have no weight decay."""
         config = self.config.optimizer
-        weights = [p for p in self.network.parameters() if p.ndim > 1]
-        others = [p for p in self.network.parameters() if p.ndim <= 1]
+        weights = [p for p in self._trained() if p.ndim > 1]
+        others = [p for p in self._trained() if p.ndim <= 1]
         groups = [
             {"params": weights, "weight_decay": config.weight_decay},
             {"params": others, "weight_decay": 0.0},
@@ -224,7 +284,10 @@ class PolicyValueModule(pl.LightningModule):
         """Mean losses and accuracy over the epoch so far; synchronises with the device."""
         rows, policy, error, right, _ = self.sums.tolist()
         n = max(rows, 1)
-        return {"train_policy_loss": policy / n, "train_value_loss": error / n, "train_top1": right / n}
+        report = {"train_policy_loss": policy / n, "train_value_loss": error / n, "train_top1": right / n}
+        if self.heads is not None:
+            report |= auxiliary.report("train", self.heads, self.head_sums)
+        return report
 
     def heldout_report(self) -> dict[str, float]:
         """The metrics on the held-out rows, and the losses that training minimises on them; synchronises.
@@ -232,11 +295,14 @@ class PolicyValueModule(pl.LightningModule):
         Returns:
             `heldout_NAME` for each metric (`ckai.models.evaluation.metrics`), which compare with the action
             played and the result; `heldout_training_policy_loss` and `heldout_training_value_loss`, the
-            same quantities as `train_policy_loss` and `train_value_loss`: with the same targets and mask.
+            same quantities as `train_policy_loss` and `train_value_loss`: with the same targets and mask;
+            those of the auxiliary heads, see `auxiliary.report`.
         """
         rows, policy, known, error = self.heldout_sums.tolist()
         report = {f"heldout_{name}": value for name, value in self.heldout.report().items()}
         report["heldout_training_policy_loss"] = policy / max(rows, 1)
         if known:
             report["heldout_training_value_loss"] = error / known
+        if self.heads is not None:
+            report |= auxiliary.report("heldout", self.heads, self.heldout_head_sums)
         return report

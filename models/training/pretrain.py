@@ -32,14 +32,16 @@ from ckai.models.contents import check_type
 from ckai.models.evaluation import plots
 from ckai.models.evaluation.metrics import measure
 from ckai.models.inference.devices import pick_device
+from ckai.models.layers.auxiliary import AuxiliaryHeads
 from ckai.models.layers.network import Network
 from ckai.models.registry import build
+from ckai.models.training.auxiliary import head_weights, heads_for, weights_of
 from ckai.models.training.config import PretrainConfig
-from ckai.models.training.folder import check_output, clear, run_folder
+from ckai.models.training.folder import check_output, clear, differences, run_folder, with_defaults
 from ckai.models.training.logs import RunLog
 from ckai.models.training.resuming import check_state
 from ckai.models.training.runs import LOCK, REPLACES, digest
-from ckai.models.training.trainer import State, TrainingError, TrainingProgress, train
+from ckai.models.training.trainer import State, TrainingError, TrainingProgress, take_best, train
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ def network_and_data(
         memory_mb=memory_mb,
         positions=config.positions,
         weights=config.weights,
+        endings=bool(head_weights(config.train.loss)),
     )
     return network, data
 
@@ -147,6 +150,7 @@ def _pretrain(
 ) -> PretrainResult:
     """`pretrain` under its lock."""
     run = run_folder(output)
+    heads = heads_for(network, config.train.loss, seed=config.train.seed)
     remove_temporaries(run)
     remove_temporaries(output.parent, output.name)
     settings = _describe(config, network, data)
@@ -160,6 +164,7 @@ def _pretrain(
     run_id = f"{time.time_ns():x}"
     if saved:
         network.load_state_dict(saved.network().state_dict())
+        heads = heads_for(network, config.train.loss, seed=config.train.seed, saved=saved.auxiliary)
         state, run_id = saved.training, saved.info["run"]
         assert state is not None
         say(f"resuming {run} at epoch {state['epoch'] + 1}, step {state['step']}")
@@ -168,8 +173,10 @@ def _pretrain(
         if output.exists():
             write_whole(run / REPLACES, digest(output))
         write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
+    if heads is not None and not data.files.endings:
+        say("no data set says how its games ended: nothing to learn for the auxiliary heads; parse it again")
     info = _info(config, data, run_id)
-    state = _train(network, data, config, state, run, info, save_seconds, progress, say)
+    state = _train(network, heads, data, config, state, run, info, save_seconds, progress, say)
     metrics = _final_metrics(network, data)
     plots.plot_filters(run / "filters.png", network)
     info |= {
@@ -179,13 +186,14 @@ def _pretrain(
         "seconds": round(sum(_seconds(s) for s in [*state["stages"], state["history"]]), 1),
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    save_checkpoint(output, network, metrics=metrics, info=info)
+    save_checkpoint(output, network, metrics=metrics, info=info, auxiliary=weights_of(heads))
     (run / REPLACES).unlink(missing_ok=True)
     return PretrainResult(output, run, config, metrics, info, "continued" if saved else "")
 
 
 def _train(
     network: Network,
+    heads: AuxiliaryHeads | None,
     data: RowsDataModule,
     config: PretrainConfig,
     state: State | None,
@@ -202,7 +210,8 @@ def _train(
 
     def save(now: State) -> None:
         now["stages"] = done
-        save_checkpoint(run / "last.ckpt", network, info=info, training=now)
+        auxiliary = weights_of(heads)
+        save_checkpoint(run / "last.ckpt", network, info=info, training=now, auxiliary=auxiliary)
         log.update([*done, now["history"]])
 
     try:
@@ -211,10 +220,16 @@ def _train(
             if len(stages) > 1 and not (state and state["epoch"]):
                 say(f"stage {len(done) + 1} of {len(stages)}: {name}")
             state = train(
-                part, data, config.train, state=state, save=save, save_seconds=save_seconds, progress=progress
+                part,
+                data,
+                config.train,
+                state=state,
+                save=save,
+                save_seconds=save_seconds,
+                progress=progress,
+                heads=heads,
             )
-            if state["best_weights"] is not None:
-                part.load_state_dict(state["best_weights"])
+            take_best(part, state, heads)
             if part is not network:
                 done = [*done, state["history"]]
                 state = None
@@ -311,10 +326,10 @@ def _earlier(run: Path, settings: dict[str, Any]) -> Checkpoint | None:
         check_type("info.run", saved.info.get("run"), str)
     except ValueError as error:
         raise CheckpointError(f"{last}: {error}; use --fresh to start again") from error
-    differences = _differences(before, settings)
-    if not differences:
+    found = differences(with_defaults(before, asdict(PretrainConfig())), settings)
+    if not found:
         return saved
-    named = differences[0] + (f", and {len(differences) - 1} more" if len(differences) > 1 else "")
+    named = found[0] + (f", and {len(found) - 1} more" if len(found) > 1 else "")
     if saved.training["finished"]:
         raise TrainingError(
             f"{run}: holds a finished training with other settings ({named}); use -o OTHER to keep it, or "
@@ -344,25 +359,6 @@ def _finished(saved: Checkpoint | None, run: Path, output: Path) -> Checkpoint |
         f"{output}: exists, and {run} does not hold its training; move it or use -o OTHER to keep it, or "
         "--fresh to replace it"
     )
-
-
-def _differences(before: Any, now: Any, name: str = "") -> list[str]:
-    """Settings that differ, as `train.epochs: 8, now 3`; data sets are compared by content."""
-    if isinstance(before, dict) and isinstance(now, dict) and name != "data":
-        differences = []
-        for key in [*before, *(k for k in now if k not in before)]:
-            inner = f"{name}.{key}" if name else key
-            differences += _differences(before.get(key), now.get(key), inner)
-        return differences
-    if name == "data":
-        fingerprints = [[file["fingerprint"] for file in files] for files in (before or [], now)]
-        if fingerprints[0] == fingerprints[1]:
-            return []
-        texts = [
-            ", ".join(f"{f['path']} with {f['rows']} rows" for f in files) for files in (before or [], now)
-        ]
-        return [f"data: {texts[0]}, now {texts[1]}"]
-    return [] if before == now else [f"{name}: {before}, now {now}"]
 
 
 def _info(config: PretrainConfig, data: RowsDataModule, run_id: str) -> dict[str, Any]:

@@ -24,10 +24,11 @@ from pytorch_lightning.plugins.environments import LightningEnvironment  # type:
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.inference.devices import pick_device
+from ckai.models.layers.auxiliary import AuxiliaryHeads
 from ckai.models.layers.network import Network
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
-from ckai.models.training.resuming import check_like, check_state
+from ckai.models.training.resuming import check_heads, check_like, check_state
 
 State = dict[str, Any]
 
@@ -49,7 +50,8 @@ class TrainingProgress:
     rows_per_second: float
     """Since the last report, not counting held-out passes."""
     report: dict[str, float] = field(default_factory=dict)
-    """Means over the epoch so far: `train_policy_loss`, `train_value_loss`, `train_top1`."""
+    """Means over the epoch so far: `train_policy_loss`, `train_value_loss`, `train_top1`, and those of
+    auxiliary heads, see `ckai.models.training.auxiliary.report`."""
 
 
 def train(
@@ -62,6 +64,7 @@ def train(
     save_seconds: float = 60.0,
     progress: Callable[[TrainingProgress], None] | None = None,
     device: torch.device | None = None,
+    heads: AuxiliaryHeads | None = None,
 ) -> State:
     """Train a network in place, on the GPU if there is one.
 
@@ -72,19 +75,21 @@ def train(
         config: the settings.
         state: resume from this state, passed to `save` or returned by an earlier call.
         save: called with the state at the end of each epoch and every `save_seconds` between steps; save the
-            network's weights with it.
+            network's weights, and those of `heads`, with it.
         save_seconds: between two calls of `save` within an epoch.
         progress: called a few times a second.
         device: None: the GPU if there is one, else the CPU.
+        heads: auxiliary heads of `network`, see `ckai.models.training.auxiliary.heads_for`, for losses with a
+            weight; trained as the network is. None without such losses.
 
     Returns:
         The last state, plain data and tensors. Keys: `epoch`, `batch`, `step` (done so far), `optimizer`,
         `schedule`, `averaged`, `random`, `sums`, `history` (one dict an epoch), `best_epoch` (0-based),
-        `best_weights`, `finished`.
+        `best_weights`, `finished`; with heads, `auxiliary`: their `averaged`, `best_weights` and `sums`.
 
     Raises:
         TrainingError: the loss is not finite.
-        ValueError: `state` is none of this training.
+        ValueError: `state` is none of this training, or `heads` are not those of the losses with a weight.
         KeyboardInterrupt: on Ctrl-C; the last saved state is intact.
 
     Examples:
@@ -103,7 +108,7 @@ def train(
     if network.CHANNELS_LAST:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     data.overfit(config.overfit)
-    module = PolicyValueModule(network, config, epoch_steps=data.steps_per_epoch)
+    module = PolicyValueModule(network, config, epoch_steps=data.steps_per_epoch, heads=heads)
     keeper = _Keeper(module, data, config, state, save, save_seconds, progress)
     with _quiet():
         trainer = _trainer(
@@ -115,15 +120,30 @@ def train(
         )
         _fit(trainer, module, data)
     network.cpu()
+    if heads is not None:
+        heads.cpu()
     return keeper.last
 
 
-def take_average(network: Network, state: State) -> None:
-    """Load the moving average of a training (`TrainConfig.ema`) into a network, if there is one."""
+def take_average(network: Network, state: State, heads: AuxiliaryHeads | None = None) -> None:
+    """Load the moving average of a training (`TrainConfig.ema`) into a network and its heads, if any."""
     if state["averaged"] is not None:
-        prefix = "module."
-        weights = {k.removeprefix(prefix): v for k, v in state["averaged"].items() if k.startswith(prefix)}
-        network.load_state_dict(weights)
+        network.load_state_dict(_average_in(state["averaged"]))
+        if heads is not None:
+            heads.load_state_dict(_average_in(state["auxiliary"]["averaged"]))
+
+
+def _average_in(averaged: State) -> State:
+    prefix = "module."
+    return {k.removeprefix(prefix): v for k, v in averaged.items() if k.startswith(prefix)}
+
+
+def take_best(network: Network, state: State, heads: AuxiliaryHeads | None = None) -> None:
+    """Load the weights of the best epoch of a training into a network and its heads."""
+    if state["best_weights"] is not None:
+        network.load_state_dict(state["best_weights"])
+        if heads is not None:
+            heads.load_state_dict(state["auxiliary"]["best_weights"])
 
 
 def _trainer(device: torch.device, precision: Any, **settings: Any) -> pl.Trainer:
@@ -188,6 +208,7 @@ class _Keeper(pl.Callback):
         self.history: list[dict[str, float]] = []
         self.best_epoch, self.best_loss = -1, math.inf
         self.best_weights: dict[str, torch.Tensor] | None = None
+        self.best_heads: dict[str, torch.Tensor] | None = None
         self.finished = False
         self.seconds = 0.0
         self.last: State = {}
@@ -204,6 +225,8 @@ class _Keeper(pl.Callback):
                 check_like("training.best_weights", self.best_weights, module.kept.state_dict())
             if module.averaged is not None:
                 check_like("training.averaged", state["averaged"], module.averaged.state_dict())
+            check_heads(module, state)
+            self.best_heads = state["auxiliary"]["best_weights"] if module.heads is not None else None
         data.resume_at(self.epoch, self.batch)
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
@@ -212,6 +235,10 @@ class _Keeper(pl.Callback):
             self.module.sums.copy_(self._resumed["sums"])
             if self.module.averaged is not None:
                 self.module.averaged.load_state_dict(self._resumed["averaged"])
+            if self.module.heads is not None:
+                self.module.head_sums.copy_(self._resumed["auxiliary"]["sums"])
+            if self.module.averaged_heads is not None:
+                self.module.averaged_heads.load_state_dict(self._resumed["auxiliary"]["averaged"])
             torch.set_rng_state(self._resumed["random"]["torch"])
             on_gpus = self._resumed["random"]["cuda"]
             if torch.cuda.is_available() and len(on_gpus) == torch.cuda.device_count():
@@ -246,7 +273,7 @@ class _Keeper(pl.Callback):
             "seconds": round(self.seconds, 3),
             **self.module.training_report(),
         }
-        if not math.isfinite(row["train_policy_loss"] + row["train_value_loss"]):
+        if not all(math.isfinite(value) for name, value in row.items() if name.endswith("_loss")):
             raise TrainingError(
                 f"the loss is not finite in epoch {self.epoch + 1}; try a lower learning rate"
             )
@@ -265,7 +292,10 @@ class _Keeper(pl.Callback):
             self.best_loss, self.best_epoch = loss, self.epoch
             weights = self.module.kept.state_dict()
             self.best_weights = _plain(weights)
+            if self.module.kept_heads is not None:
+                self.best_heads = _plain(self.module.kept_heads.state_dict())
         self.module.sums.zero_()
+        self.module.head_sums.zero_()
         self.epoch, self.batch = self.epoch + 1, 0
         stale = self.epoch - 1 - self.best_epoch
         stop = bool(self.config.patience and stale >= self.config.patience)
@@ -278,7 +308,7 @@ class _Keeper(pl.Callback):
         self.seconds += now - self._started
 
     def _save(self, trainer: pl.Trainer) -> None:
-        averaged = self.module.averaged
+        averaged, averaged_heads = self.module.averaged, self.module.averaged_heads
         self.last = {
             "epoch": self.epoch,
             "batch": self.batch,
@@ -298,6 +328,12 @@ class _Keeper(pl.Callback):
                 "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
             },
         }
+        if self.module.heads is not None:
+            self.last["auxiliary"] = {
+                "averaged": None if averaged_heads is None else _plain(averaged_heads.state_dict()),
+                "best_weights": self.best_heads,
+                "sums": self.module.head_sums.detach().cpu().clone(),
+            }
         if self.save:
             self.save(self.last)
         self._started = self._saved = time.monotonic()

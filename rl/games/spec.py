@@ -28,22 +28,6 @@ NOT_IN_TABLES = np.int8(2)
 """In place of a result, see `GameSpec.table_results`."""
 
 
-class Rules(Protocol):
-    """The rules of a game as the search has them: a `NamedTuple` under `ckai.rl.games.contract.game`."""
-
-    NUM_ACTIONS: ClassVar[int]
-    POSITION_BYTES: ClassVar[int]
-    MAX_LEGAL_ACTIONS: ClassVar[int]
-    STATE_WORDS: ClassVar[int]
-    MEAN_LEGAL_ACTIONS: ClassVar[int]
-    FORBIDS_REPETITION: ClassVar[bool]
-
-    @property
-    def history(self) -> int:
-        """Earlier states that a repetition can reach, 0 if there is no such rule."""
-        ...
-
-
 class GameMove(Protocol):
     """A whole move; its string is its notation."""
 
@@ -127,6 +111,8 @@ class GameSpec(ABC):
         encoding: the encoding of a new network; None: the default of the network.
         plies: of an average game, for estimates.
         symmetries: of the board in the mover's view, the identity left out.
+        layers: bytes of a square in an encoded board, see `ckai.models.inputs.encodings.Encoding.LAYERS`.
+        turned_board: whether the board is turned for the other side: its square i is then the last but i.
         supports_tables: whether there are endgame tables.
         supports_experts: whether games can begin in positions of expert games.
         run_defaults: settings of a self-play run that suit it better than the general ones, by dotted names.
@@ -148,6 +134,8 @@ class GameSpec(ABC):
     encoding: str | None
     plies: int
     symmetries: tuple[Symmetry, ...] = ()
+    layers: int = 1
+    turned_board: bool = False
     supports_tables: bool = False
     supports_experts: bool = False
     solver: ClassVar[type[Solver] | None] = None
@@ -200,6 +188,11 @@ class GameSpec(ABC):
         return self.position_bytes - 2
 
     @property
+    def points(self) -> int:
+        """Squares of the board."""
+        return self.squares // self.layers
+
+    @property
     def legal_mask_bytes(self) -> int:
         """Bytes of the bit mask of legal actions in a row."""
         return max(LEGAL_MASK_BYTES, -(-self.num_actions // 8))
@@ -207,7 +200,7 @@ class GameSpec(ABC):
     @cached_property
     def schema(self) -> pa.Schema:
         """The schema of its self-play rows."""
-        return selfplay_schema(self.name, self.squares, self.legal_mask_bytes)
+        return selfplay_schema(self.name, self.squares, self.legal_mask_bytes, self.points)
 
     # --- rules and positions ----------------------------------------------------------------------------
 
@@ -239,6 +232,17 @@ class GameSpec(ABC):
     def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
         """Return the `[N]` halfmove clocks of states `[N, STATE_WORDS]`: 0 in games without one."""
         return np.zeros(len(states), np.int16)
+
+    def owners(self, boards: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Return who has each square at the end of games; by default who has a piece there.
+
+        Args:
+            boards: `[N, points]`, the last boards: 1 a piece of the side to move, -1 of the other, 0 empty.
+
+        Returns:
+            `[N, points]`: 1 the side to move, -1 the other, 0 nobody.
+        """
+        return boards
 
     def table_results(self, states: NDArray[np.int64], tables: Tables) -> NDArray[np.int8]:
         """Return Black's results of states by endgame tables, for a game with `supports_tables`.

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME, Positions
 from ckai.datasets.settings import change_settings, parse_settings, read_settings, setting, settings
+from ckai.models.training.config import MOVES_LEFT_HELP, OWNERSHIP_HELP, LossConfig, TargetConfig
 from ckai.rl.selfplay.config import GPU_IN_FLIGHT, PoolConfig, SelfPlayConfig, StartConfig
 
 
@@ -64,6 +65,8 @@ class LearnConfig:
         option=None,
         help="Weight of the value loss relative to the policy loss",
     )
+    moves_left_weight: float = setting(default=0.0, ge=0, help=MOVES_LEFT_HELP)
+    ownership_weight: float = setting(default=0.0, ge=0, help=OWNERSHIP_HELP)
     q_weight: float = setting(default=0.5, ge=0, le=1, help="Weight w in the value target (1 - w) z + w q")
     q_first: float | None = setting(
         default=None,
@@ -78,6 +81,16 @@ class LearnConfig:
         option=None,
         help="Mask illegal actions in the policy loss; the search ignores their logits",
     )
+
+    def loss_of(self, generation: int) -> LossConfig:
+        """Return the loss of the training in a generation counted from 1."""
+        return LossConfig(
+            value_weight=self.value_weight,
+            mask_illegal=self.mask_illegal,
+            moves_left_weight=self.moves_left_weight,
+            ownership_weight=self.ownership_weight,
+            target=TargetConfig(q_weight=self.q_weight_of(generation)),
+        )
 
     def q_weight_of(self, generation: int) -> float:
         """Return w, the weight of q in the value target, in a generation counted from 1."""

@@ -59,10 +59,23 @@ WORKER_COLUMNS = {
 """More columns, in a run for which other processes have played."""
 
 
+HEAD_COLUMNS = {
+    name: ("learn", name)
+    for side in ("train", "heldout")
+    for name in (
+        f"{side}_moves_left_loss",
+        f"{side}_moves_left_error",
+        f"{side}_ownership_loss",
+        f"{side}_ownership_accuracy",
+    )
+}
+"""More columns, in a run that trains auxiliary heads, see `ckai.models.training.auxiliary.report`."""
+
+
 def flatten(measured: dict[str, Any]) -> dict[str, Any]:
     """Return a generation as a row of the CSV; missing measurements are None."""
     row = {}
-    for column, keys in (COLUMNS | WORKER_COLUMNS).items():
+    for column, keys in (COLUMNS | HEAD_COLUMNS | WORKER_COLUMNS).items():
         value: Any = measured
         for part in keys:
             value = value.get(part) if isinstance(value, dict) else None
@@ -82,7 +95,8 @@ def write_dashboard(folder: Path, history: list[dict[str, Any]]) -> None:
         for measured, elo in zip(history, elo_curve(history), strict=True)
     ]
     shared = any(row["workers"] is not None for row in rows)
-    columns = COLUMNS | (WORKER_COLUMNS if shared else {})
+    heads = {name: keys for name, keys in HEAD_COLUMNS.items() if any(row[name] is not None for row in rows)}
+    columns = COLUMNS | heads | (WORKER_COLUMNS if shared else {})
     text = io.StringIO()
     writer = csv.DictWriter(text, list(columns), lineterminator="\n", extrasaction="ignore")
     writer.writeheader()

@@ -10,6 +10,7 @@ from ckai.datasets.files import LockedError, is_locked, locked, write_whole
 from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.layers.network import Network
+from ckai.models.training.auxiliary import check_trunk
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import RunConfig
@@ -59,6 +60,7 @@ class RunFolder:
             RunError: the folder holds other files, expert positions are missing, or the network is for
                 another game.
             CheckpointError: the checkpoint cannot be read.
+            ValueError: auxiliary heads for a network that cannot have them.
         """
         # A run killed during creation has no settings yet and is created again.
         if folder.exists() and not folder.is_dir():
@@ -71,17 +73,18 @@ class RunFolder:
             raise RunError(
                 f"{folder}: expected positions for {config.start.expert_share:.0%} of the games, found none"
             )
-        metrics, info = {}, {"init": "none"}
+        metrics, info, auxiliary = {}, {"init": "none"}, {}
         if isinstance(init, Path):
             checkpoint = load_checkpoint(init)
             network, metrics = checkpoint.network(), checkpoint.metrics
-            info = {**checkpoint.info, "init": str(init)}
+            info, auxiliary = {**checkpoint.info, "init": str(init)}, checkpoint.auxiliary
         else:
             network = init
         if config.game != network.encode.GAME:
             raise RunError(
                 f"{folder}: expected a network for {config.game}, found one for {network.encode.GAME}"
             )
+        check_trunk(network, config.learn.loss_of(1))
         first = folder / "gen_0000"
         try:
             first.mkdir(parents=True, exist_ok=True)
@@ -89,7 +92,7 @@ class RunFolder:
             raise RunError(
                 f"{folder}: cannot be created ({error.strerror}); choose another or fix the permissions"
             ) from error
-        save_checkpoint(first / "network.ckpt", network, metrics=metrics, info=info)
+        save_checkpoint(first / "network.ckpt", network, metrics=metrics, info=info, auxiliary=auxiliary)
         if experts:
             write_whole(first / EXPERTS, "".join(f"{position.fen}\n" for position in experts))
         # Written last: a folder with settings is a run.

@@ -7,7 +7,8 @@ from typing import Any
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.symmetries import Symmetries
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from ckai.models.training.config import LossConfig, OptimizerConfig, TargetConfig, TrainConfig
+from ckai.models.training.auxiliary import head_weights, heads_for, weights_of
+from ckai.models.training.config import OptimizerConfig, TrainConfig
 from ckai.models.training.resuming import check_state
 from ckai.models.training.trainer import take_average, train
 from ckai.rl.games.registry import get_game
@@ -69,7 +70,7 @@ def learn(
     Does nothing if `candidate` exists and is intact; a damaged one is renamed to `.damaged`.
 
     Args:
-        old: checkpoint to start from.
+        old: checkpoint to start from; auxiliary heads that it does not have begin with new weights.
         window: row files.
         weights: passes per epoch over each file, see `Window`.
         candidate: checkpoint to write; `training.ckpt` next to it holds the state during training.
@@ -104,6 +105,15 @@ def learn(
         else:
             saved.unlink(missing_ok=True)
             return done
+    config = TrainConfig(
+        epochs=settings.epochs,
+        batch_size=settings.batch_size,
+        patience=0,
+        seed=seed,
+        ema=settings.ema,
+        loss=settings.loss_of(generation),
+        optimizer=OptimizerConfig(lr=settings.lr, weight_decay=settings.weight_decay),
+    )
     data = RowsDataModule(
         window,
         batch_size=settings.batch_size,
@@ -115,44 +125,44 @@ def learn(
         surprise=settings.policy_kl_share,
         game=game,
         symmetries=Symmetries(get_game(game).symmetries) if settings.symmetries else None,
+        endings=bool(head_weights(config.loss)),
     )
     before = load_checkpoint(old)
     network, state = before.network(), None
+    heads = heads_for(network, config.loss, seed=seed, saved=before.auxiliary)
     if saved.exists():
         try:
             checkpoint = load_checkpoint(saved)
             check_state(checkpoint.training or {})
-            network, state = checkpoint.network(), checkpoint.training
+            found, wanted = {name.partition(".")[0] for name in checkpoint.auxiliary}, list(heads or ())
+            if found != set(wanted):
+                raise ValueError(
+                    f"expected a training of the auxiliary heads {', '.join(wanted) or 'none'}, found "
+                    f"{', '.join(sorted(found)) or 'none'}"
+                )
+            resumed = checkpoint.network()
+            heads = heads_for(resumed, config.loss, seed=seed, saved=checkpoint.auxiliary)
+            network, state = resumed, checkpoint.training
         except ValueError as error:
             set_aside(saved, error)
-    config = TrainConfig(
-        epochs=settings.epochs,
-        batch_size=settings.batch_size,
-        patience=0,
-        seed=seed,
-        ema=settings.ema,
-        loss=LossConfig(
-            value_weight=settings.value_weight,
-            mask_illegal=settings.mask_illegal,
-            target=TargetConfig(q_weight=settings.q_weight_of(generation)),
-        ),
-        optimizer=OptimizerConfig(lr=settings.lr, weight_decay=settings.weight_decay),
-    )
     info = {**before.info, "generation": generation, "run": run}
     final = train(
         network,
         data,
         config,
         state=state,
-        save=lambda now: save_checkpoint(saved, network, info=info, training=now),
+        save=lambda now: save_checkpoint(
+            saved, network, info=info, training=now, auxiliary=weights_of(heads)
+        ),
         save_seconds=10.0,
         progress=lambda p: on_event(
             RunEvent(generation, "learn", p.epoch * p.batches + p.batch, p.epochs * p.batches, dict(p.report))
         ),
+        heads=heads,
     )
-    take_average(network, final)
+    take_average(network, final, heads)
     last = {k: float(v) for k, v in final["history"][-1].items()}
     measured = {"rows": data.train_rows, "heldout_rows": data.heldout_rows, **last}
-    save_checkpoint(candidate, network, metrics=measured, info=info)
+    save_checkpoint(candidate, network, metrics=measured, info=info, auxiliary=weights_of(heads))
     saved.unlink(missing_ok=True)
     return measured

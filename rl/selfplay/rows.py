@@ -160,6 +160,44 @@ def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
             legal[i, actions[n] >> 3] |= np.uint8(1) << (actions[n] & 7)
 
 
+def _endings(games: Sequence[FinishedGame]) -> dict[str, NDArray[Any]]:
+    """Return the columns of rows that say how their game ended, the targets of auxiliary heads.
+
+    A game ends by the rules, or where the endgame tables know its result. The end of a game that a side
+    resigned, or that was stopped, is not known.
+
+    Args:
+        games: one or more games of the same `GameSpec`.
+
+    Returns:
+        `plies_left` `[N]` int16, 0 where the end is not known, and `ownership` `[N, points]` int8, in the
+        view of the side to move of each row; see `ckai.datasets.schema`.
+    """
+    spec, lengths = games[0].spec, [len(game.rows) for game in games]
+    last = np.stack([game.rows[-1] for game in games])
+    boards, passed = np.empty((len(games), spec.position_bytes), np.int8), np.empty(len(games), np.bool_)
+    _play_last(spec.rules, np.ascontiguousarray(last["state"]), last["action"].copy(), boards, passed)
+    owners = spec.owners(np.sign(boards[:, : spec.points]))
+    turned = owners[:, ::-1] if spec.turned_board else owners
+    sides = last["side"] ^ passed  # to move at the end
+    plies_left, ownership = np.zeros(sum(lengths), np.int16), np.zeros((sum(lengths), spec.points), np.int8)
+    for n, (game, end) in enumerate(zip(games, np.cumsum(lengths).tolist(), strict=True)):
+        if game.result != UNDECIDED and not game.resigned:
+            mine = game.rows["side"] == sides[n]
+            plies_left[end - lengths[n] : end] = game.plies - game.rows["ply"]
+            ownership[end - lengths[n] : end] = np.where(mine[:, None], owners[n], -turned[n])
+    return {"plies_left": plies_left, "ownership": ownership}
+
+
+@quick_kernel
+def _play_last(game, states, actions, boards, passed):  # type: ignore[no-untyped-def]
+    """Encode states after the last actions of games to `boards`, and whether the turn `passed` by them."""
+    for i in range(len(states)):
+        state = contract.load_state(game, states[i])  # type: ignore[no-untyped-call]
+        state, passed[i] = contract.play(game, state, np.int64(actions[i]))  # type: ignore[no-untyped-call]
+        contract.encode(game, state, boards[i])  # type: ignore[no-untyped-call]
+
+
 def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
     """Convert games to rows of the self-play schema, sorted by (game, ply, hop).
 
@@ -208,6 +246,7 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
         label=np.ascontiguousarray(rows["action"]),
         z=np.where(unknown, result, z),
         unknown=UNDECIDED,
+        **_endings(games),
     )
     columns |= {
         "q": pa.array(np.ascontiguousarray(rows["q"])),

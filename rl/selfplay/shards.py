@@ -20,8 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ckai.datasets.files import whole_file, write_whole
-from ckai.datasets.reader import same_type
-from ckai.datasets.schema import SELFPLAY_SCHEMA
+from ckai.datasets.schema import SELFPLAY_SCHEMA, same_type
 from ckai.rl.selfplay.pdn import ending_of, finished_pdn, tags_of
 from ckai.rl.selfplay.rows import Ending, FinishedGame, to_table
 from ckai.rl.selfplay.snapshots import GameSnapshot, save_snapshot
@@ -277,7 +276,8 @@ def _games(metadata: dict[bytes, bytes]) -> Iterator[dict[str, Any]]:
 
 def merge(tables: Sequence[pa.Table]) -> pa.Table:
     """Concatenate the tables of shards, sorted by (game, ply, hop), without the shards' own metadata."""
-    table = pa.concat_tables([t.replace_schema_metadata(None) for t in tables])
+    # Shards of earlier versions may lack columns, which are null then.
+    table = pa.concat_tables([t.replace_schema_metadata(None) for t in tables], promote_options="default")
     table = table.sort_by([("game", "ascending"), ("ply", "ascending"), ("hop", "ascending")])
     metadata = {key: value for key, value in tables[0].schema.metadata.items() if key != _GAMES_KEY}
     return table.replace_schema_metadata(metadata)

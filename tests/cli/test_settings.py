@@ -210,7 +210,8 @@ def test_a_config_of_a_run_of_before_is_read_whole():
         for part, values in OLD_RUN.items()
     }
     added = {"late": 0.0, "max_age": 2}  # since then; their defaults keep such a run as it was
-    parts = {"learn": {"symmetries": False}, "selfplay": {"turn_positions": False}}
+    heads = {"moves_left_weight": 0.0, "ownership_weight": 0.0}
+    parts = {"learn": {"symmetries": False, **heads}, "selfplay": {"turn_positions": False}}
     renamed |= {part: {**renamed[part], **values} for part, values in parts.items()}
     assert config.to_dict() == {**renamed, **added}
     assert RunConfig.from_dict(config.to_dict()) == config
@@ -246,5 +247,6 @@ def test_a_config_of_a_pretraining_of_before_is_read():
         },
     }  # fmt: skip
     config = read_settings(PretrainConfig, old)
+    old["train"]["loss"] |= {"moves_left_weight": 0.0, "ownership_weight": 0.0}  # since then
     assert asdict(config) == {**old, "weights": (2.0, 0.5)}
     assert change_settings(config, {}) == config

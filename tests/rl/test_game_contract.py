@@ -254,6 +254,8 @@ def test_files_and_networks_have_the_sizes_of_the_game(spec):
     assert encoding.legal_mask(sample).shape == (20, spec.num_actions)
     assert encoding.legal_mask(sample).any(1).all()
     assert spec.schema.field("board").type.list_size == spec.squares
+    assert spec.schema.field("ownership").type.list_size == spec.points
+    assert spec.points == encoding.SHAPE[0] * encoding.SHAPE[1]
     assert spec.schema.field("legal").type == pa.binary(spec.legal_mask_bytes)
     assert 8 * spec.legal_mask_bytes >= spec.num_actions
     boards = np.stack([look(spec, words(spec.state(position)))[5] for position in spec.openings()[:20]])

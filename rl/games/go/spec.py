@@ -51,6 +51,20 @@ def _openings(first: GoPosition, plies: int) -> tuple[GoPosition, ...]:
     return tuple(positions.values())
 
 
+def _reached(stones: NDArray[np.bool_], empty: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the points `[N, SIZE, SIZE]` that stones are on or reach over empty ones."""
+    while True:
+        beside = np.zeros_like(stones)
+        beside[:, 1:] |= stones[:, :-1]
+        beside[:, :-1] |= stones[:, 1:]
+        beside[:, :, 1:] |= stones[:, :, :-1]
+        beside[:, :, :-1] |= stones[:, :, 1:]
+        more = stones | beside & empty
+        if (more == stones).all():
+            return stones
+        stones = more
+
+
 class GoSpec(GridSpec):
     """9x9 Go: area scoring, positional superko, no suicide; 7 points of komi unless another is set."""
 
@@ -60,6 +74,7 @@ class GoSpec(GridSpec):
     encoding = "go"
     plies = 90
     symmetries = _symmetries()
+    layers = _LAYERS
     layout = Layout(
         SIZE, SIZE, {at + 1: (SIZE - 1 - at // SIZE, at % SIZE) for at in range(POINTS)}, numbers=False
     )
@@ -105,6 +120,15 @@ class GoSpec(GridSpec):
     def halfmove_clocks(self, states: NDArray[np.int64]) -> NDArray[np.int16]:
         """Return half the plies of states, which tells networks how near the end is: `[N]`."""
         return (states[:, 4] >> PLIES_BIT + 1).astype(np.int16)
+
+    def owners(self, boards: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Return whose area each point is: stones, and empty points that reach stones of one side only.
+
+        See `GameSpec.owners`; the scoring is that of `ckai.rl.games.go.board.area`.
+        """
+        grid = boards.reshape(-1, SIZE, SIZE)
+        mine, other = (_reached(grid == side, grid == 0) for side in (1, -1))
+        return ((mine & ~other).astype(np.int8) - (other & ~mine)).reshape(boards.shape)
 
     # --- for people ---------------------------------------------------------------------------------
 
