@@ -15,13 +15,13 @@ WAIT = 0.2
 
 @click.command("reanalyze")
 @click.argument("run", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--generation", required=True, type=click.IntRange(min=1), help="Generation whose rows to take.")
+@click.option("--generation", required=True, type=click.IntRange(min=1), help="Generation of the rows.")
 @click.option(
-    "--engine", type=click.Path(path_type=Path), help="Checkpoint that searches.  [default: the newest of RUN]"
+    "--engine", type=click.Path(path_type=Path), help="Network that searches.  [default: the newest of RUN]"
 )
 @click.option("--sims", type=click.IntRange(min=1), help="Visits per search.  [default: those of RUN]")
-@click.option("--share", default=1.0, show_default=True, type=click.FloatRange(0, 1), help="Share of the rows.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of their choice.")
+@click.option("--share", default=1.0, show_default=True, type=click.FloatRange(0, 1), help="Chance of a row.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the choice.")
 @click.option(
     "-o",
     "--output",
@@ -78,28 +78,30 @@ def command(
         game=opened.spec.name,
     )
     counts, stop = ReanalysisCounts(), threading.Event()
-    with progress_bar("searching", "positions") as update:
-        with repeated(lambda: update(min(counts.rows, total), total), WAIT, stop):
-            done = reanalyze(
-                source,
-                output,
-                loaded,
-                config,
-                spec=opened.spec,
-                folder=output.with_suffix(".shards"),
-                share=share,
-                seed=seed,
-                network=hash_of(network.read_bytes()),
-                counts=counts,
-                warn=lambda line: click.echo(f"warning: {line}", err=True),
-                stop=stop,
-            )
+    with (
+        progress_bar("searching", "positions") as update,
+        repeated(lambda: update(min(counts.rows, total), total), WAIT, stop),
+    ):
+        done = reanalyze(
+            source,
+            output,
+            loaded,
+            config,
+            spec=opened.spec,
+            folder=output.with_suffix(".shards"),
+            share=share,
+            seed=seed,
+            network=hash_of(network.read_bytes()),
+            counts=counts,
+            warn=lambda line: click.echo(f"warning: {line}", err=True),
+            stop=stop,
+        )
     assert done is not None, "an early end is an error, which was raised"
     if as_json:
         print_json({"output": str(output), **vars(done)})
         return
     left = f", {count_text(done.left, 'row')} left as they were" if done.left else ""
     click.echo(
-        f"{output}: {count_text(done.reanalyzed, 'row')} of {done.rows:,} reanalyzed{left}; the policy target "
-        f"changed by {done.policy_change:.3f} nats, q by {done.q_change:.3f}, means"
+        f"{output}: {count_text(done.reanalyzed, 'row')} of {done.rows:,} reanalyzed{left}; on average the "
+        f"policy target changed by {done.policy_change:.3f} nats and q by {done.q_change:.3f}"
     )

@@ -82,8 +82,8 @@ class LearnConfig:
         default=0.0,
         ge=0,
         le=1,
-        help="Share of the rows of the window's older generations that the newest network searches anew, for new "
-        "visits and q, before each training (MuZero Reanalyze)",
+        help="Share of the rows of the window's older generations that the newest network searches anew, for "
+        "new visits and q, before each training (MuZero Reanalyze)",
     )
     reanalyze_sims: int = setting(default=0, ge=0, help="Visits of these searches; 0 uses those of self-play")
 

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ckai.datasets.files import locked, remove_temporaries, write_whole
-from ckai.datasets.reader import read_rows
+from ckai.datasets.reader import check_dataset, read_rows
 from ckai.datasets.rows import Rows
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.tables import Tables
@@ -65,10 +65,13 @@ def drawn_rows(path: Path, share: float, seed: int) -> NDArray[np.int64]:
     Raises:
         DatasetError: the file cannot be read.
     """
+    check_dataset(path)
     try:
         count = pq.read_metadata(path).num_rows
     except (OSError, pa.ArrowException) as error:
-        raise DatasetError(f"{path}: expected rows, found none ({str(error).splitlines()[0]})") from error
+        raise DatasetError(
+            f"{path}: expected rows, found a damaged file ({str(error).splitlines()[0]})"
+        ) from error
     return np.flatnonzero(np.random.default_rng(seed).random(count) < share)
 
 
