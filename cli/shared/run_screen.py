@@ -31,6 +31,8 @@ DETAILS = ("tb", "q-z", "calib")
 
 EVALUATIONS = 0.85
 """Network evaluations per visit, on average."""
+EMPTY_TREE = 1.4
+"""Network evaluations of a search in an empty tree, for each of one that begins with an earlier tree."""
 PLY_BYTES = 55
 """Disk space per ply in bytes: rows, headers and PDN."""
 NETWORK_FILES = 2
@@ -80,7 +82,7 @@ def reanalysis_of(config: "RunConfig") -> float:
 
     learn = config.learn
     rows = learn.reanalyze * max(0, learn.window - 1) * config.games * get_game(config.game).plies
-    return rows * (learn.reanalyze_sims or config.selfplay.sims) * EVALUATIONS
+    return rows * (learn.reanalyze_sims or config.selfplay.sims) * EVALUATIONS * EMPTY_TREE
 
 
 class RunScreen:
@@ -343,9 +345,7 @@ def _reanalysis_text(measured: dict[str, Any] | None) -> str:
     """Format what the reanalysis before the learning did, with a comma after it; empty without one."""
     if measured is None:
         return ""
-    text = f"{count_text(measured['rows'], 'row')} reanalyzed"
-    if measured["rows"]:
-        text += f" at {measured['rows_per_second']:,.0f}/s"
+    text = f"{count_text(measured['rows'], 'row')} reanalyzed at {measured['rows_per_second']:,.0f}/s"
     if measured["policy_change"] is not None:
         text += f" (policy changed by {measured['policy_change']:.3f} nats)"
     if measured["left"]:

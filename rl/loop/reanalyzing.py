@@ -160,7 +160,7 @@ class _Stage:
         """Return the measurements of all generations together, and those of each."""
         each = found.values()
         reanalyzed, compared = sum(one.reanalyzed for one in each), sum(one.compared for one in each)
-        seconds = self._spent().seconds
+        spent = self._spent()
         changes = sum(one.policy_change * one.compared for one in each)
         values = sum(one.q_change * one.reanalyzed for one in each)
         return {
@@ -170,8 +170,9 @@ class _Stage:
             "left_games": sum(one.left_games for one in each),
             "policy_change": changes / compared if compared else None,
             "q_change": values / reanalyzed if reanalyzed else None,
-            "seconds": round(seconds, 3),
-            "rows_per_second": round(reanalyzed / seconds, 1) if seconds else None,
+            "seconds": round(spent.seconds, 3),
+            "rows_per_second": round(reanalyzed / max(spent.seconds, 1e-9), 1),
+            "evaluations_per_second": round(spent.evaluations / max(spent.seconds, 1e-9), 1),
             "generations": {str(g): asdict(one) for g, one in found.items()},
         }
 
