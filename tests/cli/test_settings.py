@@ -209,7 +209,10 @@ def test_a_config_of_a_run_of_before_is_read_whole():
         for part, values in OLD_RUN.items()
     }
     added = {"late": 0.0, "max_age": 2}  # since then; their defaults keep such a run as it was
-    parts = {"learn": {"symmetries": False}, "selfplay": {"turn_positions": False}}
+    parts = {
+        "learn": {"symmetries": False, "reanalyze": 0.0, "reanalyze_sims": 0},
+        "selfplay": {"turn_positions": False},
+    }
     renamed |= {part: {**renamed[part], **values} for part, values in parts.items()}
     assert config.to_dict() == {**renamed, **added}
     assert RunConfig.from_dict(config.to_dict()) == config
