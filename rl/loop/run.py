@@ -5,9 +5,9 @@
     gen_0001/shards/         finished games and snapshots of unfinished ones, until all games are finished
     gen_0001/rows.parquet    rows of the generation's games; also games.pdn and rows.headers.parquet
     gen_0001/selfplay.json   what was measured of them; also which games were late, see `ckai.rl.loop.late`
-    gen_0002/reanalysis/     new targets of older rows until all are there, see `ckai.rl.loop.reanalyzing`; then
-                             gen_0001/reanalyzed-002.parquet are the rows as generation 2 learns them, and
-                             gen_0002/reanalysis.json has what was measured
+    gen_0002/reanalysis/     new targets of older rows until all are there, see `ckai.rl.loop.reanalyzing`;
+                             then gen_0001/reanalyzed-002.parquet are the rows as generation 2 learns them,
+                             and gen_0002/reanalysis.json has what was measured
     gen_0001/training.ckpt   state of the training, until it is finished
     gen_0001/candidate.ckpt  the trained network
     gen_0001/match.json      result of the gate match against the old network; games in match.pdn

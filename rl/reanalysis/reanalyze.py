@@ -37,7 +37,7 @@ from ckai.rl.reanalysis.targets import (
 from ckai.rl.search.threads import run_all
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.setup import search_rules
-from ckai.rl.selfplay.shards import write_table
+from ckai.rl.selfplay.shards import read_table, write_table
 
 if TYPE_CHECKING:
     from ckai.rl.selfplay.config import SelfPlayConfig
@@ -69,10 +69,12 @@ def drawn_rows(path: Path, share: float, seed: int) -> NDArray[np.int64]:
     try:
         count = pq.read_metadata(path).num_rows
     except (OSError, pa.ArrowException) as error:
-        raise DatasetError(
-            f"{path}: expected rows, found a damaged file ({str(error).splitlines()[0]})"
-        ) from error
+        raise _damaged(path, error) from error
     return np.flatnonzero(np.random.default_rng(seed).random(count) < share)
+
+
+def _damaged(path: Path, error: Exception) -> DatasetError:
+    return DatasetError(f"{path}: expected rows, found a damaged file ({str(error).splitlines()[0]})")
 
 
 def settings_of(config: "SelfPlayConfig", share: float, seed: int, network: str) -> dict[str, Any]:
@@ -137,14 +139,17 @@ def reanalyze(
     rows = read_rows(source, game=spec.name)
     if rows.visits is None:
         raise DatasetError(f"{source}: expected rows of self-play, found rows without searches")
-    table = pq.read_table(source, page_checksum_verification=True)
+    try:
+        table = read_table(source)
+    except (OSError, pa.ArrowException) as error:
+        raise _damaged(source, error) from error
     replayed = replay(rows, table["hop"].to_numpy(), search_rules(config, spec), spec)
     drawn = drawn_rows(source, share, seed)
     exact = drawn[replayed.exact[drawn]]
     with locked(folder / ".lock"):
         remove_temporaries(folder)
         size = max(1, min(SHARD_ROWS, -(-len(exact) // config.group_count)))
-        _drop_others(folder, {**settings, "source": str(source), "rows": size})
+        _drop_others(folder, {**settings, "source": source.name, "rows": size})
         parts = [exact[start : start + size] for start in range(0, len(exact), size)]
         work = _Work(evaluator, config, spec, rows, replayed, parts, folder, seed, counts, on_shard, warn)
         work.run(stop)

@@ -25,9 +25,12 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.reanalysis import reanalyze as module
 from ckai.rl.reanalysis.reanalyze import ReanalysisCounts, drawn_rows, reanalyze, settings_of
 from ckai.rl.reanalysis.targets import BLEND, ReanalysisError, policy_change, read_reanalysis
+from ckai.rl.search.mcts import get_tree
 from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.targets import policy_target
 from ckai.rl.selfplay.config import SelfPlayConfig
+from ckai.rl.selfplay.recording import root_value
 from ckai.rl.selfplay.rows import to_table
 from ckai.rl.selfplay.setup import search_constants, search_rules
 from ckai.rl.selfplay.shards import write_table
@@ -148,6 +151,34 @@ def test_new_targets_are_those_of_a_plain_search(tmp_path, name, kind, start, ta
         forgetful += plain_search(searcher, game, i, config.sims, with_history=False) != (counts, q)
     if start == KINGS:
         assert forgetful  # the history matters
+    searcher.close()
+
+
+@njit
+def self_play_target(trees, constants, out):
+    policy_target(get_tree(trees, 0), constants, out)
+    return root_value(get_tree(trees, 0), constants)
+
+
+@pytest.mark.parametrize("rule", ["forced", "gumbel"])
+def test_the_rule_at_the_root_is_that_of_self_play(tmp_path, rule):
+    spec, config = get_game("connect4"), replace(CONFIG, root_rule=rule, sims=16)
+    games = played("connect4", 2)
+    source = written(tmp_path / "rows.parquet", games)
+    evaluator, output = Hashes(spec, 2), tmp_path / "new.parquet"
+    reanalyze(source, output, evaluator, config, spec=spec, folder=tmp_path / "work")
+    new = pq.read_table(output, columns=["q", "visits"]).to_pylist()
+    quiet = search_constants(config)._replace(noise_epsilon=0.0, gumbel_noise=0.0)
+    searcher = Searcher(evaluator, nodes=config.tree_nodes, constants=quiet, game=search_rules(config, spec))
+    places = [(game, i) for game in games for i in range(len(game.rows))]
+    for row, (game, i) in enumerate(places):
+        plain_search(searcher, game, i, config.sims)
+        root = searcher.root(0)
+        target = np.zeros(root["num_edges"], np.int64)
+        q = self_play_target(searcher.tree_batch, quiet.typed(), target)
+        assert new[row]["q"] == np.float32(q)
+        if root["proof"] != WIN and len(target) > 1:
+            assert [each["count"] for each in new[row]["visits"]] == target.tolist()
     searcher.close()
 
 
