@@ -54,7 +54,11 @@ class ReanalyzedRun(PlayedRun):
             return {}
         summary, folder = self.path(n, SUMMARY), self.path(n, REANALYSIS)
         before = read_measured(summary) if summary.exists() else {}
-        with _Stage(self, n, on_event, backend, before.get("seconds", 0.0)) as stage:
+        spent = Spent.read(folder)
+        if before:  # finished in an earlier call
+            seconds = float(before["seconds"])
+            spent = Spent(seconds, round(seconds * before["evaluations_per_second"]))
+        with _Stage(self, n, on_event, backend, spent) as stage:
             found = {g: stage.rows_of(g, n) for g in older}
             measured = before if before and not stage.worked else stage.measured(found)
         if measured is not before:
@@ -80,7 +84,7 @@ class _Stage:
     """The reanalysis before the learning of a generation."""
 
     def __init__(
-        self, run: ReanalyzedRun, n: int, on_event: EventCallback, backend: str, seconds: float
+        self, run: ReanalyzedRun, n: int, on_event: EventCallback, backend: str, spent: Spent
     ) -> None:
         """Prepare, without loading a network.
 
@@ -88,12 +92,11 @@ class _Stage:
             run: the run.
             n: the generation.
             on_event, backend: see `Run.go`.
-            seconds: spent on it before, if it was finished already.
+            spent: the effort for it in earlier calls.
         """
         self.run, self.n, self.on_event, self.backend = run, n, on_event, backend
         self.folder, self.config = run.path(n, REANALYSIS), run._reanalysis_config()
-        spent = Spent.read(self.folder)
-        self.before, self.begun = replace(spent, seconds=max(seconds, spent.seconds)), 0.0
+        self.before, self.begun = spent, 0.0
         self.counts, self.stop = ReanalysisCounts(), threading.Event()
         self.total, self.finished = 0, 0
         """Rows to search, and those of the generations that are done."""

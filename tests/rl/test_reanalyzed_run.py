@@ -22,11 +22,11 @@ from ckai.rl.selfplay.config import SelfPlayConfig
 
 TINY = RunConfig(
     games=6,
-    selfplay=SelfPlayConfig(sims=8, in_flight=4, groups=2, max_plies=60),
+    selfplay=SelfPlayConfig(sims=8, in_flight=4, groups=2, max_plies=24),
     learn=LearnConfig(epochs=1, batch_size=64, window=3, reanalyze=0.5),
     gate=GateConfig(games=0),
 )
-SHARD_ROWS = 40
+SHARD_ROWS = 20
 """So small that there are several shards."""
 
 
@@ -118,17 +118,24 @@ def test_a_killed_reanalysis_goes_on(whole, tmp_path, monkeypatch, moment):
     shutil.copytree(whole[0].folder.with_name("two"), tmp_path / "run")
     run, seen = Run.open(tmp_path / "run"), set()
 
-    def kill(event):
-        if event.generation == 3 and event.stage == "reanalyze" and moment == "shard":
+    def write_shard(table, path):
+        if len(list(run.path(3).glob("reanalysis/*/*.parquet"))) == 2:
             seen.add(progress_of(run).text)
-            if len(list(run.path(3).glob("reanalysis/*/*.parquet"))) > 1:
-                raise KeyboardInterrupt
-        if event.generation == 3 and event.stage == moment:
+            raise KeyboardInterrupt
+        real_write(table, path)
+
+    def kill(event):
+        if (event.generation, event.stage) == (3, "learn"):
             raise KeyboardInterrupt
 
+    real_write = reanalysis.write_table
+    if moment == "shard":
+        monkeypatch.setattr(reanalysis, "write_table", write_shard)
     with pytest.raises(KeyboardInterrupt):
         run.go(3, kill)
+    monkeypatch.setattr(reanalysis, "write_table", real_write)
     assert seen == ({"generation 3 of 3: reanalyzing older rows"} if moment == "shard" else set())
+    assert not run.path(3, "candidate.ckpt").exists()
     if moment == "learn":
         damaged = run.path(1, "reanalyzed-003.parquet")
         damaged.write_bytes(damaged.read_bytes()[:-40])
@@ -145,9 +152,9 @@ def test_a_killed_reanalysis_goes_on(whole, tmp_path, monkeypatch, moment):
 
 def test_a_generation_may_be_played_meanwhile(tmp_path, network):
     run = Run.create(tmp_path / "run", network, replace(TINY, overlap=True))
-    run.go(3, ignore_event)
-    check_whole(run, 3)
-    assert run.history()[2]["reanalyze"]["rows"] > 0
+    run.go(2, ignore_event)
+    check_whole(run, 2)
+    assert run.history()[1]["reanalyze"]["rows"] > 0
 
 
 @pytest.mark.parametrize("model", ["swift", pytest.param("mlp", marks=pytest.mark.slow)])
