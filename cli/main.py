@@ -21,6 +21,7 @@ GROUPS = {
         "distill": "Label positions with a network, to train another one.",
         "export": "Export a network to ONNX, OpenVINO or TorchScript.",
         "selfplay": "Continue training by self-play.",
+        "reanalyze": "Give rows of a run the targets of new searches.",
         "play": "Play against a network in the terminal.",
         "board": "Play, analyse and follow runs in a browser.",
         "analyze": "Find the mistakes in games, and what was better.",

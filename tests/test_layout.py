@@ -65,7 +65,7 @@ ORDERS = {
         ("engine", "matches"),
         ("thinkers",),
         ("analysis", "gtp", "hub", "problems", "selfplay"),
-        ("leases",),
+        ("leases", "reanalysis"),
         ("loop",),
         ("bench", "solved", "warmup"),
         ("tuning",),

@@ -23,7 +23,7 @@ BARS, CURVE = "▁▂▃▄▅▆▇█", 60
 """Characters of the Elo curve, and its greatest length."""
 SHOWN = 12
 """Most generations in the table."""
-STAGES = {"selfplay": "playing", "learn": "training", "gate": "gate match"}
+STAGES = {"selfplay": "playing", "reanalyze": "reanalysis", "learn": "training", "gate": "gate match"}
 WIDE = 80
 """Columns of the terminal from which the table shows all its columns."""
 DETAILS = ("tb", "q-z", "calib")
@@ -31,6 +31,8 @@ DETAILS = ("tb", "q-z", "calib")
 
 EVALUATIONS = 0.85
 """Network evaluations per visit, on average."""
+EMPTY_TREE = 1.4
+"""Network evaluations of a search in an empty tree, for each of one that begins with an earlier tree."""
 PLY_BYTES = 55
 """Disk space per ply in bytes: rows, headers and PDN."""
 NETWORK_FILES = 2
@@ -53,8 +55,9 @@ def estimate(config: "RunConfig", rate: float, network_bytes: int) -> str:
     time_of = ""
     if rate:
         gate = config.gate.games * (config.gate.sims or play.sims) * spec.plies * EVALUATIONS
-        seconds = (evaluations_of(config, config.games) + gate) / rate
-        time_of = f"about {time_text(max(1, seconds))} of games, "
+        seconds = (evaluations_of(config, config.games) + gate + reanalysis_of(config)) / rate
+        work = "games and reanalysis" if config.learn.reanalyze else "games"
+        time_of = f"about {time_text(max(1, seconds))} of {work}, "
     disk = (plies * PLY_BYTES + NETWORK_FILES * network_bytes) / 2**20
     return (
         f"each generation takes {time_of}{memory(play, spec) / 2**20:.0f} MiB of memory for search trees and "
@@ -71,6 +74,15 @@ def evaluations_of(config: "RunConfig", games: int) -> float:
         play.fast_visits, play.sims
     )
     return games * visits * get_game(config.game).plies * EVALUATIONS
+
+
+def reanalysis_of(config: "RunConfig") -> float:
+    """Estimate the network evaluations of the reanalysis of a generation with a full window."""
+    from ckai.rl.games.registry import get_game
+
+    learn = config.learn
+    rows = learn.reanalyze * max(0, learn.window - 1) * config.games * get_game(config.game).plies
+    return rows * (learn.reanalyze_sims or config.selfplay.sims) * EVALUATIONS * EMPTY_TREE
 
 
 class RunScreen:
@@ -319,7 +331,7 @@ def generation_text(measured: dict[str, Any]) -> str:
     text = (
         f"generation {measured['generation']}: {count_text(played['games'], 'game')} in "
         f"{played['seconds']:.0f} s (Black won {played['black_won']}, drawn {played['drawn']}, "
-        f"White won {played['white_won']}{_endings(played)}), "
+        f"White won {played['white_won']}{_endings(played)}), {_reanalysis_text(measured.get('reanalyze'))}"
         f"policy loss {learned['train_policy_loss']:.3f}, value loss {learned['train_value_loss']:.3f}"
     )
     if "workers" in played:
@@ -327,6 +339,18 @@ def generation_text(measured: dict[str, Any]) -> str:
     if match["games"]:
         text += f", match +{match['wins']} ={match['draws']} -{match['losses']} ({match['score']:.1%})"
     return text + (": accepted" if measured["accepted"] else ": rejected, keeping the old network")
+
+
+def _reanalysis_text(measured: dict[str, Any] | None) -> str:
+    """Format what the reanalysis before the learning did, with a comma after it; empty without one."""
+    if measured is None:
+        return ""
+    text = f"{count_text(measured['rows'], 'row')} reanalyzed at {measured['rows_per_second']:,.0f}/s"
+    if measured["policy_change"] is not None:
+        text += f" (policy changed by {measured['policy_change']:.3f} nats)"
+    if measured["left"]:
+        text += f", {count_text(measured['left'], 'row')} left as they were"
+    return f"{text}, "
 
 
 def _workers_text(counts: dict[str, Any]) -> str:

@@ -19,7 +19,8 @@ EVALUATOR = "evaluator.json"
 """Name of the file with the chosen evaluator backend and its speed."""
 EXPERTS = "experts.fen"
 """Name of the file of expert positions in the folder of generation 0, one FEN per line."""
-
+REANALYSIS = "reanalysis"
+"""Name of the folder, in that of a generation, with the shards of its reanalysis while it goes on."""
 
 TARGET = "target.json"
 """Name of the file with the number of generations that the run was last asked for."""

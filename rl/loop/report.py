@@ -46,8 +46,9 @@ def describe(table: Any, ends: Sequence[Ending], seconds: float, evaluations: in
 
 
 def seconds_of(measured: dict[str, Any]) -> float:
-    """Return the seconds that a generation took: self-play, training and gate match."""
-    return sum(float(measured[stage].get("seconds", 0.0)) for stage in ("selfplay", "learn", "match"))
+    """Return the seconds that a generation took: self-play, reanalysis, training and gate match."""
+    stages = ("selfplay", "reanalyze", "learn", "match")
+    return sum(float(measured.get(stage, {}).get("seconds", 0.0)) for stage in stages)
 
 
 def selfplay_evaluations(measured: dict[str, Any]) -> float:

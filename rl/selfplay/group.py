@@ -7,32 +7,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.datasets.symmetries import Symmetries
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
-from ckai.models.inference.integers import IntegerEvaluator
-from ckai.rl.evaluators.cache import WAYS, CachedEvaluator
-from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
-from ckai.rl.evaluators.symmetric import SymmetricEvaluator
+from ckai.rl.evaluators.calling import evaluate_into
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.arrays import allocate_trees
 from ckai.rl.search.batch import play_root_action
-from ckai.rl.search.inline_search import InlineNetwork, evaluate_slots, inline_network
 from ckai.rl.selfplay.pool import Pool
-from ckai.rl.selfplay.recording import (
-    FINISHED,
-    IDLE,
-    NO_EDGE,
-    NOT_FINITE,
-    PLAYING,
-    advance,
-    make_records,
-    start_game,
-)
+from ckai.rl.selfplay.recording import FINISHED, IDLE, PLAYING, make_records, start_game
 from ckai.rl.selfplay.rows import PLAYER_NAME, FinishedGame, copy_game, with_table_results
-from ckai.rl.selfplay.setup import play_rules, search_constants, search_rules
+from ckai.rl.selfplay.searches import Searches
 from ckai.rl.selfplay.snapshots import GameSnapshot
 
 if TYPE_CHECKING:
@@ -41,7 +26,7 @@ if TYPE_CHECKING:
     from ckai.rl.selfplay.progress import SelfPlayCounts
 
 
-class Group:
+class Group(Searches):
     """Games played at the same time by one thread, one per tree, with one batch of leaves."""
 
     def __init__(
@@ -73,39 +58,16 @@ class Group:
         """
         self.name = name
         self.pool = pool if pool is not None and pool.generations else None
-        self.spec, self.seed, self.starts, self.unfinished = spec, seed, starts, unfinished
-        self.evaluator: Evaluator = evaluator
-        if config.turn_positions:
-            self.evaluator = SymmetricEvaluator(evaluator, Symmetries(spec.symmetries), seed)
-        self.cache: CachedEvaluator | None = None
-        if config.cache_positions:
-            share = config.cache_positions // config.group_count
-            self.evaluator = self.cache = CachedEvaluator(self.evaluator, max(WAYS, share), spec.rules)
-        self.inline: InlineNetwork | None = None
-        if isinstance(self.evaluator, IntegerEvaluator) and self.pool is None:
-            self.inline = inline_network(self.evaluator, spec.rules)
+        self.seed, self.starts, self.unfinished = seed, starts, unfinished
         trees = min(-(-config.in_flight // config.group_count), len(numbers))
-        self.game = search_rules(config, spec, tables)
-        self.label_tables = tables if config.tables_mode == "label" else None
-        self.tree_batch = allocate_trees(self.game, trees, config.tree_nodes, config.leaves)
+        super().__init__(evaluator, config, spec, tables, trees, seed, inline=self.pool is None)
         self.records = make_records(self.game, trees, config.max_plies)
-        batch = trees * config.leaves
-        self.logits, self.values = (
-            np.zeros((batch, self.game.NUM_ACTIONS), np.float32),
-            np.zeros(batch, np.float32),
-        )
-        self.constants, self.rules = search_constants(config), play_rules(config)
-        self.fast = self.constants._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
+        self.label_tables = tables if config.tables_mode == "label" else None
         self.opponents = np.zeros(trees, np.int64)
         """[T] index in the pool of the opponent in each tree."""
         self.numbers = numbers
         self.waiting = iter(numbers)
         """Numbers of the games not started yet."""
-        self.slots: int = 0
-        """Leaves in the batch."""
-        self.simulations: int = 0
-        self.hits: int = 0
-        """Simulations and cache hits that `progress` has counted."""
         for t in range(trees):
             self.start(t)
 
@@ -188,13 +150,10 @@ class Group:
 
     def evaluate(self, slots: int) -> None:
         """Evaluate the batch; each tree is searched with the network of the side to move at its root."""
-        boards = self.tree_batch.boards
-        if self.inline is not None:
-            evaluate_slots(self.inline, self.tree_batch, slots, self.logits, self.values)
-            return
         if self.pool is None:
-            evaluate_into(self.evaluator, boards[:slots], self.logits[:slots], self.values[:slots])
+            super().evaluate(slots)
             return
+        boards = self.tree_batch.boards
         trees = self.tree_batch.slots["tree"][:slots]
         games = self.records.games[trees]
         players = np.where(games["opponent"] == games["side"] + 1, self.opponents[trees], -1)
@@ -219,34 +178,11 @@ class Group:
             ValueError: the evaluator answered with another shape, or with numbers that are not finite; or a
                 tree has a node without an edge to follow.
         """
-        slots, finished = advance(
-            self.game,
-            self.tree_batch,
-            self.records,
-            self.constants,
-            self.fast,
-            self.rules,
-            self.slots,
-            self.logits,
-            self.values,
-        )
-        if slots == NOT_FINITE:
-            raise non_finite_error(self.evaluator)
-        if slots == NO_EDGE:
-            raise no_edge_error(self.evaluator)
-        self.slots = slots
-        if finished:
+
+        def take_finished() -> None:
             for t in np.flatnonzero(self.records.games["status"] == FINISHED).tolist():
                 game = self.with_player_names(copy_game(self.records, t, self.spec))
                 on_game(game if self.label_tables is None else with_table_results(game, self.label_tables))
                 self.start(t)
-        if slots:
-            self.evaluate(slots)
-            progress.evaluations += slots
-            if self.cache:
-                progress.cache_hits += self.cache.hits - self.hits
-                self.hits = self.cache.hits
-        simulations = int(self.tree_batch.info["simulations"].sum())
-        progress.simulations += simulations - self.simulations
-        self.simulations = simulations
-        return bool(slots or finished)
+
+        return self.search(take_finished, progress)

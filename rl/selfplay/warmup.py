@@ -53,7 +53,7 @@ def _compile_rows(spec: GameSpec) -> None:
     position = spec.position()
     position.push(position.legal_moves()[0]).outcome()
     evaluator = UniformEvaluator(spec.num_actions)
-    config, games = _smallest(spec), list[FinishedGame]()
+    config, games = smallest_config(spec), list[FinishedGame]()
     pool = Pool(PoolConfig(share=0.5), 0, [0], [evaluator])
     play_games(evaluator, config, range(2), seed=0, on_game=games.append, spec=spec, pool=pool)
     to_table(games, 0)
@@ -66,9 +66,10 @@ def _compile_integers(spec: GameSpec) -> None:
     """Compile what self-play calls with a network of integers alone."""
     network = small_network(spec)
     assert network is not None, "it was given"
-    play_games(network, _smallest(spec), range(1), seed=0, on_game=lambda game: None, spec=spec)
+    play_games(network, smallest_config(spec), range(1), seed=0, on_game=lambda game: None, spec=spec)
 
 
-def _smallest(spec: GameSpec) -> SelfPlayConfig:
+def smallest_config(spec: GameSpec) -> SelfPlayConfig:
+    """Return settings with which games of self-play are short and quick."""
     config = SelfPlayConfig(sims=3, in_flight=2, groups=1, max_plies=20)
     return config if spec.supports_tables else replace(config, tables=0)

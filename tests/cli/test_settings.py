@@ -210,8 +210,9 @@ def test_a_config_of_a_run_of_before_is_read_whole():
         for part, values in OLD_RUN.items()
     }
     added = {"late": 0.0, "max_age": 2}  # since then; their defaults keep such a run as it was
-    heads = {"moves_left_weight": 0.0, "ownership_weight": 0.0}
-    parts = {"learn": {"symmetries": False, **heads}, "selfplay": {"turn_positions": False}}
+    learn = {"symmetries": False, "moves_left_weight": 0.0, "ownership_weight": 0.0}
+    learn |= {"reanalyze": 0.0, "reanalyze_sims": 0}
+    parts = {"learn": learn, "selfplay": {"turn_positions": False}}
     renamed |= {part: {**renamed[part], **values} for part, values in parts.items()}
     assert config.to_dict() == {**renamed, **added}
     assert RunConfig.from_dict(config.to_dict()) == config

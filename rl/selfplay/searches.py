@@ -1,0 +1,133 @@
+"""`Searches`: the trees that one thread of self-play searches, with one batch of leaves."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ckai.datasets.symmetries import Symmetries
+from ckai.datasets.tables import Tables
+from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.integers import IntegerEvaluator
+from ckai.rl.evaluators.cache import WAYS, CachedEvaluator
+from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
+from ckai.rl.evaluators.symmetric import SymmetricEvaluator
+from ckai.rl.games.spec import GameSpec
+from ckai.rl.search.arrays import allocate_trees
+from ckai.rl.search.inline_search import InlineNetwork, evaluate_slots, inline_network
+from ckai.rl.selfplay.recording import NO_EDGE, NOT_FINITE, Records, advance
+from ckai.rl.selfplay.setup import play_rules, search_constants, search_rules
+
+if TYPE_CHECKING:
+    from ckai.rl.selfplay.config import SelfPlayConfig
+    from ckai.rl.selfplay.progress import SelfPlayCounts
+
+
+class Searches:
+    """T searches at the same time, by one thread, whose leaves are evaluated in one batch.
+
+    Attributes:
+        records: what is recorded of each tree; for the subclass to allocate and to fill.
+    """
+
+    records: Records
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        config: "SelfPlayConfig",
+        spec: GameSpec,
+        tables: Tables | None,
+        trees: int,
+        seed: int,
+        *,
+        inline: bool = True,
+    ) -> None:
+        """Allocate the trees.
+
+        Args:
+            evaluator: evaluates the leaves.
+            config: the settings.
+            spec: the game.
+            tables: endgame tables; None: none.
+            trees: T, number of trees.
+            seed: of the random symmetries of positions, if the settings have them.
+            inline: whether a network of integers is evaluated in the kernels.
+        """
+        self.spec = spec
+        self.evaluator: Evaluator = evaluator
+        if config.turn_positions:
+            self.evaluator = SymmetricEvaluator(evaluator, Symmetries(spec.symmetries), seed)
+        self.cache: CachedEvaluator | None = None
+        if config.cache_positions:
+            share = config.cache_positions // config.group_count
+            self.evaluator = self.cache = CachedEvaluator(self.evaluator, max(WAYS, share), spec.rules)
+        self.inline: InlineNetwork | None = None
+        if isinstance(self.evaluator, IntegerEvaluator) and inline:
+            self.inline = inline_network(self.evaluator, spec.rules)
+        self.game = search_rules(config, spec, tables)
+        self.tree_batch = allocate_trees(self.game, trees, config.tree_nodes, config.leaves)
+        batch = trees * config.leaves
+        self.logits, self.values = (
+            np.zeros((batch, self.game.NUM_ACTIONS), np.float32),
+            np.zeros(batch, np.float32),
+        )
+        self.constants, self.rules = search_constants(config), play_rules(config)
+        self.fast = self.constants._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
+        """Constants of searches without noise."""
+        self.slots: int = 0
+        """Leaves in the batch."""
+        self.simulations: int = 0
+        self.hits: int = 0
+        """Simulations and cache hits that `progress` has counted."""
+
+    def evaluate(self, slots: int) -> None:
+        """Evaluate the batch."""
+        if self.inline is not None:
+            evaluate_slots(self.inline, self.tree_batch, slots, self.logits, self.values)
+            return
+        boards = self.tree_batch.boards
+        evaluate_into(self.evaluator, boards[:slots], self.logits[:slots], self.values[:slots])
+
+    def search(self, take_finished: Callable[[], None], progress: "SelfPlayCounts") -> bool:
+        """Search until the next batch is full, and evaluate it.
+
+        Args:
+            take_finished: called if games are FINISHED, to take them and to start others in their trees.
+            progress: counts that are increased.
+
+        Returns:
+            Whether any search is still in progress.
+
+        Raises:
+            ValueError: the evaluator answered with another shape, or with numbers that are not finite; or a
+                tree has a node without an edge to follow.
+        """
+        slots, finished = advance(
+            self.game,
+            self.tree_batch,
+            self.records,
+            self.constants,
+            self.fast,
+            self.rules,
+            self.slots,
+            self.logits,
+            self.values,
+        )
+        if slots == NOT_FINITE:
+            raise non_finite_error(self.evaluator)
+        if slots == NO_EDGE:
+            raise no_edge_error(self.evaluator)
+        self.slots = slots
+        if finished:
+            take_finished()
+        if slots:
+            self.evaluate(slots)
+            progress.evaluations += slots
+            if self.cache:
+                progress.cache_hits += self.cache.hits - self.hits
+                self.hits = self.cache.hits
+        simulations = int(self.tree_batch.info["simulations"].sum())
+        progress.simulations += simulations - self.simulations
+        self.simulations = simulations
+        return bool(slots or finished)
