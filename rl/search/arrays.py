@@ -76,6 +76,7 @@ TREE = np.dtype(
         ("edges", np.int32),  # edges in use
         ("history_length", np.int32),  # rows of `history` in use
         ("target_visits", np.int32),  # visit count at which the search of the root ends
+        ("plies", np.int32),  # of the game before the root, where self-play says so; else 0
         ("root_prepared", np.uint8),  # 1 once the root's priors have their temperature and noise
     ],
     align=True,

@@ -43,6 +43,12 @@ class SelfPlayConfig:
         ge=0,
         help="Scale of the Q values against the priors in gumbel: c_scale, which is 1 in the paper",
     )
+    policy_target_pruning: bool = setting(
+        default=False,
+        option="--policy-target-pruning/--no-policy-target-pruning",
+        help="Leave out of the policy target of puct the visits that it would not have spent without noise, "
+        "given the final values; forced always leaves out its forced playouts",
+    )
     full_search_prob: float = setting(
         default=1.0,
         gt=0,
@@ -82,8 +88,24 @@ class SelfPlayConfig:
         option=None,
         help="Temperature of the root's priors; above 1 the search looks wider",
     )
+    root_policy_temperature_early: float = setting(
+        default=0.0,
+        ge=0,
+        option=None,
+        help="Temperature of the root's priors at the start of a game, such as 1.25, which then approaches "
+        "selfplay.root_policy_temperature; 0 begins with that one",
+    )
+    root_policy_temperature_halflife: float = setting(
+        default=8.0, gt=0, option=None, help="Plies in which the distance of these two temperatures halves"
+    )
     noise_alpha: float = setting(
         default=1.0, gt=0, help="Dirichlet concentration for each legal action at the root"
+    )
+    noise_total: float = setting(
+        default=0.0,
+        ge=0,
+        help="Dirichlet concentration that all legal actions at the root share equally, such as 10; 0 gives "
+        "each that of --noise-alpha",
     )
     noise_epsilon: float = setting(default=0.25, ge=0, le=1, help="Share of noise in the root's priors")
     temperature: float = setting(default=1.0, ge=0, help="Temperature of the first moves")

@@ -95,7 +95,7 @@ class Group:
             np.zeros(batch, np.float32),
         )
         self.constants, self.rules = search_constants(config), play_rules(config)
-        self.fast = self.constants._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
+        self.fast = self.constants.without_exploration()
         self.opponents = np.zeros(trees, np.int64)
         """[T] index in the pool of the opponent in each tree."""
         self.numbers = numbers

@@ -357,6 +357,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
             node, e = walk_node[t - first], walk_edge[t - first]
             while records.games[t].status == PLAYING:
                 full = records.games[t].full == 1
+                trees.info[t].plies = records.games[t].ply
                 visits = search_visits(trees, records, t, rules)
                 next_slot = select_leaves(
                     game,

@@ -24,6 +24,10 @@ def search_constants(config: SelfPlayConfig) -> SearchConstants:
         root_rule=ROOT_RULES.index(config.root_rule),
         max_considered_actions=config.max_considered_actions,
         c_scale=config.gumbel_scale,
+        noise_total=config.noise_total,
+        root_temperature_early=config.root_policy_temperature_early,
+        root_temperature_halflife=config.root_policy_temperature_halflife,
+        prune_target=config.policy_target_pruning,
     )
 
 

@@ -200,6 +200,13 @@ RENAMED = {
 }  # fmt: skip
 
 
+ADDED = {
+    "turn_positions": False, "noise_total": 0.0, "policy_target_pruning": False,
+    "root_policy_temperature_early": 0.0, "root_policy_temperature_halflife": 8.0,
+}  # fmt: skip
+"""Settings of self-play that came later; their defaults play as before."""
+
+
 def test_a_config_of_a_run_of_before_is_read_whole():
     config = RunConfig.from_dict(OLD_RUN)
     renamed = {
@@ -209,7 +216,7 @@ def test_a_config_of_a_run_of_before_is_read_whole():
         for part, values in OLD_RUN.items()
     }
     added = {"late": 0.0, "max_age": 2}  # since then; their defaults keep such a run as it was
-    parts = {"learn": {"symmetries": False}, "selfplay": {"turn_positions": False}}
+    parts = {"learn": {"symmetries": False}, "selfplay": ADDED}
     renamed |= {part: {**renamed[part], **values} for part, values in parts.items()}
     assert config.to_dict() == {**renamed, **added}
     assert RunConfig.from_dict(config.to_dict()) == config

@@ -88,6 +88,29 @@ def pruned(top: Twin, c: float, k: float) -> list[int]:
     return out
 
 
+def justified(
+    counts: list[int], q: list[float], proofs: list[int], priors: list[float], visits: int, c: float
+) -> list[int]:
+    """Visit counts of the root's edges without those that PUCT with these priors would not have spent.
+
+    `q` has values for the root's side to move, of edges without visits anything; `visits` is the root's.
+    """
+    scale = (math.log((1 + visits + 19652) / 19652) + c) * math.sqrt(visits)
+    best = max(range(len(counts)), key=lambda i: (counts[i], -i))
+    if proofs[best] == LOSS:
+        return counts
+    q = [0.0 if proof == DRAW else value for value, proof in zip(q, proofs, strict=True)]
+    least = q[best] + scale * priors[best] / (1 + counts[best])
+    out = [
+        sum(q[i] + scale * priors[i] / n >= least for n in range(1, counts[i] + 1))
+        if proofs[i] != LOSS
+        else 0
+        for i in range(len(counts))
+    ]
+    out[best] = counts[best]
+    return out
+
+
 def halving_plan(max_considered_actions: int, sims: int) -> list[int]:
     """The visit count of the edges considered in each simulation, listed."""
     if max_considered_actions <= 1:
