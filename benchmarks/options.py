@@ -2,10 +2,10 @@
 
     python benchmarks/options.py pretrained.ckpt -o folder --compare targets
 
-Runs that differ in one option: the value target, the search, the training or the gate. The visits of the
-search variants, and the games of those with gate matches, are scaled to equal numbers of network evaluations.
-The last network of each run then plays the initial one. Runs are saved in the folder, and a second call
-continues an interrupted one.
+Runs that differ in one option: the value target, the search, its exploration, the training or the gate. The
+visits of the search variants, and the games of those with gate matches, are scaled to equal numbers of
+network evaluations. The last network of each run then plays the initial one, both by the plain search. Runs
+are saved in the folder, and a second call continues an interrupted one.
 """
 
 import json
@@ -59,6 +59,23 @@ COMPARED: dict[str, dict[str, Options]] = {
             "selfplay.root_rule": "gumbel",
             "selfplay.sims": 0.5,
             "selfplay.gumbel_scale": 0.05,
+        },
+    },
+    "exploration": {
+        "as it is": {},
+        "noise shared by the actions": {"selfplay.noise_total": 10.0},
+        "temperature that falls": {
+            "selfplay.root_policy_temperature_early": 1.25,
+            "selfplay.root_policy_temperature": 1.1,
+        },
+        "pruned target": {"selfplay.policy_target_pruning": True},
+        "value bias": {"selfplay.value_bias_factor": 0.35},
+        "all four": {
+            "selfplay.noise_total": 10.0,
+            "selfplay.root_policy_temperature_early": 1.25,
+            "selfplay.root_policy_temperature": 1.1,
+            "selfplay.policy_target_pruning": True,
+            "selfplay.value_bias_factor": 0.35,
         },
     },
     "learning": {

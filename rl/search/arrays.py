@@ -82,6 +82,30 @@ TREE = np.dtype(
     align=True,
 )
 
+NODE_BIAS = np.dtype(
+    [
+        ("network_value", np.float64),  # V(s) as the network gave it, for the side to move at the node
+        ("corrected", np.float64),  # what of it stands in the node's value sum
+        ("weight", np.float64),  # of its error in its bucket, 0 without visits below it
+        ("weighted_error", np.float64),  # the error times the weight
+        ("context", np.uint32),  # what it shares with the nodes of its bucket
+        ("bucket", np.int32),  # index of its bucket, -1 if it has none
+    ],
+    align=True,
+)
+"""What value bias correction knows of a node, see `ckai.rl.search.value_bias`."""
+
+BUCKET = np.dtype(
+    [
+        ("weighted_error", np.float64),  # sum over its nodes, for their side to move
+        ("weight", np.float64),  # sum over its nodes
+        ("context", np.uint32),  # of its nodes; 0: the entry is free
+    ],
+    align=True,
+)
+MOST_BUCKETS = 1 << 16
+"""Most entries in the table of buckets of a tree."""
+
 SLOT = np.dtype([("tree", np.int32), ("node", np.int32)], align=True)
 """Where a leaf of a batch belongs: index of the tree, index of the node in it."""
 
@@ -97,6 +121,10 @@ class Tree(NamedTuple):
     """[1] TREE, the tree's counters and random stream; an array of one, so that kernels can write to it."""
     history: Array
     """[H, W] int64, repetition keys of the game's states before the root, oldest first."""
+    biases: Array
+    """[C] NODE_BIAS; [0] without value bias correction."""
+    buckets: Array
+    """[K] BUCKET, a hash table, K a power of 2; [0] without value bias correction."""
 
 
 class TreeBatch(NamedTuple):
@@ -110,6 +138,10 @@ class TreeBatch(NamedTuple):
     """[T] TREE."""
     history: Array
     """[T, H, W] int64."""
+    biases: Array
+    """[T, C] or [T, 0] NODE_BIAS."""
+    buckets: Array
+    """[T, K] or [T, 0] BUCKET."""
     slots: Array
     """[B] SLOT, the node of each leaf in the batch."""
     boards: Array
@@ -118,20 +150,26 @@ class TreeBatch(NamedTuple):
     """[C, 2] int32, working memory of `ckai.rl.search.subtree.keep_subtree`."""
 
 
-def _shapes(game: Any, trees: int, nodes: int, leaves: int) -> dict[str, tuple[tuple[int, ...], Any]]:
+def _shapes(
+    game: Any, trees: int, nodes: int, leaves: int, value_bias: bool
+) -> dict[str, tuple[tuple[int, ...], Any]]:
     edges = nodes * game.MEAN_LEGAL_ACTIONS + game.MAX_LEGAL_ACTIONS
+    # No more than half full, while there are no more contexts than nodes.
+    buckets = min(MOST_BUCKETS, 1 << (2 * nodes - 1).bit_length())
     return {
         "nodes": ((trees, nodes), node_dtype(game.STATE_WORDS)),
         "edges": ((trees, edges), EDGE),
         "info": ((trees,), TREE),
         "history": ((trees, game.history, game.STATE_WORDS), np.int64),
+        "biases": ((trees, nodes if value_bias else 0), NODE_BIAS),
+        "buckets": ((trees, buckets if value_bias else 0), BUCKET),
         "slots": ((trees * leaves,), SLOT),
         "boards": ((trees * leaves, game.POSITION_BYTES), np.int8),
         "scratch": ((nodes, 2), np.int32),
     }
 
 
-def allocate_trees(game: Any, trees: int, nodes: int, leaves: int) -> TreeBatch:
+def allocate_trees(game: Any, trees: int, nodes: int, leaves: int, *, value_bias: bool = False) -> TreeBatch:
     """Allocate a batch of empty trees.
 
     Args:
@@ -139,17 +177,18 @@ def allocate_trees(game: Any, trees: int, nodes: int, leaves: int) -> TreeBatch:
         trees: T, number of trees, 1 or more.
         nodes: C, capacity of a tree in nodes, 1 or more.
         leaves: most leaves of one tree in a batch; B = T * leaves.
+        value_bias: whether there is memory for value bias correction, see `ckai.rl.search.value_bias`.
 
     Returns:
         The arrays, filled with zeros. A tree is used after `ckai.rl.search.batch.set_root_state`.
     """
-    shapes = _shapes(game, trees, nodes, leaves)
+    shapes = _shapes(game, trees, nodes, leaves, value_bias)
     return TreeBatch(**{name: zeros(shape, dtype) for name, (shape, dtype) in shapes.items()})
 
 
-def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int) -> int:
+def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int, *, value_bias: bool = False) -> int:
     """Return the memory in bytes of what `allocate_trees` allocates for the same arguments."""
-    shapes = _shapes(game, trees, nodes, leaves)
+    shapes = _shapes(game, trees, nodes, leaves, value_bias)
     return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
 
 
@@ -159,21 +198,32 @@ MEMORY_SHARE, UNKNOWN_MEMORY = 0.25, 8 << 30
 """Share of the machine's memory that a tree may grow to, and bytes of that memory where it cannot be read."""
 
 
-def memory_nodes(game: Any) -> int:
+GROWING = ("nodes", "edges", "biases", "scratch")
+"""Arrays of a `TreeBatch` that are larger in trees with more nodes; the table of buckets keeps its size."""
+
+
+def memory_nodes(game: Any, *, value_bias: bool = False) -> int:
     """Return the capacity in nodes of a tree that takes `MEMORY_SHARE` of the machine's memory."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         memory = UNKNOWN_MEMORY
-    thousand = tree_batch_bytes(game, 1, 2000, 1) - tree_batch_bytes(game, 1, 1000, 1)
+    # Trees so large that their tables of buckets are as large as they get.
+    few, more = (
+        tree_batch_bytes(game, 1, MOST_BUCKETS + nodes, 1, value_bias=value_bias) for nodes in (0, 1000)
+    )
+    thousand = more - few
     return int(MEMORY_SHARE * memory / thousand) * 1000
 
 
 def part_of(trees: TreeBatch, game: Any, nodes: int) -> TreeBatch:
     """Return the part of a single tree's memory that has room for `nodes` nodes, as views."""
-    edges = _shapes(game, 1, nodes, 0)["edges"][0][1]
+    edges = _shapes(game, 1, nodes, 0, False)["edges"][0][1]
     return trees._replace(
-        nodes=trees.nodes[:, :nodes], edges=trees.edges[:, :edges], scratch=trees.scratch[:nodes]
+        nodes=trees.nodes[:, :nodes],
+        edges=trees.edges[:, :edges],
+        biases=trees.biases[:, :nodes],
+        scratch=trees.scratch[:nodes],
     )
 
 
@@ -188,8 +238,8 @@ def grown(trees: TreeBatch, game: Any, most: int, reserved: TreeBatch | None = N
 
     Returns:
         `trees` themselves if they have room; else trees with twice the capacity or more that share
-        everything but nodes, edges and working memory: more of `reserved`, or a copy, which takes half a
-        second for a million nodes. Searches go on in it as they would have.
+        everything but what `GROWING` names: more of `reserved`, or a copy, which takes half a second for a
+        million nodes. Searches go on in it as they would have.
     """
     capacity, used = trees.nodes.shape[1], trees.info
     nodes, edges = int(used["nodes"].max()), int(used["edges"].max())
@@ -202,9 +252,10 @@ def grown(trees: TreeBatch, game: Any, most: int, reserved: TreeBatch | None = N
     if reserved is not None and capacity < (room := reserved.nodes.shape[1]):
         larger = part_of(reserved, game, min(wanted, room))
     else:
-        larger = allocate_trees(game, len(trees.nodes), wanted, 0)
+        value_bias = trees.buckets.shape[1] > 0
+        larger = allocate_trees(game, len(trees.nodes), wanted, 0, value_bias=value_bias)
         for t in range(len(trees.nodes)):
-            for name in ("nodes", "edges"):
-                count = int(used[name][t])
+            for name, counter in (("nodes", "nodes"), ("edges", "edges"), ("biases", "nodes")):
+                count = int(used[counter][t])
                 getattr(larger, name)[t, :count] = getattr(trees, name)[t, :count]
-    return trees._replace(nodes=larger.nodes, edges=larger.edges, scratch=larger.scratch)
+    return trees._replace(**{name: getattr(larger, name) for name in GROWING})

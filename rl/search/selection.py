@@ -75,6 +75,16 @@ class SearchConstants(NamedTuple):
     """Whether the policy target of PUCT leaves out visits that it would not have spent without noise, see
     `ckai.rl.search.targets`."""
 
+    value_bias_factor: float = 0.0
+    """Lambda of value bias correction, 0 (none, and trees have no memory for it) to 1."""
+    value_bias_exponent: float = 0.8
+    """Alpha of value bias correction: a node's error weighs as much as its child visits to this power."""
+
+    @property
+    def corrects_values(self) -> bool:
+        """Whether trees need memory for value bias correction, see `ckai.rl.search.value_bias`."""
+        return self.value_bias_factor > 0.0
+
     def without_exploration(self) -> "SearchConstants":
         """Return the same without noise and temperature at the root."""
         return self._replace(

@@ -82,6 +82,19 @@ class SelfPlayConfig:
     fpu_reduction: float = setting(
         default=0.0, option=None, help="Amount subtracted from the node's value to give an unvisited edge's Q"
     )
+    value_bias_factor: float = setting(
+        default=0.0,
+        ge=0,
+        le=1,
+        help="Share of the network's observed error after the same two actions that is taken off its values "
+        "in the search, such as 0.35 (KataGo's subtree value bias correction); 0 leaves them as they are",
+    )
+    value_bias_exponent: float = setting(
+        default=0.8,
+        ge=0,
+        option=None,
+        help="Power of the visits below a position by which its error weighs, with --value-bias-factor",
+    )
     root_policy_temperature: float = setting(
         default=1.0,
         gt=0,

@@ -87,15 +87,17 @@ class Group:
         trees = min(-(-config.in_flight // config.group_count), len(numbers))
         self.game = search_rules(config, spec, tables)
         self.label_tables = tables if config.tables_mode == "label" else None
-        self.tree_batch = allocate_trees(self.game, trees, config.tree_nodes, config.leaves)
+        self.constants, self.rules = search_constants(config), play_rules(config)
+        self.fast = self.constants.without_exploration()
+        self.tree_batch = allocate_trees(
+            self.game, trees, config.tree_nodes, config.leaves, value_bias=self.constants.corrects_values
+        )
         self.records = make_records(self.game, trees, config.max_plies)
         batch = trees * config.leaves
         self.logits, self.values = (
             np.zeros((batch, self.game.NUM_ACTIONS), np.float32),
             np.zeros(batch, np.float32),
         )
-        self.constants, self.rules = search_constants(config), play_rules(config)
-        self.fast = self.constants.without_exploration()
         self.opponents = np.zeros(trees, np.int64)
         """[T] index in the pool of the opponent in each tree."""
         self.numbers = numbers

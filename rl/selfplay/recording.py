@@ -345,7 +345,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         prefetch_leaves(trees, old, last, slots_of_trees(old, last, end + BLOCK), logits)
         not_finite = 0.0
         for leaf in range(used, last):
-            not_finite += expand_slot(trees, old, leaf, logits, values)
+            not_finite += expand_slot(trees, constants, old, leaf, logits, values)
         if not_finite != 0.0:
             return NOT_FINITE, 0
         used = last
