@@ -110,6 +110,15 @@ SLOT = np.dtype([("tree", np.int32), ("node", np.int32)], align=True)
 """Where a leaf of a batch belongs: index of the tree, index of the node in it."""
 
 
+class BiasMemory(NamedTuple):
+    """Memory of value bias correction: of one `Tree`, and with T in front of each shape of a `TreeBatch`."""
+
+    nodes: Array
+    """[C] NODE_BIAS."""
+    buckets: Array
+    """[K] BUCKET, a hash table; K is a power of 2."""
+
+
 class Tree(NamedTuple):
     """One tree of a `TreeBatch`: views, so that writing to them changes the batch."""
 
@@ -121,10 +130,8 @@ class Tree(NamedTuple):
     """[1] TREE, the tree's counters and random stream; an array of one, so that kernels can write to it."""
     history: Array
     """[H, W] int64, repetition keys of the game's states before the root, oldest first."""
-    biases: Array
-    """[C] NODE_BIAS; [0] without value bias correction."""
-    buckets: Array
-    """[K] BUCKET, a hash table, K a power of 2; [0] without value bias correction."""
+    bias: BiasMemory | None
+    """None without value bias correction: kernels for such trees are compiled without a word of it."""
 
 
 class TreeBatch(NamedTuple):
@@ -138,10 +145,8 @@ class TreeBatch(NamedTuple):
     """[T] TREE."""
     history: Array
     """[T, H, W] int64."""
-    biases: Array
-    """[T, C] or [T, 0] NODE_BIAS."""
-    buckets: Array
-    """[T, K] or [T, 0] BUCKET."""
+    bias: BiasMemory | None
+    """None without value bias correction."""
     slots: Array
     """[B] SLOT, the node of each leaf in the batch."""
     boards: Array
@@ -150,19 +155,22 @@ class TreeBatch(NamedTuple):
     """[C, 2] int32, working memory of `ckai.rl.search.subtree.keep_subtree`."""
 
 
-def _shapes(
-    game: Any, trees: int, nodes: int, leaves: int, value_bias: bool
-) -> dict[str, tuple[tuple[int, ...], Any]]:
-    edges = nodes * game.MEAN_LEGAL_ACTIONS + game.MAX_LEGAL_ACTIONS
+Shapes = dict[str, tuple[tuple[int, ...], Any]]
+
+
+def _bias_shapes(trees: int, nodes: int) -> Shapes:
     # No more than half full, while there are no more contexts than nodes.
     buckets = min(MOST_BUCKETS, 1 << (2 * nodes - 1).bit_length())
+    return {"nodes": ((trees, nodes), NODE_BIAS), "buckets": ((trees, buckets), BUCKET)}
+
+
+def _shapes(game: Any, trees: int, nodes: int, leaves: int) -> Shapes:
+    edges = nodes * game.MEAN_LEGAL_ACTIONS + game.MAX_LEGAL_ACTIONS
     return {
         "nodes": ((trees, nodes), node_dtype(game.STATE_WORDS)),
         "edges": ((trees, edges), EDGE),
         "info": ((trees,), TREE),
         "history": ((trees, game.history, game.STATE_WORDS), np.int64),
-        "biases": ((trees, nodes if value_bias else 0), NODE_BIAS),
-        "buckets": ((trees, buckets if value_bias else 0), BUCKET),
         "slots": ((trees * leaves,), SLOT),
         "boards": ((trees * leaves, game.POSITION_BYTES), np.int8),
         "scratch": ((nodes, 2), np.int32),
@@ -182,14 +190,22 @@ def allocate_trees(game: Any, trees: int, nodes: int, leaves: int, *, value_bias
     Returns:
         The arrays, filled with zeros. A tree is used after `ckai.rl.search.batch.set_root_state`.
     """
-    shapes = _shapes(game, trees, nodes, leaves, value_bias)
-    return TreeBatch(**{name: zeros(shape, dtype) for name, (shape, dtype) in shapes.items()})
+    bias = None
+    if value_bias:
+        bias = BiasMemory(**_allocated(_bias_shapes(trees, nodes)))
+    return TreeBatch(**_allocated(_shapes(game, trees, nodes, leaves)), bias=bias)
+
+
+def _allocated(shapes: Shapes) -> dict[str, Array]:
+    return {name: zeros(shape, dtype) for name, (shape, dtype) in shapes.items()}
 
 
 def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int, *, value_bias: bool = False) -> int:
     """Return the memory in bytes of what `allocate_trees` allocates for the same arguments."""
-    shapes = _shapes(game, trees, nodes, leaves, value_bias)
-    return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
+    shapes = list(_shapes(game, trees, nodes, leaves).values())
+    if value_bias:
+        shapes += _bias_shapes(trees, nodes).values()
+    return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes)
 
 
 RESERVE = 4096
@@ -198,8 +214,8 @@ MEMORY_SHARE, UNKNOWN_MEMORY = 0.25, 8 << 30
 """Share of the machine's memory that a tree may grow to, and bytes of that memory where it cannot be read."""
 
 
-GROWING = ("nodes", "edges", "biases", "scratch")
-"""Arrays of a `TreeBatch` that are larger in trees with more nodes; the table of buckets keeps its size."""
+GROWING = ("nodes", "edges", "bias", "scratch")
+"""Parts of a `TreeBatch` that are larger in trees with more nodes; only the buckets keep their number."""
 
 
 def memory_nodes(game: Any, *, value_bias: bool = False) -> int:
@@ -218,11 +234,11 @@ def memory_nodes(game: Any, *, value_bias: bool = False) -> int:
 
 def part_of(trees: TreeBatch, game: Any, nodes: int) -> TreeBatch:
     """Return the part of a single tree's memory that has room for `nodes` nodes, as views."""
-    edges = _shapes(game, 1, nodes, 0, False)["edges"][0][1]
+    edges = _shapes(game, 1, nodes, 0)["edges"][0][1]
     return trees._replace(
         nodes=trees.nodes[:, :nodes],
         edges=trees.edges[:, :edges],
-        biases=trees.biases[:, :nodes],
+        bias=trees.bias and trees.bias._replace(nodes=trees.bias.nodes[:, :nodes]),
         scratch=trees.scratch[:nodes],
     )
 
@@ -252,10 +268,13 @@ def grown(trees: TreeBatch, game: Any, most: int, reserved: TreeBatch | None = N
     if reserved is not None and capacity < (room := reserved.nodes.shape[1]):
         larger = part_of(reserved, game, min(wanted, room))
     else:
-        value_bias = trees.buckets.shape[1] > 0
-        larger = allocate_trees(game, len(trees.nodes), wanted, 0, value_bias=value_bias)
+        larger = allocate_trees(game, len(trees.nodes), wanted, 0, value_bias=trees.bias is not None)
         for t in range(len(trees.nodes)):
-            for name, counter in (("nodes", "nodes"), ("edges", "edges"), ("biases", "nodes")):
-                count = int(used[counter][t])
+            for name in ("nodes", "edges"):
+                count = int(used[name][t])
                 getattr(larger, name)[t, :count] = getattr(trees, name)[t, :count]
+            if trees.bias is not None and larger.bias is not None:
+                larger.bias.nodes[t, :capacity] = trees.bias.nodes[t]
+    if trees.bias is not None and larger.bias is not None:
+        larger = larger._replace(bias=trees.bias._replace(nodes=larger.bias.nodes))
     return trees._replace(**{name: getattr(larger, name) for name in GROWING})

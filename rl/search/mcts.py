@@ -9,15 +9,16 @@ searched again; proven draws are, and count as visits of value 0. Distances are 
 """
 
 import numpy as np
+from numba.extending import overload
 
-from ckai.game.jit import cold, hot, inner
+from ckai.game.jit import HOT, cold, hot, inner
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
 from ckai.rl.search.proofs import PROOF_VALUE, prove_edge, prove_node, prove_terminal_children, set_proof
 from ckai.rl.search.repetitions import count_repetitions, legal_in_tree
 from ckai.rl.search.selection import puct_edge, select_root_edge
-from ckai.rl.search.value_bias import correct_value, join_bucket, leave_bucket
+from ckai.rl.search.value_bias import correct_value, has_memory, join_bucket, leave_bucket, memory_of
 
 LEAF, BACKED_UP, COLLISION, FULL, STUCK = 0, 1, 2, 3, 4
 """How a descent ended, see `descend`."""
@@ -31,8 +32,7 @@ def get_tree(trees, t):
         trees.edges[t],
         trees.info[t : t + 1],
         trees.history[t],
-        trees.biases[t],
-        trees.buckets[t],
+        memory_of(trees.bias, t),
     )
 
 
@@ -241,12 +241,11 @@ def add_in_flight(tree, node, count):
         parent = np.int64(tree.nodes[node].parent)
 
 
-@hot
 def backup(tree, node, value, in_flight, constants):
     """Back a value up from a node to the root: N += 1 and W += value, and proofs as far as they reach.
 
-    A proven node passes the value of its proof on instead of the simulation's. In a tree with buckets the
-    values of the network on the way are corrected, see `ckai.rl.search.value_bias`.
+    A proven node passes the value of its proof on instead of the simulation's. In a tree with memory for it
+    the network's values on the way are corrected, see `ckai.rl.search.value_bias`.
 
     Args:
         tree: the tree.
@@ -255,10 +254,16 @@ def backup(tree, node, value, in_flight, constants):
         in_flight: 1 if the path was counted as in flight, else 0.
         constants: the `SearchConstants`.
     """
+    raise TypeError("only inside jitted code")
+
+
+@overload(backup, jit_options=HOT, strict=False)
+def _backup(tree, node, value, in_flight, constants):
+    return _backup_corrected if has_memory(tree) else _backup_plain
+
+
+def _backup_plain(tree, node, value, in_flight, constants):
     tree.info[0].simulations += 1
-    if len(tree.buckets) > 0:
-        backup_corrected(tree, node, value, in_flight, constants)
-        return
     add_value(tree, node, value)
     parent = np.int64(tree.nodes[node].parent)
     while parent >= 0:
@@ -268,9 +273,9 @@ def backup(tree, node, value, in_flight, constants):
         parent = np.int64(tree.nodes[node].parent)
 
 
-@cold
-def backup_corrected(tree, node, value, in_flight, constants):
-    """Do the work of `backup` in a tree with buckets: every change of a node's value goes up as well."""
+def _backup_corrected(tree, node, value, in_flight, constants):
+    # Every change of a node's own value goes up as well.
+    tree.info[0].simulations += 1
     if tree.nodes[node].proof == NONE and tree.nodes[node].visits == 0:
         join_bucket(tree, node, value)
     add_value(tree, node, value)

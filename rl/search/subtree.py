@@ -65,8 +65,7 @@ def keep_subtree(game, tree, e, scratch):
             edges[kept_edges].child = -1
             kept_edges += 1
         kept += 1
-    if len(tree.buckets) > 0:
-        keep_buckets(tree, np.int64(new_root), end, moved)
+    keep_buckets(tree, np.int64(new_root), end, moved)
     tree.info[0].nodes = kept
     tree.info[0].edges = kept_edges
     tree.info[0].root_prepared = 0

@@ -23,17 +23,21 @@ too, which gives the same means. What differs:
 - What a bucket knows from nodes that a move drops is forgotten; KataGo keeps a fifth of it.
 
 Memory is fixed: a table of buckets for each tree, found by hash and compared by their whole context. A node
-for which there is no room has no bucket. Trees without the correction have a table of size 0, and one branch
-in `ckai.rl.search.mcts.backup` is all that they see of it.
+for which there is no room has no bucket. Trees without the correction have no such memory, and the kernels
+for them are compiled without it.
 
 Arguments are named as in `ckai.rl.search.mcts`.
 """
 
-import numpy as np
+from typing import Any
 
-from ckai.game.jit import cold, inner
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from ckai.game.jit import HOT, cold, inner
 from ckai.rl.games.contract import NONE
-from ckai.rl.search.arrays import OPEN
+from ckai.rl.search.arrays import OPEN, BiasMemory
 
 PROBES = 16
 """Entries of the table that are looked at for a context."""
@@ -44,13 +48,30 @@ LEAST_WEIGHT = 1e-3
 _KNOWN, _SIDE = 16, 18
 
 
+def has_memory(tree: Any) -> bool:
+    """Return whether a type of Numba, of a `Tree`, is that of trees with value bias correction."""
+    return not isinstance(tree.types[tree.fields.index("bias")], types.NoneType)
+
+
+def memory_of(bias: BiasMemory | None, t: int) -> BiasMemory | None:
+    """Return the part of tree `t` of the memory of a batch of trees, as views; None if there is none."""
+    return None if bias is None else BiasMemory(bias.nodes[t], bias.buckets[t])
+
+
+@overload(memory_of, jit_options=HOT, strict=False)
+def _memory_of(bias, t):
+    if isinstance(bias, types.NoneType):
+        return lambda bias, t: None
+    return lambda bias, t: BiasMemory(bias.nodes[t], bias.buckets[t])
+
+
 @inner
 def context_of(tree, node):
     """Return the context of a node from its parent's; 0 at the root of a new tree."""
     parent = np.int64(tree.nodes[node].parent)
     if parent < 0:
         return np.int64(0)
-    above = np.int64(tree.biases[parent].context)
+    above = np.int64(tree.bias.nodes[parent].context)
     side = (above >> _SIDE) ^ (1 if tree.nodes[node].sign < 0 else 0)
     known = min(2, ((above >> _KNOWN) & 3) + 1)
     action = np.int64(tree.edges[tree.nodes[node].parent_edge].action)
@@ -62,13 +83,13 @@ def find_bucket(tree, context):
     """Return the index of the bucket of a context, which is made if need be; -1 if there is none."""
     if (context >> _KNOWN) & 3 < 2:
         return np.int64(-1)
-    mask = len(tree.buckets) - 1
+    mask = len(tree.bias.buckets) - 1
     mixed = context * 0x9E3779B1
     place = (mixed ^ mixed >> 15) & mask
     for _ in range(PROBES):
-        found = np.int64(tree.buckets[place].context)
+        found = np.int64(tree.bias.buckets[place].context)
         if found == 0:
-            tree.buckets[place].context = context
+            tree.bias.buckets[place].context = context
         if found == 0 or found == context:
             return place
         place = (place + 1) & mask
@@ -78,10 +99,10 @@ def find_bucket(tree, context):
 @inner
 def clear_buckets(tree):
     """Empty the table of a tree."""
-    for place in range(len(tree.buckets)):
-        tree.buckets[place].context = 0
-        tree.buckets[place].weight = 0.0
-        tree.buckets[place].weighted_error = 0.0
+    for place in range(len(tree.bias.buckets)):
+        tree.bias.buckets[place].context = 0
+        tree.bias.buckets[place].weight = 0.0
+        tree.bias.buckets[place].weighted_error = 0.0
 
 
 @inner
@@ -93,7 +114,7 @@ def join_bucket(tree, node, value):
     if node == 0:
         clear_buckets(tree)
     context = context_of(tree, node)
-    here = tree.biases[node]
+    here = tree.bias.nodes[node]
     here.network_value = value
     here.corrected = value
     here.weight = 0.0
@@ -114,10 +135,10 @@ def correct_value(tree, node, constants):
     Returns:
         By how much the node's value sum has changed, for the side to move there.
     """
-    here = tree.biases[node]
+    here = tree.bias.nodes[node]
     if here.bucket < 0:
         return 0.0
-    bucket = tree.buckets[here.bucket]
+    bucket = tree.bias.buckets[here.bucket]
     visits_below = tree.nodes[node].visits - 1
     if visits_below > 0:
         error = here.network_value - (tree.nodes[node].value_sum - here.corrected) / visits_below
@@ -139,15 +160,14 @@ def correct_value(tree, node, constants):
 @inner
 def leave_bucket(tree, node):
     """Take the error of a node that is now proven out of its bucket; later calls do nothing."""
-    here = tree.biases[node]
+    here = tree.bias.nodes[node]
     if here.bucket >= 0:
-        bucket = tree.buckets[here.bucket]
+        bucket = tree.bias.buckets[here.bucket]
         bucket.weight -= here.weight
         bucket.weighted_error -= here.weighted_error
         here.bucket = -1
 
 
-@cold
 def keep_buckets(tree, new_root, end, moved):
     """Fill the table with the errors of the nodes that are kept, see `ckai.rl.search.subtree`.
 
@@ -156,20 +176,33 @@ def keep_buckets(tree, new_root, end, moved):
         new_root, end: old indices of the new root and after the last node.
         moved: int32, `moved[old index, 0]` is the new index, -1 if dropped.
     """
+    raise TypeError("only inside jitted code")
+
+
+@overload(keep_buckets, jit_options=HOT, strict=False)
+def _keep_buckets(tree, new_root, end, moved):
+    if has_memory(tree):
+        return lambda tree, new_root, end, moved: refill_buckets(tree, new_root, end, moved)
+    return lambda tree, new_root, end, moved: None
+
+
+@cold
+def refill_buckets(tree, new_root, end, moved):
+    """Do the work of `keep_buckets`."""
     clear_buckets(tree)
     for old in range(new_root, end):
         node = np.int64(moved[old, 0])
         if node < 0:
             continue
-        tree.biases[node] = tree.biases[old]
-        here = tree.biases[node]
+        tree.bias.nodes[node] = tree.bias.nodes[old]
+        here = tree.bias.nodes[node]
         if tree.nodes[node].status != OPEN or tree.nodes[node].proof != NONE:
             continue  # one that was never evaluated has no record
         place = find_bucket(tree, np.int64(here.context))
         here.bucket = place
         if place >= 0:
-            tree.buckets[place].weight += here.weight
-            tree.buckets[place].weighted_error += here.weighted_error
+            tree.bias.buckets[place].weight += here.weight
+            tree.bias.buckets[place].weighted_error += here.weighted_error
         else:
             here.weight = 0.0
             here.weighted_error = 0.0

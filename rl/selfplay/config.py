@@ -185,6 +185,11 @@ class SelfPlayConfig:
         return min(self.groups or os.cpu_count() or 1, self.in_flight)
 
     @property
+    def corrects_values(self) -> bool:
+        """Whether values are corrected in the search: its kernels are then others."""
+        return self.value_bias_factor > 0
+
+    @property
     def tree_nodes(self) -> int:
         """Capacity of a tree in nodes: one per visit of the root, and a batch may exceed `sims` a little."""
         return self.sims + self.leaves + 2

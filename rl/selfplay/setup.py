@@ -68,7 +68,7 @@ def memory(config: SelfPlayConfig, spec: GameSpec = DEFAULT_GAME) -> int:
         group_size,
         config.tree_nodes,
         config.leaves,
-        value_bias=search_constants(config).corrects_values,
+        value_bias=config.corrects_values,
     )
     games = config.group_count * (trees + group_size * (records.rows.nbytes + records.counts.nbytes))
     return games + config.cache_positions * entry_bytes(rules)

@@ -41,7 +41,7 @@ def run(searcher: Searcher, visits: int) -> None:
 
 def buckets(searcher: Searcher) -> dict[int, tuple[float, float]]:
     """The buckets of the table with a weight, by context."""
-    table = searcher.tree_batch.buckets[0]
+    table = searcher.tree_batch.bias.buckets[0]
     used = table[(table["context"] > 0) & (table["weight"] > 1e-6)]
     return {int(b["context"]): (float(b["weight"]), float(b["weighted_error"])) for b in used}
 
@@ -49,7 +49,7 @@ def buckets(searcher: Searcher) -> dict[int, tuple[float, float]]:
 def summed_buckets(searcher: Searcher) -> dict[int, tuple[float, float]]:
     """The same, computed anew from the nodes of the tree."""
     trees, sums = searcher.tree_batch, dict[int, tuple[float, float]]()
-    for node, bias in zip(trees.nodes[0, : trees.info[0]["nodes"]], trees.biases[0], strict=False):
+    for node, bias in zip(trees.nodes[0, : trees.info[0]["nodes"]], trees.bias.nodes[0], strict=False):
         searched = node["status"] == OPEN and node["proof"] == NONE and node["visits"] > 1
         if searched and bias["bucket"] >= 0:
             weight = (node["visits"] - 1) ** EXPONENT
@@ -73,7 +73,7 @@ def test_a_line_by_hand() -> None:
     v2, v3, v4 = 0.5, 0.25, -0.125
     line = Leaf(Leaf(Leaf(Leaf(Leaf(Leaf(Leaf()), guess=v4), guess=v3), guess=v2), guess=0.75))
     searcher = searcher_of(line)
-    corrected = lambda: searcher.tree_batch.biases[0, :5]["corrected"].tolist()  # noqa: E731
+    corrected = lambda: searcher.tree_batch.bias.nodes[0, :5]["corrected"].tolist()  # noqa: E731
     run(searcher, 4)
     n2 = v2 - FACTOR * (v2 + v3)
     assert corrected()[:4] == pytest.approx([0.0, 0.75, n2, v3])
@@ -121,7 +121,7 @@ def test_the_kept_subtree_keeps_its_part_of_the_buckets(seed: int) -> None:
         used = int(trees.info[0]["nodes"])
         open_nodes = trees.nodes[0, :used]["status"] == OPEN
         states = trees.nodes[0, :used]["state"][open_nodes, 0].tolist()
-        return dict(zip(states, trees.biases[0, :used]["context"][open_nodes].tolist(), strict=True))
+        return dict(zip(states, trees.bias.nodes[0, :used]["context"][open_nodes].tolist(), strict=True))
 
     for visits in (80, 120, 160):
         run(searcher, visits)
@@ -138,10 +138,9 @@ def test_buckets_are_shared_and_values_move() -> None:
     searcher, plain = (searcher_of(bushy(np.random.default_rng(3), 12), rule) for rule in (RULE, PLAIN))
     for each in (searcher, plain):
         run(each, 200)
-    places = searcher.tree_batch.biases[0, : searcher.tree_batch.info[0]["nodes"]]["bucket"]
-    assert np.bincount(places[places >= 0]).max() > 3
-    moved = searcher.tree_batch.biases[0]["corrected"] - searcher.tree_batch.biases[0]["network_value"]
-    assert np.abs(moved).max() > 0.1
+    biases = searcher.tree_batch.bias.nodes[0, : searcher.tree_batch.info[0]["nodes"]]
+    assert np.bincount(biases["bucket"][biases["bucket"] >= 0]).max() > 3
+    assert np.abs(biases["corrected"] - biases["network_value"]).max() > 0.1
     assert searcher.root(0)["value_sum"] != plain.root(0)["value_sum"]
 
 
@@ -161,9 +160,9 @@ def test_a_node_for_which_there_is_no_room_has_no_bucket(monkeypatch: pytest.Mon
     monkeypatch.setattr(arrays, "MOST_BUCKETS", 2)
     searcher = searcher_of(bushy(np.random.default_rng(1), 12))
     run(searcher, 100)
-    assert searcher.tree_batch.buckets.shape == (1, 2)
+    assert searcher.tree_batch.bias.buckets.shape == (1, 2)
     check_buckets(searcher)
-    nodes, biases = searcher.tree_batch.nodes[0], searcher.tree_batch.biases[0]
+    nodes, biases = searcher.tree_batch.nodes[0], searcher.tree_batch.bias.nodes[0]
     without = (biases["bucket"] < 0) & (biases["context"] >> 16 & 3 == 2)
     without &= (nodes["status"] == OPEN) & (nodes["proof"] == NONE)
     assert without.any()
@@ -181,14 +180,14 @@ def test_a_tree_that_grows_is_that_of_a_large_one(monkeypatch: pytest.MonkeyPatc
             run(searcher, visits)
     assert growing.tree_batch.nodes.shape[1] > 40
     used = int(large.tree_batch.info[0]["nodes"])
-    for name in ("nodes", "biases"):
-        ours, theirs = (getattr(each.tree_batch, name)[0, :used] for each in (large, growing))
+    for part in (lambda trees: trees.nodes, lambda trees: trees.bias.nodes):
+        ours, theirs = (part(each.tree_batch)[0, :used] for each in (large, growing))
         assert ours.tobytes() == theirs.tobytes()
 
 
 def test_without_it_trees_have_no_memory_for_it() -> None:
     searcher = searcher_of(Leaf(Leaf()), PLAIN)
-    assert searcher.tree_batch.biases.size == searcher.tree_batch.buckets.size == 0
+    assert searcher.tree_batch.bias is None
     game = searcher.game
     extra = tree_batch_bytes(game, 2, 100, 1, value_bias=True) - tree_batch_bytes(game, 2, 100, 1)
     assert extra == 2 * (100 * NODE_BIAS.itemsize + 256 * BUCKET.itemsize)
