@@ -2,11 +2,11 @@
 
     python benchmarks/options.py pretrained.ckpt -o folder --compare targets
 
-Runs of the network's game that differ in one option: the value target, the search, the training, the gate
-or reanalysis. The visits of the search variants, and the games of those with gate matches or reanalysis,
-are scaled to equal numbers of network evaluations. The last network of each run then plays the initial one;
-where the game is solved, its mistakes are counted too. Runs are saved in the folder, and a second call
-continues an interrupted one.
+Runs of the network's game that differ in one option: the value target, the search, its exploration, the
+training, the gate or reanalysis. The visits of the search variants, and the games of those with gate
+matches or reanalysis, are scaled to equal numbers of network evaluations. The last network of each run then
+plays the initial one, both by the plain search; where the game is solved, its mistakes are counted too.
+Runs are saved in the folder, and a second call continues an interrupted one.
 """
 
 import json
@@ -64,6 +64,23 @@ COMPARED: dict[str, dict[str, Options]] = {
             "selfplay.root_rule": "gumbel",
             "selfplay.sims": 0.5,
             "selfplay.gumbel_scale": 0.05,
+        },
+    },
+    "exploration": {
+        "as it is": {},
+        "noise shared by the actions": {"selfplay.noise_total": 10.0},
+        "temperature that falls": {
+            "selfplay.root_policy_temperature_early": 1.25,
+            "selfplay.root_policy_temperature": 1.1,
+        },
+        "pruned target": {"selfplay.policy_target_pruning": True},
+        "value bias": {"selfplay.value_bias_factor": 0.35},
+        "all four": {
+            "selfplay.noise_total": 10.0,
+            "selfplay.root_policy_temperature_early": 1.25,
+            "selfplay.root_policy_temperature": 1.1,
+            "selfplay.policy_target_pruning": True,
+            "selfplay.value_bias_factor": 0.35,
         },
     },
     "learning": {

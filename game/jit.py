@@ -32,6 +32,8 @@ COLD = dict(INNER)
 """Options of a function that a kernel calls now and then."""
 if SUPPORTED:
     INNER["pipeline_class"], COLD["pipeline_class"] = InnerCompiler, ColdCompiler
+HOT = INNER | {"forceinline": True}
+"""Options of a function that is inlined at every call."""
 KERNELS: list[Any] = []
 """Numba's dispatchers of all functions that Python calls."""
 
@@ -50,7 +52,7 @@ def hot(function: Any) -> Any:
     Where the arguments of the kernel are `borrowed`, the compiler then sees that there
     are no references to count.
     """
-    return register_jitable(**INNER | {"forceinline": True})(function)
+    return register_jitable(**HOT)(function)
 
 
 def cold(function: Any) -> Any:

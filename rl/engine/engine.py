@@ -24,7 +24,7 @@ from ckai.rl.engine.root import Root, legal_moves, read_position, set_root
 from ckai.rl.engine.task import Course, Task
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.checkers import Checkers
-from ckai.rl.search.arrays import NEW, memory_nodes
+from ckai.rl.search.arrays import NEW
 from ckai.rl.search.factory import make_searcher, measured_pacing
 from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
@@ -99,7 +99,7 @@ class Engine:
             game=(game or Checkers()).with_tables(tables),
             seed=0 if seed is None else seed,
         )
-        self._most_nodes = nodes or max(NODES, memory_nodes(self._searcher.game))
+        self._most_nodes = nodes or max(NODES, self._searcher.memory_nodes)
         self._searcher.reserve(self._most_nodes)
         self._pacing: Pacing | None = None
         self._policy = partial(evaluate_policy, evaluator)

@@ -167,7 +167,8 @@ class LeaseWorker:
             network = load(orders.network)
             past = [load(checkpoint) for _, checkpoint in orders.opponents]
         spec = get_game(orders.game)
-        compile_selfplay(spec, network)  # before the clock of the first lease
+        # Before the clock of the first lease.
+        compile_selfplay(spec, network, orders.selfplay.value_bias_factor)
         generations = [generation for generation, _ in orders.opponents]
         pool = Pool(orders.pool, orders.pool_seed, generations, past)
         starts = Starts(orders.start, orders.start_seed, orders.experts, spec)

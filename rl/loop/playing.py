@@ -185,7 +185,8 @@ class PlayedRun(ClosedRun):
         """Load the network that plays generation `n`, and the past ones it meets."""
         networks = [self._network_of(n), *(self.path(g, "network.ckpt") for g in self._opponents(n))]
         players = tuple(self._load(n, network, on_event, backend) for network in networks)
-        compile_selfplay(self.spec, players[0])  # before the clock of the speeds
+        # Before the clock of the speeds.
+        compile_selfplay(self.spec, players[0], self.config.selfplay.value_bias_factor)
         return players
 
     def _play_carried_here(

@@ -192,7 +192,9 @@ class _Stage:
             evaluator = self.run._load(self.n, network, self.on_event, self.backend)
             self._closing.callback(evaluator.close)
             self._evaluators[n] = evaluator
-            compile_reanalysis(self.run.spec, evaluator)  # before the clock of the speed
+            compile_reanalysis(
+                self.run.spec, evaluator, self.run.config.selfplay.value_bias_factor
+            )  # before the clock of the speed
             self.begun = self.begun or time.monotonic()
         return self._evaluators[n]
 

@@ -202,9 +202,7 @@ class Run(ReanalyzedRun):
         """Yield what plays the gate match of generation `n`: workers, or threads of this process."""
         selfplay = self.config.selfplay
         sims = self.config.gate.sims or selfplay.sims
-        constants = search_constants(selfplay)._replace(
-            noise_epsilon=0.0, root_rule=PUCT, root_temperature=1.0
-        )
+        constants = search_constants(selfplay).without_exploration()._replace(root_rule=PUCT)
         new, old = self.path(n, "candidate.ckpt"), self.path(n - 1, "network.ckpt")
         if workers.matches is not None:
             seats = [NetworkSeat(network.read_bytes(), sims, constants) for network in (new, old)]

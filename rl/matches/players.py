@@ -14,7 +14,6 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.solving import Solver
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.arrays import memory_nodes
 from ckai.rl.search.clock import OVERHEAD, Clock, MoveTime, Thinking, TimeControl, move_time
 from ckai.rl.search.factory import make_searcher, measured_pacing
 from ckai.rl.search.pacing import SIZES
@@ -133,7 +132,7 @@ class _SearchSide:
         self.visits = np.zeros(boards, np.int32)
         self.most_nodes = 0
         if player.timed:
-            self.most_nodes = memory_nodes(searcher.game)
+            self.most_nodes = searcher.memory_nodes
             searcher.reserve(self.most_nodes)
         self.clocks: list[Clock | None] = [None] * boards
         self.plies = [0] * boards

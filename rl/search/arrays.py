@@ -76,13 +76,47 @@ TREE = np.dtype(
         ("edges", np.int32),  # edges in use
         ("history_length", np.int32),  # rows of `history` in use
         ("target_visits", np.int32),  # visit count at which the search of the root ends
+        ("plies", np.int32),  # of the game before the root, where self-play says so; else 0
         ("root_prepared", np.uint8),  # 1 once the root's priors have their temperature and noise
     ],
     align=True,
 )
 
+NODE_BIAS = np.dtype(
+    [
+        ("network_value", np.float64),  # V(s) as the network gave it, for the side to move at the node
+        ("corrected", np.float64),  # what of it stands in the node's value sum
+        ("weight", np.float64),  # of its error in its bucket, 0 without visits below it
+        ("weighted_error", np.float64),  # the error times the weight
+        ("context", np.uint32),  # what it shares with the nodes of its bucket
+        ("bucket", np.int32),  # index of its bucket, -1 if it has none
+    ],
+    align=True,
+)
+"""What value bias correction knows of a node, see `ckai.rl.search.value_bias`."""
+
+BUCKET = np.dtype(
+    [
+        ("weighted_error", np.float64),  # sum over its nodes, for their side to move
+        ("weight", np.float64),  # sum over its nodes
+        ("context", np.uint32),  # of its nodes; 0: the entry is free
+    ],
+    align=True,
+)
+MOST_BUCKETS = 1 << 16
+"""Most entries in the table of buckets of a tree."""
+
 SLOT = np.dtype([("tree", np.int32), ("node", np.int32)], align=True)
 """Where a leaf of a batch belongs: index of the tree, index of the node in it."""
+
+
+class BiasMemory(NamedTuple):
+    """Memory of value bias correction: of one `Tree`, and with T in front of each shape of a `TreeBatch`."""
+
+    nodes: Array
+    """[C] NODE_BIAS."""
+    buckets: Array
+    """[K] BUCKET, a hash table; K is a power of 2."""
 
 
 class Tree(NamedTuple):
@@ -96,6 +130,8 @@ class Tree(NamedTuple):
     """[1] TREE, the tree's counters and random stream; an array of one, so that kernels can write to it."""
     history: Array
     """[H, W] int64, repetition keys of the game's states before the root, oldest first."""
+    bias: BiasMemory | None
+    """None without value bias correction: kernels for such trees are compiled without a word of it."""
 
 
 class TreeBatch(NamedTuple):
@@ -109,6 +145,8 @@ class TreeBatch(NamedTuple):
     """[T] TREE."""
     history: Array
     """[T, H, W] int64."""
+    bias: BiasMemory | None
+    """None without value bias correction."""
     slots: Array
     """[B] SLOT, the node of each leaf in the batch."""
     boards: Array
@@ -117,7 +155,16 @@ class TreeBatch(NamedTuple):
     """[C, 2] int32, working memory of `ckai.rl.search.subtree.keep_subtree`."""
 
 
-def _shapes(game: Any, trees: int, nodes: int, leaves: int) -> dict[str, tuple[tuple[int, ...], Any]]:
+Shapes = dict[str, tuple[tuple[int, ...], Any]]
+
+
+def _bias_shapes(trees: int, nodes: int) -> Shapes:
+    # No more than half full, while there are no more contexts than nodes.
+    buckets = min(MOST_BUCKETS, 1 << (2 * nodes - 1).bit_length())
+    return {"nodes": ((trees, nodes), NODE_BIAS), "buckets": ((trees, buckets), BUCKET)}
+
+
+def _shapes(game: Any, trees: int, nodes: int, leaves: int) -> Shapes:
     edges = nodes * game.MEAN_LEGAL_ACTIONS + game.MAX_LEGAL_ACTIONS
     return {
         "nodes": ((trees, nodes), node_dtype(game.STATE_WORDS)),
@@ -130,7 +177,7 @@ def _shapes(game: Any, trees: int, nodes: int, leaves: int) -> dict[str, tuple[t
     }
 
 
-def allocate_trees(game: Any, trees: int, nodes: int, leaves: int) -> TreeBatch:
+def allocate_trees(game: Any, trees: int, nodes: int, leaves: int, *, value_bias: bool = False) -> TreeBatch:
     """Allocate a batch of empty trees.
 
     Args:
@@ -138,18 +185,27 @@ def allocate_trees(game: Any, trees: int, nodes: int, leaves: int) -> TreeBatch:
         trees: T, number of trees, 1 or more.
         nodes: C, capacity of a tree in nodes, 1 or more.
         leaves: most leaves of one tree in a batch; B = T * leaves.
+        value_bias: whether there is memory for value bias correction, see `ckai.rl.search.value_bias`.
 
     Returns:
         The arrays, filled with zeros. A tree is used after `ckai.rl.search.batch.set_root_state`.
     """
-    shapes = _shapes(game, trees, nodes, leaves)
-    return TreeBatch(**{name: zeros(shape, dtype) for name, (shape, dtype) in shapes.items()})
+    bias = None
+    if value_bias:
+        bias = BiasMemory(**_allocated(_bias_shapes(trees, nodes)))
+    return TreeBatch(**_allocated(_shapes(game, trees, nodes, leaves)), bias=bias)
 
 
-def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int) -> int:
+def _allocated(shapes: Shapes) -> dict[str, Array]:
+    return {name: zeros(shape, dtype) for name, (shape, dtype) in shapes.items()}
+
+
+def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int, *, value_bias: bool = False) -> int:
     """Return the memory in bytes of what `allocate_trees` allocates for the same arguments."""
-    shapes = _shapes(game, trees, nodes, leaves)
-    return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
+    shapes = list(_shapes(game, trees, nodes, leaves).values())
+    if value_bias:
+        shapes += _bias_shapes(trees, nodes).values()
+    return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes)
 
 
 RESERVE = 4096
@@ -158,13 +214,21 @@ MEMORY_SHARE, UNKNOWN_MEMORY = 0.25, 8 << 30
 """Share of the machine's memory that a tree may grow to, and bytes of that memory where it cannot be read."""
 
 
-def memory_nodes(game: Any) -> int:
+GROWING = ("nodes", "edges", "bias", "scratch")
+"""Parts of a `TreeBatch` that are larger in trees with more nodes; only the buckets keep their number."""
+
+
+def memory_nodes(game: Any, *, value_bias: bool = False) -> int:
     """Return the capacity in nodes of a tree that takes `MEMORY_SHARE` of the machine's memory."""
     try:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         memory = UNKNOWN_MEMORY
-    thousand = tree_batch_bytes(game, 1, 2000, 1) - tree_batch_bytes(game, 1, 1000, 1)
+    # Trees so large that their tables of buckets are as large as they get.
+    few, more = (
+        tree_batch_bytes(game, 1, MOST_BUCKETS + nodes, 1, value_bias=value_bias) for nodes in (0, 1000)
+    )
+    thousand = more - few
     return int(MEMORY_SHARE * memory / thousand) * 1000
 
 
@@ -172,7 +236,10 @@ def part_of(trees: TreeBatch, game: Any, nodes: int) -> TreeBatch:
     """Return the part of a single tree's memory that has room for `nodes` nodes, as views."""
     edges = _shapes(game, 1, nodes, 0)["edges"][0][1]
     return trees._replace(
-        nodes=trees.nodes[:, :nodes], edges=trees.edges[:, :edges], scratch=trees.scratch[:nodes]
+        nodes=trees.nodes[:, :nodes],
+        edges=trees.edges[:, :edges],
+        bias=trees.bias and trees.bias._replace(nodes=trees.bias.nodes[:, :nodes]),
+        scratch=trees.scratch[:nodes],
     )
 
 
@@ -187,8 +254,8 @@ def grown(trees: TreeBatch, game: Any, most: int, reserved: TreeBatch | None = N
 
     Returns:
         `trees` themselves if they have room; else trees with twice the capacity or more that share
-        everything but nodes, edges and working memory: more of `reserved`, or a copy, which takes half a
-        second for a million nodes. Searches go on in it as they would have.
+        everything but what `GROWING` names: more of `reserved`, or a copy, which takes half a second for a
+        million nodes. Searches go on in it as they would have.
     """
     capacity, used = trees.nodes.shape[1], trees.info
     nodes, edges = int(used["nodes"].max()), int(used["edges"].max())
@@ -201,9 +268,13 @@ def grown(trees: TreeBatch, game: Any, most: int, reserved: TreeBatch | None = N
     if reserved is not None and capacity < (room := reserved.nodes.shape[1]):
         larger = part_of(reserved, game, min(wanted, room))
     else:
-        larger = allocate_trees(game, len(trees.nodes), wanted, 0)
+        larger = allocate_trees(game, len(trees.nodes), wanted, 0, value_bias=trees.bias is not None)
         for t in range(len(trees.nodes)):
             for name in ("nodes", "edges"):
                 count = int(used[name][t])
                 getattr(larger, name)[t, :count] = getattr(trees, name)[t, :count]
-    return trees._replace(nodes=larger.nodes, edges=larger.edges, scratch=larger.scratch)
+            if trees.bias is not None and larger.bias is not None:
+                larger.bias.nodes[t, :capacity] = trees.bias.nodes[t]
+    if trees.bias is not None and larger.bias is not None:
+        larger = larger._replace(bias=trees.bias._replace(nodes=larger.bias.nodes))
+    return trees._replace(**{name: getattr(larger, name) for name in GROWING})

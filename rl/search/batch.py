@@ -201,7 +201,7 @@ def walk_trees(trees, first, count, constants, nodes, edges):
 
 
 @hot
-def expand_slot(trees, slots, slot, logits, values):
+def expand_slot(trees, constants, slots, slot, logits, values):
     """Expand the leaf in a slot with its priors, and back its value up; see `expand_and_backup`.
 
     Returns:
@@ -216,16 +216,17 @@ def expand_slot(trees, slots, slot, logits, values):
     total = logits_to_priors(tree, node)
     value = np.float64(values[slot])
     tree.nodes[node].status = OPEN
-    backup(tree, node, min(1.0, max(-1.0, value)), 1)
+    backup(tree, node, min(1.0, max(-1.0, value)), 1, constants)
     return (total - total) + (value - value)
 
 
 @kernel
-def expand_and_backup(trees, slots, logits, values):
+def expand_and_backup(trees, constants, slots, logits, values):
     """Expand the first `slots` leaves of the batch with their priors, and back their values up.
 
     Args:
         trees: the batch of trees.
+        constants: the `SearchConstants`.
         slots: number of leaves in the batch.
         logits: `[B, NUM_ACTIONS]` float32; the priors are their softmax over the legal actions.
         values: `[B]` float32 for the side to move at the leaf; clipped to [-1, 1].
@@ -237,7 +238,7 @@ def expand_and_backup(trees, slots, logits, values):
     trees, logits, values = borrowed(trees), borrowed(logits), borrowed(values)
     not_finite = 0.0  # becomes NaN: a branch in the loop would cost more than it saves
     for slot in range(slots):
-        not_finite += expand_slot(trees, trees.slots, slot, logits, values)
+        not_finite += expand_slot(trees, constants, trees.slots, slot, logits, values)
     return not_finite == 0.0
 
 

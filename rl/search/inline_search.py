@@ -123,7 +123,7 @@ def search_tree(game, tree, target_visits, constants, evaluation):
         if ending == LEAF:
             value = evaluate_leaf(evaluation, game, tree, node)
             tree.nodes[node].status = OPEN
-            backup(tree, node, value, 1)
+            backup(tree, node, value, 1, constants)
             num_evaluations += 1
         elif ending == STUCK:
             return -1

@@ -9,14 +9,16 @@ searched again; proven draws are, and count as visits of value 0. Distances are 
 """
 
 import numpy as np
+from numba.extending import overload
 
-from ckai.game.jit import cold, hot, inner
+from ckai.game.jit import HOT, cold, hot, inner
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
 from ckai.rl.search.proofs import PROOF_VALUE, prove_edge, prove_node, prove_terminal_children, set_proof
 from ckai.rl.search.repetitions import count_repetitions, legal_in_tree
 from ckai.rl.search.selection import puct_edge, select_root_edge
+from ckai.rl.search.value_bias import correct_value, has_memory, join_bucket, leave_bucket, memory_of
 
 LEAF, BACKED_UP, COLLISION, FULL, STUCK = 0, 1, 2, 3, 4
 """How a descent ended, see `descend`."""
@@ -25,7 +27,13 @@ LEAF, BACKED_UP, COLLISION, FULL, STUCK = 0, 1, 2, 3, 4
 @hot
 def get_tree(trees, t):
     """Return tree `t` of a `TreeBatch` as a `Tree` of views."""
-    return Tree(trees.nodes[t], trees.edges[t], trees.info[t : t + 1], trees.history[t])
+    return Tree(
+        trees.nodes[t],
+        trees.edges[t],
+        trees.info[t : t + 1],
+        trees.history[t],
+        memory_of(trees.bias, t),
+    )
 
 
 @cold
@@ -186,7 +194,7 @@ def descend(game, tree, constants, node, e):
             add_in_flight(tree, child, 1)
             return LEAF, child
     if tree.nodes[child].proof != NONE:
-        backup(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0)
+        backup(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0, constants)
         return BACKED_UP, child
     return COLLISION, child
 
@@ -233,38 +241,84 @@ def add_in_flight(tree, node, count):
         parent = np.int64(tree.nodes[node].parent)
 
 
-@hot
-def backup(tree, node, value, in_flight):
+def backup(tree, node, value, in_flight, constants):
     """Back a value up from a node to the root: N += 1 and W += value, and proofs as far as they reach.
 
-    A proven node passes the value of its proof on instead of the simulation's.
+    A proven node passes the value of its proof on instead of the simulation's. In a tree with memory for it
+    the network's values on the way are corrected, see `ckai.rl.search.value_bias`.
 
     Args:
         tree: the tree.
         node: index of the evaluated node.
         value: in [-1, 1], for the side to move at `node`.
         in_flight: 1 if the path was counted as in flight, else 0.
+        constants: the `SearchConstants`.
     """
+    raise TypeError("only inside jitted code")
+
+
+@overload(backup, jit_options=HOT, strict=False)
+def _backup(tree, node, value, in_flight, constants):
+    return _backup_corrected if has_memory(tree) else _backup_plain
+
+
+def _backup_plain(tree, node, value, in_flight, constants):
     tree.info[0].simulations += 1
-    tree.nodes[node].visits += 1
-    tree.nodes[node].value_sum += value
+    add_value(tree, node, value)
     parent = np.int64(tree.nodes[node].parent)
     while parent >= 0:
-        e = np.int64(tree.nodes[node].parent_edge)
-        value = value * tree.nodes[node].sign
-        if tree.nodes[node].proof != NONE and tree.edges[e].proof == NONE:
-            prove_edge(tree, node, e)
-            prove_node(tree, parent)
-        tree.edges[e].visits += 1
-        tree.edges[e].value_sum += value
-        tree.edges[e].in_flight -= in_flight
-        tree.nodes[parent].in_flight -= in_flight
-        if tree.nodes[parent].proof != NONE:
-            value = PROOF_VALUE[tree.nodes[parent].proof]
-        tree.nodes[parent].visits += 1
-        tree.nodes[parent].value_sum += value
+        value = pass_up(tree, node, parent, value, in_flight)
+        add_value(tree, parent, value)
         node = parent
         parent = np.int64(tree.nodes[node].parent)
+
+
+def _backup_corrected(tree, node, value, in_flight, constants):
+    # Every change of a node's own value goes up as well.
+    tree.info[0].simulations += 1
+    if tree.nodes[node].proof == NONE and tree.nodes[node].visits == 0:
+        join_bucket(tree, node, value)
+    add_value(tree, node, value)
+    if tree.nodes[node].proof == NONE:
+        value += correct_value(tree, node, constants)
+    parent = np.int64(tree.nodes[node].parent)
+    while parent >= 0:
+        value = pass_up(tree, node, parent, value, in_flight)
+        add_value(tree, parent, value)
+        if tree.nodes[parent].proof == NONE:
+            value += correct_value(tree, parent, constants)
+        else:
+            leave_bucket(tree, parent)
+        node = parent
+        parent = np.int64(tree.nodes[node].parent)
+
+
+@hot
+def add_value(tree, node, value):
+    """Count a visit of a node with a value for the side to move there."""
+    tree.nodes[node].visits += 1
+    tree.nodes[node].value_sum += value
+
+
+@hot
+def pass_up(tree, node, parent, value, in_flight):
+    """Pass a value, and a proof, from a node over its edge to its parent.
+
+    Returns:
+        The value for the side to move at the parent: that of its proof if it has one.
+    """
+    e = np.int64(tree.nodes[node].parent_edge)
+    value = value * tree.nodes[node].sign
+    if tree.nodes[node].proof != NONE and tree.edges[e].proof == NONE:
+        prove_edge(tree, node, e)
+        prove_node(tree, parent)
+    tree.edges[e].visits += 1
+    tree.edges[e].value_sum += value
+    tree.edges[e].in_flight -= in_flight
+    tree.nodes[parent].in_flight -= in_flight
+    if tree.nodes[parent].proof != NONE:
+        value = PROOF_VALUE[tree.nodes[parent].proof]
+    return value
 
 
 @hot

@@ -15,7 +15,7 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
 from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.search.arrays import TreeBatch, allocate_trees, grown, part_of
+from ckai.rl.search.arrays import GROWING, TreeBatch, allocate_trees, grown, memory_nodes, part_of
 from ckai.rl.search.batch import (
     add_root,
     best_action,
@@ -95,7 +95,9 @@ class Searcher:
         self.leaves = leaves
         self.growth = growth
         self.pacing: Pacing | None = None
-        self.tree_batch: TreeBatch = allocate_trees(rules, trees, nodes, leaves * batches)
+        self.tree_batch: TreeBatch = allocate_trees(
+            rules, trees, nodes, leaves * batches, value_bias=self.constants.corrects_values
+        )
         self._reserved: TreeBatch | None = None
         self.tree_batch.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
         size = trees * leaves
@@ -118,7 +120,7 @@ class Searcher:
 
     def _compile_step(self, batch: _Batch, visits: NDArray[np.int32]) -> None:
         compile_for(select_all_leaves, self.game, batch.tree_batch, self.constants, visits, 1, 0)
-        compile_for(expand_and_backup, batch.tree_batch, 0, batch.logits, batch.values)
+        compile_for(expand_and_backup, batch.tree_batch, self.constants, 0, batch.logits, batch.values)
 
     @property
     def in_flight(self) -> int:
@@ -220,7 +222,7 @@ class Searcher:
         if batch.evaluation is not None:
             batch.evaluation.result()
             batch.evaluation = None
-        if not expand_and_backup(batch.tree_batch, batch.slots, batch.logits, batch.values):
+        if not expand_and_backup(batch.tree_batch, self.constants, batch.slots, batch.logits, batch.values):
             raise non_finite_error(self.evaluator)
         self.evaluations += batch.slots
         batch.slots = 0
@@ -236,6 +238,11 @@ class Searcher:
         """
         while self.step(visits):
             pass
+
+    @property
+    def memory_nodes(self) -> int:
+        """Capacity of a tree that takes its share of the machine's memory."""
+        return memory_nodes(self.game, value_bias=self.constants.corrects_values)
 
     def make_room(self, most: int) -> None:
         """Let the trees grow if they are nearly full, so that a search goes on; else do nothing.
@@ -258,14 +265,15 @@ class Searcher:
         if trees > 1 or capacity >= most:
             return
         with suppress(OSError, MemoryError):
-            self._reserved = allocate_trees(self.game, 1, most, 0)
+            value_bias = self.constants.corrects_values
+            self._reserved = allocate_trees(self.game, 1, most, 0, value_bias=value_bias)
             self._use(part_of(self._reserved, self.game, capacity))
 
     def _use(self, memory: TreeBatch) -> None:
-        """Take nodes, edges and working memory of other arrays."""
+        """Take what grows with the nodes from other arrays."""
         if memory.nodes is self.tree_batch.nodes:
             return
-        room = {name: getattr(memory, name) for name in ("nodes", "edges", "scratch")}
+        room = {name: getattr(memory, name) for name in GROWING}
         self.tree_batch = self.tree_batch._replace(**room)
         for batch in self._batches:
             batch.tree_batch = batch.tree_batch._replace(**room)

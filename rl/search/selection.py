@@ -64,6 +64,32 @@ class SearchConstants(NamedTuple):
     """c_scale of sigma."""
     gumbel_noise: float = 1.0
     """Factor on the Gumbel noise; 0 makes the search deterministic."""
+    noise_total: float = 0.0
+    """Dirichlet concentration that the legal actions at the root share equally; 0: `noise_alpha` for each."""
+    root_temperature_early: float = 0.0
+    """Temperature of the root's priors at ply 0 of the game, from where it falls or rises to
+    `root_temperature`; 0: it is `root_temperature` from the start."""
+    root_temperature_halflife: float = 8.0
+    """Plies in which the difference of the two temperatures halves, above 0."""
+    prune_target: bool = False
+    """Whether the policy target of PUCT leaves out visits that it would not have spent without noise, see
+    `ckai.rl.search.targets`."""
+
+    value_bias_factor: float = 0.0
+    """Lambda of value bias correction, 0 (none, and trees have no memory for it) to 1."""
+    value_bias_exponent: float = 0.8
+    """Alpha of value bias correction: a node's error weighs as much as its child visits to this power."""
+
+    @property
+    def corrects_values(self) -> bool:
+        """Whether trees need memory for value bias correction, see `ckai.rl.search.value_bias`."""
+        return self.value_bias_factor > 0.0
+
+    def without_exploration(self) -> "SearchConstants":
+        """Return the same without noise and temperature at the root."""
+        return self._replace(
+            noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0, root_temperature_early=0.0
+        )
 
     def typed(self) -> "SearchConstants":
         """Return the same with every field of its type: kernels are compiled again for `c_init=4`, an int."""
@@ -294,19 +320,36 @@ def improved_policy(tree, constants, out):
 # --- before and after a search ---------------------------------------------------------------------
 
 
+@inner
+def temperature_at_root(tree, constants):
+    """Return the temperature of the root's priors, by the plies of the game before the root.
+
+    From `root_temperature_early` at ply 0 it goes to `root_temperature` and halves the distance every
+    `root_temperature_halflife` plies (Wu, "Other Methods Implemented in KataGo", Root Policy Softmax
+    Temperature: from 1.25 to 1.1, the half-life being the side of the board).
+    """
+    late, early = constants.root_temperature, constants.root_temperature_early
+    if early == 0.0:
+        return late
+    return late + (early - late) * 0.5 ** (tree.info[0].plies / constants.root_temperature_halflife)
+
+
 @cold
 def prepare_root(tree, constants):
     """Apply the root temperature and the noise to the priors of an OPEN root, once per root.
 
     Under GUMBEL the noise is one Gumbel(0) sample per edge, kept apart from the priors; else it is Dirichlet
-    noise mixed into them (Silver et al. 2017).
+    noise mixed into them (Silver et al. 2017), whose concentration may be shared by the edges: then about as
+    many of them stand out whether there are few or many (Wu, "Other Methods Implemented in KataGo", Shaped
+    Dirichlet Noise; the shaping itself is not done here).
     """
     tree.info[0].root_prepared = 1
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
-    if constants.root_temperature != 1.0:
+    temperature = temperature_at_root(tree, constants)
+    if temperature != 1.0:
         total = 0.0
         for e in range(first, first + count):
-            tree.edges[e].prior = tree.edges[e].prior ** (1.0 / constants.root_temperature)
+            tree.edges[e].prior = tree.edges[e].prior ** (1.0 / temperature)
             total += tree.edges[e].prior
         for e in range(first, first + count):
             tree.edges[e].prior /= total
@@ -317,10 +360,11 @@ def prepare_root(tree, constants):
                 u = max(uniform(tree.info), 1e-300)
                 tree.edges[e].noise = -np.log(-np.log(u)) * constants.gumbel_noise
     elif constants.noise_epsilon > 0.0:
+        alpha = constants.noise_alpha if constants.noise_total == 0.0 else constants.noise_total / count
         noise = np.empty(count)
         total = 1e-300
         for i in range(count):
-            noise[i] = gamma(tree.info, constants.noise_alpha)
+            noise[i] = gamma(tree.info, alpha)
             total += noise[i]
         for i in range(count):
             edge = tree.edges[first + i]

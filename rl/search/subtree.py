@@ -1,9 +1,12 @@
 """Keeping the subtree of the action played, in Numba."""
 
+import numpy as np
+
 from ckai.game.jit import hot
 from ckai.rl.games import contract
 from ckai.rl.search.arrays import PENDING
 from ckai.rl.search.repetitions import append_history
+from ckai.rl.search.value_bias import keep_buckets
 
 
 @hot
@@ -35,10 +38,10 @@ def keep_subtree(game, tree, e, scratch):
     # A child always has a higher index than its parent: one pass in ascending order sees parents first, and
     # every node and edge moves to a lower index, which was read before.
     # moved[old node, 0] is its new index, -1 if dropped; moved[new node, 1] the old index of its first edge.
-    kept, kept_edges = 0, 0
+    kept, kept_edges, end = 0, 0, np.int64(tree.info[0].nodes)
     for node in range(new_root + 1):
         moved[node, 0] = -1
-    for node in range(new_root, tree.info[0].nodes):
+    for node in range(new_root, end):
         parent = -1
         if node > new_root:
             parent = moved[nodes[node].parent, 0]
@@ -62,6 +65,7 @@ def keep_subtree(game, tree, e, scratch):
             edges[kept_edges].child = -1
             kept_edges += 1
         kept += 1
+    keep_buckets(tree, np.int64(new_root), end, moved)
     tree.info[0].nodes = kept
     tree.info[0].edges = kept_edges
     tree.info[0].root_prepared = 0

@@ -43,6 +43,12 @@ class SelfPlayConfig:
         ge=0,
         help="Scale of the Q values against the priors in gumbel: c_scale, which is 1 in the paper",
     )
+    policy_target_pruning: bool = setting(
+        default=False,
+        option="--policy-target-pruning/--no-policy-target-pruning",
+        help="Leave out of the policy target of puct the visits that it would not have spent without noise, "
+        "given the final values; forced always leaves out its forced playouts",
+    )
     full_search_prob: float = setting(
         default=1.0,
         gt=0,
@@ -76,14 +82,43 @@ class SelfPlayConfig:
     fpu_reduction: float = setting(
         default=0.0, option=None, help="Amount subtracted from the node's value to give an unvisited edge's Q"
     )
+    value_bias_factor: float = setting(
+        default=0.0,
+        ge=0,
+        le=1,
+        help="Share of the network's observed error after the same two actions that is taken off its values "
+        "in the search, such as 0.35 (KataGo's subtree value bias correction); 0 leaves them as they are",
+    )
+    value_bias_exponent: float = setting(
+        default=0.8,
+        ge=0,
+        option=None,
+        help="Power of the visits below a position by which its error weighs, with --value-bias-factor",
+    )
     root_policy_temperature: float = setting(
         default=1.0,
         gt=0,
         option=None,
         help="Temperature of the root's priors; above 1 the search looks wider",
     )
+    root_policy_temperature_early: float = setting(
+        default=0.0,
+        ge=0,
+        option=None,
+        help="Temperature of the root's priors at the start of a game, such as 1.25, which then approaches "
+        "selfplay.root_policy_temperature; 0 begins with that one",
+    )
+    root_policy_temperature_halflife: float = setting(
+        default=8.0, gt=0, option=None, help="Plies in which the distance of these two temperatures halves"
+    )
     noise_alpha: float = setting(
         default=1.0, gt=0, help="Dirichlet concentration for each legal action at the root"
+    )
+    noise_total: float = setting(
+        default=0.0,
+        ge=0,
+        help="Dirichlet concentration that all legal actions at the root share equally, such as 10; 0 gives "
+        "each that of --noise-alpha",
     )
     noise_epsilon: float = setting(default=0.25, ge=0, le=1, help="Share of noise in the root's priors")
     temperature: float = setting(default=1.0, ge=0, help="Temperature of the first moves")
@@ -148,6 +183,11 @@ class SelfPlayConfig:
     def group_count(self) -> int:
         """Number of groups: `groups`, by default the CPU cores, but at most one per game in flight."""
         return min(self.groups or os.cpu_count() or 1, self.in_flight)
+
+    @property
+    def corrects_values(self) -> bool:
+        """Whether values are corrected in the search: its kernels are then others."""
+        return self.value_bias_factor > 0
 
     @property
     def tree_nodes(self) -> int:

@@ -345,7 +345,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         prefetch_leaves(trees, old, last, slots_of_trees(old, last, end + BLOCK), logits)
         not_finite = 0.0
         for leaf in range(used, last):
-            not_finite += expand_slot(trees, old, leaf, logits, values)
+            not_finite += expand_slot(trees, constants, old, leaf, logits, values)
         if not_finite != 0.0:
             return NOT_FINITE, 0
         used = last
@@ -357,6 +357,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
             node, e = walk_node[t - first], walk_edge[t - first]
             while records.games[t].status == PLAYING:
                 full = records.games[t].full == 1
+                trees.info[t].plies = records.games[t].ply
                 visits = search_visits(trees, records, t, rules)
                 next_slot = select_leaves(
                     game,

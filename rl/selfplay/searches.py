@@ -66,15 +66,17 @@ class Searches:
         if isinstance(self.evaluator, IntegerEvaluator) and inline:
             self.inline = inline_network(self.evaluator, spec.rules)
         self.game = search_rules(config, spec, tables)
-        self.tree_batch = allocate_trees(self.game, trees, config.tree_nodes, config.leaves)
+        self.constants, self.rules = search_constants(config), play_rules(config)
+        self.fast = self.constants.without_exploration()
+        """Constants of searches without noise."""
+        self.tree_batch = allocate_trees(
+            self.game, trees, config.tree_nodes, config.leaves, value_bias=self.constants.corrects_values
+        )
         batch = trees * config.leaves
         self.logits, self.values = (
             np.zeros((batch, self.game.NUM_ACTIONS), np.float32),
             np.zeros(batch, np.float32),
         )
-        self.constants, self.rules = search_constants(config), play_rules(config)
-        self.fast = self.constants._replace(noise_epsilon=0.0, gumbel_noise=0.0, root_temperature=1.0)
-        """Constants of searches without noise."""
         self.slots: int = 0
         """Leaves in the batch."""
         self.simulations: int = 0

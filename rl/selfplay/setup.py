@@ -24,6 +24,12 @@ def search_constants(config: SelfPlayConfig) -> SearchConstants:
         root_rule=ROOT_RULES.index(config.root_rule),
         max_considered_actions=config.max_considered_actions,
         c_scale=config.gumbel_scale,
+        noise_total=config.noise_total,
+        root_temperature_early=config.root_policy_temperature_early,
+        root_temperature_halflife=config.root_policy_temperature_halflife,
+        prune_target=config.policy_target_pruning,
+        value_bias_factor=config.value_bias_factor,
+        value_bias_exponent=config.value_bias_exponent,
     )
 
 
@@ -57,6 +63,12 @@ def memory(config: SelfPlayConfig, spec: GameSpec = DEFAULT_GAME) -> int:
     rules = search_rules(config, spec)
     group_size = -(-config.in_flight // config.group_count)
     records = make_records(rules, 1, config.max_plies)
-    trees = tree_batch_bytes(rules, group_size, config.tree_nodes, config.leaves)
+    trees = tree_batch_bytes(
+        rules,
+        group_size,
+        config.tree_nodes,
+        config.leaves,
+        value_bias=config.corrects_values,
+    )
     games = config.group_count * (trees + group_size * (records.rows.nbytes + records.counts.nbytes))
     return games + config.cache_positions * entry_bytes(rules)

@@ -40,20 +40,20 @@ def compile_walks(spec: GameSpec) -> None:
         )
 
 
-def compile_selfplay(spec: GameSpec, evaluator: Evaluator | None) -> None:
+def compile_selfplay(spec: GameSpec, evaluator: Evaluator | None, value_bias_factor: float = 0.0) -> None:
     """Compile self-play of a game and its rows, with an evaluator of this class if there is one."""
-    _compile_rows(spec)
+    _compile_rows(spec, value_bias_factor)
     if isinstance(evaluator, IntegerEvaluator):
-        _compile_integers(spec)
+        _compile_integers(spec, value_bias_factor)
 
 
 @cache
-def _compile_rows(spec: GameSpec) -> None:
+def _compile_rows(spec: GameSpec, value_bias_factor: float) -> None:
     """Compile self-play with any evaluator: all root rules, against past networks, and its rows."""
     position = spec.position()
     position.push(position.legal_moves()[0]).outcome()
     evaluator = UniformEvaluator(spec.num_actions)
-    config, games = smallest_config(spec), list[FinishedGame]()
+    config, games = smallest_config(spec, value_bias_factor), list[FinishedGame]()
     pool = Pool(PoolConfig(share=0.5), 0, [0], [evaluator])
     play_games(evaluator, config, range(2), seed=0, on_game=games.append, spec=spec, pool=pool)
     to_table(games, 0)
@@ -62,14 +62,15 @@ def _compile_rows(spec: GameSpec) -> None:
 
 
 @cache
-def _compile_integers(spec: GameSpec) -> None:
+def _compile_integers(spec: GameSpec, value_bias_factor: float) -> None:
     """Compile what self-play calls with a network of integers alone."""
     network = small_network(spec)
     assert network is not None, "it was given"
-    play_games(network, smallest_config(spec), range(1), seed=0, on_game=lambda game: None, spec=spec)
+    config = smallest_config(spec, value_bias_factor)
+    play_games(network, config, range(1), seed=0, on_game=lambda game: None, spec=spec)
 
 
-def smallest_config(spec: GameSpec) -> SelfPlayConfig:
+def smallest_config(spec: GameSpec, value_bias_factor: float = 0.0) -> SelfPlayConfig:
     """Return settings with which games of self-play are short and quick."""
-    config = SelfPlayConfig(sims=3, in_flight=2, groups=1, max_plies=20)
+    config = SelfPlayConfig(sims=3, in_flight=2, groups=1, max_plies=20, value_bias_factor=value_bias_factor)
     return config if spec.supports_tables else replace(config, tables=0)

@@ -201,6 +201,14 @@ RENAMED = {
 }  # fmt: skip
 
 
+ADDED = {
+    "turn_positions": False, "noise_total": 0.0, "policy_target_pruning": False,
+    "root_policy_temperature_early": 0.0, "root_policy_temperature_halflife": 8.0,
+    "value_bias_factor": 0.0, "value_bias_exponent": 0.8,
+}  # fmt: skip
+"""Settings of self-play that came later; their defaults play as before."""
+
+
 def test_a_config_of_a_run_of_before_is_read_whole():
     config = RunConfig.from_dict(OLD_RUN)
     renamed = {
@@ -212,7 +220,7 @@ def test_a_config_of_a_run_of_before_is_read_whole():
     added = {"late": 0.0, "max_age": 2}  # since then; their defaults keep such a run as it was
     learn = {"symmetries": False, "moves_left_weight": 0.0, "ownership_weight": 0.0}
     learn |= {"reanalyze": 0.0, "reanalyze_sims": 0}
-    parts = {"learn": learn, "selfplay": {"turn_positions": False}}
+    parts = {"learn": learn, "selfplay": ADDED}
     renamed |= {part: {**renamed[part], **values} for part, values in parts.items()}
     assert config.to_dict() == {**renamed, **added}
     assert RunConfig.from_dict(config.to_dict()) == config

@@ -80,7 +80,7 @@ def test_trees_side_by_side_grow_together(small_reserve):
 def test_memory_that_is_refused_is_done_without(small_reserve, monkeypatch):
     searcher = make_searcher(UniformEvaluator(), nodes=350)
 
-    def refuse(*arguments):
+    def refuse(*arguments, **options):
         raise MemoryError
 
     with monkeypatch.context() as patch:

@@ -72,9 +72,11 @@ def test_each_number_is_played_once():
     assert [game.number for game in play(13)] == list(range(13))
 
 
-def test_a_game_is_the_same_by_seed_in_one_thread_or_two():
-    assert as_plain(play()) == as_plain(play())
-    assert as_plain(play(groups=1, in_flight=1)) == as_plain(play(groups=3, in_flight=5))
+@pytest.mark.parametrize("settings", [{}, {"value_bias_factor": 0.35}])
+def test_a_game_is_the_same_by_seed_in_one_thread_or_two(settings):
+    assert as_plain(play(**settings)) == as_plain(play(**settings))
+    one = play(groups=1, in_flight=1, **settings)
+    assert as_plain(one) == as_plain(play(groups=3, in_flight=5, **settings))
 
 
 def test_another_seed_plays_other_games():
@@ -345,7 +347,16 @@ def test_games_by_every_root_rule(rule):
         ({}, {"root_policy_temperature": 2.0}),
         ({}, {"c_puct": 1.0}),
         ({}, {"fpu_reduction": 0.5}),
+        (
+            {"root_policy_temperature_early": 2.0},
+            {"root_policy_temperature_halflife": 1.0},
+        ),
+        ({}, {"root_policy_temperature_early": 2.0}),
+        ({}, {"policy_target_pruning": True}),
+        ({}, {"value_bias_factor": 0.35}),
+        ({"value_bias_factor": 0.35}, {"value_bias_exponent": 0.0}),
         ({}, {"noise_alpha": 0.1}),
+        ({}, {"noise_total": 2.0}),
         ({}, {"noise_epsilon": 0.0}),
         ({}, {"temperature": 0.5}),
         ({}, {"temperature_plies": 0}),

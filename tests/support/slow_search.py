@@ -14,11 +14,16 @@ class Twin:
         leaf: the node of the game tree.
         like: the edges of the same node in the search that is checked, if it has it: its float32 priors are
             taken over, so that both break ties alike.
+        actions: the last two actions before it, as far as there are any below the root.
+        side: how often the turn passed since the root, modulo 2.
     """
 
-    def __init__(self, leaf: Any, like: Any = None) -> None:
+    def __init__(self, leaf: Any, like: Any = None, actions: tuple[int, ...] = (), side: int = 0) -> None:
         self.leaf, self.visits, self.value_sum = leaf, 0, 0.0
         self.like = like
+        self.actions, self.side = actions[-2:], side
+        self.own = 0.0
+        """What of `value_sum` is the node's own value: its guess, corrected."""
         self.children: list[Twin | None] = [None] * len(leaf.children)
         self.proof, self.plies = NONE, 0
         if not leaf.children:
@@ -46,19 +51,34 @@ class Twin:
         return child.visits, -child.value_sum, swapped, child.plies + 1
 
 
-def puct(node: Twin, c: float) -> int:
-    """The edge PUCT selects."""
+def puct_scores(node: Twin, c: float) -> list[float]:
+    """The PUCT score of every edge; minus infinity if it is a proven loss."""
     scale = (math.log((1 + node.visits + 19652) / 19652) + c) * math.sqrt(node.visits)
-    best, best_score = -1, -math.inf
+    scores = []
     for i in range(len(node.children)):
         visits, total, proof, _ = node.edge(i)
-        if proof == LOSS:
-            continue
         q = 0.0 if proof == DRAW else total / visits if visits else node.value_sum / node.visits
-        score = q + scale * node.prior(i) / (1 + visits)
-        if score > best_score:
-            best, best_score = i, score
-    return best
+        scores.append(-math.inf if proof == LOSS else q + scale * node.prior(i) / (1 + visits))
+    return scores
+
+
+def puct(node: Twin, c: float) -> int:
+    """The edge PUCT selects."""
+    scores = puct_scores(node, c)
+    return scores.index(max(scores))
+
+
+def bias_of(top: Twin, like: Twin, exponent: float) -> float:
+    """The bias of the nodes that have the last two actions and the side in common with `like`; 0 if none."""
+    weights, errors, nodes = [], [], [top]
+    for node in nodes:
+        nodes += [child for child in node.children if child is not None]
+        alike = len(node.actions) == 2 and (node.actions, node.side) == (like.actions, like.side)
+        if alike and node.proof == NONE and node.visits > 1:
+            below = (node.value_sum - node.own) / (node.visits - 1)
+            weights.append((node.visits - 1) ** exponent)
+            errors.append(node.leaf.guess - below)
+    return sum(w * e for w, e in zip(weights, errors, strict=True)) / sum(weights) if weights else 0.0
 
 
 def forced(top: Twin, c: float, k: float) -> int:
@@ -85,6 +105,29 @@ def pruned(top: Twin, c: float, k: float) -> list[int]:
             if out[i] and q[i] + scale * top.prior(i) / out[i] < best_puct:
                 out[i] -= 1
         out[i] = 0 if out[i] == 1 else out[i]
+    return out
+
+
+def justified(
+    counts: list[int], q: list[float], proofs: list[int], priors: list[float], visits: int, c: float
+) -> list[int]:
+    """Visit counts of the root's edges without those that PUCT with these priors would not have spent.
+
+    `q` has values for the root's side to move, of edges without visits anything; `visits` is the root's.
+    """
+    scale = (math.log((1 + visits + 19652) / 19652) + c) * math.sqrt(visits)
+    best = max(range(len(counts)), key=lambda i: (counts[i], -i))
+    if proofs[best] == LOSS:
+        return counts
+    q = [0.0 if proof == DRAW else value for value, proof in zip(q, proofs, strict=True)]
+    least = q[best] + scale * priors[best] / (1 + counts[best])
+    out = [
+        sum(q[i] + scale * priors[i] / n >= least for n in range(1, counts[i] + 1))
+        if proofs[i] != LOSS
+        else 0
+        for i in range(len(counts))
+    ]
+    out[best] = counts[best]
     return out
 
 
@@ -132,46 +175,66 @@ def halving(top: Twin, sims: int, max_considered_actions: int, c_visit: float, c
     return max(candidates, key=lambda i: (found[i][0] == considered, scores[i], -i))
 
 
+def simulate(
+    top: Twin,
+    choose: Callable[[Twin], int],
+    edges: Callable[[int], Any],
+    bias: tuple[float, float] | None = None,
+) -> None:
+    """Run one simulation of the reference search.
+
+    `choose` selects an edge; `edges` returns those of a node in the search under test, for their priors;
+    `bias` is lambda and alpha of value bias correction.
+    """
+    sign_value = {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}
+    path, node = [top], top
+    while node.visits > 0 and node.proof == NONE:
+        best = choose(node)
+        if node.children[best] is None:
+            number = -1 if node.like is None else int(node.like["child"][best])
+            leaf, passed = node.leaf.children[best]
+            like = edges(number) if number >= 0 else None
+            node.children[best] = Twin(leaf, like, (*node.actions, best), node.side ^ passed)
+        node = node.children[best]
+        path.append(node)
+    value = sign_value[node.proof] if node.proof != NONE else node.leaf.guess
+    node.own = value
+    for depth in range(len(path) - 1, -1, -1):
+        node = path[depth]
+        if depth < len(path) - 1:
+            child = path[depth + 1]
+            passed = next(
+                p for c_, (_, p) in zip(node.children, node.leaf.children, strict=True) if c_ is child
+            )
+            value = -value if passed else value
+            found = [node.edge(i) for i in range(len(node.children))]
+            if node.proof == NONE:
+                wins = [plies for _, _, proof, plies in found if proof == WIN]
+                if wins:
+                    node.proof, node.plies = WIN, min(wins)
+                elif all(proof != NONE for _, _, proof, _ in found):
+                    drawn = any(proof == DRAW for _, _, proof, _ in found)
+                    node.proof = DRAW if drawn else LOSS
+                    node.plies = 0 if drawn else max(plies for *_, plies in found)
+            if node.proof != NONE:
+                value = sign_value[node.proof]
+        node.visits += 1
+        node.value_sum += value
+        if bias is not None and node.proof == NONE:
+            own = max(-1.0, min(1.0, node.leaf.guess - bias[0] * bias_of(top, node, bias[1])))
+            node.value_sum += own - node.own
+            value += own - node.own
+            node.own = own
+
+
 def twin_search(
     root: Any, sims: int, c: float, edges: Callable[[int], Any], pick: Callable[[Twin], int] | None = None
 ) -> Twin:
-    """Run the reference search; `edges` returns those of a node in the search under test, for their priors.
+    """Run the reference search; see `simulate` for `edges`.
 
     `pick` selects the root edge; None: PUCT.
     """
     top = Twin(root, edges(0))
-    sign_value = {WIN: 1.0, LOSS: -1.0, DRAW: 0.0}
     while top.visits < sims and top.proof == NONE:
-        path, node = [top], top
-        while node.visits > 0 and node.proof == NONE:
-            best = pick(node) if pick and node is top else puct(node, c)
-            if node.children[best] is None:
-                number = -1 if node.like is None else int(node.like["child"][best])
-                node.children[best] = Twin(
-                    node.leaf.children[best][0], edges(number) if number >= 0 else None
-                )
-            node = node.children[best]
-            path.append(node)
-        value = sign_value[node.proof] if node.proof != NONE else node.leaf.guess
-        for depth in range(len(path) - 1, -1, -1):
-            node = path[depth]
-            if depth < len(path) - 1:
-                child = path[depth + 1]
-                passed = next(
-                    p for c_, (_, p) in zip(node.children, node.leaf.children, strict=True) if c_ is child
-                )
-                value = -value if passed else value
-                found = [node.edge(i) for i in range(len(node.children))]
-                if node.proof == NONE:
-                    wins = [plies for _, _, proof, plies in found if proof == WIN]
-                    if wins:
-                        node.proof, node.plies = WIN, min(wins)
-                    elif all(proof != NONE for _, _, proof, _ in found):
-                        drawn = any(proof == DRAW for _, _, proof, _ in found)
-                        node.proof = DRAW if drawn else LOSS
-                        node.plies = 0 if drawn else max(plies for *_, plies in found)
-                if node.proof != NONE:
-                    value = sign_value[node.proof]
-            node.visits += 1
-            node.value_sum += value
+        simulate(top, lambda node: pick(node) if pick and node is top else puct(node, c), edges)
     return top
