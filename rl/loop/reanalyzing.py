@@ -192,9 +192,8 @@ class _Stage:
             evaluator = self.run._load(self.n, network, self.on_event, self.backend)
             self._closing.callback(evaluator.close)
             self._evaluators[n] = evaluator
-            compile_reanalysis(
-                self.run.spec, evaluator, self.run.config.selfplay.value_bias_factor
-            )  # before the clock of the speed
+            factor = self.run.config.selfplay.value_bias_factor
+            compile_reanalysis(self.run.spec, evaluator, factor)  # before the clock of the speed
             self.begun = self.begun or time.monotonic()
         return self._evaluators[n]
 
