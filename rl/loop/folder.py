@@ -134,14 +134,7 @@ class RunFolder:
         Raises:
             RunError: another process holds it.
         """
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(locked(self.folder / LOCK))
-            except LockedError as error:
-                raise RunError(
-                    f"{self.folder}: expected no other process at work on this run, found {error.holder}; "
-                    "wait for it or stop it"
-                ) from None
+        with sole_process(self.folder, self.folder / LOCK, "run", RunError):
             yield
 
     # --- contents -----------------------------------------------------------------------------------
@@ -231,6 +224,27 @@ class RunFolder:
             RunError: a file cannot be read.
         """
         return [read_measured(self.path(n, "done.json")) for n in range(1, self.generations + 1)]
+
+
+@contextmanager
+def sole_process(folder: Path, lock: Path, what: str, error: type[Exception]) -> Iterator[None]:
+    """Hold the lock file of a folder during a `with` block.
+
+    Args:
+        folder: what one process at a time works on.
+        lock: its lock file.
+        what: what the folder holds, for the message.
+        error: class of the error that is raised if another process holds the lock.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(lock))
+        except LockedError as held:
+            raise error(
+                f"{folder}: expected no other process at work on this {what}, found {held.holder}; "
+                "wait for it or stop it"
+            ) from None
+        yield
 
 
 def read_measured(path: Path) -> dict[str, Any]:

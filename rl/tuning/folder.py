@@ -14,16 +14,17 @@ else is in the runs and in the scores of the rungs; a killed study goes on with 
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from ckai.datasets.files import LockedError, locked, remove_temporaries, temporary_path, write_whole
+from ckai.datasets.files import remove_temporaries, temporary_path, write_whole
 from ckai.datasets.settings import change_settings, read_settings
 from ckai.models.layers.network import Network
 from ckai.rl.games.registry import get_game
 from ckai.rl.loop.config import RunConfig
+from ckai.rl.loop.folder import sole_process
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.specs import load_player
 from ckai.rl.solved.mistakes import solved_classes
@@ -170,14 +171,7 @@ class StudyFolder:
         Raises:
             StudyError: another process holds it.
         """
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(locked(self.folder / LOCK))
-            except LockedError as error:
-                raise StudyError(
-                    f"{self.folder}: expected no other process at work on this study, found {error.holder}; "
-                    "wait for it or stop it"
-                ) from None
+        with sole_process(self.folder, self.folder / LOCK, "study", StudyError):
             yield
 
     # --- contents -----------------------------------------------------------------------------------
