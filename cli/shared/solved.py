@@ -50,14 +50,14 @@ def evaluate_solved(
         found: dict[str, dict[str, Mistakes]] = {}
         for row in newest:
             found.setdefault(row.player, {})[row.position_class] = row.counted
-        title = (
-            f"{source}, generation {newest[0].generation} after {newest[0].core_minutes:,.0f} core-minutes"
-        )
+        minutes = newest[0].core_minutes
+        shown = f"{minutes:,.0f}" if minutes >= 10 else f"{minutes:.1f}"
+        title = f"{source}, generation {newest[0].generation} after {shown} core-minutes"
         files = {"csv": str(source / CSV), "plot": str(source / PNG)}
         result = {
             "run": str(source),
             "generation": newest[0].generation,
-            "core_minutes": newest[0].core_minutes,
+            "core_minutes": minutes,
             **files,
         }
         after = f"every generation is in {files['csv']} and {files['plot']}"

@@ -72,7 +72,7 @@ def test_each_number_is_played_once():
     assert [game.number for game in play(13)] == list(range(13))
 
 
-@pytest.mark.parametrize("settings", [{}, {"value_bias_factor": 0.35}])
+@pytest.mark.parametrize("settings", [{}, pytest.param({"value_bias_factor": 0.35}, marks=pytest.mark.slow)])
 def test_a_game_is_the_same_by_seed_in_one_thread_or_two(settings):
     assert as_plain(play(**settings)) == as_plain(play(**settings))
     one = play(groups=1, in_flight=1, **settings)
