@@ -287,7 +287,7 @@ def test_integers_are_finite_whatever_the_weights_are():
             marks=pytest.mark.slow,
         ),
         (
-            {"architecture": "mlp", "settings": {"layers": 10**7, "hidden": 1}},
+            {"architecture": "mlp", "settings": {"layers": 10**6, "hidden": 1}},
             "weights of the file, found a far larger one",
         ),
         ({"architecture": "x" * 10**5}, "expected one of the networks"),

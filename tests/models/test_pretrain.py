@@ -100,7 +100,10 @@ def uninterrupted(tmp_path_factory, data):
 
 
 @pytest.mark.parametrize("step", [9, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 11))])
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=pytest.mark.slow) if n in ("senet", "swift") else n for n in VARIANTS],
+)
 def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, uninterrupted, name, step):
     options = dict(VARIANTS[name])
     setup = PretrainConfig(
