@@ -4,8 +4,10 @@ Each step is a small piece of real work: it calls kernels as the commands do, wi
 types. A test compares the kernels that were called with all that are defined.
 """
 
+import random
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -79,6 +81,7 @@ def steps() -> Iterator[Callable[[], None]]:
     yield _compile_material
     yield _compile_engine
     for spec in map(get_game, game_names()):
+        yield lambda spec=spec: compile_positions(spec)  # type: ignore[misc]
         yield lambda spec=spec: compile_search(spec)  # type: ignore[misc]
         yield lambda spec=spec: compile_selfplay(spec, small_network(spec))  # type: ignore[misc]
         yield lambda spec=spec: compile_walks(spec)  # type: ignore[misc]
@@ -105,6 +108,18 @@ def _compile_engine() -> None:
     """Compile what an engine calls, with tables and without."""
     with Engine(UniformEvaluator(), nodes=100, tables=Tables.open(3)) as engine:
         engine.search("B:W32,31,30,29:B1,2,3,4", Limit(depth=2, visits=20), multipv=2)
+
+
+def compile_positions(spec: GameSpec) -> None:
+    """Compile what positions of a game and its solver call: a random game is played, read and solved."""
+    game, rng = spec.game(), random.Random(0)
+    while moves := game.position.legal_moves():
+        game.push(rng.choice(moves))
+    game.outcome()
+    with suppress(ValueError):  # not every game reads positions
+        spec.read_position(spec.position_text(game.position))
+    if spec.solver is not None:
+        spec.solver().solve(game.positions[-3])
 
 
 def compile_search(spec: GameSpec) -> None:

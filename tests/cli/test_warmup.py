@@ -10,7 +10,7 @@ import pytest
 
 COUNT = Path(__file__).parent.parent / "support" / "count_compiled.py"
 SAMPLE = Path(__file__).parent.parent.parent / "data" / "sample.pdn"
-EXEMPT = {"count_moves", "write_legal", "index_of", "place", "jump_paths"}
+EXEMPT = {"count_moves", "write_legal", "index_of", "place", "jump_paths", "_spread", "negamax"}
 """Kernels that only tests, benchmarks and other kernels call; with a full cache they are not loaded."""
 NEW = ("--init", "none", "--set", "hidden=16")
 SMALL = ("--generations", "1", "--games", "4", "--sims", "4", "--gate-games", "2", "--evaluator", "torch")
@@ -99,7 +99,7 @@ def test_after_warmup_no_command_compiles(tmp_path, fresh):
         ("stats", "data/sample.parquet"),
         ("pretrain", *network),
         ("evaluate", "pretrained.ckpt", "--data", "data/sample.parquet"),
-        ("export", "pretrained.ckpt", "-o", "network.ts", "--to", "torchscript"),
+        ("export", "pretrained.ckpt", "-o", "network.pt", "--to", "torchscript"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/a", *SMALL),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/b", *SMALL, "--root-rule", "gumbel"),
         ("selfplay", "--init", "pretrained.ckpt", "--run", "runs/c", *SMALL, "--full-search-prob", "0.5"),
