@@ -32,6 +32,7 @@ def commands(text):
     """Every `ckai ...` of a page, from indented blocks and from code in a line, as lists of words."""
     lines = [span for span in re.findall(r"`([^`\n]*)`", text) if span.startswith("ckai ")]
     for block in re.findall(r"(?:^    .+\n)+", text, flags=re.MULTILINE):
+        block = re.sub(r" \\\n +", " ", block)  # a command of several lines
         prompt = r"\$ " if "    $ " in block else ""  # a block with a prompt holds output too
         lines += re.findall(rf"^    {prompt}(?:.*&& )?(ckai .*)$", block, flags=re.MULTILINE)
     for line in lines:
