@@ -28,13 +28,13 @@ from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import RunConfig
-from ckai.rl.loop.report import selfplay_evaluations
+from ckai.rl.loop.report import search_evaluations
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.elo import Z95
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.players import SearchPlayer
-from ckai.rl.solved.mistakes import POLICY, mistakes_of_network, solved_classes, visits_name
+from ckai.rl.solved.mistakes import POLICY, mistakes_of_network, over_all, solved_classes, visits_name
 
 Options = dict[str, Any]
 COMPARED: dict[str, dict[str, Options]] = {
@@ -149,11 +149,7 @@ def absolute_counts(options: Options, sims: int, games: int) -> dict[str, int]:
 
 def evaluations(folder: Path) -> float:
     """Return the network evaluations in the self-play and reanalyses of a run, without gate matches."""
-    history = Run.open(folder).history()
-    reanalyses = [measured["reanalyze"] for measured in history if "reanalyze" in measured]
-    return sum(map(selfplay_evaluations, history)) + sum(
-        stage["evaluations_per_second"] * stage["seconds"] for stage in reanalyses
-    )
+    return sum(map(search_evaluations, Run.open(folder).history()))
 
 
 def match_against_start(
@@ -184,12 +180,7 @@ def mistakes_in_percent(path: Path, spec: GameSpec, sims: int) -> dict[str, floa
         load_evaluator(path, "torch", game=spec.name), spec, [sims], solved_classes(spec)
     )
     names = {POLICY: POLICY, visits_name(sims): "search"}
-    return {
-        names[player]: 100
-        * sum(each.mistakes for each in classes.values())
-        / sum(each.positions for each in classes.values())
-        for player, classes in counted.items()
-    }
+    return {names[player]: 100 * over_all(classes).share for player, classes in counted.items()}
 
 
 def mean_and_spread(values: list[float]) -> tuple[float, float]:

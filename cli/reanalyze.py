@@ -73,7 +73,7 @@ def command(
     loaded = load_evaluator(
         network,
         evaluator,
-        batch=-(-config.in_flight // config.group_count) * config.leaves,
+        batch=config.group_size * config.leaves,
         threads=config.group_count,
         game=opened.spec.name,
     )

@@ -9,7 +9,7 @@ import click
 from ckai.cli.shared.output import count_text, print_json, progress_bar, stderr_console
 from ckai.cli.shared.run_screen import RunScreen
 from ckai.rl.tuning.config import StudyConfig
-from ckai.rl.tuning.halving import halving_schedule, total_generations
+from ckai.rl.tuning.halving import total_generations
 from ckai.rl.tuning.results import CSV, PNG, Result, final_order, plain_results, results
 from ckai.rl.tuning.space import trial_text, value_text
 
@@ -28,7 +28,7 @@ def plan_text(config: StudyConfig, games: int) -> str:
         config: its settings.
         games: games of a generation.
     """
-    schedule = halving_schedule(config.trials, config.generations, config.eta, config.rungs)
+    schedule = config.schedule
     rungs = ", then ".join(
         f"{rung.trials} trials to {count_text(rung.generations, 'generation')}" for rung in schedule
     )
@@ -46,7 +46,7 @@ def print_plan(config: StudyConfig, trials: Sequence[Mapping[str, Any]], games: 
         as_json: print it as JSON.
     """
     if as_json:
-        schedule = halving_schedule(config.trials, config.generations, config.eta, config.rungs)
+        schedule = config.schedule
         rungs = [{"trials": rung.trials, "generations": rung.generations} for rung in schedule]
         print_json({"rungs": rungs, "generations": total_generations(schedule), "trials": list(trials)})
         return

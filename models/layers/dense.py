@@ -25,16 +25,12 @@ class DenseSettings(NetworkSettings):
 
 
 class DenseNetwork(TrunkNetwork):
-    """A network whose heads are one dense layer each on its `features`."""
+    """A network whose heads are one dense layer each on its `features`, the hidden units `[B, hidden]`."""
 
     def __init__(self, settings: Any) -> None:
         super().__init__(settings)
         self.policy = nn.Linear(settings.hidden, self.encode.NUM_ACTIONS)
         self.value = nn.Linear(settings.hidden, OUTPUTS[settings.value])
-
-    def features(self, x: Tensor) -> Tensor:
-        """Planes `[B, PLANES, rows, columns]` to the last hidden units `[B, hidden]`."""
-        raise NotImplementedError
 
     def heads(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """See `TrunkNetwork.heads`."""

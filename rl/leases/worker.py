@@ -251,7 +251,7 @@ class _Session(Numbers):
 
     def count(self, group: int) -> int:
         """See `Numbers`."""
-        return -(-self._config.in_flight // self._config.group_count)
+        return self._config.group_size
 
     def take(self, group: int) -> int | None:
         """See `Numbers`."""

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -127,15 +127,13 @@ class RunFolder:
         """Return whether a folder holds a run."""
         return (folder / "config.json").exists()
 
-    @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self) -> AbstractContextManager[None]:
         """Hold an exclusive lock on the run.
 
         Raises:
             RunError: another process holds it.
         """
-        with sole_process(self.folder, self.folder / LOCK, "run", RunError):
-            yield
+        return sole_process(self.folder, self.folder / LOCK, "run", RunError)
 
     # --- contents -----------------------------------------------------------------------------------
 
@@ -187,8 +185,13 @@ class RunFolder:
     def chosen_backend(self) -> str | None:
         """The evaluator backend that the trial of `fastest` chose for this run; None before one."""
         with suppress(OSError, ValueError, KeyError, TypeError):
-            return str(json.loads((self.folder / EVALUATOR).read_text(encoding="utf-8"))["backend"])
+            return str(self._trial()["backend"])
         return None
+
+    def _trial(self) -> dict[str, Any]:
+        """Read what the trial of the backends found; raises any of the errors of a file that is not whole."""
+        trial: dict[str, Any] = json.loads((self.folder / EVALUATOR).read_text(encoding="utf-8"))
+        return trial
 
     def ceiling(self, backend: str) -> float:
         """Return the evaluations/s of the network alone in the trial on this machine; 0 if not tried.
@@ -197,7 +200,7 @@ class RunFolder:
             backend: evaluator backend, or `fastest` for the one that the trial chose.
         """
         with suppress(OSError, ValueError, KeyError, TypeError):
-            trial = json.loads((self.folder / EVALUATOR).read_text(encoding="utf-8"))
+            trial = self._trial()
             return float(trial["rate"]) if backend in ("fastest", trial["backend"]) else 0.0
         return 0.0
 

@@ -42,6 +42,10 @@ class ReanalyzedRun(PlayedRun):
             return self.path(g, "rows.parquet")
         return self.path(g, f"reanalyzed-{n:03d}.parquet")
 
+    def _older(self, n: int) -> list[int]:
+        """Return the older generations in the window of generation `n`."""
+        return [g for g in window_of(n, self.config.learn).generations if g < n]
+
     def _reanalyze(self, n: int, on_event: EventCallback, backend: str) -> dict[str, Any]:
         """Reanalyze rows of the older generations in the window of generation `n`; return what was measured.
 
@@ -49,7 +53,7 @@ class ReanalyzedRun(PlayedRun):
         """
         if not self.config.learn.reanalyze:
             return {}
-        older = [g for g in window_of(n, self.config.learn).generations if g < n]
+        older = self._older(n)
         if not older:
             return {}
         summary, folder = self.path(n, SUMMARY), self.path(n, REANALYSIS)
@@ -69,7 +73,7 @@ class ReanalyzedRun(PlayedRun):
     def _remove_reanalyzed(self, n: int) -> None:
         """Remove the files in whose place those of generation `n`, which is finished, have come."""
         if self.config.learn.reanalyze:
-            for g in window_of(n, self.config.learn).generations:
+            for g in self._older(n):
                 for path in self.path(g).glob("reanalyzed-*.parquet"):
                     if path != self._rows(g, n):
                         path.unlink()
@@ -104,12 +108,10 @@ class _Stage:
         self._closing = ExitStack()
 
     def __enter__(self) -> "_Stage":
-        window = window_of(self.n, self.run.config.learn)
         share = self.run.config.learn.reanalyze
-        for g in window.generations:
-            if g < self.n:
-                rows = self.run.path(g, "rows.parquet")
-                self.total += len(drawn_rows(rows, share, self._seed(g, self.n)))
+        for g in self.run._older(self.n):
+            rows = self.run.path(g, "rows.parquet")
+            self.total += len(drawn_rows(rows, share, self._seed(g, self.n)))
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -51,10 +51,10 @@ def seconds_of(measured: dict[str, Any]) -> float:
     return sum(float(measured.get(stage, {}).get("seconds", 0.0)) for stage in stages)
 
 
-def selfplay_evaluations(measured: dict[str, Any]) -> float:
-    """Return the network evaluations in a generation's self-play, without those of the gate match."""
-    played = measured["selfplay"]
-    return float(played["evaluations_per_second"]) * float(played["seconds"])
+def search_evaluations(measured: dict[str, Any]) -> float:
+    """Return the network evaluations in a generation's self-play and reanalysis, without the gate match's."""
+    stages = [measured[stage] for stage in ("selfplay", "reanalyze") if stage in measured]
+    return sum(float(stage["evaluations_per_second"]) * float(stage["seconds"]) for stage in stages)
 
 
 def elo_curve(history: Sequence[dict[str, Any]]) -> list[float]:

@@ -247,7 +247,7 @@ class _Work:
     def _search(self, n: int, stop: threading.Event) -> None:
         """Write shard `n`, unless `stop` is set."""
         part = self.parts[n]
-        trees = min(-(-self.config.in_flight // self.config.group_count), len(part))
+        trees = min(self.config.group_size, len(part))
         searches = PositionSearches(self.evaluator, self.config, self.spec, self.tables, trees, self.seed)
         found = searches.run(self.replayed, part, self.counts, stop)
         if stop.is_set():

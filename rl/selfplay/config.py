@@ -185,9 +185,9 @@ class SelfPlayConfig:
         return min(self.groups or os.cpu_count() or 1, self.in_flight)
 
     @property
-    def corrects_values(self) -> bool:
-        """Whether values are corrected in the search: its kernels are then others."""
-        return self.value_bias_factor > 0
+    def group_size(self) -> int:
+        """Most games of a group."""
+        return -(-self.in_flight // self.group_count)
 
     @property
     def tree_nodes(self) -> int:

@@ -59,7 +59,7 @@ class Group(Searches):
         self.name = name
         self.pool = pool if pool is not None and pool.generations else None
         self.seed, self.starts, self.unfinished = seed, starts, unfinished
-        trees = min(-(-config.in_flight // config.group_count), len(numbers))
+        trees = min(config.group_size, len(numbers))
         super().__init__(evaluator, config, spec, tables, trees, seed, inline=self.pool is None)
         self.records = make_records(self.game, trees, config.max_plies)
         self.label_tables = tables if config.tables_mode == "label" else None

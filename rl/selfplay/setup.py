@@ -61,14 +61,14 @@ def search_rules(config: SelfPlayConfig, spec: GameSpec, tables: Tables | None =
 def memory(config: SelfPlayConfig, spec: GameSpec = DEFAULT_GAME) -> int:
     """Return the memory in bytes of the trees, records and evaluation cache of a run."""
     rules = search_rules(config, spec)
-    group_size = -(-config.in_flight // config.group_count)
+    group_size = config.group_size
     records = make_records(rules, 1, config.max_plies)
     trees = tree_batch_bytes(
         rules,
         group_size,
         config.tree_nodes,
         config.leaves,
-        value_bias=config.corrects_values,
+        value_bias=search_constants(config).corrects_values,
     )
     games = config.group_count * (trees + group_size * (records.rows.nbytes + records.counts.nbytes))
     return games + config.cache_positions * entry_bytes(rules)

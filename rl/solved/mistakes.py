@@ -49,6 +49,12 @@ class Mistakes:
         return wilson(self.share, self.positions)
 
 
+def over_all(counted: Mapping[str, Mistakes]) -> Mistakes:
+    """Return the mistakes of a player over all classes."""
+    each = counted.values()
+    return Mistakes(sum(one.positions for one in each), sum(one.mistakes for one in each))
+
+
 def solved_classes(spec: GameSpec) -> Classes:
     """Return the solved positions of a game. Every move in them is a single action.
 

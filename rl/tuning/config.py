@@ -6,6 +6,7 @@ Imports neither numpy nor Numba, so that help shows them quickly.
 from typing import Literal
 
 from ckai.datasets.settings import setting, settings
+from ckai.rl.tuning.halving import Rung, halving_schedule
 
 
 @settings
@@ -53,6 +54,11 @@ class StudyConfig:
     def __post_init__(self) -> None:
         if self.against and self.score != "elo":
             raise ValueError(f"expected an opponent with score elo only, found it with score {self.score}")
+
+    @property
+    def schedule(self) -> list[Rung]:
+        """The rungs."""
+        return halving_schedule(self.trials, self.generations, self.eta, self.rungs)
 
 
 @settings

@@ -14,7 +14,7 @@ else is in the runs and in the scores of the rungs; a killed study goes on with 
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -29,7 +29,7 @@ from ckai.rl.loop.run import Run
 from ckai.rl.matches.specs import load_player
 from ckai.rl.solved.mistakes import solved_classes
 from ckai.rl.tuning.config import StudyConfig
-from ckai.rl.tuning.halving import Rung, best_first, halving_schedule
+from ckai.rl.tuning.halving import Rung, best_first
 from ckai.rl.tuning.space import Tried, draw_trials, parse_space
 
 STUDY = "study.json"
@@ -164,15 +164,13 @@ class StudyFolder:
         """Return whether a folder holds a study."""
         return (folder / STUDY).exists()
 
-    @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self) -> AbstractContextManager[None]:
         """Hold an exclusive lock on the study.
 
         Raises:
             StudyError: another process holds it.
         """
-        with sole_process(self.folder, self.folder / LOCK, "study", StudyError):
-            yield
+        return sole_process(self.folder, self.folder / LOCK, "study", StudyError)
 
     # --- contents -----------------------------------------------------------------------------------
 
@@ -195,8 +193,7 @@ class StudyFolder:
     @property
     def schedule(self) -> list[Rung]:
         """The rungs."""
-        config = self.config
-        return halving_schedule(len(self.trials), config.generations, config.eta, config.rungs)
+        return self.config.schedule
 
     def scores(self, rung: Rung) -> dict[int, Score] | None:
         """Read the scores of a rung by trial; None if they have not all been measured.

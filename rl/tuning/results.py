@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ckai.datasets.files import write_whole
-from ckai.rl.loop.report import seconds_of, selfplay_evaluations
+from ckai.rl.loop.report import search_evaluations, seconds_of
 from ckai.rl.tuning.folder import Score, StudyFolder
 from ckai.rl.tuning.plots import plot_study
 from ckai.rl.tuning.space import value_text
@@ -31,9 +31,9 @@ class Result:
     kept: bool | None
     """Whether it went on, or is the best or among the best at the end; None before the scores."""
     minutes: float
-    """Wall-clock time of these generations: self-play, training and gate matches."""
+    """Wall-clock time of these generations: self-play, reanalysis, training and gate matches."""
     evaluations: int
-    """Network evaluations in their self-play."""
+    """Network evaluations in their self-play and reanalysis."""
 
 
 def results(study: StudyFolder) -> list[Result]:
@@ -57,7 +57,7 @@ def results(study: StudyFolder) -> list[Result]:
                         scores.get(trial),
                         trial in kept if scores else None,
                         round(sum(map(seconds_of, history)) / 60, 3),
-                        round(sum(map(selfplay_evaluations, history))),
+                        round(sum(map(search_evaluations, history))),
                     )
                 )
     return found

@@ -23,7 +23,7 @@ from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.players import Player, SearchPlayer
 from ckai.rl.matches.ratings import ratings
 from ckai.rl.matches.specs import load_player
-from ckai.rl.solved.mistakes import Mistakes, count_mistakes, solved_classes
+from ckai.rl.solved.mistakes import Mistakes, count_mistakes, over_all, solved_classes
 from ckai.rl.tuning.folder import Score, StudyFolder
 from ckai.rl.tuning.halving import Rung
 
@@ -225,8 +225,7 @@ def _mistakes(
         tell(done, len(trials))
         path = study.rung_folder(rung) / f"{trial:03d}.json"
         if not path.exists():
-            counted = count_mistakes(player(trial), classes).values()
-            every = Mistakes(sum(each.positions for each in counted), sum(each.mistakes for each in counted))
+            every = over_all(count_mistakes(player(trial), classes))
             write_whole(path, json.dumps(asdict(every)) + "\n")
         every = Mistakes(**read_measured(path))
         scores[trial] = Score(every.share, *every.interval)
