@@ -6,7 +6,8 @@ Runs of the network's game that differ in one option: the value target, the sear
 training, the gate or reanalysis. The visits of the search variants, and the games of those with gate
 matches or reanalysis, are scaled to equal numbers of network evaluations. The last network of each run then
 plays the initial one, both by the plain search; where the game is solved, its mistakes are counted too.
-Runs are saved in the folder, and a second call continues an interrupted one.
+Runs are saved in the folder, and a second call continues an interrupted one. Comparisons in one folder share
+the runs of the variant that they have in common.
 """
 
 import json
@@ -127,13 +128,17 @@ COMPARED: dict[str, dict[str, Options]] = {
     },
 }
 """Comparison -> variant -> settings of the run; visits and games relative to --sims and --games."""
+FOLDER_NAME = str.maketrans({" ": "-", ",": None, "%": None, ".": None})
+"""What becomes of these characters of a variant in the name of its run's folder."""
 
 
-def one_run(folder: Path, init: Path, config: RunConfig, generations: int, backend: str) -> Path:
-    """Create or continue a run; return its last network."""
+def one_run(folder: Path, init: Path, config: RunConfig, generations: int, backend: str) -> Run:
+    """Create or continue a run."""
     run = Run.open(folder) if Run.exists(folder) else Run.create(folder, init, config)
+    if run.config != config:
+        raise click.ClickException(f"expected these settings in {folder}, found others; give another -o")
     run.go(generations, lambda event: None, backend=backend)
-    return run.network
+    return run
 
 
 def absolute_counts(options: Options, sims: int, games: int) -> dict[str, int]:
@@ -153,14 +158,14 @@ def evaluations(folder: Path) -> float:
 
 
 def match_against_start(
-    path: Path, init: Path, spec: GameSpec, games: int, sims: int, tables: int
+    path: Path, init: Path, spec: GameSpec, games: int, sims: int, tables: int, backend: str
 ) -> dict[str, Any]:
     """Play a network against the initial one."""
     threads = os.cpu_count() or 1
     tablebases = Tables.open(tables) if tables else None
     players = [
         SearchPlayer(
-            load_evaluator(file, "torch", batch=games, threads=threads, game=spec.name),
+            load_evaluator(file, backend, batch=games, threads=threads, game=spec.name),
             sims,
             tables=tablebases,
             spec=spec,
@@ -243,7 +248,7 @@ def main(
     tables = tables if spec.supports_tables else 0
     results: dict[str, list[dict[str, Any]]] = {name: [] for name in COMPARED[compare]}
     for seed in range(seeds):
-        for number, (name, options) in enumerate(COMPARED[compare].items()):
+        for name, options in COMPARED[compare].items():
             common: Options = {
                 "games": games,
                 "seed": seed,
@@ -256,12 +261,13 @@ def main(
             config = change_settings(
                 RunConfig.defaults_for(spec.name), common | options | absolute_counts(options, sims, games)
             )
-            folder = output / f"{number}-{seed}"
-            network = one_run(folder, init, config, generations, evaluator)
+            folder = output / f"{name.translate(FOLDER_NAME)}-{seed}"
+            run = one_run(folder, init, config, generations, evaluator)
             saved = folder / "measured.json"
             if not saved.exists():
-                result = match_against_start(network, init, spec, match_games, sims, tables)
-                result["mistakes"] = mistakes_in_percent(network, spec, sims)
+                backend = run.chosen_backend or evaluator
+                result = match_against_start(run.network, init, spec, match_games, sims, tables, backend)
+                result["mistakes"] = mistakes_in_percent(run.network, spec, sims)
                 write_whole(saved, json.dumps(result) + "\n")
             result = json.loads(saved.read_text(encoding="utf-8"))
             results[name].append(result | {"evaluations": evaluations(folder)})
