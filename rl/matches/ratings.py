@@ -8,7 +8,7 @@ Intervals are from the weighted likelihood bootstrap (Newton, Raftery 1994): eve
 weight, exponentially distributed, and the ratings are fitted again. Where all pairs of a match are alike, as
 is likely if they are few, that alone would say that their score is certain. So each player has one more pair
 in the weights, half won and half lost, dealt to its matches. The coverage is near 95 % from two pairs on
-(tests/rl/test_tournament.py).
+(tests/rl/matches/test_tournament.py).
 """
 
 from collections.abc import Mapping, Sequence

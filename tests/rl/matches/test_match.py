@@ -34,7 +34,7 @@ from ckai.rl.matches.player_spec import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec,
 from ckai.rl.matches.players import RandomPlayer, SearchPlayer
 from ckai.rl.matches.specs import BUILT_IN, game_of, load_player
 
-PROGRAM = f"{sys.executable} {Path(__file__).parents[1] / 'support' / 'hub_program.py'}"
+PROGRAM = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'hub_program.py'}"
 
 
 # --- alpha-beta ---------------------------------------------------------------------------------------

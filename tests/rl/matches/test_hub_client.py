@@ -12,7 +12,7 @@ from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.search.clock import TimeControl
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ENGINE = f"{sys.executable} -m ckai.cli.main engine --tables none --engine"
 
 

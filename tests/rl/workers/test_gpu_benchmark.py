@@ -8,7 +8,7 @@ import torch
 
 from ckai.models.inference.evaluator import BackendError
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
+SCRIPT = Path(__file__).parents[3] / "benchmarks" / "gpu.py"
 
 
 @pytest.fixture(scope="module")

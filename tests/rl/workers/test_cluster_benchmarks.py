@@ -15,7 +15,7 @@ from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
 from ckai.rl.selfplay.config import SelfPlayConfig
 
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 TINY = RunConfig(
     games=4,
     selfplay=SelfPlayConfig(sims=4, in_flight=4, groups=1, max_plies=20),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "go_oracle.py"
+SCRIPT = Path(__file__).parents[3] / "benchmarks" / "go_oracle.py"
 
 
 @pytest.mark.slow
