@@ -20,6 +20,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -69,10 +70,13 @@ class HashEvaluator:
         """Do nothing: there are no resources to free."""
 
 
-def measure(games: int, sims: int, evict: int, seconds: float, counted: int) -> dict[str, Any]:
+def measure(
+    game_name: str, games: int, sims: int, evict: int, seconds: float, counted: int
+) -> dict[str, Any]:
     """Return the cost of a visit in microseconds, in the kernel and with its Python, and a hash of rows.
 
     Args:
+        game_name: the game.
         games: games at the same time.
         sims: visits per move.
         evict: MiB to read between two batches.
@@ -80,9 +84,9 @@ def measure(games: int, sims: int, evict: int, seconds: float, counted: int) -> 
         counted: games whose rows are hashed, by number; 0: none, and only the time ends the measurement.
     """
     from ckai.datasets.tables import Tables
-    from ckai.rl.games.registry import DEFAULT_GAME
+    from ckai.rl.games.registry import get_game
+    from ckai.rl.loop.config import RunConfig
     from ckai.rl.selfplay import group as groups
-    from ckai.rl.selfplay.config import SelfPlayConfig
     from ckai.rl.selfplay.progress import SelfPlayCounts
 
     caller: Any = groups
@@ -103,9 +107,10 @@ def measure(games: int, sims: int, evict: int, seconds: float, counted: int) -> 
         if game.number < counted:
             rows[game.number] = repr((game.rows.tolist(), game.counts.tolist())).encode()
 
-    config = SelfPlayConfig(sims=sims, in_flight=games, groups=1)
-    tables = Tables.open(config.tables)
-    spec = DEFAULT_GAME
+    spec = get_game(game_name)
+    defaults = RunConfig.defaults_for(game_name).selfplay
+    config = replace(defaults, sims=sims, in_flight=games, groups=1, turn_positions=False)
+    tables = Tables.open(config.tables) if config.tables else None
     group = groups.Group(
         evaluator, config, spec, None, tables, list(range(10**5)), 0, lambda _: spec.position(), {}
     )
@@ -134,6 +139,7 @@ def run(folder: Path, arguments: list[str]) -> list[dict[str, Any]]:
 
 
 @click.command()
+@click.option("--game", default="checkers", show_default=True, help="Game to play.")
 @click.option("--games", default="1,16,256,1024", show_default=True, help="Games at the same time.")
 @click.option("--sims", default=100, show_default=True, help="Visits per move.")
 @click.option("--evict", default=4, show_default=True, help="MiB to read between two batches.")
@@ -143,6 +149,7 @@ def run(folder: Path, arguments: list[str]) -> list[dict[str, Any]]:
 @click.option("--against", type=click.Path(exists=True, path_type=Path), help="Folder of another checkout.")
 @click.option("--one", is_flag=True, help="Measure in this process and print JSON.")
 def main(
+    game: str,
     games: str,
     sims: int,
     evict: int,
@@ -155,9 +162,20 @@ def main(
     """Measure the cost of a visit in self-play without the network."""
     numbers = [int(word) for word in games.split(",")]
     if one:
-        print(json.dumps([measure(n, sims, evict, seconds, rows) for n in numbers]))
+        print(json.dumps([measure(game, n, sims, evict, seconds, rows) for n in numbers]))
         return
-    arguments = ["--sims", str(sims), "--evict", str(evict), "--seconds", str(seconds), "--rows", str(rows)]
+    arguments = [
+        "--game",
+        game,
+        "--sims",
+        str(sims),
+        "--evict",
+        str(evict),
+        "--seconds",
+        str(seconds),
+        "--rows",
+        str(rows),
+    ]
     folders = [ROOT] if against is None else [against.resolve(), ROOT]
     taken: dict[tuple[int, Path], list[dict[str, Any]]] = {}
     for _ in range(rounds):

@@ -48,7 +48,8 @@ def count_repetitions(game, tree, state, parent):
         node = tree.nodes[node].parent
     i = tree.info[0].history_length - 1
     while i >= 0 and window > 0:
-        if contract.load_state(game, tree.history[i]) == key:
+        # One word tells almost all states apart; loading the others costs most of the time in a long game.
+        if tree.history[i, 0] == key[0] and contract.load_state(game, tree.history[i]) == key:
             occurrences += 1
         window -= 1
         i -= 1
