@@ -1,4 +1,4 @@
-"""9x9 Go against OpenSpiel, where it is installed: `benchmarks/go_oracle.py` with few games."""
+"""9x9 Go against OpenSpiel, where it is installed: `benchmarks/games/go_oracle.py` with few games."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[3] / "benchmarks" / "go_oracle.py"
+SCRIPT = Path(__file__).parents[3] / "benchmarks" / "games" / "go_oracle.py"
 
 
 @pytest.mark.slow

@@ -19,7 +19,13 @@ ENGINE = f"{sys.executable} -m ckai.cli.main engine --tables none --engine"
 def client_games(*arguments):
     """What the script of the games prints; no move is late for it."""
     pytest.importorskip("draughts")
-    script = [sys.executable, str(ROOT / "benchmarks" / "hub_games.py"), "--grace", "1000", *arguments]
+    script = [
+        sys.executable,
+        str(ROOT / "benchmarks" / "strength" / "hub_games.py"),
+        "--grace",
+        "1000",
+        *arguments,
+    ]
     done = subprocess.run(script, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     return json.loads(done.stdout.splitlines()[0])

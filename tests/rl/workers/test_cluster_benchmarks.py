@@ -43,7 +43,7 @@ def runs(tmp_path):
 
 
 def test_runs_of_the_same_form(runs, monkeypatch):
-    monkeypatch.syspath_prepend(BENCHMARKS)
+    monkeypatch.syspath_prepend(BENCHMARKS / "faults")
     from run_form import differences
 
     one, other = runs
@@ -59,7 +59,7 @@ def test_runs_of_the_same_form(runs, monkeypatch):
 
 
 def test_what_is_no_run_of_the_same_form(runs, monkeypatch):
-    monkeypatch.syspath_prepend(BENCHMARKS)
+    monkeypatch.syspath_prepend(BENCHMARKS / "faults")
     from run_form import differences
 
     one, other = runs
@@ -86,7 +86,7 @@ def test_what_is_no_run_of_the_same_form(runs, monkeypatch):
 @pytest.mark.parametrize("transport", [pytest.param("ray", marks=needs_ray), "join"])
 def test_a_run_with_faults(transport):
     small = ("--games", 30, "--sims", 10, "--pause", 2, "--lease-timeout", 10)
-    out = output_of("faults.py", transport, "--strikes", 2, "--driver-kills", 1, *small)
+    out = output_of("faults/faults.py", transport, "--strikes", 2, "--driver-kills", 1, *small)
     assert "games, each once" in out
 
 
@@ -96,7 +96,9 @@ def test_a_run_with_faults(transport):
 @pytest.mark.timeout(900)
 def test_the_memory_of_a_run(tmp_path):
     samples = tmp_path / "samples.jsonl"
-    out = output_of("soak.py", "--minutes", 0.1, "--every", 0.5, "--games", 40, "--warm", 1, "-o", samples)
+    out = output_of(
+        "speed/soak.py", "--minutes", 0.1, "--every", 0.5, "--games", 40, "--warm", 1, "-o", samples
+    )
     assert "driver" in out
     seen = [json.loads(line) for line in samples.read_text().splitlines()]
     assert len(seen) > 2
@@ -110,5 +112,5 @@ def test_the_memory_of_a_run(tmp_path):
 @pytest.mark.timeout(900)
 def test_the_speed_on_ray():
     small = ("--games", 200, "--sims", 20, "--in-flight", 16, "--warm", 0)
-    out = output_of("ray_speed.py", "--rounds", 1, *small)
+    out = output_of("speed/ray_speed.py", "--rounds", 1, *small)
     assert "median of 1: " in out

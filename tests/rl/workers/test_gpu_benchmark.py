@@ -1,4 +1,4 @@
-"""`benchmarks/gpu.py` measures every row on a CPU as well."""
+"""`benchmarks/speed/gpu.py` measures every row on a CPU as well."""
 
 import importlib.util
 from pathlib import Path
@@ -8,7 +8,7 @@ import torch
 
 from ckai.models.inference.evaluator import BackendError
 
-SCRIPT = Path(__file__).parents[3] / "benchmarks" / "gpu.py"
+SCRIPT = Path(__file__).parents[3] / "benchmarks" / "speed" / "gpu.py"
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """Games thrown away by one move: does the analysis mark that move?
 
-    python benchmarks/thrown.py make games.pdn swift.ckpt -o thrown.json
-    python benchmarks/thrown.py check games.pdn thrown.json best.ckpt
+    python benchmarks/strength/thrown.py make games.pdn swift.ckpt -o thrown.json
+    python benchmarks/strength/thrown.py check games.pdn thrown.json best.ckpt
 
 `make` looks through lost games for a move of the loser that turns a level position into a lost one by a deep
 alpha-beta search with a network of integers: before it the loser holds at least -LEVEL, after it the winner

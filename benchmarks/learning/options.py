@@ -1,6 +1,6 @@
 """Compare options of self-play at equal cost.
 
-    python benchmarks/options.py pretrained.ckpt -o folder --compare targets
+    python benchmarks/learning/options.py pretrained.ckpt -o folder --compare targets
 
 Runs of the network's game that differ in one option: the value target, the search, its exploration, the
 training, the gate or reanalysis. The visits of the search variants, and the games of those with gate

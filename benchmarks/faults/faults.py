@@ -1,7 +1,7 @@
 """Take nodes and joiners from a run, kill its process, and compare its files with an undisturbed run.
 
-    python benchmarks/faults.py ray --strikes 20 --driver-kills 10
-    python benchmarks/faults.py join --strikes 20 --driver-kills 10
+    python benchmarks/faults/faults.py ray --strikes 20 --driver-kills 10
+    python benchmarks/faults/faults.py join --strikes 20 --driver-kills 10
 
 `ray` starts a cluster on this machine, a head without CPUs and three nodes of one core, and strikes by
 removing a node without warning; another joins a little later. `join` starts three `ckai selfplay --join` and

@@ -1,8 +1,8 @@
 """The solver of Connect-4: measure it, and make the files that are installed with it.
 
-    python benchmarks/connect4.py first                    # solve the first position from nothing
-    python benchmarks/connect4.py book --stones 4          # what is true with 4 stones, into book.npz
-    python benchmarks/connect4.py classes --per-class 200  # the positions of `ckai evaluate --solved`
+    python benchmarks/games/connect4.py first                    # solve the first position from nothing
+    python benchmarks/games/connect4.py book --stones 4          # what is true with 4 stones, into book.npz
+    python benchmarks/games/connect4.py classes --per-class 200  # the positions of `ckai evaluate --solved`
 
 A killed `book` or `classes` goes on when it is started again. The files are made in the current folder; those
 of the package are in `rl/games/connect4/`.

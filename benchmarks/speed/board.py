@@ -1,7 +1,7 @@
 """Time the board in a browser: `ckai board` in headless Chromium, driven by Playwright.
 
-    python benchmarks/board.py
-    python benchmarks/board.py --busy 1
+    python benchmarks/speed/board.py
+    python benchmarks/speed/board.py --busy 1
 
 Milliseconds on the page's own clock: from the click to the piece on its new square, from switching the
 engine on to its first line, from switching it off to its last result, and between frames while it thinks.

@@ -1,6 +1,6 @@
 """Compare the speed of ckai with py-draughts, pydraughts and OpenSpiel, installed from PyPI.
 
-    python benchmarks/compare.py                  # --keep FOLDER: reuse the environments
+    python benchmarks/speed/compare.py                  # --keep FOLDER: reuse the environments
 
 Each package gets its own virtual environment, as two have the same import name. Every figure is the median of
 five rounds after a warm-up, on one thread, with the packages taking turns within a round.
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 PEERS = {"py-draughts": "py-draughts", "pydraughts": "pydraughts", "OpenSpiel": "open_spiel"}
-SAMPLE = Path(__file__).parents[1] / "data" / "sample.pdn"
+SAMPLE = Path(__file__).parents[2] / "data" / "sample.pdn"
 DEPTHS = {"ckai": 8, "py-draughts": 5, "pydraughts": 4, "OpenSpiel": 6}
 PERFT, MOVES, MCTS, PDN = (
     "moves counted, nodes/s",

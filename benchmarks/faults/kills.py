@@ -1,6 +1,6 @@
 """Kill a self-play run repeatedly (SIGKILL) and check its files.
 
-    python benchmarks/kills.py pretrained.ckpt -o folder --kills 30
+    python benchmarks/faults/kills.py pretrained.ckpt -o folder --kills 30
 
 Every start is killed after a random time. After each kill the stage is printed, and the games on disk are
 counted, which must never decrease. Finally the run continues undisturbed, and all rows and games are checked.

@@ -1,6 +1,6 @@
 """Whether memory stays flat: the process of a run on Ray, its workers and the object store.
 
-    python benchmarks/soak.py --minutes 60 -o soak.jsonl
+    python benchmarks/speed/soak.py --minutes 60 -o soak.jsonl
 
 Plays generations of small games with `--ray local` until the time is over, and looks every few seconds at
 the resident memory of the process of the run, at that of its workers, and at the bytes in use in the object

@@ -1,6 +1,6 @@
 """Compare rules for a weight w per row in the value target (1 - w) z + w q.
 
-    python benchmarks/row_targets.py runs/run-001 --first 5 --last 8
+    python benchmarks/learning/row_targets.py runs/run-001 --first 5 --last 8
 
 Trains the network that played the first of some generations on their games, once for each rule, with the same
 rows, steps and order. Compares how well the value predicts the results of held-out games.

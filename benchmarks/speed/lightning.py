@@ -1,6 +1,6 @@
 """Measure the overhead of Lightning: epochs of `train` and of a plain loop, alternately.
 
-    python benchmarks/lightning.py rows.parquet
+    python benchmarks/speed/lightning.py rows.parquet
 
 Both train their own network on the same data module with the same loss, optimizer, clipping and schedule,
 without evaluation. Prints medians of several rounds and their ratio.

@@ -1,7 +1,7 @@
 """What a visit of self-play costs beside the network: microseconds by number of games, of one thread.
 
-    python benchmarks/tree_cost.py
-    python benchmarks/tree_cost.py --against ../before --rounds 7
+    python benchmarks/speed/tree_cost.py
+    python benchmarks/speed/tree_cost.py --against ../before --rounds 7
 
 Games of self-play with an evaluator whose logits and values are hashes of the position. Its time does not
 count; what is left is selection, legal actions, encoding, priors, backup, playing and recording. With many
@@ -31,7 +31,7 @@ from numba import njit
 from rich.console import Console
 from rich.table import Table
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]

@@ -1,7 +1,7 @@
 """Play random games of 9x9 Go side by side with OpenSpiel and compare: legal moves, superko, scores.
 
     pip install open_spiel
-    python benchmarks/go_oracle.py --games 5000
+    python benchmarks/games/go_oracle.py --games 5000
 
 OpenSpiel (https://github.com/google-deepmind/open_spiel) forbids a ko only at once and ends a game as drawn
 when an earlier position comes again; an action after which it does so is one that superko forbids. Its score

@@ -1,7 +1,7 @@
 """An exam of tactics: positions of expert games in which one move wins by force, and who solves how many.
 
-    python benchmarks/tactics.py make data/games.parquet -o tactics.json
-    python benchmarks/tactics.py solve tactics.json cnn.ckpt alphabeta:swift.ckpt --results solved.json
+    python benchmarks/strength/tactics.py make data/games.parquet -o tactics.json
+    python benchmarks/strength/tactics.py solve tactics.json cnn.ckpt alphabeta:swift.ckpt --results new.json
 
 `make` takes positions by lot, turned so that Black is to move, and keeps those in which a deep alpha-beta
 search of material says that exactly one move wins a man or more, against what every other move gets, while a

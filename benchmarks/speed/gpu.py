@@ -1,7 +1,7 @@
 """What a GPU gives: networks, self-play, learning, generations, and agreement with the CPU, in one table.
 
-    python benchmarks/gpu.py
-    python benchmarks/gpu.py --device cuda:1 --data games.parquet
+    python benchmarks/speed/gpu.py
+    python benchmarks/speed/gpu.py --device cuda:1 --data games.parquet
 
 Takes less than eight minutes; rows for which no time is left are not measured. Without a GPU, or with
 `--small`, every row is measured with small sizes, which shows only that the script works.
@@ -48,7 +48,7 @@ from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
 from ckai.rl.selfplay.config import GPU_IN_FLIGHT, SelfPlayConfig
 
-SAMPLE = Path(__file__).parents[1] / "data" / "sample.pdn"
+SAMPLE = Path(__file__).parents[2] / "data" / "sample.pdn"
 DEFAULT = "default"
 """Name of the default network among the presets."""
 

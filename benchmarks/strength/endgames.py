@@ -1,4 +1,4 @@
-"""Measure endgame tablebases: `python benchmarks/endgames.py speed|convert|match`.
+"""Measure endgame tablebases: `python benchmarks/strength/endgames.py speed|convert|match`.
 
 All need the four-piece tables (`ckai tables build`).
 """

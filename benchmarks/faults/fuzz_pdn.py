@@ -1,6 +1,6 @@
 """Fuzz the PDN readers with damaged files: both must agree, and only PdnError may be raised.
 
-    python benchmarks/fuzz_pdn.py --minutes 10
+    python benchmarks/faults/fuzz_pdn.py --minutes 10
 
 Starts from the sample games. On a failure the bytes are written to `fuzz_failed.pdn`.
 """
@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from types import FrameType
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 WORDS = [
     b"{",
     b"}",

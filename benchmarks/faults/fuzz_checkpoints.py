@@ -1,6 +1,6 @@
 """Fuzz what reads a checkpoint: each damaged file ends in the right answer, or in one line and exit 1.
 
-    python benchmarks/fuzz_checkpoints.py --files 1000
+    python benchmarks/faults/fuzz_checkpoints.py --files 1000
 
 Three files are damaged in turn: a small network, the installed one, and the state of a training. What is
 damaged are bits, bytes, the length, the types of entries and weights, and their keys; what PyTorch writes
@@ -319,7 +319,7 @@ def make_training(folder: Path) -> Path:
             raise KilledError
 
     games = folder / "games.pdn"
-    games.write_text((Path(__file__).parents[1] / "data" / "sample.pdn").read_text()[:20_000])
+    games.write_text((Path(__file__).parents[2] / "data" / "sample.pdn").read_text()[:20_000])
     parse_files([games], folder / "rows.parquet")
     (folder / "made").mkdir()
     with contextlib.suppress(KilledError):

@@ -1,6 +1,6 @@
 """Play whole games with `ckai engine` through pydraughts, a client that is not ours.
 
-    python benchmarks/hub_games.py --games 40
+    python benchmarks/strength/hub_games.py --games 40
 
 The games go through the sorts of level in turn: seconds per move, a depth, a number of positions, a clock
 with an increment, and the same with pondering. Every second game is against random moves, the others are

@@ -1,6 +1,6 @@
 """Compare runs: the ratings of their generations over time.
 
-    python benchmarks/climb.py runs/expert runs/nothing --every 4 -o climb.png
+    python benchmarks/learning/climb.py runs/expert runs/nothing --every 4 -o climb.png
 
 All chosen generations of all runs play each other at equal visits. Time is the sum of self-play, training and
 gate matches that the runs have recorded. Results are kept next to the plot, so a second call plays only the

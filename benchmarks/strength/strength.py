@@ -1,4 +1,4 @@
-"""Strength and cost of networks: `python benchmarks/strength.py small.ckpt medium.ckpt large.ckpt`.
+"""Strength and cost of networks: `python benchmarks/strength/strength.py small.ckpt medium.ckpt large.ckpt`.
 
 For each network: accuracy on held-out games, evaluations/s on this machine, and the score in percent against
 vanilla MCTS with random playouts, of the policy alone and of a search. Every opening is played with both

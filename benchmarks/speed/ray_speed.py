@@ -1,6 +1,6 @@
 """Evaluations/s of workers on Ray beside those of as many threads of one process, in turn in one run.
 
-    python benchmarks/ray_speed.py --rounds 3
+    python benchmarks/speed/ray_speed.py --rounds 3
 
 One run plays its generations in turn on `--ray local` with workers of one core each and in threads of its
 own process; which of the two begins a round changes. While the one plays the other has nothing to do. Both

@@ -1,6 +1,6 @@
 """What other work costs: training and self-play alone, beside one busy process and beside two.
 
-    python benchmarks/busy.py data/games.parquet -o busy
+    python benchmarks/speed/busy.py data/games.parquet -o busy
 
 An epoch of `ckai pretrain`, and the play and the learning of a generation of `ckai selfplay`, each beside 0,
 1 and 2 processes that do nothing but count. With `--spin` also with threads of PyTorch that spin where they

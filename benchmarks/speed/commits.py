@@ -1,6 +1,6 @@
 """How many games one process can commit, with workers that only replay recorded shards.
 
-    python benchmarks/commits.py --workers 200 --size 16
+    python benchmarks/speed/commits.py --workers 200 --size 16
 
 Plays some games with an evaluator that knows nothing, and packs them as shards under other numbers. Then
 simulated workers take leases and leave these shards in the folder of a run, as fast as the run commits them;

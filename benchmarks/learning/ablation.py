@@ -1,6 +1,6 @@
 """Ablation of network and training options for predicting expert moves.
 
-    python benchmarks/ablation.py rows.parquet -o folder
+    python benchmarks/learning/ablation.py rows.parquet -o folder
 
 Each row of the table is a training that changes one thing in the row it is compared with; all use the same
 games. The main rows use several seeds. Trainings are kept in the folder, and a second call continues an
