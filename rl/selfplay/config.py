@@ -135,7 +135,7 @@ class SelfPlayConfig:
     turn_positions: bool = setting(
         default=False,
         option="--turn-positions/--no-turn-positions",
-        help="Turn and mirror positions at random before their evaluation, in a game whose board allows it",
+        help="Show the network each game turned or mirrored at random, in a game whose board allows it",
     )
     resign_disabled_prob: float = setting(
         default=0.1,

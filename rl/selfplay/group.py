@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.tables import Tables
-from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.evaluator import Boards, Evaluator, Floats
 from ckai.rl.evaluators.calling import evaluate_into
 from ckai.rl.games.contract import as_state
 from ckai.rl.games.rng import seed_stream
@@ -148,21 +148,20 @@ class Group(Searches):
         name = self.pool.name(opponent)
         return replace(game, black=name) if black else replace(game, white=name)
 
-    def evaluate(self, slots: int) -> None:
-        """Evaluate the batch; each tree is searched with the network of the side to move at its root."""
+    def evaluate_boards(self, boards: Boards, logits: Floats, values: Floats) -> None:
+        """See `Searches`; each tree is searched with the network of the side to move at its root."""
         if self.pool is None:
-            super().evaluate(slots)
+            super().evaluate_boards(boards, logits, values)
             return
-        boards = self.tree_batch.boards
-        trees = self.tree_batch.slots["tree"][:slots]
+        trees = self.tree_batch.slots["tree"][: len(boards)]
         games = self.records.games[trees]
         players = np.where(games["opponent"] == games["side"] + 1, self.opponents[trees], -1)
         for player in np.unique(players).tolist():
             evaluator = self.evaluator if player < 0 else self.pool.evaluators[player]
             rows = np.flatnonzero(players == player)
-            logits, values = self.logits[rows], self.values[rows]
-            evaluate_into(evaluator, boards[rows], logits, values)
-            self.logits[rows], self.values[rows] = logits, values
+            some_logits, some_values = logits[rows], values[rows]
+            evaluate_into(evaluator, boards[rows], some_logits, some_values)
+            logits[rows], values[rows] = some_logits, some_values
 
     def step(self, on_game: Callable[[FinishedGame], None], progress: "SelfPlayCounts") -> bool:
         """Play and search until the next batch is full, and evaluate it.

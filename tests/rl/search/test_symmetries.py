@@ -8,7 +8,8 @@ import torch
 from ckai.datasets.data_module import RowsDataModule, to_batch
 from ckai.datasets.reader import read_rows
 from ckai.datasets.symmetries import Symmetries
-from ckai.rl.evaluators.symmetric import SymmetricEvaluator
+from ckai.models.inference.evaluator import output_arrays
+from ckai.rl.evaluators.orientations import Orientations
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.loop.config import RunConfig
@@ -87,18 +88,68 @@ class Corner:
         pass
 
 
-def test_evaluations_are_those_of_the_position():
-    boards = np.zeros((200, 11), np.int8)
-    boards[:, :9] = np.random.default_rng(0).integers(-1, 2, (200, 9))
-    fair = SymmetricEvaluator(Corner(0), TABLE, seed=3)
-    for found, expected in zip(fair.evaluate(boards), Corner(0).evaluate(boards), strict=True):
-        assert np.array_equal(found, expected)
-    unfair = SymmetricEvaluator(Corner(5), TABLE, seed=3)
-    logits, _ = unfair.evaluate(boards)
-    where = (logits - boards[:, :9]).argmax(1)
-    assert set(where.tolist()) == {0, 2, 6, 8}  # what was the first square after the symmetry
-    assert np.array_equal(unfair.evaluate(boards[50:])[0], logits[50:])
-    assert len(set(fair.drawn(boards).tolist())) == len(TABLE)
+def test_each_game_has_its_orientation():
+    boards = np.zeros((400, 11), np.int8)
+    boards[:, :9] = np.random.default_rng(0).integers(-1, 2, (400, 9))
+    orientations = Orientations(TABLE, seed=3)
+    games = np.arange(400) // 2
+    which = orientations.drawn(games)
+    assert np.array_equal(which[::2], which[1::2])
+    assert (np.bincount(which[::2], minlength=len(TABLE)) > 10).all()
+    assert np.array_equal(orientations.drawn(games[50:]), which[50:])
+    assert not np.array_equal(Orientations(TABLE, seed=4).drawn(games), which)
+    for bonus in (0, 5):
+        logits, values = Corner(bonus).evaluate(orientations.turned(boards, which))
+        orientations.turn_back(logits, which)
+        found = logits - boards[:, :9]
+        if bonus:  # what was the first square after the symmetry
+            assert set(found.argmax(1).tolist()) == {0, 2, 6, 8}
+        else:
+            assert not found.any()
+        assert np.array_equal(values, Corner(bonus).evaluate(boards)[1])
+
+
+class Watching:
+    """Knows nothing of a position of 9x9 Go, and remembers where it saw the only stone of the first plies."""
+
+    name = "watching"
+
+    def __init__(self):
+        self.places = []
+
+    def evaluate(self, boards, out_logits=None, out_values=None):
+        stones = boards[:, :81] != 0
+        self.places += stones[stones.sum(1) == 1].argmax(1).tolist()
+        logits, values = output_arrays(len(boards), 82, out_logits, out_values)
+        logits[:], values[:] = 0, 0
+        return logits, values
+
+    def close(self):
+        pass
+
+
+@pytest.mark.parametrize("cache", [0, 4096])
+def test_games_are_searched_turned(cache):
+    go, stone = get_game("go"), 10
+    start = next(move for move in go.position().legal_moves() if move.action == stone)
+    places = {}
+    for turn in (False, True):
+        config = SelfPlayConfig(
+            sims=4, in_flight=20, groups=1, tables=0, max_plies=1, turn_positions=turn, cache_positions=cache
+        )
+        watching, games = Watching(), []
+        play_games(
+            watching,
+            config,
+            range(20),
+            seed=1,
+            on_game=games.append,
+            spec=go,
+            starts=lambda number: go.position().push(start),
+        )
+        assert len(games) == 20
+        places[turn] = set(watching.places)
+    assert places == {False: {10}, True: {10, 16, 64, 70}}
 
 
 def test_a_game_without_symmetries_is_refused():
