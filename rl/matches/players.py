@@ -11,6 +11,7 @@ import numpy as np
 
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
+from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.solving import Solver
 from ckai.rl.games.spec import GameSpec
@@ -84,7 +85,7 @@ class SearchPlayer:
     sims: int
     """Visits per hop: each hop of a capture of several is searched with as many."""
     constants: SearchConstants | None = None
-    """Constants of the search; None: the defaults for the evaluator."""
+    """Constants of the search; None: the defaults for the evaluator and the game."""
     tables: Tables | None = None
     """Tablebases to probe."""
     seconds: float | None = None
@@ -101,20 +102,23 @@ class SearchPlayer:
 
     def searcher(self, trees: int) -> Searcher:
         """Create a searcher for `trees` games at once."""
-        rules = self.spec.make_rules(self.tables)
+        rules, constants = self.spec.make_rules(self.tables), self.constants
+        own = self.spec.run_defaults.get("selfplay.c_puct")
+        if constants is None and own is not None and not isinstance(self.evaluator, RolloutEvaluator):
+            constants = SearchConstants(own)
         if self.timed:
             searcher = make_searcher(
                 self.evaluator,
                 trees=trees,
                 nodes=TIMED_NODES,
                 leaves=max(SIZES),
-                constants=self.constants,
+                constants=constants,
                 game=rules,
             )
             searcher.pacing = measured_pacing(self.evaluator, rules)
             return searcher
         return make_searcher(
-            self.evaluator, trees=trees, nodes=self.sims + 3, constants=self.constants, game=rules
+            self.evaluator, trees=trees, nodes=self.sims + 3, constants=constants, game=rules
         )
 
     def sit(self, boards: int) -> Side:

@@ -20,8 +20,10 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.pretrained import CKAI
 from ckai.models.registry import build
 from ckai.pdn import read_games
+from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers.openings import VALUES, balanced_openings
+from ckai.rl.games.registry import get_game
 from ckai.rl.matches import hub, players
 from ckai.rl.matches import program as programs
 from ckai.rl.matches.alphabeta import AlphaBetaPlayer, move_values
@@ -33,6 +35,8 @@ from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.player_spec import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec, PlayerSpecError
 from ckai.rl.matches.players import RandomPlayer, SearchPlayer
 from ckai.rl.matches.specs import BUILT_IN, game_of, load_player
+from ckai.rl.search.inline_search import ROLLOUT_CONSTANTS
+from ckai.rl.search.selection import SearchConstants
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'hub_program.py'}"
 
@@ -125,6 +129,17 @@ def test_leading_pairs_end_at_the_first_incomplete_one():
     result = MatchResult([game(0, True, 0), game(0, False, 0), game(2, True, 0), game(2, False, 0)])
     assert result.pairs.pairs == 2
     assert result.leading_scores == [0.5]
+
+
+@pytest.mark.parametrize(("name", "constant"), [("go", 1.5), ("connect4", 4.0)])
+def test_searches_have_the_constant_of_the_game(name, constant):
+    spec = get_game(name)
+    evaluator = UniformEvaluator(spec.num_actions)
+    assert SearchPlayer(evaluator, 10, spec=spec).searcher(1).constants.c_init == constant
+    given = SearchConstants(c_init=3.0)
+    assert SearchPlayer(evaluator, 10, given, spec=spec).searcher(1).constants.c_init == 3.0
+    playouts = SearchPlayer(RolloutEvaluator(game=spec.rules), 10, spec=spec)
+    assert playouts.searcher(1).constants == ROLLOUT_CONSTANTS.typed()
 
 
 def test_a_search_by_time_plays_one_board_at_a_time():
