@@ -83,7 +83,7 @@ class GoSpec(GridSpec):
     move_example = "E5"
     run_defaults: ClassVar[Mapping[str, Any]] = {
         "selfplay.tables": 0,
-        "selfplay.c_puct": 1.5,
+        "selfplay.c_puct": 1.0,
         "selfplay.temperature_plies": 16,
         "selfplay.turn_positions": True,
         "learn.symmetries": True,

@@ -131,7 +131,7 @@ def test_leading_pairs_end_at_the_first_incomplete_one():
     assert result.leading_scores == [0.5]
 
 
-@pytest.mark.parametrize(("name", "constant"), [("go", 1.5), ("connect4", 4.0)])
+@pytest.mark.parametrize(("name", "constant"), [("go", 1.0), ("connect4", 4.0)])
 def test_searches_have_the_constant_of_the_game(name, constant):
     spec = get_game(name)
     evaluator = UniformEvaluator(spec.num_actions)
