@@ -67,6 +67,11 @@ COMPARED: dict[str, dict[str, Options]] = {
             "selfplay.gumbel_scale": 0.05,
         },
     },
+    "constant": {
+        "as it is": {},
+        "c_puct 2": {"selfplay.c_puct": 2.0},
+        "c_puct 1.2": {"selfplay.c_puct": 1.2},
+    },
     "exploration": {
         "as it is": {},
         "noise shared by the actions": {"selfplay.noise_total": 10.0},
