@@ -67,6 +67,10 @@ COMPARED: dict[str, dict[str, Options]] = {
             "selfplay.gumbel_scale": 0.05,
         },
     },
+    "rate": {
+        "as it is": {},
+        "learning rate 0.0015": {"learn.lr": 0.0015},
+    },
     "constant": {
         "as it is": {},
         "c_puct 2": {"selfplay.c_puct": 2.0},
