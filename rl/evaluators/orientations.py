@@ -12,8 +12,8 @@ class Orientations:
     """A symmetry of the board for each game, in which a network sees all its positions.
 
     What a network makes of one orientation and not of another is spread over the games. AlphaGo Zero draws a
-    symmetry for each position instead; but then positions beside each other differ by noise, which costs a
-    search of 100 visits more than a hundred Elo with a young network (docs/go.md).
+    symmetry for each position instead; but then positions beside each other differ by noise, which can
+    mislead a short search (docs/go.md).
     """
 
     def __init__(self, symmetries: Symmetries, seed: int = 0) -> None:
