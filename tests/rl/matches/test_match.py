@@ -8,6 +8,7 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hub_program import written
@@ -35,7 +36,6 @@ from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.player_spec import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec, PlayerSpecError
 from ckai.rl.matches.players import RandomPlayer, SearchPlayer
 from ckai.rl.matches.specs import BUILT_IN, game_of, load_player
-from ckai.rl.search.inline_search import ROLLOUT_CONSTANTS
 from ckai.rl.search.selection import SearchConstants
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'hub_program.py'}"
@@ -131,15 +131,21 @@ def test_leading_pairs_end_at_the_first_incomplete_one():
     assert result.leading_scores == [0.5]
 
 
-@pytest.mark.parametrize(("name", "constant"), [("go", 1.0), ("connect4", 4.0)])
-def test_searches_have_the_constant_of_the_game(name, constant):
-    spec = get_game(name)
-    evaluator = UniformEvaluator(spec.num_actions)
-    assert SearchPlayer(evaluator, 10, spec=spec).searcher(1).constants.c_init == constant
-    given = SearchConstants(c_init=3.0)
-    assert SearchPlayer(evaluator, 10, given, spec=spec).searcher(1).constants.c_init == 3.0
-    playouts = SearchPlayer(RolloutEvaluator(game=spec.rules), 10, spec=spec)
-    assert playouts.searcher(1).constants == ROLLOUT_CONSTANTS.typed()
+@pytest.mark.parametrize(("name", "constant"), [("go", 1.0), ("connect4", None)])
+@pytest.mark.parametrize("seconds", [None, 0.1])
+def test_searches_have_the_constant_of_the_game(name, constant, seconds, monkeypatch):
+    spec, asked = get_game(name), []
+    monkeypatch.setattr(players, "make_searcher", lambda *args, **settings: asked.append(settings) or Mock())
+    monkeypatch.setattr(players, "measured_pacing", lambda *args: None)
+    evaluator, given = UniformEvaluator(spec.num_actions), SearchConstants(c_init=3.0)
+    for player in (
+        SearchPlayer(evaluator, 10, seconds=seconds, spec=spec),
+        SearchPlayer(evaluator, 10, given, seconds=seconds, spec=spec),
+        SearchPlayer(RolloutEvaluator(game=spec.rules), 10, seconds=seconds, spec=spec),
+    ):
+        player.searcher(1)
+    own = constant and SearchConstants(c_init=constant)
+    assert [each["constants"] for each in asked] == [own, given, None]
 
 
 def test_a_search_by_time_plays_one_board_at_a_time():
