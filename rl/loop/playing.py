@@ -146,15 +146,18 @@ class PlayedRun(ClosedRun):
             seconds = before.seconds + time.monotonic() - begun
             return Spent(seconds, before.evaluations + progress.evaluations)
 
+        def report() -> None:
+            rate = progress.evaluations / max(1e-9, time.monotonic() - begun)
+            cached = progress.cache_hits / max(1, progress.evaluations)
+            others = workers_info(workers, ledgers, time.monotonic() - begun)
+            tell(evaluations_per_second=rate, cache_hits=cached, **others)
+
         def exchange() -> None:
             for line in workers.exchange(ledgers):
                 tell(warning=line)
             # After the exchange, which withdraws what nobody has begun where this process could play it.
             ledgers.close(late)
-            rate = progress.evaluations / max(1e-9, time.monotonic() - begun)
-            cached = progress.cache_hits / max(1, progress.evaluations)
-            others = workers_info(workers, ledgers, time.monotonic() - begun)
-            tell(evaluations_per_second=rate, cache_hits=cached, **others)
+            report()
             if not players:  # without games of this process there are no snapshots to bring it
                 spent().write(folder)
 
@@ -173,6 +176,7 @@ class PlayedRun(ClosedRun):
                     else:
                         stop.wait(EXCHANGE_SECONDS)
             if not stop.is_set():
+                report()  # however short it was
                 workers.end(ledgers)
         finally:
             for ledger in (ledgers.own, *ledgers.carried):
