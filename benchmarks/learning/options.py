@@ -161,11 +161,6 @@ def absolute_counts(options: Options, sims: int, games: int) -> dict[str, int]:
     return visits | {key: 2 * half for key, half in halves.items()}
 
 
-def evaluations(folder: Path) -> float:
-    """Return the network evaluations in the self-play and reanalyses of a run, without gate matches."""
-    return sum(map(search_evaluations, Run.open(folder).history()))
-
-
 def match_against_start(
     path: Path, init: Path, spec: GameSpec, games: int, sims: int, tables: int, backend: str
 ) -> dict[str, Any]:
@@ -279,7 +274,8 @@ def main(
                 result["mistakes"] = mistakes_in_percent(run.network, spec, sims)
                 write_whole(saved, json.dumps(result) + "\n")
             result = json.loads(saved.read_text(encoding="utf-8"))
-            results[name].append(result | {"evaluations": evaluations(folder)})
+            evaluations = sum(map(search_evaluations, run.history()))
+            results[name].append(result | {"evaluations": evaluations})
             print(f"{name}, seed {seed}: {results[name][-1]['elo']:+.0f} Elo", file=sys.stderr, flush=True)
     draw(output / f"{compare}.png", results)
     solved = list(next(iter(results.values()))[0]["mistakes"])

@@ -164,18 +164,8 @@ def main(
     if one:
         print(json.dumps([measure(game, n, sims, evict, seconds, rows) for n in numbers]))
         return
-    arguments = [
-        "--game",
-        game,
-        "--sims",
-        str(sims),
-        "--evict",
-        str(evict),
-        "--seconds",
-        str(seconds),
-        "--rows",
-        str(rows),
-    ]
+    same = {"--game": game, "--sims": sims, "--evict": evict, "--seconds": seconds, "--rows": rows}
+    arguments = [str(word) for option in same.items() for word in option]
     folders = [ROOT] if against is None else [against.resolve(), ROOT]
     taken: dict[tuple[int, Path], list[dict[str, Any]]] = {}
     for _ in range(rounds):

@@ -3,11 +3,11 @@
 import json
 import os
 import sys
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
 import torch
+from installed import skip_without
 
 from ckai.cli.main import main
 from ckai.datasets.files import ForeignFileError, WriteError
@@ -16,7 +16,6 @@ from ckai.models.inference.evaluator import BackendError, TorchEvaluator, append
 from ckai.models.inference.export import SUFFIXES, ExportError, export_network
 from ckai.models.registry import build
 
-# `pytest.importorskip` would import openvino as it comes, with what reports to its makers.
 NEEDS = {"onnx": ["onnx", "onnxruntime"], "openvino": ["openvino"], "torchscript": []}
 
 
@@ -30,8 +29,7 @@ NEEDS = {"onnx": ["onnx", "onnxruntime"], "openvino": ["openvino"], "torchscript
     ],
 )
 def test_the_command_writes_what_answers_the_same(tmp_path, monkeypatch, capsys, to, model, settings):
-    if missing := [module for module in NEEDS[to] if find_spec(module) is None]:
-        pytest.skip(f"needs {', '.join(missing)}")
+    skip_without(*NEEDS[to])
     torch.manual_seed(1)
     save_checkpoint(tmp_path / "net.ckpt", build(model, settings))
     monkeypatch.setattr(sys, "argv", ["ckai", "export", str(tmp_path / "net.ckpt"), "--to", to, "--json"])

@@ -2,12 +2,12 @@
 
 import json
 import re
-from importlib.util import find_spec
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
+from installed import skip_without
 
 from ckai.cli.shared.networks import GAMES
 from ckai.datasets.data_module import RowsDataModule
@@ -88,11 +88,7 @@ def test_backends_agree_on_stones():
     boards = sample_positions(100, net.encode)
     wanted = evaluate_positions(make_evaluator(net, "torch"), boards, net.encode)
     for backend in ("openvino", "onnx"):
-        module = {"openvino": "openvino", "onnx": "onnxruntime"}[backend]
-        if (
-            find_spec(module) is None
-        ):  # `pytest.importorskip` would import openvino, which reports to its makers
-            pytest.skip(f"needs {module}")
+        skip_without({"openvino": "openvino", "onnx": "onnxruntime"}[backend])
         found = evaluate_positions(make_evaluator(net, backend), boards, net.encode)
         for a, b in zip(wanted, found, strict=True):
             assert np.abs(a - b).max() < 1e-4
