@@ -75,6 +75,7 @@ COMPARED: dict[str, dict[str, Options]] = {
         "as it is": {},
         "c_puct 2": {"selfplay.c_puct": 2.0},
         "c_puct 1.2": {"selfplay.c_puct": 1.2},
+        "c_puct 0.6": {"selfplay.c_puct": 0.6},
     },
     "exploration": {
         "as it is": {},

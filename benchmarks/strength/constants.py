@@ -1,9 +1,11 @@
-"""What the exploration constant of PUCT is worth: a network against itself with another constant.
+"""What the constants of the search are worth: a network against itself with other ones.
 
-    python benchmarks/strength/constants.py best.ckpt --sims 100 --c-puct 1,2 --against 4
-    python benchmarks/strength/constants.py runs/go/best.ckpt --games 60 --c-puct 0.6,1.5 --against 1
+    python benchmarks/strength/constants.py best.ckpt --at 100 --at 50ms --try c_init=1 --against c_init=4
+    python benchmarks/strength/constants.py best.ckpt --try c_init=1,c_base=100 --try fpu_reduction=0.2
+    python benchmarks/strength/constants.py runs/go/best.ckpt --games 60 --try c_init=0.6 --against c_init=1
 
-Every opening is played twice with the colours swapped; all but the constants is the same.
+Every opening is played twice with the colours swapped; all but the constants is the same. What a text does
+not name is as searches have it by default.
 """
 
 from pathlib import Path
@@ -18,15 +20,33 @@ from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
+from ckai.rl.matches.player_spec import PlayerSpec
 from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.search.selection import SearchConstants
 
 
+class Constants(click.ParamType):
+    """Constants of the search as text, `NAME=NUMBER,NAME=NUMBER`; `default` names none."""
+
+    name = "NAME=NUMBER,..."
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> dict[str, float]:
+        """Return the numbers by name."""
+        pairs = [pair.partition("=") for pair in value.split(",")] if value != "default" else []
+        for name, _, number in pairs:
+            if name not in SearchConstants._fields:
+                self.fail(f"expected one of {', '.join(SearchConstants._fields)}, found '{name}'", param, ctx)
+            click.FLOAT.convert(number, param, ctx)
+        return {name: float(number) for name, _, number in pairs}
+
+
 @click.command()
 @click.argument("network", type=click.Path(exists=True, path_type=Path))
-@click.option("--c-puct", "tried", default="1,2", show_default=True, help="Constants to try.")
-@click.option("--against", default=4.0, show_default=True, help="Constant of the opponent.")
-@click.option("--sims", default="100", show_default=True, help="Visits per move, one number or several.")
+@click.option("--try", "tried", multiple=True, required=True, type=Constants(), help="Constants to try.")
+@click.option("--against", type=Constants(), default="default", show_default=True, help="The opponent's.")
+@click.option("--at", "limits", multiple=True, default=["100"], show_default=True, help="Visits or time.")
 @click.option("--games", default=200, show_default=True, help="Games of each match, an even number.")
 @click.option("--seed", default=0, show_default=True, help="Seed of the openings.")
 @click.option("--tables", default=0, show_default=True, help="Use N-piece tablebases; 0: none.")
@@ -34,36 +54,43 @@ from ckai.rl.search.selection import SearchConstants
 @click.option("--evaluator", default="auto", show_default=True)
 def main(
     network: Path,
-    tried: str,
-    against: float,
-    sims: str,
+    tried: tuple[dict[str, float], ...],
+    against: dict[str, float],
+    limits: tuple[str, ...],
     games: int,
     seed: int,
     tables: int,
     threads: int,
     evaluator: str,
 ) -> None:
-    """Play the matches and print a table."""
+    """Play the matches and print a line for each, from the view of the constants tried."""
     spec = get_game(load_network(network, game=None).encode.GAME)
     loaded = load_evaluator(network, evaluator, batch=games, threads=threads, game=spec.name)
     tablebases = Tables.open(tables) if tables else None
     openings = draw_openings(games // 2, seed, spec)
+    usual = SearchPlayer(loaded, 1, spec=spec).searcher(1).constants
 
-    def player(constant: float, visits: int) -> SearchPlayer:
-        return SearchPlayer(loaded, visits, SearchConstants(constant), tablebases, spec=spec)
+    def player(changed: dict[str, float], limit: PlayerSpec) -> SearchPlayer:
+        constants = usual._replace(**changed).typed()
+        return SearchPlayer(loaded, limit.number or 1, constants, tablebases, limit.seconds, spec=spec)
 
-    table = Table(
-        "visits", "c_puct", "won", "drawn", "lost", "Elo, 95 %", title=f"against c_puct {against:g}"
-    )
-    for visits in map(int, sims.split(",")):
-        for constant in map(float, tried.split(",")):
-            players = player(constant, visits), player(against, visits)
+    table = Table("at", "constants", "won", "drawn", "lost", "Elo, 95 %", title=f"against {text(against)}")
+    for at in limits:
+        limit = PlayerSpec.read(f"network@{at}")
+        for changed in tried:
+            players = player(changed, limit), player(against, limit)
             result = play_match(*players, openings, threads=threads, spec=spec)
             low, high = result.pairs.interval
-            counts = (str(result.summary()[name]) for name in ("wins", "draws", "losses"))
+            counts = [str(result.summary()[name]) for name in ("wins", "draws", "losses")]
             elo = f"{result.pairs.elo:+.0f} ({low:+.0f} to {high:+.0f})"
-            table.add_row(str(visits), f"{constant:g}", *counts, elo)
+            table.add_row(at, text(changed), *counts, elo)
+            print(at, text(changed), "+" + counts[0], "=" + counts[1], "-" + counts[2], elo, flush=True)
     Console().print(table)
+
+
+def text(changed: dict[str, float]) -> str:
+    """Return constants as they are written on the command line."""
+    return ",".join(f"{name}={number:g}" for name, number in changed.items()) or "default"
 
 
 if __name__ == "__main__":

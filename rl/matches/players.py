@@ -103,9 +103,8 @@ class SearchPlayer:
     def searcher(self, trees: int) -> Searcher:
         """Create a searcher for `trees` games at once."""
         rules, constants = self.spec.make_rules(self.tables), self.constants
-        own = self.spec.run_defaults.get("selfplay.c_puct")
-        if constants is None and own is not None and not isinstance(self.evaluator, RolloutEvaluator):
-            constants = SearchConstants(own)
+        if constants is None and not isinstance(self.evaluator, RolloutEvaluator):
+            constants = SearchConstants(**self.spec.search_defaults)
         if self.timed:
             searcher = make_searcher(
                 self.evaluator,

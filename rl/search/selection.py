@@ -38,10 +38,10 @@ PUCT, FORCED, GUMBEL = 0, 1, 2
 class SearchConstants(NamedTuple):
     """Constants of the search, with the symbols of the papers that the module names."""
 
-    c_init: float = 4.0
+    c_init: float = 0.6
     """Exploration constant of PUCT, 0 or more."""
-    c_base: float = 19652.0
-    """Visit count at which c(s) starts to grow, above 0."""
+    c_base: float = 500.0
+    """Visit count N(s) at which c(s) has grown by log 2, above 0; 19652 in AlphaZero."""
     fpu_reduction: float = 0.0
     """Subtracted from the node's mean value to give an unvisited edge's Q."""
     noise_alpha: float = 1.0

@@ -17,6 +17,7 @@ def search_constants(config: SelfPlayConfig) -> SearchConstants:
     """Return the constants of a full search."""
     return SearchConstants(
         c_init=config.c_puct,
+        c_base=config.c_base,
         fpu_reduction=config.fpu_reduction,
         noise_alpha=config.noise_alpha,
         noise_epsilon=config.noise_epsilon,

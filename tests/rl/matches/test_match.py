@@ -131,9 +131,12 @@ def test_leading_pairs_end_at_the_first_incomplete_one():
     assert result.leading_scores == [0.5]
 
 
-@pytest.mark.parametrize(("name", "constant"), [("go", 1.0), ("connect4", None)])
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [("go", SearchConstants(c_init=1.0, c_base=19652.0)), ("connect4", SearchConstants())],
+)
 @pytest.mark.parametrize("seconds", [None, 0.1])
-def test_searches_have_the_constant_of_the_game(name, constant, seconds, monkeypatch):
+def test_searches_have_the_constants_of_the_game(name, own, seconds, monkeypatch):
     spec, asked = get_game(name), []
     monkeypatch.setattr(players, "make_searcher", lambda *args, **settings: asked.append(settings) or Mock())
     monkeypatch.setattr(players, "measured_pacing", lambda *args: None)
@@ -144,7 +147,6 @@ def test_searches_have_the_constant_of_the_game(name, constant, seconds, monkeyp
         SearchPlayer(RolloutEvaluator(game=spec.rules), 10, seconds=seconds, spec=spec),
     ):
         player.searcher(1)
-    own = constant and SearchConstants(c_init=constant)
     assert [each["constants"] for each in asked] == [own, given, None]
 
 
