@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
+from ckai.rl.search.selection import SearchConstants
 
 
 class Twin:
@@ -51,9 +52,14 @@ class Twin:
         return child.visits, -child.value_sum, swapped, child.plies + 1
 
 
+def exploration(visits: int, c: float, base: float = SearchConstants().c_base) -> float:
+    """c(s) sqrt(N(s)) of PUCT, where `c` is c_init."""
+    return (math.log((1 + visits + base) / base) + c) * math.sqrt(visits)
+
+
 def puct_scores(node: Twin, c: float) -> list[float]:
     """The PUCT score of every edge; minus infinity if it is a proven loss."""
-    scale = (math.log((1 + node.visits + 19652) / 19652) + c) * math.sqrt(node.visits)
+    scale = exploration(node.visits, c)
     scores = []
     for i in range(len(node.children)):
         visits, total, proof, _ = node.edge(i)
@@ -93,7 +99,7 @@ def forced(top: Twin, c: float, k: float) -> int:
 def pruned(top: Twin, c: float, k: float) -> list[int]:
     """The visit counts after policy target pruning."""
     counts = [top.edge(i)[0] for i in range(len(top.children))]
-    scale = (math.log((1 + top.visits + 19652) / 19652) + c) * math.sqrt(top.visits)
+    scale = exploration(top.visits, c)
     best = max(range(len(counts)), key=lambda i: (counts[i], -i))
     q = [top.edge(i)[1] / max(1, counts[i]) for i in range(len(counts))]
     best_puct = q[best] + scale * top.prior(best) / (1 + counts[best])
@@ -115,7 +121,7 @@ def justified(
 
     `q` has values for the root's side to move, of edges without visits anything; `visits` is the root's.
     """
-    scale = (math.log((1 + visits + 19652) / 19652) + c) * math.sqrt(visits)
+    scale = exploration(visits, c)
     best = max(range(len(counts)), key=lambda i: (counts[i], -i))
     if proofs[best] == LOSS:
         return counts

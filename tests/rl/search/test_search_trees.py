@@ -29,6 +29,7 @@ from ckai.rl.selfplay import recording
 
 # Called here from Python, where only kernels call them otherwise.
 improved_policy = njit(selection.improved_policy)
+exploration_factor = njit(selection.exploration_factor)
 gumbel_root_edge, root_value = njit(selection.gumbel_root_edge), njit(recording.root_value)
 
 
@@ -210,6 +211,16 @@ def test_the_kept_subtree_is_the_same_tree() -> None:
 def test_fast_and_slow_search_agree(root: Any, sims: int) -> None:
     found = search(root, sims, SearchConstants(c_init=1.25))
     same(found, 0, twin_search(root, sims, 1.25, lambda node: edges(found, node)))
+
+
+@pytest.mark.parametrize("visits", [0, 1, 30, 5000])
+def test_the_exploration_constant_grows_with_the_visits(visits: int) -> None:
+    for c, base in ((0.6, 500.0), (1.25, 19652.0)):
+        factor = exploration_factor(visits, SearchConstants(c_init=c, c_base=base))
+        assert factor == pytest.approx(slow_search.exploration(visits, c, base))
+    assert exploration_factor(499, SearchConstants(c_init=0.0, c_base=500.0)) == pytest.approx(
+        np.log(2) * 499**0.5
+    )
 
 
 # --- other rules at the root ------------------------------------------------------------------------
