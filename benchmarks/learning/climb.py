@@ -1,21 +1,29 @@
-"""Compare runs: the ratings of their generations over time.
+"""Compare runs: the ratings of their generations over time, and what they rate against other players.
 
     python benchmarks/learning/climb.py runs/expert runs/nothing --every 4 -o climb.png
+    python benchmarks/learning/climb.py runs/first runs/second --chained --against rollout@1000 --tables 4
 
-All chosen generations of all runs play each other at equal visits. Time is the sum of self-play, training and
-gate matches that the runs have recorded. Results are kept next to the plot, so a second call plays only the
-missing matches.
+All chosen generations of all runs play each other at equal visits, and each of the other players. Time is the
+sum of self-play, training and gate matches that the runs have recorded; `--chained` runs, each begun with the
+last network of the one before, follow each other in time. Results are kept next to the plot, so a second call
+plays only the missing matches. `--tables` adds the errors of the bare network in endgames.
 """
 
 import json
 import os
+from collections.abc import Callable
+from functools import partial
 from itertools import accumulate, combinations
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 from matplotlib.figure import Figure
 
 from ckai.datasets.files import save_figure, write_whole
+from ckai.datasets.tables import Tables
+from ckai.models.checkpoint import load_network
+from ckai.models.evaluation.endgames import measure_endgames
 from ckai.rl.loop.report import seconds_of
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match
@@ -24,64 +32,151 @@ from ckai.rl.matches.ratings import Rating, ratings, thinned
 from ckai.rl.matches.specs import load_player
 
 
-def hours(run: Run) -> list[float]:
-    """Return the hours after each generation, starting with 0."""
-    return [seconds / 3600 for seconds in accumulate(map(seconds_of, run.history()), initial=0.0)]
+class Place(NamedTuple):
+    """A generation of one of the runs."""
+
+    run: int
+    generation: int
+    hours: float
+    """Time that it took, in all."""
+    path: Path
+    """Its network."""
 
 
-def draw(path: Path, runs: list[Run], places: list[tuple[int, int]], rated: list[Rating], title: str) -> None:
-    """Plot the ratings of each run with their intervals."""
-    figure = Figure(figsize=(8, 4.8), layout="constrained")
-    axes = figure.subplots()
+def places_of(runs: list[Run], every: int, chained: bool) -> list[Place]:
+    """Return the generations to rate, the first and last of each run among them."""
+    places, before = [], 0.0
     for number, run in enumerate(runs):
-        when = hours(run)
-        mine = [(g, r) for (n, g), r in zip(places, rated, strict=True) if n == number]
-        x, y = [when[g] for g, _ in mine], [r.elo for _, r in mine]
-        errors = [[r.elo - r.low for _, r in mine], [r.high - r.elo for _, r in mine]]
-        axes.errorbar(x, y, errors, marker="o", capsize=3, label=run.folder.name)
-        for at, (generation, rating) in zip(x, mine, strict=True):
-            axes.annotate(
-                str(generation), (at, rating.elo), textcoords="offset points", xytext=(6, -12), fontsize=8
+        hours = list(accumulate((seconds_of(of) / 3600 for of in run.history()), initial=before))
+        places += [
+            Place(number, g, hours[g], run.path(g, "network.ckpt"))
+            for g in thinned(range(run.generations + 1), every)
+        ]
+        before = hours[-1] if chained else 0.0
+    return places
+
+
+class Kept:
+    """Results in a JSON file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+    def get(self, key: str, make: Callable[[], Any]) -> Any:
+        """Return a result, made and kept if it is not there."""
+        if key not in self.results:
+            self.results[key] = make()
+            write_whole(self.path, json.dumps(self.results))
+        return self.results[key]
+
+
+def draw(
+    path: Path,
+    runs: list[Run],
+    places: list[Place],
+    rated: list[Rating],
+    others: dict[str, Rating],
+    errors: list[dict[str, float]],
+    title: str,
+) -> None:
+    """Plot the ratings of each run with their intervals, and below them the errors in endgames, if any."""
+    figure = Figure(figsize=(8, 8 if errors else 4.8), layout="constrained")
+    panels = figure.subplots(2 if errors else 1, 1, sharex=True, squeeze=False)[:, 0]
+    for number, run in enumerate(runs):
+        mine = [i for i, place in enumerate(places) if place.run == number]
+        x, y = [places[i].hours for i in mine], [rated[i].elo for i in mine]
+        bars = [[rated[i].elo - rated[i].low for i in mine], [rated[i].high - rated[i].elo for i in mine]]
+        panels[0].errorbar(x, y, bars, marker="o", capsize=3, label=run.folder.name)
+        for i in mine:
+            panels[0].annotate(
+                str(places[i].generation),
+                (places[i].hours, rated[i].elo),
+                textcoords="offset points",
+                xytext=(6, -12),
+                fontsize=8,
             )
-    axes.set(xlabel="hours", ylabel="Elo, 95 %", title=title)
-    axes.grid(alpha=0.3)
-    axes.legend()
+        for name in errors[0] if errors else ():
+            panels[1].plot(
+                x, [100 * errors[i][name] for i in mine], marker="o", label=f"{run.folder.name}: {name}"
+            )
+    for name, rating in others.items():
+        panels[0].axhline(rating.elo, color="grey", linestyle="--", linewidth=1)
+        panels[0].annotate(
+            name, (1, rating.elo), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8
+        )
+    panels[0].set(ylabel="Elo, 95 %", title=title)
+    if errors:
+        panels[1].set(ylabel="% of endgame positions", ylim=(0, None))
+    panels[-1].set_xlabel("hours")
+    for axes in panels:
+        axes.grid(alpha=0.3)
+        axes.legend()
     save_figure(path, figure, 130)
 
 
 @click.command()
 @click.argument("folders", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--every", default=4, show_default=True, help="Rate every Nth generation.")
+@click.option("--chained", is_flag=True, help="Each run began with the last network of the one before.")
 @click.option("--games", default=60, show_default=True, help="Number of games in each match, an even number.")
 @click.option("--sims", default=100, show_default=True, help="Visits per move; no tablebases.")
+@click.option("--against", multiple=True, help="Also rate this player, as in `ckai match`; may be repeated.")
+@click.option("--tables", type=int, help="Also show errors in N-piece endgames.")
 @click.option("--evaluator", default="torch", show_default=True)
 @click.option("-o", "--output", default=Path("climb.png"), show_default=True, type=click.Path(path_type=Path))
-def main(folders: tuple[Path, ...], every: int, games: int, sims: int, evaluator: str, output: Path) -> None:
+def main(
+    folders: tuple[Path, ...],
+    every: int,
+    chained: bool,
+    games: int,
+    sims: int,
+    against: tuple[str, ...],
+    tables: int | None,
+    evaluator: str,
+    output: Path,
+) -> None:
     """Play the missing matches, print the ratings and plot them."""
     runs = [Run.open(folder) for folder in folders]
-    places = [(n, g) for n, run in enumerate(runs) for g in thinned(range(run.generations + 1), every)]
-    names = [f"{runs[n].path(g, 'network.ckpt')}@{sims}" for n, g in places]
+    places = places_of(runs, every, chained)
+    names = [f"{place.path}@{sims}" for place in places] + list(against)
     threads = os.cpu_count() or 1
     players = [load_player(name, backend=evaluator, boards=games, threads=threads) for name in names]
-    kept = output.with_suffix(".matches.json")
-    scores = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
-    pairs = {}
-    for i, j in combinations(range(len(players)), 2):
-        key = f"{names[i]} {names[j]} {games}"
-        if key not in scores:
-            result = play_match(players[i], players[j], draw_openings(games // 2, i), threads=threads)
-            scores[key] = result.pair_scores
-            write_whole(kept, json.dumps(scores))
-            click.echo(f"{names[i]} against {names[j]}: {result.score:.1%}", err=True)
-        pairs[i, j] = scores[key]
+    kept = Kept(output.with_suffix(".matches.json"))
+
+    def play(i: int, j: int) -> list[float]:
+        result = play_match(players[i], players[j], draw_openings(games // 2, i), threads=threads)
+        click.echo(f"{names[i]} against {names[j]}: {result.score:.1%}", err=True)
+        return result.pair_scores
+
+    pairs = {
+        (i, j): kept.get(f"{names[i]} {names[j]} {games}", partial(play, i, j))
+        for i, j in combinations(range(len(players)), 2)
+        if i < len(places)
+    }
     rated = ratings(len(players), pairs)
-    when = [hours(run) for run in runs]
-    for (n, g), rating in zip(places, rated, strict=True):
+    errors = []
+    if tables:
+        tablebases = Tables.open(tables)
+        for place in places:
+            measure = partial(measure_endgames, load_network(place.path), tablebases)
+            report = kept.get(f"{place.path} {tables} pieces", measure)
+            wrong = {
+                "move gives the result away": 1 - report["keeps_decided"],
+                "value has the wrong sign": report["wrong_sign"],
+            }
+            errors.append(wrong)
+    for i, (place, rating) in enumerate(zip(places, rated, strict=False)):
+        shares = "".join(f", {name} {share:.1%}" for name, share in errors[i].items()) if errors else ""
         click.echo(
-            f"{runs[n].folder.name} generation {g}: {rating.elo:+.0f} "
-            f"({rating.low:+.0f} to {rating.high:+.0f}), {when[n][g]:.2f} h"
+            f"{runs[place.run].folder.name} generation {place.generation}: {rating.elo:+.0f} "
+            f"({rating.low:+.0f} to {rating.high:+.0f}), {place.hours:.2f} h{shares}"
         )
-    draw(output, runs, places, rated, f"{sims} visits per move, {games} games per match")
+    others = dict(zip(against, rated[len(places) :], strict=True))
+    for name, rating in others.items():
+        click.echo(f"{name}: {rating.elo:+.0f} ({rating.low:+.0f} to {rating.high:+.0f})")
+    title = f"{sims} visits per move, {games} games per match"
+    draw(output, runs, places, rated, others, errors, title)
 
 
 if __name__ == "__main__":

@@ -145,7 +145,7 @@ class GameSpec(ABC):
     column_labels: tuple[str, ...] = ()
     row_labels: tuple[str, ...] = ()
     run_defaults: ClassVar[Mapping[str, Any]] = {}
-    search_defaults: ClassVar[Mapping[str, float]] = {}
+    search_defaults: ClassVar[Mapping[str, Any]] = {}
     side_names: tuple[str, str] = ("Black", "White")
     piece_letters: ClassVar[Mapping[str, str]] = {}
     move_example: str = "1"

@@ -91,7 +91,7 @@ class GoSpec(GridSpec):
         "learn.lr": 2e-3,
         "learn.epochs": 1,
     }
-    search_defaults: ClassVar[Mapping[str, float]] = {"c_init": 1.0, "c_base": 19652.0}
+    search_defaults: ClassVar[Mapping[str, Any]] = {"c_init": 1.0, "c_base": 19652.0}
 
     def with_komi(self, komi: float) -> "GoSpec":
         """Return the same game with another komi.
