@@ -8,14 +8,13 @@ Every opening is played twice with the colours swapped; all but the constants is
 not name is as searches have it by default.
 """
 
-from pathlib import Path
-
 import click
 from rich.console import Console
 from rich.table import Table
 
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_network
+from ckai.models.pretrained import network_path
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.matches.match import play_match
@@ -43,7 +42,7 @@ class Constants(click.ParamType):
 
 
 @click.command()
-@click.argument("network", type=click.Path(exists=True, path_type=Path))
+@click.argument("network")
 @click.option("--try", "tried", multiple=True, required=True, type=Constants(), help="Constants to try.")
 @click.option("--against", type=Constants(), default="default", show_default=True, help="The opponent's.")
 @click.option("--at", "limits", multiple=True, default=["100"], show_default=True, help="Visits or time.")
@@ -53,7 +52,7 @@ class Constants(click.ParamType):
 @click.option("--threads", default=1, show_default=True)
 @click.option("--evaluator", default="auto", show_default=True)
 def main(
-    network: Path,
+    network: str,
     tried: tuple[dict[str, float], ...],
     against: dict[str, float],
     limits: tuple[str, ...],
@@ -64,8 +63,9 @@ def main(
     evaluator: str,
 ) -> None:
     """Play the matches and print a line for each, from the view of the constants tried."""
-    spec = get_game(load_network(network, game=None).encode.GAME)
-    loaded = load_evaluator(network, evaluator, batch=games, threads=threads, game=spec.name)
+    file = network_path(network)
+    spec = get_game(load_network(file, game=None).encode.GAME)
+    loaded = load_evaluator(file, evaluator, batch=games, threads=threads, game=spec.name)
     tablebases = Tables.open(tables) if tables else None
     openings = draw_openings(games // 2, seed, spec)
     usual = SearchPlayer(loaded, 1, spec=spec).searcher(1).constants
