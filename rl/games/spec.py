@@ -116,8 +116,7 @@ class GameSpec(ABC):
         supports_tables: whether there are endgame tables.
         supports_experts: whether games can begin in positions of expert games.
         run_defaults: settings of a self-play run that suit it better than the general ones, by dotted names.
-        search_defaults: constants that suit searches with a network better than those of
-            `ckai.rl.search.selection.SearchConstants`, by their names; self-play has settings for its own.
+        search_defaults: constants of `SearchConstants` for searches with a network, except in self-play.
         solver: solves its positions, made without arguments; None: the truth is out of reach.
         layout: how its board is drawn, see `ckai.game.svg`; None: it is not.
         column_labels: text below each column of the board, or none.
