@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_checkpoint, load_network
+from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.pretrained import CKAI, HUMAN, network_path
 from ckai.rl.evaluators.loading import load_evaluator
@@ -100,18 +101,17 @@ def load_player(
                 f"rollout, uniform, alphabeta, random, perfect, hub:COMMAND or gtp:COMMAND, found no file "
                 f"{spec.who.removeprefix(ALPHA_BETA)}{hint if who and spec.who == spec.text else ''}"
             )
-    evaluator = load_evaluator(source, backend, batch=boards, threads=threads, game=game.name)
     if spec.who.startswith(ALPHA_BETA):
         _require_limit(spec, "seconds or a depth", policy=False)
-        if not isinstance(evaluator, IntegerEvaluator):
-            raise PlayerSpecError(
-                f"{text}: expected a network with integers (ckai pretrain --model swift), found "
-                f"{evaluator.name}"
-            )
+        try:
+            integers = cast(IntegerEvaluator, load_evaluator(source, "integers", game=game.name))
+        except BackendError as error:
+            raise PlayerSpecError(f"{text}: {error} (`ckai pretrain --model swift` trains one)") from None
         seconds = spec.seconds if spec.number or spec.seconds or spec.control else DEFAULT_SECONDS
         return NetworkAlphaBetaPlayer(
-            evaluator, seconds, depth=spec.number, control=spec.control, tables=tables, spec=game
+            integers, seconds, depth=spec.number, control=spec.control, tables=tables, spec=game
         )
+    evaluator = load_evaluator(source, backend, batch=boards, threads=threads, game=game.name)
     sims = POLICY_SIMS if spec.policy else spec.number or DEFAULT_VISITS
     # The bare policy must not use tablebases.
     return SearchPlayer(
