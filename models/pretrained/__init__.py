@@ -1,4 +1,7 @@
-"""The networks that are installed with ckai: `ckai`, which plays best, and `human`, the policy of people.
+"""The networks that are installed with ckai: `ckai`, `medium` and `human`.
+
+`ckai` is the fastest and plays by default, `medium` plays best at equal visits, `human` has the policy of
+people.
 
 `README.md` in this folder is their card: what they learned from, settings, figures, limits.
 """
@@ -7,10 +10,12 @@ import os
 from pathlib import Path
 
 CKAI = "ckai"
-"""Name of the network that plays best."""
+"""Name of the network that plays by default, with integers: the most positions in a given time."""
+MEDIUM = "medium"
+"""Name of the network that plays best at equal visits, of the preset `medium`."""
 HUMAN = "human"
 """Name of the network that plays most like the experts it learned from."""
-PRETRAINED = (CKAI, HUMAN)
+PRETRAINED = (CKAI, MEDIUM, HUMAN)
 """Names of the installed networks, which commands take in place of a file."""
 
 

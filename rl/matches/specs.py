@@ -9,7 +9,7 @@ from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_checkpoint, load_network
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.pretrained import CKAI, HUMAN, network_path
+from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, network_path
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.evaluators.rollout import ROLLOUT
 from ckai.rl.evaluators.uniform import UNIFORM
@@ -97,9 +97,10 @@ def load_player(
             limits = "a number, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
             hint = f"; a limit is {limits}, not {limit!r}" if at else ""
             raise PlayerSpecError(
-                f"{text}: expected a checkpoint, a run folder, ckai, human, level:N, alphabeta:NETWORK, "
-                f"rollout, uniform, alphabeta, random, perfect, hub:COMMAND or gtp:COMMAND, found no file "
-                f"{spec.who.removeprefix(ALPHA_BETA)}{hint if who and spec.who == spec.text else ''}"
+                f"{text}: expected a checkpoint, a run folder, {', '.join(PRETRAINED)}, level:N, "
+                f"alphabeta:NETWORK, rollout, uniform, alphabeta, random, perfect, hub:COMMAND or "
+                f"gtp:COMMAND, found no file {spec.who.removeprefix(ALPHA_BETA)}"
+                f"{hint if who and spec.who == spec.text else ''}"
             )
     if spec.who.startswith(ALPHA_BETA):
         _require_limit(spec, "seconds or a depth", policy=False)

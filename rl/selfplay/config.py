@@ -80,7 +80,10 @@ class SelfPlayConfig:
     )
     c_puct: float = setting(default=4.0, ge=0, help="Exploration constant of PUCT, the weight of the prior")
     c_base: float = setting(
-        default=19652.0, gt=0, option=None, help="Visits of a position at which --c-puct has grown by about 0.7"
+        default=19652.0,
+        gt=0,
+        option=None,
+        help="Visits of a position at which --c-puct has grown by about 0.7",
     )
     fpu_reduction: float = setting(
         default=0.0, option=None, help="Amount subtracted from the node's value to give an unvisited edge's Q"

@@ -5,20 +5,21 @@ import pytest
 import torch
 
 from ckai.game import Position
-from ckai.models.checkpoint import load_checkpoint, load_network
-from ckai.models.inference.integers import IntegerEvaluator, quantize
+from ckai.models.checkpoint import load_checkpoint
+from ckai.models.inference.integers import quantize
 from ckai.models.inputs.packing import pack_positions
-from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, network_path, pretrained_file
+from ckai.models.pretrained import CKAI, HUMAN, MEDIUM, PRETRAINED, network_path, pretrained_file
 from ckai.rl.engine import Engine
+from ckai.rl.evaluators.loading import load_evaluator
 
 
 def test_the_installed_networks_are_small():
-    assert sum(pretrained_file(name).stat().st_size for name in PRETRAINED) <= 5_000_000
+    assert all(pretrained_file(name).stat().st_size <= 5_000_000 for name in PRETRAINED)
 
 
-@pytest.mark.parametrize("name", PRETRAINED)
-def test_an_installed_network_evaluates_positions_with_integers(name):
-    evaluator = IntegerEvaluator(load_network(name, "checkers"))
+@pytest.mark.parametrize(("name", "backend"), [(CKAI, "integers"), (HUMAN, "integers"), (MEDIUM, "torch")])
+def test_an_installed_network_evaluates_positions(name, backend):
+    evaluator = load_evaluator(name, backend)
     positions = ["W:W32,31,30:B1", "B:W32,31,30:B1", "B:W32:B1,2,3"]
     logits, values = evaluator.evaluate(pack_positions([Position.from_fen(fen) for fen in positions]))
     assert np.isfinite(logits).all()
@@ -27,7 +28,7 @@ def test_an_installed_network_evaluates_positions_with_integers(name):
     assert values[2] > 0.5
 
 
-@pytest.mark.parametrize("name", PRETRAINED)
+@pytest.mark.parametrize("name", [CKAI, HUMAN])
 def test_a_checkpoint_holds_the_integers_of_its_weights(name):
     checkpoint = load_checkpoint(name)
     for field, array in quantize(checkpoint.network())._asdict().items():
@@ -44,7 +45,7 @@ def test_a_file_has_precedence_over_a_name(tmp_path, monkeypatch):
 
 
 def test_an_unknown_name():
-    with pytest.raises(ValueError, match=r"ckai, human.*found 'strong'"):
+    with pytest.raises(ValueError, match=r"ckai, medium, human.*found 'strong'"):
         pretrained_file("strong")
 
 

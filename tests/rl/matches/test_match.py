@@ -18,7 +18,7 @@ from ckai.cli.strength.match import result_table
 from ckai.cli.strength.tournament import expand
 from ckai.game import Game, Position
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.pretrained import CKAI
+from ckai.models.pretrained import PRETRAINED
 from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.evaluators.rollout import RolloutEvaluator
@@ -429,7 +429,7 @@ def test_the_help_has_every_form_of_a_player(ckai):
         assert any(line.startswith(f"    {form} ") and line.endswith(meaning) for line in out.splitlines())
     for form in PLAYER_FORMS:
         who = PlayerSpec.read(form).who
-        assert who in (*BUILT_IN, "best.ckpt", CKAI) or who.startswith((HUB, GTP, ALPHA_BETA, LEVEL))
+        assert who in (*BUILT_IN, "best.ckpt", *PRETRAINED) or who.startswith((HUB, GTP, ALPHA_BETA, LEVEL))
 
 
 def test_the_table_fits_on_a_screen_and_keeps_its_figures():
