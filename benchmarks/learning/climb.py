@@ -51,6 +51,7 @@ def places_of(runs: list[Run], every: int, chained: bool) -> list[Place]:
         places += [
             Place(number, g, hours[g], run.path(g, "network.ckpt"))
             for g in thinned(range(run.generations + 1), every)
+            if g or not number or not chained  # else it is the last one of the run before
         ]
         before = hours[-1] if chained else 0.0
     return places
@@ -87,7 +88,8 @@ def draw(
         mine = [i for i, place in enumerate(places) if place.run == number]
         x, y = [places[i].hours for i in mine], [rated[i].elo for i in mine]
         bars = [[rated[i].elo - rated[i].low for i in mine], [rated[i].high - rated[i].elo for i in mine]]
-        panels[0].errorbar(x, y, bars, marker="o", capsize=3, label=run.folder.name)
+        color = f"C{number}"
+        panels[0].errorbar(x, y, bars, marker="o", capsize=3, color=color, label=run.folder.name)
         for i in mine:
             panels[0].annotate(
                 str(places[i].generation),
@@ -96,10 +98,10 @@ def draw(
                 xytext=(6, -12),
                 fontsize=8,
             )
-        for name in errors[0] if errors else ():
-            panels[1].plot(
-                x, [100 * errors[i][name] for i in mine], marker="o", label=f"{run.folder.name}: {name}"
-            )
+        for name, style in zip(errors[0] if errors else (), ("-", "--"), strict=False):
+            shares = [100 * errors[i][name] for i in mine]
+            label = f"{run.folder.name}: {name}"
+            panels[1].plot(x, shares, marker="o", color=color, linestyle=style, label=label)
     for name, rating in others.items():
         panels[0].axhline(rating.elo, color="grey", linestyle="--", linewidth=1)
         panels[0].annotate(
