@@ -72,6 +72,11 @@ class Kept:
         return self.results[key]
 
 
+def measure(path: Path, tables: Tables) -> dict[str, Any]:
+    """Return what `measure_endgames` reports of the network in a file."""
+    return measure_endgames(load_network(path), tables)
+
+
 def draw(
     path: Path,
     runs: list[Run],
@@ -161,8 +166,7 @@ def main(
     if tables:
         tablebases = Tables.open(tables)
         for place in places:
-            measure = partial(measure_endgames, load_network(place.path), tablebases)
-            report = kept.get(f"{place.path} {tables} pieces", measure)
+            report = kept.get(f"{place.path} {tables} pieces", partial(measure, place.path, tablebases))
             wrong = {
                 "move gives the result away": 1 - report["keeps_decided"],
                 "value has the wrong sign": report["wrong_sign"],

@@ -68,7 +68,7 @@ def main(
     loaded = load_evaluator(file, evaluator, batch=games, threads=threads, game=spec.name)
     tablebases = Tables.open(tables) if tables else None
     openings = draw_openings(games // 2, seed, spec)
-    usual = SearchPlayer(loaded, 1, spec=spec).searcher(1).constants
+    usual = SearchConstants(**spec.search_defaults)
 
     def player(changed: dict[str, float], limit: PlayerSpec) -> SearchPlayer:
         constants = usual._replace(**changed).typed()

@@ -10,7 +10,7 @@ from ckai.cli.shared.tables import open_tables
 from ckai.cli.web.table import PERSON, Seat, TableError
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.tables import Tables
-from ckai.models.pretrained import CKAI, MEDIUM
+from ckai.models.pretrained import CKAI, MEDIUM, PRETRAINED
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS
 from ckai.rl.matches.player_spec import ALPHA_BETA, LEVEL, PlayerSpec
@@ -82,8 +82,8 @@ class Players:
         for number in range(1, FULL_LEVEL + 1):
             offer(main, f"{LEVEL}{number}", f"Level {number}", "levels", describe_level(number))
         found = [(str(path), game) for path, game in networks_in() if game is not None]
-        for name, game in [*found, *((name, main) for name in (CKAI, MEDIUM))]:
-            note = "installed with ckai" if name in (CKAI, MEDIUM) else ""
+        for name, game in [*found, (CKAI, main), (MEDIUM, main)]:
+            note = "installed with ckai" if name in PRETRAINED else ""
             networks.append({"game": game, "name": name, "note": note})
             limit = f"@{FULL_STRENGTH_SECONDS:g}s"
             offer(game, name + limit, name, "networks", f"{FULL_STRENGTH_SECONDS:g} s a move")

@@ -107,7 +107,9 @@ def load_player(
         try:
             integers = cast(IntegerEvaluator, load_evaluator(source, "integers", game=game.name))
         except BackendError as error:
-            raise PlayerSpecError(f"{text}: {error} (`ckai pretrain --model swift` trains one)") from None
+            raise PlayerSpecError(
+                f"{text}: expected a network with integers (ckai pretrain --model swift); {error}"
+            ) from None
         seconds = spec.seconds if spec.number or spec.seconds or spec.control else DEFAULT_SECONDS
         return NetworkAlphaBetaPlayer(
             integers, seconds, depth=spec.number, control=spec.control, tables=tables, spec=game

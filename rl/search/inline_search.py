@@ -34,10 +34,11 @@ from ckai.rl.search.mcts import (
     logits_to_priors,
     prove_tablebase_root,
 )
+from ckai.rl.search.rules import ALPHAZERO_C_BASE
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants, prepare_root
 
-ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0, c_base=19652.0)
+ROLLOUT_CONSTANTS = SearchConstants(c_init=3.0, c_base=ALPHAZERO_C_BASE)
 """Constants that suit equal priors over about 8 actions."""
 PLAYOUTS_PER_STEP, EVALUATIONS_PER_STEP = 512, 256
 """Most simulations of one tree in a `step`, of playouts and of a network: they take about 2 ms."""

@@ -8,7 +8,7 @@ import os
 from typing import Literal
 
 from ckai.datasets.settings import setting, settings
-from ckai.rl.search.rules import RootRule
+from ckai.rl.search.rules import ALPHAZERO_C_BASE, RootRule
 
 GPU_IN_FLIGHT = 4096
 """Most games in flight by default if networks run on a GPU: 256 positions a batch from each of 16 threads."""
@@ -80,7 +80,7 @@ class SelfPlayConfig:
     )
     c_puct: float = setting(default=4.0, ge=0, help="Exploration constant of PUCT, the weight of the prior")
     c_base: float = setting(
-        default=19652.0,
+        default=ALPHAZERO_C_BASE,
         gt=0,
         option=None,
         help="Visits of a position at which --c-puct has grown by about 0.7",

@@ -15,6 +15,8 @@ from ckai.rl.games.go.rules import PASS, PLIES_BIT, STATE_WORDS, Go
 from ckai.rl.games.grid import GridSpec
 from ckai.rl.games.spec import Symmetry
 
+C_PUCT = 1.0
+"""Exploration constant of self-play and of all other searches with a network, at any number of visits."""
 _LAYERS = 3
 _OPENING_POINTS = tuple(SIZE * row + column for row in range(2, 7) for column in range(2, 7))
 """The points on the third line or above, where openings have their stones."""
@@ -83,7 +85,7 @@ class GoSpec(GridSpec):
     move_example = "E5"
     run_defaults: ClassVar[Mapping[str, Any]] = {
         "selfplay.tables": 0,
-        "selfplay.c_puct": 1.0,
+        "selfplay.c_puct": C_PUCT,
         "selfplay.temperature_plies": 16,
         "selfplay.turn_positions": True,
         "learn.symmetries": True,
@@ -91,7 +93,7 @@ class GoSpec(GridSpec):
         "learn.lr": 2e-3,
         "learn.epochs": 1,
     }
-    search_defaults: ClassVar[Mapping[str, Any]] = {"c_init": 1.0, "c_base": 19652.0}
+    search_defaults: ClassVar[Mapping[str, Any]] = {"c_init": C_PUCT, "c_base": 19652.0}
 
     def with_komi(self, komi: float) -> "GoSpec":
         """Return the same game with another komi.

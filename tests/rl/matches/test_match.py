@@ -364,16 +364,17 @@ def test_alpha_beta_with_a_network(tmp_path):
     save_checkpoint(tmp_path / "swift.ckpt", build("swift", {"hidden": 8, "narrow": 4, "narrowest": 4}))
     save_checkpoint(tmp_path / "mlp.ckpt", build("mlp", {"hidden": 4}))
     spec = f"alphabeta:{tmp_path / 'swift.ckpt'}"
+    assert load_player(f"{spec}@20ms", backend="integers").seconds == 0.02
     assert load_player(f"{spec}@20ms", backend="torch").seconds == 0.02  # the backend of other players
     deep = load_player(f"{spec}@3", backend="integers")
     assert (deep.depth, deep.seconds) == (3, None)
     assert game_of([spec]) == "checkers"
     for text, message in (
-        (f"alphabeta:{tmp_path / 'mlp.ckpt'}@20ms", "expected a network of architecture swift, found mlp"),
+        (f"alphabeta:{tmp_path / 'mlp.ckpt'}@20ms", "expected a network with integers"),
         (f"{spec}@policy", "seconds or a depth"),
     ):
         with pytest.raises(PlayerSpecError, match=message):
-            load_player(text)
+            load_player(text, backend="torch" if "mlp" in text else "integers")
     result = play_match(deep, RandomPlayer(), draw_openings(2, 0), threads=1)
     assert len(result.games) == 4
     assert all(game.outcome is not None or len(game.game.moves) >= 300 for game in result.games)
