@@ -16,6 +16,8 @@ PLAIN = {"player": "uniform"}
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     with serving_in(tmp_path_factory.mktemp("board")) as client:
+        while not client.room.found.is_set():  # until then there are no networks to analyse with
+            time.sleep(0.05)
         yield client
 
 
