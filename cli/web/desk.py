@@ -271,12 +271,13 @@ class Desk:
     async def ask(
         self, work: Callable[[Job], Any], priority: Priority = Priority.QUESTION, *, gives_way: bool = False
     ) -> Any:
-        """Run a search and return what it returns.
+        """Run a search once the players are known, and return what it returns.
 
         Raises:
             TableError: it was stopped before it had begun.
             Exception: whatever it raised.
         """
+        await self.room.found.wait()
         answer: list[Any] = []
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 

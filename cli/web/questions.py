@@ -115,6 +115,7 @@ async def look(desk: Desk, node: Node, player: str | None, visits: int | None) -
     """
     _require_moves(node)
     room, spec = desk.room, desk.table.spec
+    await room.found.wait()
     source = room.players.network(player or desk.analyst, spec)
     game = desk.table.tree.game(node)
 

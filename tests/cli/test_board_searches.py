@@ -8,6 +8,7 @@ from board_tab import serving, serving_in, tab
 from make_rows import random_games, write
 
 from ckai.cli.playing.experts import ExpertMoves
+from ckai.cli.web.players import Players
 from ckai.cli.web.searches import Job, Priority, Searches
 
 PLAIN = {"player": "uniform"}
@@ -16,8 +17,6 @@ PLAIN = {"player": "uniform"}
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     with serving_in(tmp_path_factory.mktemp("board")) as client:
-        while not client.room.found.is_set():  # until then there are no networks to analyse with
-            time.sleep(0.05)
         yield client
 
 
@@ -213,6 +212,17 @@ def test_only_networks_that_are_offered_analyse(client):
             "analyse", on=True, player="../x.ckpt"
         )
         assert here.state["analyse"]["on"] is False
+
+
+def test_what_is_asked_before_the_networks_are_there_waits_for_them(tmp_path, monkeypatch):
+    find = Players.find
+    monkeypatch.setattr(Players, "find", lambda players: (time.sleep(0.5), find(players)))
+    with serving(tmp_path) as client, tab(client) as here:
+        assert not client.room.found.is_set()
+        look = here.do("look", visits=20)
+        here.do("analyse", on=True)
+        search = here.until("search")
+        assert look["player"] == search["player"] == client.room.players.networks[0]["name"]
 
 
 def test_every_game_has_the_network_that_was_chosen_for_it(client):
