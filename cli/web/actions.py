@@ -229,9 +229,8 @@ class Actions:
 
     # --- searches -----------------------------------------------------------------------------------
 
-    async def _analyse(self, message: Message) -> Answer:
+    def _analyse(self, message: Message) -> Answer:
         desk = self._desk
-        await desk.room.found.wait()  # before, an analysis would do without a network
         if message.get("player") is not None:
             desk.room.players.network(message.get("player"), desk.table.spec)
             desk.analyst = message.get("player")

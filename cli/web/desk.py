@@ -211,6 +211,7 @@ class Desk:
             job = Job(Priority.ANALYSIS, self._analyser(), gives_way=True)
             self._analysis = wanted, job
             self.room.on_end[job] = lambda: self._analysis_ended(job, node)
+            self.room.load()  # goes first, else the analysis would do without a network
             self.room.searches.submit(job)
 
     def _analyser(self) -> Callable[[Job], None]:
@@ -271,13 +272,12 @@ class Desk:
     async def ask(
         self, work: Callable[[Job], Any], priority: Priority = Priority.QUESTION, *, gives_way: bool = False
     ) -> Any:
-        """Run a search once the players are known, and return what it returns.
+        """Run a search and return what it returns.
 
         Raises:
             TableError: it was stopped before it had begun.
             Exception: whatever it raised.
         """
-        await self.room.found.wait()
         answer: list[Any] = []
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -287,6 +287,7 @@ class Desk:
         job = Job(priority, run, gives_way=gives_way)
         self._others.add(job)
         self.room.on_end[job] = lambda: None if ended.done() else ended.set_result(None)
+        self.room.load()
         self.room.searches.submit(job)
         try:
             await ended

@@ -114,19 +114,19 @@ async def look(desk: Desk, node: Node, player: str | None, visits: int | None) -
         TableError: the game is over there, or there is no such network.
     """
     _require_moves(node)
-    room, spec = desk.room, desk.table.spec
-    await room.found.wait()
-    source = room.players.network(player or desk.analyst, spec)
+    room, spec, name = desk.room, desk.table.spec, player or desk.analyst
     game = desk.table.tree.game(node)
 
     def work(job: Job) -> dict[str, Any]:
         from ckai.cli.web.inside import look_inside
 
+        source = room.players.network(name, spec)
         with room.telling(f"loading {source} ..."):
             analyst = room.players.analyst(source, spec)
-        return look_inside(spec, game, source, analyst, visits or LOOK_VISITS, job)
+        seen = look_inside(spec, game, source, analyst, visits or LOOK_VISITS, job)
+        return {"player": source, **seen}
 
-    return {"node": node.id, "player": source, "game": spec.name, **await desk.ask(work)}
+    return {"node": node.id, "game": spec.name, **await desk.ask(work)}
 
 
 async def experts(desk: Desk, node: Node) -> dict[str, Any]:

@@ -112,6 +112,10 @@ class Services(ABC):
         """Wait until the rules of a game are compiled."""
         await self._warm[spec.name].wait()
 
+    @abstractmethod
+    def load(self) -> None:
+        """Begin to load the players before all searches that are submitted later; once is enough."""
+
     # --- what takes long ----------------------------------------------------------------------------
 
     @abstractmethod
