@@ -210,9 +210,7 @@ class Desk:
         if wanted is not None and self._analysis is None:
             job = Job(Priority.ANALYSIS, self._analyser(), gives_way=True)
             self._analysis = wanted, job
-            self.room.on_end[job] = lambda: self._analysis_ended(job, node)
-            self.room.load()  # goes first, else the analysis would do without a network
-            self.room.searches.submit(job)
+            self.room.submit(job, lambda: self._analysis_ended(job, node))
 
     def _analyser(self) -> Callable[[Job], None]:
         """Return what analyses the node shown."""
@@ -286,9 +284,7 @@ class Desk:
 
         job = Job(priority, run, gives_way=gives_way)
         self._others.add(job)
-        self.room.on_end[job] = lambda: None if ended.done() else ended.set_result(None)
-        self.room.load()
-        self.room.searches.submit(job)
+        self.room.submit(job, lambda: None if ended.done() else ended.set_result(None))
         try:
             await ended
         finally:

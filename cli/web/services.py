@@ -75,6 +75,17 @@ class Services(ABC):
         task.add_done_callback(self._tasks.discard)
         return task
 
+    def submit(self, job: Job, on_end: Callable[[], None]) -> None:
+        """Search once the players are loaded: before, a search would do without a network.
+
+        Args:
+            job: the search.
+            on_end: what its end leads to, in the loop.
+        """
+        self.load()
+        self.on_end[job] = on_end
+        self.searches.submit(job)
+
     def _ended(self, job: Job) -> None:
         ended = self.on_end.pop(job, None)
         if ended is not None:
