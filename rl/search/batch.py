@@ -14,79 +14,22 @@ from ckai.game.jit import borrowed, hot, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE, State
 from ckai.rl.search.arrays import OPEN, TreeBatch
+from ckai.rl.search.descents import WIDTH, select_many_leaves
 from ckai.rl.search.mcts import (
-    BACKED_UP,
-    COLLISION,
-    LEAF,
-    STUCK,
-    add_in_flight,
     backup,
     best_root_edge,
-    descend,
     ends_descent,
     get_tree,
     logits_to_priors,
-    prove_tablebase_root,
     reset,
     select_edge,
 )
 from ckai.rl.search.prefetch import prefetch, prefetch_edges
-from ckai.rl.search.selection import prepare_root
 from ckai.rl.search.subtree import keep_subtree
 
-
-@hot
-def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, collisions, node, e):
-    """Run simulations in tree `t` up to their evaluation, and add the leaves to the batch.
-
-    Ends when the root has `target_visits` (visits in flight included), is proven, `max_leaves` were added,
-    the tree is full, or every descent ends at a leaf that is in flight already.
-
-    Args:
-        game, trees, t, constants: see the module.
-        target_visits: int64, visit count at which the search of the root ends.
-        max_leaves: int64, most leaves to add.
-        slot: int64, first free slot of the batch.
-        collisions: int32, one entry per leaf of `max_leaves`, overwritten.
-        node, e: int64, where the walk of the first descent ends (see `walk_trees`), -1 if unknown.
-
-    Returns:
-        The next free slot of the batch; `slot` itself if there is nothing to evaluate; -1 if a descent found
-        no edge to follow, see `descend`.
-    """
-    tree = get_tree(trees, t)
-    added, num_collisions = 0, 0
-    tree.info[0].target_visits = target_visits
-    target_visits -= tree.nodes[0].in_flight  # leaves of other batches
-    if tree.nodes[0].status == OPEN and not tree.info[0].root_prepared:
-        prepare_root(tree, constants)
-        prove_tablebase_root(game, tree)
-    max_collisions = max_leaves if max_leaves > 1 else 0
-    while added < max_leaves and tree.nodes[0].visits + added < target_visits and tree.nodes[0].proof == NONE:
-        ending, node = descend(game, tree, constants, node, e)
-        e = np.int64(-1)
-        if ending == LEAF:
-            trees.slots[slot].tree = t
-            trees.slots[slot].node = node
-            contract.encode(game, contract.load_state(game, tree.nodes[node].state), trees.boards[slot])
-            slot += 1
-            added += 1
-            if node == 0:
-                break
-        elif ending == COLLISION and node > 0 and num_collisions < max_collisions:
-            # Count the leaf as in flight once more while the batch is filled, so that the next descent goes
-            # elsewhere.
-            add_in_flight(tree, node, 1)
-            collisions[num_collisions] = node
-            num_collisions += 1
-        elif ending == STUCK:
-            slot = np.int64(-1)
-            break
-        elif ending != BACKED_UP:
-            break
-    for i in range(num_collisions):
-        add_in_flight(tree, np.int64(collisions[i]), -1)
-    return slot
+BLOCK = 16
+"""Leaves, or trees, that are gone through in step: enough to hide the latency of memory, few enough for the
+first caches."""
 
 
 @hot
@@ -109,17 +52,19 @@ def prefetch_leaves(trees, slots, first, end, logits):
 
 @hot
 def prefetch_paths(trees, slots, first, end, path_node):
-    """Prefetch the paths from slots `first` to `end - 1` to their roots, with the edges of every node.
+    """Prefetch the paths from slots `first` to `end - 1` to their roots, and all edges of the leaves.
 
-    On one path every read depends on the one before; climbing all paths in step lets the reads of many trees
-    overlap.
+    On a path every read depends on the one before; climbing all paths in step lets their reads overlap.
 
     Args:
         trees, slots, first, end: see `prefetch_leaves`, which goes before.
         path_node: int32, an entry per slot, overwritten.
     """
     for i in range(end - first):
-        path_node[i] = slots[first + i].node
+        t, leaf = np.int64(slots[first + i].tree), np.int64(slots[first + i].node)
+        path_node[i] = leaf
+        node = trees.nodes[t, leaf]
+        prefetch_edges(trees, t, np.int64(node.first_edge), np.int64(node.num_edges))
     active = True
     while active:
         active = False
@@ -128,9 +73,9 @@ def prefetch_paths(trees, slots, first, end, path_node):
                 t = np.int64(slots[first + i].tree)
                 node = trees.nodes[t, path_node[i]]
                 parent = np.int64(node.parent)
-                prefetch_edges(trees, t, np.int64(node.first_edge), np.int64(node.num_edges))
                 path_node[i] = parent
                 if parent >= 0:
+                    prefetch(trees.edges, t, np.int64(node.parent_edge))
                     prefetch(trees.nodes, t, parent)
                     active = True
 
@@ -237,8 +182,14 @@ def expand_and_backup(trees, constants, slots, logits, values):
     """
     trees, logits, values = borrowed(trees), borrowed(logits), borrowed(values)
     not_finite = 0.0  # becomes NaN: a branch in the loop would cost more than it saves
-    for slot in range(slots):
-        not_finite += expand_slot(trees, constants, trees.slots, slot, logits, values)
+    path_node = np.empty(BLOCK, np.int32)
+    prefetch_leaves(trees, trees.slots, 0, min(BLOCK, slots), logits)
+    for first in range(0, slots, BLOCK):
+        end = min(slots, first + BLOCK)
+        prefetch_paths(trees, trees.slots, first, end, path_node)
+        prefetch_leaves(trees, trees.slots, end, min(end + BLOCK, slots), logits)
+        for slot in range(first, end):
+            not_finite += expand_slot(trees, constants, trees.slots, slot, logits, values)
     return not_finite == 0.0
 
 
@@ -258,12 +209,12 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
     """
     game, trees = borrowed(game), borrowed(trees)
     slot = np.int64(0)
-    collisions = np.empty(leaves, np.int32)
+    collisions, descents = np.empty(leaves, np.int32), np.empty(WIDTH, np.int64)
     for t in range(len(target_visits)):
         max_leaves = leaves
         if growth > 0:
             max_leaves = min(leaves, max(1, trees.nodes[t, 0].visits // growth))
-        slot = select_leaves(
+        slot = select_many_leaves(
             game,
             trees,
             t,
@@ -272,8 +223,7 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
             np.int64(max_leaves),
             slot,
             collisions,
-            np.int64(-1),
-            np.int64(-1),
+            descents,
         )
         if slot < 0:
             break

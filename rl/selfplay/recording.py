@@ -19,13 +19,14 @@ from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform
 from ckai.rl.search.arrays import TERMINAL
 from ckai.rl.search.batch import (
+    BLOCK,
     expand_slot,
     prefetch_leaves,
     prefetch_paths,
-    select_leaves,
     walk_trees,
     walks,
 )
+from ckai.rl.search.descents import select_leaves
 from ckai.rl.search.mcts import get_tree, reset
 from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.selection import GUMBEL, improved_policy
@@ -84,9 +85,6 @@ NOT_FINITE, NO_EDGE = np.int64(-1), np.int64(-2)
 
 COUNT = np.dtype([("visits", np.uint32), ("action", np.uint8)], align=True)
 """The policy target of one action: its visit count, see `ckai.rl.search.selection.policy_target`."""
-
-BLOCK = 16
-"""Trees that are searched in step: enough to hide the latency of memory, few enough for the first caches."""
 
 
 class Records(NamedTuple):

@@ -1,0 +1,115 @@
+"""Descents in step select what they would one by one, and leave nothing in flight behind."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slow_search import exploration
+from tree_game import WIDTH, Oracle, TreeGame
+from tree_search import CONSTANTS, drawings, search
+
+from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
+from ckai.rl.search import descents
+from ckai.rl.search.searcher import Searcher
+
+Path = tuple[int, ...]
+
+
+def endless(rng: np.random.Generator, states: int = 300) -> tuple[TreeGame, Oracle]:
+    """A game whose moves lead from any state to some others, so that it never ends, and its network."""
+    children = rng.integers(0, states, (states, WIDTH)).astype(np.int32)
+    children[np.arange(WIDTH) >= rng.integers(2, WIDTH + 1, (states, 1))] = -1
+    passes = (rng.random((states, WIDTH)) < 0.8).astype(np.int8)
+    logits = rng.normal(0.0, 1.0, (states, WIDTH)).astype(np.float32)
+    values = (rng.integers(-63, 64, states) / 64).astype(np.float32)
+    return TreeGame(children, passes, np.zeros(states)), Oracle(logits, values)
+
+
+def select_one_by_one(searcher: Searcher, leaves: int) -> tuple[list[Path], dict[int, int]]:
+    """The next leaves in plain Python, as paths of edges, and the edges in flight by then."""
+    nodes, edges = searcher.tree_batch.nodes[0], searcher.tree_batch.edges[0]
+    flying: dict[int, int] = {}  # descents below an edge
+    new: list[Path] = []
+    collisions: list[Path] = []
+    while len(new) < leaves:
+        path: Path = ()
+        node = 0
+        while node >= 0 and path not in new:
+            here = nodes[node]
+            count = range(int(here["first_edge"]), int(here["first_edge"]) + int(here["num_edges"]))
+            visits = int(here["visits"]) + sum(flying.get(e, 0) for e in count)
+            scale = exploration(visits, CONSTANTS.c_init)
+            unvisited = here["value_sum"] / here["visits"]
+            scores = []
+            for e in count:
+                n = int(edges["visits"][e])
+                q = edges["value_sum"][e] / n if n else unvisited
+                scores.append(q + scale * float(edges["prior"][e]) / (1 + n + flying.get(e, 0)))
+            path = (*path, count[int(np.argmax(scores))])
+            node = int(edges["child"][path[-1]])
+        if path not in new:
+            new.append(path)
+        elif len(collisions) < leaves:
+            collisions.append(path)
+        else:
+            raise AssertionError("expected a larger tree: too many descents end at the same leaves")
+        for e in path:
+            flying[e] = flying.get(e, 0) + 1
+    for e in (e for path in collisions for e in path):
+        flying[e] -= 1
+    return new, flying
+
+
+def path_to(searcher: Searcher, node: int) -> Path:
+    nodes = searcher.tree_batch.nodes[0]
+    path: Path = ()
+    while nodes["parent"][node] >= 0:
+        path = (int(nodes["parent_edge"][node]), *path)
+        node = int(nodes["parent"][node])
+    return path
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("leaves", [1, 5, 2 * descents.WIDTH])
+def test_descents_in_step_select_what_they_would_one_by_one(seed: int, leaves: int) -> None:
+    game, oracle = endless(np.random.default_rng(seed))
+    searcher = Searcher(oracle, nodes=2000, leaves=leaves, growth=3, constants=CONSTANTS, game=game)
+    searcher.set_root(0, (0, 0))
+    searcher.run(np.array([700 + 100 * seed], np.int32))
+    searcher.growth = 0
+    for _ in range(3):
+        searcher.flush()
+        paths, flying = select_one_by_one(searcher, leaves)
+        slots = searcher.step(np.array([10_000], np.int32))
+        found = [path_to(searcher, int(node)) for node in searcher.tree_batch.slots["node"][:slots]]
+        assert sorted(found) == sorted(paths)
+        in_flight = searcher.tree_batch.edges[0]["in_flight"]
+        assert {int(e): int(in_flight[e]) for e in np.flatnonzero(in_flight)} == flying
+
+
+def proof_of(leaf: Any) -> int:
+    """The result for the side to move, by plain minimax."""
+    if not leaf.children:
+        return WIN if leaf.value > 0 else LOSS if leaf.value < 0 else DRAW
+    swapped = {WIN: LOSS, LOSS: WIN, DRAW: DRAW}
+    results = [swapped[proof_of(child)] if passed else proof_of(child) for child, passed in leaf.children]
+    return WIN if WIN in results else DRAW if DRAW in results else LOSS
+
+
+@settings(max_examples=60, deadline=None)
+@given(drawings(), st.integers(2, 2 * descents.WIDTH))
+def test_descents_that_meet_proofs_end_with_the_result_and_nothing_in_flight(root: Any, leaves: int) -> None:
+    if not root.children:
+        return
+    found = search(root, 3000, leaves=leaves)
+    tree = found.tree_batch
+    nodes, edges = tree.nodes[0, : tree.info["nodes"][0]], tree.edges[0, : tree.info["edges"][0]]
+    assert found.root(0)["proof"] in (proof_of(root), NONE)
+    assert not nodes["in_flight"].any()
+    assert not edges["in_flight"].any()
+    for e, edge in enumerate(edges):
+        if edge["child"] >= 0:
+            assert nodes["parent_edge"][edge["child"]] == e
+            assert nodes["visits"][edge["child"]] == edge["visits"]
