@@ -31,13 +31,20 @@ from ckai.rl.search.selection import SearchConstants
 
 THREADED = 16
 """Least leaves of a batch that is worth a thread of its own when time is short."""
+LARGE = 20_000
+"""Visits of a root from which a search by time has one batch more in flight, so that no thread waits for one.
+In a smaller tree its leaves would lose more by what they do not know of each other."""
 
 
 class _Batch:
     """Leaves in flight: a part of the slots of the `TreeBatch`, and their logits and values."""
 
-    def __init__(self, tree_batch: TreeBatch, first: int, size: int, actions: int) -> None:
+    def __init__(
+        self, tree_batch: TreeBatch, first: int, size: int, actions: int, *, spare: bool = False
+    ) -> None:
         part = slice(first, first + size)
+        self.spare = spare
+        """Whether it is filled in searches of LARGE trees by time only."""
         self.tree_batch = tree_batch._replace(slots=tree_batch.slots[part], boards=tree_batch.boards[part])
         self.logits, self.values = np.zeros((size, actions), np.float32), np.zeros(size, np.float32)
         self.slots = 0
@@ -82,7 +89,7 @@ class Searcher:
                 0: always up to `leaves`.
             batches: batches in flight. Above 1 they are evaluated in threads while the next one is filled.
                 They are backed up in the order in which they were filled, so the results do not depend on
-                the timing of the threads.
+                the timing of the threads. In searches by time one is added when a tree is `LARGE`.
             threads: threads that evaluate batches if there are several; None: one for each.
             constants: constants of the search; None: the defaults.
             game: the rules, see `ckai.rl.games.contract`; None: checkers.
@@ -95,14 +102,16 @@ class Searcher:
         self.leaves = leaves
         self.growth = growth
         self.pacing: Pacing | None = None
+        with_spare = batches + (batches > 1)
         self.tree_batch: TreeBatch = allocate_trees(
-            rules, trees, nodes, leaves * batches, value_bias=self.constants.corrects_values
+            rules, trees, nodes, leaves * with_spare, value_bias=self.constants.corrects_values
         )
         self._reserved: TreeBatch | None = None
         self.tree_batch.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
         size = trees * leaves
         self._batches = deque(
-            _Batch(self.tree_batch, n * size, size, rules.NUM_ACTIONS) for n in range(batches)
+            _Batch(self.tree_batch, n * size, size, rules.NUM_ACTIONS, spare=n == batches)
+            for n in range(with_spare)
         )
         self._threads = None
         if batches > 1:
@@ -156,13 +165,14 @@ class Searcher:
             Exception: whatever else the evaluator raised. After any of these errors leaves are still in
                 flight: call `discard`.
         """
-        batch = self._batches.popleft()
-        self._batches.append(batch)
-        self._flush(batch)
-        leaves, growth = self.leaves, self.growth
+        batch = self._oldest()
+        leaves, growth, large = self.leaves, self.growth, False
         if self.pacing is not None:
             most_visits = int(self.tree_batch.nodes["visits"][:, 0][visits > 0].max(initial=0))
             leaves, growth = min(leaves, self.pacing.leaves(most_visits)), 0
+            large = most_visits >= LARGE
+        if batch.spare and not large:
+            batch = self._oldest()
         slots = int(select_all_leaves(self.game, batch.tree_batch, self.constants, visits, leaves, growth))
         if slots < 0:
             raise self._no_edge_error()
@@ -172,6 +182,13 @@ class Searcher:
         elif batch.slots:
             self._evaluate(batch)
         return self.in_flight
+
+    def _oldest(self) -> _Batch:
+        """Back up the oldest batch, and return it to be filled again."""
+        batch = self._batches.popleft()
+        self._batches.append(batch)
+        self._flush(batch)
+        return batch
 
     def flush(self) -> None:
         """Wait for all batches in flight and back them up.
