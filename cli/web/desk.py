@@ -228,9 +228,7 @@ class Desk:
         def work(job: Job) -> None:
             nonlocal source
             try:
-                source = room.players.network(name, spec)
-                with room.telling(f"loading {source} ..."):
-                    analyst = room.players.analyst(source, spec)
+                source, analyst = room.load_analyst(name, spec)
                 result = analyst.search(
                     game,
                     lines=lines,

@@ -27,9 +27,7 @@ def _searcher(desk: Desk) -> Callable[..., Any]:
     def search(
         job: Job, game: Any, *, lines: int = 1, visits: int | None = None, seconds: float | None = None
     ) -> Any:
-        source = room.players.network(name, spec)
-        with room.telling(f"loading {source} ..."):
-            analyst = room.players.analyst(source, spec)
+        _, analyst = room.load_analyst(name, spec)
         return analyst.search(
             game, lines=lines, visits=visits, seconds=seconds, job=job, publish=lambda result: None
         )
@@ -120,9 +118,7 @@ async def look(desk: Desk, node: Node, player: str | None, visits: int | None) -
     def work(job: Job) -> dict[str, Any]:
         from ckai.cli.web.inside import look_inside
 
-        source = room.players.network(name, spec)
-        with room.telling(f"loading {source} ..."):
-            analyst = room.players.analyst(source, spec)
+        source, analyst = room.load_analyst(name, spec)
         seen = look_inside(spec, game, source, analyst, visits or LOOK_VISITS, job)
         return {"player": source, **seen}
 

@@ -7,13 +7,16 @@ from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.web.players import Players
 from ckai.cli.web.searches import Job, Searches
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
+
+if TYPE_CHECKING:
+    from ckai.cli.web.analysts import Analyst
 
 SLOW_SECONDS = 0.25
 """Time after which the page says what takes so long."""
@@ -132,6 +135,17 @@ class Services(ABC):
     @abstractmethod
     def tell(self, text: str) -> None:
         """Tell all tabs what is going on; empty: nothing is."""
+
+    def load_analyst(self, name: str | None, spec: GameSpec) -> tuple[str, "Analyst"]:
+        """In a thread: return the network of that name, see `Players.network`, and what analyses with it.
+
+        Raises:
+            TableError: there is no such network.
+            ValueError, OSError: it cannot be loaded.
+        """
+        source = self.players.network(name, spec)
+        with self.telling(f"loading {source} ..."):
+            return source, self.players.analyst(source, spec)
 
     @contextmanager
     def telling(self, text: str) -> Iterator[None]:
