@@ -163,10 +163,9 @@ def test_what_is_no_message_is_answered_and_changes_nothing(client):
         before = here.state
         for text in ("", "[]", "5", "{", "null", "[" * 100_000, '{"type":5}', '{"type":"nope"}', "\x00"):
             here.socket.send_text(text)
-            answer = here.receive()
-            assert (answer["type"], answer["id"]) == ("error", None)
+            assert here.until("error")["id"] is None
         here.socket.send_bytes(b"{}")
-        assert here.receive()["type"] == "error"
+        assert here.until("error")["id"] is None
         assert here.do("ping")
         here.do("go", node=0)
         assert here.state | {"nodes": None} == before | {"nodes": None}
@@ -211,7 +210,8 @@ def test_every_message_has_an_action():
     assert all(hasattr(Actions, f"_{kind}") for kind in FIELDS.keys() - {"hello"})
 
 
-def test_too_many_messages_are_refused(client):
+def test_too_many_messages_are_refused(client, monkeypatch):
+    monkeypatch.setattr(client.room, "now", lambda: 0.0)  # all at once, however slow the machine is
     with tab(client) as here:
         for number in range(int(MOST_AT_ONCE) + 50):
             here.socket.send_json({"type": "ping", "id": 1000 + number})
