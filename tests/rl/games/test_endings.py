@@ -42,7 +42,9 @@ def owners(spec, position, last):
     return [0 if at not in pieces else 1 if pieces[at].lower() == mine else -1 for at in spec.view(position)]
 
 
-@pytest.mark.parametrize("name", game_names())
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "go" else name for name in game_names()]
+)
 def test_rows_say_how_their_game_went_on(name):
     spec = get_game(name)
     games = played(spec, evaluator=RolloutEvaluator(game=spec.rules))
