@@ -19,8 +19,8 @@ from ckai.models.registry import build
 
 SPARE = 8
 """Times the numbers of a network that may be allocated while it is built: layers may be built from others."""
-LAYER = 100
-"""Numbers that a parameter counts for beside its own: many layers of one weight take seconds to build."""
+PER_PARAMETER = 100
+"""Numbers that a parameter counts for beside its own, as many layers of one weight take seconds to build."""
 
 
 def check_type(name: str, value: Any, type_: type) -> None:
@@ -101,14 +101,14 @@ def build_for(architecture: str, settings: Mapping[str, Any], weights: Mapping[A
     """
     check_weights(weights)
     found, thread = sum(tensor.numel() for tensor in weights.values()), threading.get_ident()
-    size, most = 0, SPARE * max(found + LAYER * len(weights), 10_000)
+    size, most = 0, SPARE * max(found + PER_PARAMETER * len(weights), 10_000)
 
     def count(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
         """Called before a parameter gets its first values."""
         nonlocal size
         if parameter is None or threading.get_ident() != thread:
             return
-        size += parameter.numel() + LAYER
+        size += parameter.numel() + PER_PARAMETER
         if size > most:
             raise ValueError(
                 f"expected a network for the {found:,} weights of the file, found a far larger one"

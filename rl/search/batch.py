@@ -14,7 +14,7 @@ from ckai.game.jit import borrowed, hot, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE, State
 from ckai.rl.search.arrays import OPEN, TreeBatch
-from ckai.rl.search.descents import WIDTH, select_many_leaves
+from ckai.rl.search.descents import WIDTH, select_leaves_in_step
 from ckai.rl.search.mcts import (
     backup,
     best_root_edge,
@@ -214,7 +214,7 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
         max_leaves = leaves
         if growth > 0:
             max_leaves = min(leaves, max(1, trees.nodes[t, 0].visits // growth))
-        slot = select_many_leaves(
+        slot = select_leaves_in_step(
             game,
             trees,
             t,

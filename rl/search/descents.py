@@ -1,10 +1,10 @@
 """Fill a batch with the leaves of one tree: one descent after the other, or many in step.
 
 On its way down a descent waits for memory at every level: which node comes next is not known before an edge
-is selected. `select_many_leaves` lets up to `WIDTH` descents take turns, each a level behind the one before,
-and what one of them needs next arrives while the others select. A descent counts as in flight at a node
-before the next one selects there, so each selects what it would if those before it had ended; only proofs,
-which are backed up at once, come too late for those that are on their way.
+is selected. `select_leaves_in_step` lets up to `WIDTH` descents take turns, each a step behind the one
+before, and what one of them needs next arrives while the others select. A descent counts as in flight at a
+node before the next one selects there, so each selects what it would if those before it had ended; only
+proofs and the values of proven nodes, which are backed up at once, come too late for those on their way.
 
 In every kernel `trees` is a `TreeBatch`, `t` the index of one of its trees, and `tree` that `Tree`; `game` is
 the rules and `constants` the `SearchConstants`.
@@ -43,7 +43,7 @@ ON = -1
 
 @hot
 def prepare(game, tree, constants, target_visits):
-    """Prepare a tree for a search of its root to `target_visits`; return those not in flight already."""
+    """Prepare a tree for a search to `target_visits`; return how many of these are not in flight yet."""
     tree.info[0].target_visits = target_visits
     if tree.nodes[0].status == OPEN and not tree.info[0].root_prepared:
         prepare_root(tree, constants)
@@ -109,7 +109,7 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, co
 
 
 @hot
-def select_many_leaves(game, trees, t, constants, target_visits, max_leaves, slot, collisions, descents):
+def select_leaves_in_step(game, trees, t, constants, target_visits, max_leaves, slot, collisions, descents):
     """Do as `select_leaves`, with many descents in step.
 
     Args:
@@ -124,12 +124,12 @@ def select_many_leaves(game, trees, t, constants, target_visits, max_leaves, slo
     if tree.nodes[0].status == NEW and max_leaves > 0 and target_visits > 0:
         tree.nodes[0].status = PENDING
         return add_leaf(game, trees, t, slot, np.int64(0))
-    added, active, num_collisions = 0, 0, 0
+    added, active, num_collisions, stuck = 0, 0, 0, False
     max_collisions = max_leaves if max_leaves > 1 else 0
-    going = tree.nodes[0].status == OPEN
-    while slot >= 0 and tree.nodes[0].proof == NONE:
+    begins = tree.nodes[0].status == OPEN
+    while tree.nodes[0].proof == NONE:
         if (
-            going
+            begins
             and active < len(descents)
             and added + active < max_leaves
             and tree.nodes[0].visits + added + active < target_visits
@@ -152,22 +152,30 @@ def select_many_leaves(game, trees, t, constants, target_visits, max_leaves, slo
                 collisions[num_collisions] = node
                 num_collisions += 1
             elif ending != BACKED_UP:
+                # One by one, none of those behind it would have begun.
                 add_in_flight(tree, node, -1)
-                going = False
-                if ending == STUCK:
-                    slot = np.int64(-1)
+                for behind in range(i + 1, active):
+                    give_up(tree, descents[behind])
+                begins, stuck = False, stuck or ending == STUCK
+                break
         active = still_active
     for i in range(active):
-        add_in_flight(tree, descents[i] if descents[i] >= 0 else at_edges_of(descents[i]), -1)
+        give_up(tree, descents[i])
     for i in range(num_collisions):
         add_in_flight(tree, np.int64(collisions[i]), -1)
-    return slot
+    return np.int64(-1) if stuck else slot
 
 
 @hot
 def at_edges_of(node):
-    """Return where a descent is whose next step selects an edge of `node`; and the node, given that."""
+    """Return the place of a descent that selects an edge of `node` next; of such a place, return the node."""
     return np.int64(-1 - node)
+
+
+@hot
+def give_up(tree, place):
+    """End a descent on its way: the path to its place is not in flight any more."""
+    add_in_flight(tree, place if place >= 0 else at_edges_of(place), -1)
 
 
 @hot
@@ -214,5 +222,6 @@ def step_down(game, trees, t, constants, place):
                 return LEAF, node
     if tree.nodes[node].proof == NONE:
         return COLLISION, node
-    backup(tree, node, PROOF_VALUE[tree.nodes[node].proof], 1, constants)
+    if node > 0:  # a root that was proven meanwhile needs no more visits
+        backup(tree, node, PROOF_VALUE[tree.nodes[node].proof], 1, constants)
     return BACKED_UP, node

@@ -33,7 +33,7 @@ THREADED = 16
 """Least leaves of a batch that is worth a thread of its own when time is short."""
 LARGE = 20_000
 """Visits of a root from which a search by time has one batch more in flight, so that no thread waits for one.
-In a smaller tree its leaves would lose more by what they do not know of each other."""
+In a smaller tree this would lose more, because leaves in flight do not profit from each other's values."""
 
 
 class _Batch:
@@ -90,7 +90,7 @@ class Searcher:
             batches: batches in flight. Above 1 they are evaluated in threads while the next one is filled.
                 They are backed up in the order in which they were filled, so the results do not depend on
                 the timing of the threads. In searches by time one is added when a tree is `LARGE`.
-            threads: threads that evaluate batches if there are several; None: one for each.
+            threads: threads that evaluate batches if there are several; None: `batches`.
             constants: constants of the search; None: the defaults.
             game: the rules, see `ckai.rl.games.contract`; None: checkers.
             seed: seed of the noise at the roots.
@@ -102,16 +102,16 @@ class Searcher:
         self.leaves = leaves
         self.growth = growth
         self.pacing: Pacing | None = None
-        with_spare = batches + (batches > 1)
+        num_batches = batches + (batches > 1)
         self.tree_batch: TreeBatch = allocate_trees(
-            rules, trees, nodes, leaves * with_spare, value_bias=self.constants.corrects_values
+            rules, trees, nodes, leaves * num_batches, value_bias=self.constants.corrects_values
         )
         self._reserved: TreeBatch | None = None
         self.tree_batch.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
         size = trees * leaves
         self._batches = deque(
             _Batch(self.tree_batch, n * size, size, rules.NUM_ACTIONS, spare=n == batches)
-            for n in range(with_spare)
+            for n in range(num_batches)
         )
         self._threads = None
         if batches > 1:
@@ -150,7 +150,7 @@ class Searcher:
         set_root_state(self.game, self.tree_batch, t, state, keys)
 
     def step(self, visits: NDArray[np.int32]) -> int:
-        """Back up the oldest batch, fill it with new leaves and evaluate them.
+        """Back up the oldest batch, fill it with new leaves and evaluate them; see `LARGE` for the spare one.
 
         Args:
             visits: `[T]`, visit count at which the search of each root ends; visits kept from an earlier

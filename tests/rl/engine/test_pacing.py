@@ -113,4 +113,9 @@ def test_a_large_tree_searched_by_time_has_one_batch_more_in_flight(monkeypatch)
     found.pacing = None
     found.flush()
     assert most_batches(900) == 2
+    found.pacing = Pacing(4.0)
+    assert most_batches(1200) == 3
+    found.discard()  # with leaves of the spare batch in flight
+    assert found.in_flight == found.root(0)["in_flight"] == 0
+    assert most_batches(250) == 2
     found.close()

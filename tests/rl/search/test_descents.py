@@ -1,5 +1,6 @@
 """Descents in step select what they would one by one, and leave nothing in flight behind."""
 
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -7,12 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_search import exploration
-from tree_game import WIDTH, Oracle, TreeGame
-from tree_search import CONSTANTS, drawings, search
+from tree_game import WIDTH, Leaf, Oracle, TreeGame, draw
+from tree_search import CONSTANTS, deep, drawings, edges, search
 
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search import descents
+from ckai.rl.search.arrays import PENDING
 from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.selection import FORCED, GUMBEL, PUCT, SearchConstants
 
 Path = tuple[int, ...]
 
@@ -29,7 +32,7 @@ def endless(rng: np.random.Generator, states: int = 300) -> tuple[TreeGame, Orac
 
 def select_one_by_one(searcher: Searcher, leaves: int) -> tuple[list[Path], dict[int, int]]:
     """The next leaves in plain Python, as paths of edges, and the edges in flight by then."""
-    nodes, edges = searcher.tree_batch.nodes[0], searcher.tree_batch.edges[0]
+    nodes, all_edges = searcher.tree_batch.nodes[0], searcher.tree_batch.edges[0]
     flying: dict[int, int] = {}  # descents below an edge
     new: list[Path] = []
     collisions: list[Path] = []
@@ -44,11 +47,11 @@ def select_one_by_one(searcher: Searcher, leaves: int) -> tuple[list[Path], dict
             unvisited = here["value_sum"] / here["visits"]
             scores = []
             for e in count:
-                n = int(edges["visits"][e])
-                q = edges["value_sum"][e] / n if n else unvisited
-                scores.append(q + scale * float(edges["prior"][e]) / (1 + n + flying.get(e, 0)))
+                n = int(all_edges["visits"][e])
+                q = all_edges["value_sum"][e] / n if n else unvisited
+                scores.append(q + scale * float(all_edges["prior"][e]) / (1 + n + flying.get(e, 0)))
             path = (*path, count[int(np.argmax(scores))])
-            node = int(edges["child"][path[-1]])
+            node = int(all_edges["child"][path[-1]])
         if path not in new:
             new.append(path)
         elif len(collisions) < leaves:
@@ -105,11 +108,58 @@ def test_descents_that_meet_proofs_end_with_the_result_and_nothing_in_flight(roo
         return
     found = search(root, 3000, leaves=leaves)
     tree = found.tree_batch
-    nodes, edges = tree.nodes[0, : tree.info["nodes"][0]], tree.edges[0, : tree.info["edges"][0]]
+    nodes, used = tree.nodes[0, : tree.info["nodes"][0]], tree.edges[0, : tree.info["edges"][0]]
     assert found.root(0)["proof"] in (proof_of(root), NONE)
     assert not nodes["in_flight"].any()
-    assert not edges["in_flight"].any()
-    for e, edge in enumerate(edges):
+    assert not used["in_flight"].any()
+    for e, edge in enumerate(used):
         if edge["child"] >= 0:
             assert nodes["parent_edge"][edge["child"]] == e
             assert nodes["visits"][edge["child"]] == edge["visits"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    drawings(),
+    st.integers(1, 2 * descents.WIDTH),
+    st.integers(1, 3),
+    st.sampled_from([PUCT, FORCED, GUMBEL]),
+    st.sampled_from([0.0, 1.0]),
+    st.sampled_from([10, 50, 2000]),
+)
+def test_batches_in_flight_under_every_rule(
+    root: Any, leaves: int, batches: int, rule: int, virtual_loss: float, nodes: int
+) -> None:
+    if not root.children:
+        return
+    game, oracle, _ = draw(root)
+    constants = SearchConstants(root_rule=rule, virtual_loss=virtual_loss, gumbel_noise=0.0)
+    found = Searcher(oracle, nodes=nodes, leaves=leaves, batches=batches, constants=constants, game=game)
+    found.set_root(0, (0, 0))
+    with closing(found):
+        while found.step(np.array([100], np.int32)):
+            assert found.root(0)["visits"] + found.root(0)["in_flight"] <= 100
+            new = sum(
+                batch.tree_batch.slots["node"][: batch.slots].min() == 0
+                for batch in found._batches
+                if batch.slots
+            )
+            assert found.root(0)["in_flight"] == found.in_flight - new
+        assert found.root(0)["proof"] in (proof_of(root), NONE)
+        used = found.tree_batch.nodes[0, : found.tree_batch.info["nodes"][0]]
+        assert not used["in_flight"].any()
+        assert not ((used["status"] == PENDING) & (used["proof"] == NONE)).any()
+        if found.root(0)["proof"] == NONE and len(used) < nodes:
+            assert found.root(0)["visits"] == 100
+        assert found.root(0)["visits"] == 1 + edges(found)["visits"].sum()
+
+
+def test_a_node_without_an_edge_to_follow_is_reported_whoever_else_is_on_the_way() -> None:
+    # The first descent goes to the likely child and on to where no edge can be followed, the other two to the
+    # other children; the last of them ends in the same step as the first.
+    wide = Leaf(deep(), deep())
+    searcher = search(Leaf(Leaf(Leaf(deep())), wide, wide, prior=[0.45, 0.275, 0.275]), 5, leaves=3)
+    edges(searcher, 4)["prior"] = np.nan
+    with pytest.raises(ValueError, match="found a node without one"):
+        searcher.step(np.array([100], np.int32))
+    assert searcher.in_flight == searcher.root(0)["visits"] == 0
