@@ -22,8 +22,8 @@ from ckai.rl.search.mcts import (
     FULL,
     LEAF,
     STUCK,
+    add_child,
     add_in_flight,
-    add_node,
     backup,
     descend,
     ends_descent,
@@ -206,12 +206,9 @@ def step_down(game, trees, t, constants, place):
             child = np.int64(tree.edges[e].child)
             is_new = child < 0
             if is_new:
-                state = contract.load_state(game, tree.nodes[node].state)
-                state, passed = contract.play(game, state, tree.edges[e].action)
-                child = np.int64(add_node(game, tree, state, node, e, passed))
+                child = np.int64(add_child(game, tree, node, e))
                 if child < 0:
                     return FULL, node
-                tree.edges[e].child = child
             tree.edges[e].in_flight += 1
             tree.nodes[node].in_flight += 1
             if not is_new:

@@ -129,6 +129,17 @@ def add_node(game, tree, state, parent, edge, passed):
     return node
 
 
+@hot
+def add_child(game, tree, node, e):
+    """Add the node that edge `e` of a node leads to; return its index, or -1 if the tree is full."""
+    state = contract.load_state(game, tree.nodes[node].state)
+    state, passed = contract.play(game, state, tree.edges[e].action)
+    child = np.int64(add_node(game, tree, state, node, e, passed))
+    if child >= 0:
+        tree.edges[e].child = child
+    return child
+
+
 @cold
 def prove_tablebase_root(game, tree):
     """Prove the edges of a root that is in the tablebase from the tablebase values of its children.
@@ -184,12 +195,9 @@ def descend(game, tree, constants, node, e):
             return STUCK, node
     child = np.int64(tree.edges[e].child)
     if child < 0:
-        here = tree.nodes[node]
-        state, passed = contract.play(game, contract.load_state(game, here.state), tree.edges[e].action)
-        child = np.int64(add_node(game, tree, state, node, e, passed))
+        child = np.int64(add_child(game, tree, node, e))
         if child < 0:
             return FULL, np.int64(-1)
-        tree.edges[e].child = child
         if tree.nodes[child].proof == NONE:
             add_in_flight(tree, child, 1)
             return LEAF, child
