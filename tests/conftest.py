@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
+from blank_figure import BlankFigure
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli", "tests")
@@ -58,16 +59,29 @@ def _one_torch_thread():
         sys.modules["torch"].set_num_threads(1)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk():
+    """What a test wrote need not outlive a power cut."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_figures():
+    """Draw no figure, which takes half a second each; a test marked `draws` does."""
+    import matplotlib.figure
+
+    real = matplotlib.figure.Figure
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(matplotlib.figure, "Figure", BlankFigure)
+        yield real
+
+
 @pytest.fixture(autouse=True)
-def _figures(request, monkeypatch):
-    """Draw no figure, which takes half a second each, unless a test is marked `draws`."""
-    if request.node.get_closest_marker("draws") is None:
-        from matplotlib.figure import Figure
-
-        def savefig(figure, file, **options):
-            file.write(b"\x89PNG\r\n\x1a\na figure that was not drawn")
-
-        monkeypatch.setattr(Figure, "savefig", savefig)
+def _figures(request, monkeypatch, _no_figures):
+    if request.node.get_closest_marker("draws") is not None:
+        monkeypatch.setattr("matplotlib.figure.Figure", _no_figures)
 
 
 @pytest.fixture

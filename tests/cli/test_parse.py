@@ -35,15 +35,16 @@ def parse(*words):
     return result
 
 
-def errors_of(*words, **options):
-    """Standard error of a command that fails, without a traceback."""
-    code = "import sys; from ckai.cli.main import main; sys.argv[0] = 'ckai'; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, timeout=240, **options
-    )
-    assert done.returncode == 1
-    assert done.stdout == ""
-    return done.stderr
+@pytest.fixture
+def errors_of(ckai):
+    """Standard error of a command that fails."""
+
+    def run(*words):
+        status, out, errors = ckai(*words)
+        assert (status, out) == (1, "")
+        return errors
+
+    return run
 
 
 def test_one_is_singular(here):
@@ -131,7 +132,7 @@ def test_standard_input_is_read_from_a_pipe(here):
         assert [h["source"] for h in headers] == ["standard input"]
 
 
-def test_errors_are_one_line_that_says_what_to_do(here):
+def test_errors_are_one_line_that_says_what_to_do(here, errors_of):
     (here / "a.pdn").write_text("1. 1-32 *")
     (here / "b.pdn").write_text(GAME)
     for words, message in (
@@ -148,8 +149,7 @@ def test_errors_are_one_line_that_says_what_to_do(here):
     assert "ckai: error: a.pdn:1: game 0: ply 0: '1-32' is illegal here" in errors_of("parse", "a.pdn")
 
 
-@pytest.mark.slow
-def test_plots_that_cannot_be_written_are_explained(here):
+def test_plots_that_cannot_be_written_are_explained(here, errors_of):
     (here / "a.pdn").write_text(GAME)
     parse("a.pdn")
     code = errors_of("stats", "data/a.parquet", "--json", "--plots", "a.pdn/plots")
@@ -158,24 +158,23 @@ def test_plots_that_cannot_be_written_are_explained(here):
     )
 
 
-@pytest.mark.slow
-def test_only_the_rows_of_the_same_files_are_replaced(here):
+def test_only_the_rows_of_the_same_files_are_replaced(here, errors_of):
     """Two files of one name have one default output; what other commands wrote is not parse's either."""
     for folder in ("one", "two"):
         (here / folder).mkdir()
         (here / folder / "games.pdn").write_text(GAME)
     (here / "b.pdn").write_text("1. 9-13 *")
     parse("one/games.pdn")
-    assert errors_of("parse", "two/games.pdn", cwd=here) == (
+    assert errors_of("parse", "two/games.pdn") == (
         "ckai: error: data/games.parquet: would be replaced, but holds rows of one/games.pdn: choose another "
         "output, or remove it first\n"
     )
     parse(here / "one" / "games.pdn", "b.pdn", "-o", "data/games.parquet")  # these games and more
-    assert "holds rows of b.pdn too" in errors_of("parse", "one/games.pdn", cwd=here)
+    assert "holds rows of b.pdn too" in errors_of("parse", "one/games.pdn")
     for name, text in (("mine.parquet", "mine"), ("empty.parquet", "")):
         (here / name).write_text(text)
     assert "mine.parquet: would be replaced, but holds no rows of ckai" in errors_of(
-        "parse", "b.pdn", "-o", "mine.parquet", cwd=here
+        "parse", "b.pdn", "-o", "mine.parquet"
     )
     assert (here / "mine.parquet").read_text() == "mine"
     assert parse("b.pdn", "-o", "empty.parquet").exit_code == 0
@@ -188,16 +187,15 @@ def test_rows_of_an_archive_are_replaced_by_those_of_the_archive(here):
     assert parse("a.zip").exit_code == 0
 
 
-def test_rows_of_self_play_are_not_replaced(here):
+def test_rows_of_self_play_are_not_replaced(here, errors_of):
     with TableWriter(here / "own.parquet", SELFPLAY_SCHEMA) as writer:
         writer.commit()
     (here / "a.pdn").write_text(GAME)
-    assert "holds rows of self-play" in errors_of("parse", "a.pdn", "-o", "own.parquet", cwd=here)
+    assert "holds rows of self-play" in errors_of("parse", "a.pdn", "-o", "own.parquet")
 
 
-@pytest.mark.slow
-def test_games_without_moves_are_no_data_set(here):
+def test_games_without_moves_are_no_data_set(here, errors_of):
     (here / "a.pdn").write_text('[Event "a"]\n*\n')
-    assert "a.pdn: expected games with moves, found none with any" in errors_of("parse", "a.pdn", cwd=here)
+    assert "a.pdn: expected games with moves, found none with any" in errors_of("parse", "a.pdn")
     assert not (here / "data" / "a.parquet").exists()
-    assert "expected a file to write, found a folder" in errors_of("parse", "a.pdn", "-o", "", cwd=here)
+    assert "expected a file to write, found a folder" in errors_of("parse", "a.pdn", "-o", "")

@@ -265,7 +265,12 @@ def test_files_and_networks_have_the_sizes_of_the_game(spec):
         assert (np.abs(values) <= 1).all()
 
 
-@pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)
+@pytest.mark.parametrize(
+    "spec",
+    # Compiling the self-play of Go takes 14 s.
+    [pytest.param(spec, marks=pytest.mark.slow) if spec.name == "go" else spec for spec in GAMES],
+    ids=lambda spec: spec.name,
+)
 def test_self_play_of_every_game(spec):
     settings = RunConfig.defaults_for(spec.name).selfplay
     config = SelfPlayConfig(

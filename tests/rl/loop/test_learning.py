@@ -121,6 +121,7 @@ def test_held_out_rows_are_measured_as_those_in_training(tmp_path, mask_illegal)
     assert measured["heldout_value_mse"] != pytest.approx(float(value), rel=0.01)
 
 
+@pytest.mark.draws
 def test_curves_drawn_as_a_pair_are_of_one_quantity(tmp_path, monkeypatch):
     from matplotlib.axes import Axes
 

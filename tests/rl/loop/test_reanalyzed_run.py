@@ -13,7 +13,7 @@ from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.rl.loop import run as module
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.dashboard import REANALYSIS_COLUMNS
+from ckai.rl.loop.dashboard import REANALYSIS_COLUMNS, write_dashboard
 from ckai.rl.loop.live import progress_of
 from ckai.rl.loop.report import seconds_of
 from ckai.rl.loop.run import Run
@@ -59,7 +59,6 @@ def whole(tmp_path_factory):
     return run, learned, rows
 
 
-@pytest.mark.draws
 def test_a_run_learns_the_new_targets(whole):
     run, learned, rows = whole
     check_whole(run, 3)
@@ -79,7 +78,7 @@ def test_a_run_learns_the_new_targets(whole):
 
 
 @pytest.mark.draws
-def test_what_is_measured_is_shown(whole):
+def test_what_is_measured_is_shown(whole, tmp_path):
     run = whole[0]
     history = run.history()
     assert "reanalyze" not in history[0]
@@ -95,6 +94,8 @@ def test_what_is_measured_is_shown(whole):
     assert list(lines[0])[-len(REANALYSIS_COLUMNS) :] == list(REANALYSIS_COLUMNS)
     assert lines[0]["reanalyzed_rows"] == ""
     assert int(lines[2]["reanalyzed_rows"]) == history[2]["reanalyze"]["rows"]
+    write_dashboard(tmp_path, history)
+    assert (tmp_path / "metrics.png").stat().st_size > 10_000
 
 
 def test_the_stage_is_shown(whole, ckai):
