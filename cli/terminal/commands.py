@@ -41,7 +41,7 @@ SECTIONS: Final[dict[str, dict[str, CommandHelp]]] = {
             "d", "offer a draw", (PLAY,), more="Asks first; the engine declines if it is better."
         ),
         "resign": CommandHelp("", "resign the game", (PLAY,), more="Asks first."),
-        "forced": CommandHelp("", "forced moves by itself", argument="on|off"),
+        "forced": CommandHelp("", "play forced moves", argument="on|off"),
         "explain": CommandHelp(
             "e why",
             "explain the last move",
@@ -58,7 +58,7 @@ SECTIONS: Final[dict[str, dict[str, CommandHelp]]] = {
         ),
         "opening": CommandHelp(
             "o",
-            "its name; begin one",
+            "name it, or begin one",
             argument="NAME",
             more="opening list: all names. opening NAME, opening ballot, opening ballot:N or opening 11-15 "
             "23-19: a new game from there. A ballot is a three-move opening in which no side loses a man, as "
@@ -72,25 +72,25 @@ SECTIONS: Final[dict[str, dict[str, CommandHelp]]] = {
             "is `. b . b . . . B`, or only its four dark squares, `bb.B`.",
         ),
         "load": CommandHelp("", "open a saved game", argument="FILE:N:PLY"),
-        "save": CommandHelp("s", "save, or to FILE", argument="FILE"),
+        "save": CommandHelp("s", "save the game, to FILE", argument="FILE"),
         "quit": CommandHelp("q exit", "save the game and leave"),
     },
     "Board": {
         "board": CommandHelp("b", "draw the board again"),
         "flip": CommandHelp("f", "turn the board around"),
-        "pieces": CommandHelp("", "figures or letters", argument="figures|letters"),
+        "pieces": CommandHelp("", "use figures or letters", argument="figures|letters"),
         "show": CommandHelp("", "show the search"),
-        "hide": CommandHelp("", "hide it"),
-        "fen": CommandHelp("", "the position as text"),
-        "help": CommandHelp("h ?", "this list; one command", argument="COMMAND"),
+        "hide": CommandHelp("", "hide the search"),
+        "fen": CommandHelp("", "print the FEN"),
+        "help": CommandHelp("h ?", "list the commands", argument="COMMAND"),
     },
     "Step through": {
         "view": CommandHelp("", "step through this game"),
-        "next": CommandHelp("n", "a ply forward, or N", argument="N"),
-        "back": CommandHelp("p previous", "a ply back, or N", argument="N"),
-        "first": CommandHelp("", "the beginning"),
-        "last": CommandHelp("", "the end"),
-        "goto": CommandHelp("go_to", "after N plies; go to N", argument="N"),
+        "next": CommandHelp("n", "go a ply forward, or N", argument="N"),
+        "back": CommandHelp("p previous", "go a ply back, or N", argument="N"),
+        "first": CommandHelp("", "go to the beginning"),
+        "last": CommandHelp("", "go to the end"),
+        "goto": CommandHelp("go_to", "go to ply N", argument="N"),
         "play": CommandHelp(
             "",
             "play on from here",
