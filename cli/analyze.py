@@ -11,6 +11,7 @@ from ckai.cli.shared.networks import NO_NETWORK, evaluator_option
 from ckai.cli.shared.output import count_text, json_option, print_json, progress_bar, report_compilation
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.cli.shared.tables import open_tables, tables_option
+from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.rl.analysis.config import AnalysisConfig
 
@@ -84,7 +85,6 @@ def command(
     \b
     ckai analyze games.pdn --html games.html
     """
-    import os
 
     from ckai.pdn import PdnError
     from ckai.pdn.sources import source_stem
@@ -98,7 +98,7 @@ def command(
     report_compilation()
     source = _network(source)
     network_tables = open_tables(tables)
-    threads = threads or os.cpu_count() or 1
+    threads = threads or available_cores()
     identity = {"network": _digest(source), "tables": network_tables.pieces if network_tables else 0}
     with _readable(files) as named:
         work = Work(named, output, config, identity)

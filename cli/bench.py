@@ -1,6 +1,5 @@
 """`ckai bench`: measure the speed of each part on this machine."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from ckai.cli.shared.output import (
     time_text,
 )
 from ckai.cli.strength.arena import EVEN
+from ckai.datasets.machine import available_cores
 
 PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "search", "training")
 
@@ -160,7 +160,7 @@ def command(
                 console.print(f"measuring {part} ...")
                 measures += list(benchmarks[part]())
                 if part == "search" and match_games:
-                    estimate = bench_strength.match_seconds(matches, match_games, os.cpu_count() or 1)
+                    estimate = bench_strength.match_seconds(matches, match_games, available_cores())
                     console.print(
                         f"playing {count_text(len(matches), 'match', 'matches')} of "
                         f"{match_games:,} games, about {time_text(estimate)} ..."

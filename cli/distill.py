@@ -7,6 +7,7 @@ import click
 
 from ckai.cli.shared.output import count_text, json_option, print_json, report_compilation
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
+from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.rl.selfplay.distill_config import DistillConfig
 
@@ -49,7 +50,6 @@ def command(
     and writes them as rows; ckai pretrain trains another network on them. After an interruption, the same
     command goes on.
     """
-    import os
 
     from ckai.cli.shared.output import progress_bar
     from ckai.datasets.reader import RowFile
@@ -60,7 +60,7 @@ def command(
 
     config = change_settings(DistillConfig(), given_settings(ctx))
     report_compilation()
-    threads = threads or os.cpu_count() or 1
+    threads = threads or available_cores()
     checkpoint = load_checkpoint(teacher)
     spec = get_game(checkpoint.network().encode.GAME)
     for path in data:

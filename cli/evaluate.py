@@ -1,7 +1,6 @@
 """`ckai evaluate`: evaluate a network on held-out games."""
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +10,7 @@ import click
 from ckai.cli.shared.output import json_option
 from ckai.cli.shared.solved import SOLVED_VISITS, evaluate_solved
 from ckai.cli.shared.tables import open_tables
+from ckai.datasets.machine import available_cores
 
 
 @click.command("evaluate")
@@ -100,7 +100,7 @@ def command(
     if solved:
         _refuse_with_solved(paths, plots, tables)
         result_solved, text = evaluate_solved(
-            checkpoint, visits or SOLVED_VISITS, players, cores or os.cpu_count() or 1
+            checkpoint, visits or SOLVED_VISITS, players, cores or available_cores()
         )
         click.echo(json.dumps(result_solved) if as_json else text)
         return

@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from ckai.datasets.machine import available_cores
+
 GROUPS = {
     "The pipeline": {
         "parse": "Convert PDN files to rows for training.",
@@ -108,6 +110,9 @@ def set_environment() -> None:
     # one that works as soon as anything else runs.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.update(WAITING | os.environ)
+    # PyTorch knows the cores it may run on, but not a container's share of their time.
+    if (cores := available_cores()) < (os.cpu_count() or 1):
+        os.environ.setdefault("OMP_NUM_THREADS", str(cores))
     os.environ.update(CACHES | os.environ)
 
 

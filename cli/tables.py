@@ -37,7 +37,7 @@ def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as
 
     An interrupted build continues where it stopped.
     """
-    from ckai.datasets.cache_folder import cache_folder
+    from ckai.datasets.machine import cache_folder
     from ckai.datasets.tables import TableError, table_path
     from ckai.datasets.tables.file import read_header
 

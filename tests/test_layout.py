@@ -40,7 +40,7 @@ ORDERS = {
         ("notation",),
     ),
     "datasets": (
-        ("cache_folder", "choices", "files", "lazy", "rows", "settings", "splitmix", "symmetries"),
+        ("choices", "files", "lazy", "machine", "rows", "settings", "splitmix", "symmetries"),
         ("sampling", "schema", "split"),
         ("merge", "outputs", "reader", "writer"),
         ("convert", "data_module", "statistics", "tables"),

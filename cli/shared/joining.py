@@ -1,6 +1,5 @@
 """`ckai selfplay --join`: play games for a run of another process."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,6 +7,7 @@ import click
 
 from ckai.cli.shared.output import count_text, print_json, report_compilation, stderr_console
 from ckai.cli.shared.tables import ensure_tables
+from ckai.datasets.machine import available_cores
 
 if TYPE_CHECKING:
     from ckai.rl.leases.workers import Sign
@@ -38,7 +38,7 @@ def join_run(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
         sign = join(
             folder,
             backend=evaluator,
-            threads=threads or os.cpu_count() or 1,
+            threads=threads or available_cores(),
             tell=lambda line: console.print(line, markup=False),
             on_sign=show,
         )

@@ -1,6 +1,5 @@
 """The `--tables` option: choose endgame tablebases, and build missing ones."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.shared.output import count_text, progress_bar, report_compilation, stderr_console, time_text
+from ckai.datasets.machine import available_cores
 
 if TYPE_CHECKING:
     from ckai.datasets.tables import Tables
@@ -49,7 +49,7 @@ def open_tables(which: str) -> "Tables | None":
 
 def ensure_tables(pieces: int) -> None:
     """Build the tables for `pieces` pieces in the user's cache folder if missing."""
-    from ckai.datasets.cache_folder import cache_folder
+    from ckai.datasets.machine import cache_folder
     from ckai.datasets.tables import SHIPPED, table_path
 
     if pieces > SHIPPED and not table_path(pieces, cache_folder()).exists():
@@ -70,7 +70,7 @@ def build_with_progress(pieces: int, path: Path, threads: int | None = None) -> 
     from ckai.datasets.tables import build_tables, cost_of
 
     report_compilation()
-    threads = threads or os.cpu_count() or 1
+    threads = threads or available_cores()
     cost = cost_of(pieces, threads)
     stderr_console().print(
         f"building tablebases for up to {pieces} pieces, {cost.positions:,} positions, in {path}: about "

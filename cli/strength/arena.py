@@ -1,6 +1,5 @@
 """Options and setup that match, tournament and ladder share."""
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import open_tables, tables_option
+from ckai.datasets.machine import available_cores
 from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
 
 
@@ -106,7 +106,7 @@ class Arena:
         self.tables = open_tables(tables) if self.game.supports_tables else None
         self.openings, self.seed, self.evaluator = openings, seed, evaluator
         self.hub_timeout = hub_timeout
-        self.threads, self.on_ray = os.cpu_count() or 1, ray is not None
+        self.threads, self.on_ray = available_cores(), ray is not None
         if ray is not None:
             from ckai.rl.leases.cluster import connect
             from ckai.rl.leases.config import WorkersConfig

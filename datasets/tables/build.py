@@ -1,6 +1,5 @@
 """Build tables: one class after another on all cores, each saved, so that a kill costs one class."""
 
-import os
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.datasets.files import WriteError, locked, write_whole
+from ckai.datasets.machine import available_cores
 from ckai.datasets.tables.file import TableError, read_tables, write_tables
 from ckai.datasets.tables.layout import Class, Layout, levels, make_layout
 from ckai.datasets.tables.solve import DRAWN, LONGEST, UNKNOWN, solve_pair
@@ -78,7 +78,7 @@ def build_tables(
     """
     layout = make_layout(pieces)
     with locked(path.with_name(f".{path.name}.lock")):
-        return _build(layout, path, threads or os.cpu_count() or 1, progress)
+        return _build(layout, path, threads or available_cores(), progress)
 
 
 def _build(layout: Layout, path: Path, threads: int, progress: Callable[[int, int], None]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.datasets.cache_folder import cache_folder
+from ckai.datasets.machine import cache_folder
 from ckai.datasets.tables.file import TableError, read_tables
 from ckai.datasets.tables.index import MOST
 from ckai.datasets.tables.layout import Layout

@@ -1,6 +1,5 @@
 """Evaluate a checkpoint on rows: `ckai evaluate` as a function."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.machine import available_cores
 from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, position_keys
@@ -157,7 +157,7 @@ def speeds(network: Network, seconds: float = 0.5) -> dict[str, float]:
         `cpu` (PyTorch in float32, all cores), and `gpu` if there is one.
     """
     rows = sample_positions(256, network.encode)
-    threads = os.cpu_count() or 1
+    threads = available_cores()
     rates = {"cpu": evaluations_per_second(TorchEvaluator(network), rows, threads, seconds)}
     if torch.cuda.is_available():
         gpu = make_evaluator(network, "cuda", threads)

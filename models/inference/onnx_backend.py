@@ -1,13 +1,13 @@
 """Evaluate networks with ONNX Runtime; needs the extra `onnx`."""
 
 import io
-import os
 import warnings
 from typing import Any
 
 import numpy as np
 import torch
 
+from ckai.datasets.machine import available_cores
 from ckai.models.inference.evaluator import (
     Boards,
     Floats,
@@ -40,7 +40,7 @@ class OnnxRuntimeEvaluator:
         import_extra("onnx", "onnx")
         runtime = import_extra("onnxruntime", "onnx")
         options = runtime.SessionOptions()
-        options.intra_op_num_threads = 1 if threads > 1 else os.cpu_count() or 1
+        options.intra_op_num_threads = 1 if threads > 1 else available_cores()
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
         self._session: Any = runtime.InferenceSession(

@@ -6,14 +6,13 @@ packages, architecture and use.
 
 import hashlib
 import json
-import os
 import platform
 from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
-from ckai.datasets.cache_folder import cache_folder
 from ckai.datasets.files import WriteError, write_whole
+from ckai.datasets.machine import available_cores, cache_folder
 from ckai.models.layers.network import Network
 
 FILE = "backends.json"
@@ -52,7 +51,7 @@ def _key(network: Network, threads: int) -> str:
         "architecture": network.architecture,
         "settings": repr(network.settings),
         "threads": threads,
-        "cores": os.cpu_count(),
+        "cores": available_cores(),
         "processor": _processor(),
         "packages": {name: _version(name) for name in PACKAGES},
     }

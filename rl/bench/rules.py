@@ -1,7 +1,6 @@
 """Speed of the parts without a search: rules, playouts, PDN reading, training."""
 
 import io
-import os
 import random
 import statistics
 import threading
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ckai.datasets.machine import available_cores
 from ckai.game import Game, Position, perft
 from ckai.pdn import from_game, write_game
 from ckai.rl.evaluators.rollout import RolloutEvaluator
@@ -153,7 +153,7 @@ def bench_training(rounds: int, model: str) -> Iterator[Measure]:
 
     from ckai.models.registry import build
 
-    torch.set_num_threads(os.cpu_count() or 1)
+    torch.set_num_threads(available_cores())
     network = build(model).train()
     optimizer = torch.optim.AdamW(network.parameters())
     batch = 512

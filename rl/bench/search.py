@@ -1,6 +1,5 @@
 """Speed of the search and of self-play, relative to the network alone."""
 
-import os
 import resource
 import threading
 import time
@@ -9,6 +8,7 @@ from dataclasses import asdict, replace
 
 import numpy as np
 
+from ckai.datasets.machine import available_cores
 from ckai.game import Position
 from ckai.models.inference.choose import BACKENDS, evaluations_per_second, make_evaluator, sample_positions
 from ckai.models.inference.evaluator import BackendError, Evaluator
@@ -51,7 +51,7 @@ def ceiling(
 
 def bench_network(networks: Sequence[Network], rounds: int, seconds: float) -> Iterator[Measure]:
     """Measure every available backend with every network and batch size, on all cores."""
-    threads = os.cpu_count() or 1
+    threads = available_cores()
     for network in networks:
         for backend in BACKENDS:
             try:
@@ -179,7 +179,7 @@ def bench_search(
             batches on all cores.
         limits: seconds of the searches.
     """
-    threads = os.cpu_count() or 1
+    threads = available_cores()
     for backend in backends:
         try:
             evaluator = make_evaluator(network, backend, THREADS)

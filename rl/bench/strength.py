@@ -1,9 +1,9 @@
 """Strength of a network by limit of time and backend, from matches."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from ckai.datasets.machine import available_cores
 from ckai.models.inference.choose import make_evaluator
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
@@ -107,7 +107,7 @@ def bench_strength(
         The Elo of each contender with the ends of its 95 % interval as least and most; the first backend at
         the shortest limit has 0. The intervals are those of its rating among all contenders.
     """
-    threads = os.cpu_count() or 1
+    threads = available_cores()
     pairs = matches(backends, limits)
     contenders = list(dict.fromkeys(contender for pair in pairs for contender in reversed(pair)))
     openings = draw_openings(games // 2, seed=0)

@@ -5,6 +5,7 @@ import secrets
 import socket
 from typing import Any
 
+from ckai.datasets.machine import available_cores
 from ckai.rl.leases.config import WorkersConfig
 
 LEAST_VERSION = (2, 60)
@@ -62,9 +63,7 @@ def connect(address: str, config: WorkersConfig) -> None:
         # Ray listens on all addresses of the machine; whoever connects needs this token.
         if os.environ.setdefault("RAY_AUTH_MODE", "token") == "token":
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-        cores = config.cpus_per_worker * (
-            config.count or max(1, (os.cpu_count() or 1) // config.cpus_per_worker)
-        )
+        cores = config.cpus_per_worker * (config.count or max(1, available_cores() // config.cpus_per_worker))
         options = {"num_cpus": cores, "object_store_memory": config.store_mb * 2**20}
         options["include_dashboard"] = False
     ray = import_ray()

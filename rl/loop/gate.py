@@ -1,6 +1,5 @@
 """The gate match: the new network against the old one, and the rule for accepting it."""
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ckai.datasets.files import write_whole
+from ckai.datasets.machine import available_cores
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import GateConfig
@@ -46,7 +46,7 @@ def in_threads(new: SearchPlayer, old: SearchPlayer) -> PlayMatch:
     """
     for player in (new, old):
         player.searcher(1).close()  # compiles before the clock runs
-    return partial(play_match, new, old, threads=os.cpu_count() or 1)
+    return partial(play_match, new, old, threads=available_cores())
 
 
 def play_gate_match(

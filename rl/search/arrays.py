@@ -10,12 +10,12 @@ the same side may have to go on jumping: then both ends of the edge have the sam
 keeps its sign (`sign` +1); otherwise the value is negated (`sign` -1).
 """
 
-import os
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ckai.datasets.machine import available_memory
 from ckai.rl.search.memory import CACHE_LINE, zeros
 
 Array = NDArray[Any]
@@ -210,8 +210,8 @@ def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int, *, value_bi
 
 RESERVE = 4096
 """Positions for which a tree that may grow always has room before a batch."""
-MEMORY_SHARE, UNKNOWN_MEMORY = 0.25, 8 << 30
-"""Share of the machine's memory that a tree may grow to, and bytes of that memory where it cannot be read."""
+MEMORY_SHARE = 0.25
+"""Share of the memory of this process that a tree may grow to."""
 
 
 GROWING = ("nodes", "edges", "bias", "scratch")
@@ -219,17 +219,13 @@ GROWING = ("nodes", "edges", "bias", "scratch")
 
 
 def memory_nodes(game: Any, *, value_bias: bool = False) -> int:
-    """Return the capacity in nodes of a tree that takes `MEMORY_SHARE` of the machine's memory."""
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        memory = UNKNOWN_MEMORY
+    """Return the capacity in nodes of a tree that takes `MEMORY_SHARE` of the memory of this process."""
     # Trees so large that their tables of buckets are as large as they get.
     few, more = (
         tree_batch_bytes(game, 1, MOST_BUCKETS + nodes, 1, value_bias=value_bias) for nodes in (0, 1000)
     )
     thousand = more - few
-    return int(MEMORY_SHARE * memory / thousand) * 1000
+    return int(MEMORY_SHARE * available_memory() / thousand) * 1000
 
 
 def part_of(trees: TreeBatch, game: Any, nodes: int) -> TreeBatch:

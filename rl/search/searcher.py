@@ -258,7 +258,7 @@ class Searcher:
 
     @property
     def memory_nodes(self) -> int:
-        """Capacity of a tree that takes its share of the machine's memory."""
+        """Capacity of a tree that takes its share of the memory."""
         return memory_nodes(self.game, value_bias=self.constants.corrects_values)
 
     def make_room(self, most: int) -> None:

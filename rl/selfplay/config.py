@@ -4,9 +4,9 @@ Imports neither NumPy nor Numba, so that `ckai --help` is fast; `ckai.rl.selfpla
 search.
 """
 
-import os
 from typing import Literal
 
+from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import setting, settings
 from ckai.rl.search.rules import ALPHAZERO_C_BASE, RootRule
 
@@ -188,7 +188,7 @@ class SelfPlayConfig:
     @property
     def group_count(self) -> int:
         """Number of groups: `groups`, by default the CPU cores, but at most one per game in flight."""
-        return min(self.groups or os.cpu_count() or 1, self.in_flight)
+        return min(self.groups or available_cores(), self.in_flight)
 
     @property
     def group_size(self) -> int:

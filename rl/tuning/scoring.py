@@ -4,7 +4,6 @@ All networks play with the same search, that of `ckai match`, whatever the setti
 """
 
 import json
-import os
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -12,6 +11,7 @@ from functools import cache, partial
 from typing import Any
 
 from ckai.datasets.files import write_whole
+from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.loading import load_evaluator
@@ -93,7 +93,7 @@ def score_rung(
                 study.run(trial).path(rung.generations, "network.ckpt"),
                 backend,
                 batch=BATCH,
-                threads=os.cpu_count() or 1,
+                threads=available_cores(),
                 prefer=base.chosen_backend,
                 game=base.config.game,
             )
@@ -152,7 +152,7 @@ class _Matches:
                     openings,
                     spec=self.base.spec,
                     max_plies=self.base.config.selfplay.max_plies,
-                    threads=os.cpu_count() or 1,
+                    threads=available_cores(),
                     seed=seed,
                     done=before,
                     on_game=on_game,
@@ -202,7 +202,7 @@ def _against(
             tables=tables,
             game=matches.base.spec,
             boards=BATCH,
-            threads=os.cpu_count() or 1,
+            threads=available_cores(),
         )
 
     openings = draw_openings(study.config.match_games // 2, matches.seed(0), matches.base.spec)
