@@ -3,6 +3,7 @@
 import math
 import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -52,11 +53,17 @@ def available_memory() -> int:
 
 
 def cache_folder() -> Path:
-    """The user's cache folder: `$CKAI_CACHE`, or the platform's usual place."""
+    """The user's cache folder: `$CKAI_CACHE`, or the platform's usual place.
+
+    A user without a home, as in some containers, has a temporary one.
+    """
     given = os.environ.get("CKAI_CACHE")
     if given:
         return Path(given)
-    home = Path.home()
+    try:
+        home = Path.home()
+    except RuntimeError:  # a container may run as a user whom it does not know
+        return Path(tempfile.gettempdir()) / f"ckai-{os.getuid()}"
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local")) / "ckai"
     if sys.platform == "darwin":

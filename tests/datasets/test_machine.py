@@ -1,11 +1,13 @@
-"""Cores and memory of this process: its affinity, and control groups of both versions."""
+"""Cores and memory of this process: its affinity, and control groups of both versions; the cache folder."""
 
 import os
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from ckai.datasets import machine
-from ckai.datasets.machine import available_cores, available_memory
+from ckai.datasets.machine import available_cores, available_memory, cache_folder
 
 GIB = 1 << 30
 
@@ -96,3 +98,14 @@ def test_no_limit_in_version_1(groups):
 def test_what_cannot_be_read_is_no_limit(groups, damage):
     groups(damage, **{"cpu.max": "none at all", "memory.max": "-1"})
     assert (available_cores(), available_memory()) == (16, 64 * GIB)
+
+
+def test_a_user_without_a_home_has_a_temporary_cache(monkeypatch):
+    def unknown():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("CKAI_CACHE", raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+    assert cache_folder().parent == Path(tempfile.gettempdir())
+    monkeypatch.setenv("CKAI_CACHE", "here")
+    assert cache_folder() == Path("here")
