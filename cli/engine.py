@@ -10,6 +10,7 @@ import click
 from ckai.cli.shared.networks import EVALUATORS, evaluator_option
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import TABLE_CHOICES, open_tables, tables_option
+from ckai.datasets.machine import MOST_THREADS
 from ckai.models.pretrained import CKAI
 
 if TYPE_CHECKING:
@@ -56,7 +57,13 @@ ckai match --game go rollout@2000 gtp:"gnugo --mode gtp --chinese-rules --captur
 )
 @evaluator_option()
 @tables_option
-def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> None:
+@click.option(
+    "--threads",
+    type=click.IntRange(1, MOST_THREADS),
+    help="Threads of an alpha-beta search with a network; the parameter `threads` of Hub.  "
+    "[default: one per core]",
+)
+def command(spec: str | None, protocol: str, evaluator: str, tables: str, threads: int | None) -> None:
     """Serve standard input and output, see `_HELP`."""
     from ckai.rl.matches.serving import claim_output
 
@@ -65,7 +72,7 @@ def command(spec: str | None, protocol: str, evaluator: str, tables: str) -> Non
     if protocol == "gtp":
         _serve_gtp(spec or GTP_PLAYER, evaluator, output)
     else:
-        _serve_hub(spec or CKAI, evaluator, tables, output)
+        _serve_hub(spec or CKAI, evaluator, tables, threads or 0, output)
 
 
 def _serve_gtp(spec: str, evaluator: str, output: int) -> None:
@@ -86,14 +93,14 @@ def _serve_gtp(spec: str, evaluator: str, output: int) -> None:
         )
 
 
-def _serve_hub(spec: str, evaluator: str, tables: str, output: int) -> None:
+def _serve_hub(spec: str, evaluator: str, tables: str, threads: int, output: int) -> None:
     from ckai.rl.hub.parameters import Parameters
     from ckai.rl.hub.serving import serve
 
     if spec != CKAI:
         _check(spec)
     evaluators = tuple(dict.fromkeys([*EVALUATORS, evaluator]))
-    parameters = Parameters(spec, tables, evaluator, TABLE_CHOICES, evaluators)
+    parameters = Parameters(spec, tables, evaluator, TABLE_CHOICES, evaluators, threads)
     report_compilation()
     if sys.stdin is not None:
         serve(sys.stdin.buffer, output, parameters, _load, version("ckai"))
@@ -114,5 +121,8 @@ def _load(parameters: "Parameters") -> "Thinker":
     from ckai.rl.thinkers.loading import load_thinker
 
     return load_thinker(
-        parameters.engine, backend=parameters.evaluator, tables=open_tables(parameters.tables)
+        parameters.engine,
+        backend=parameters.evaluator,
+        tables=open_tables(parameters.tables),
+        threads=parameters.threads or None,
     )

@@ -12,6 +12,7 @@ from ckai.cli.playing.player_opponent import PlayerOpponent
 from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, network_file, newest_name
 from ckai.cli.shared.tables import open_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.datasets.machine import available_cores
 from ckai.models.pretrained import CKAI
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS
@@ -134,7 +135,13 @@ class Players:
 
             endgames = open_tables(self.tables) if self.spec.supports_tables else None
             with self.console.status("loading the player ..."):
-                return load_player(find(), backend=self.evaluator, tables=endgames, game=self.spec)
+                return load_player(
+                    find(),
+                    backend=self.evaluator,
+                    tables=endgames,
+                    game=self.spec,
+                    search_threads=available_cores(),
+                )
 
         return PlayerOpponent(load, name, self.spec, seed=self.seed, analyses=analyses)
 

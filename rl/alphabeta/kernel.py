@@ -204,7 +204,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
     depth = max(depth, np.int64(0))
     narrow = beta - alpha == 1
     place = first_place(memory.table, key)
-    fields = look_up(game, memory.table, place, key)
+    fields = look_up(memory.table, place, key)
     age = memory.counters[AGE]
     table_action, static = np.int64(-1), np.int64(NO_SCORE)
     if fields:
@@ -229,9 +229,8 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
         if not fields:
             nothing = np.int64(0)
             write(
-                game, memory.table, place, key, nothing, static, nothing, nothing, STATIC_ONLY, age, PROVEN,
-                plies,
-            )  # fmt: skip
+                memory.table, place, key, nothing, static, nothing, nothing, STATIC_ONLY, age, PROVEN, plies
+            )
     if leaf:
         return static
     if (
@@ -304,7 +303,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
                     reward(memory, at, i, depth)
                 break
     bound = UPPER if best <= alpha else LOWER if best >= beta else EXACT
-    write(game, memory.table, place, key, best, static, depth, best_action, bound, age, PROVEN, plies)
+    write(memory.table, place, key, best, static, depth, best_action, bound, age, PROVEN, plies)
     return best
 
 
@@ -317,7 +316,7 @@ def principal_variation(game, memory, state, first, out):
         out[n] = action
         state, _ = contract.play(game, state, action)
         key = contract.key(game, state)
-        fields = look_up(game, memory.table, first_place(memory.table, key), key)
+        fields = look_up(memory.table, first_place(memory.table, key), key)
         if fields == 0 or bound_of(fields) == STATIC_ONLY:
             return n + 1
         action = action_of(fields)

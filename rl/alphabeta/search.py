@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,11 +58,21 @@ class AlphaBetaResult:
     depth: int
     """Depth of the last search that ended, in plies."""
     nodes: int
-    """Positions searched."""
+    """Positions searched, by all threads."""
     evaluations: int
     """Of these, evaluated by the network."""
     pv: tuple[int, ...]
     """The main line, as actions."""
+
+
+class _Helper(NamedTuple):
+    """What a thread beside the main one works with."""
+
+    evaluation: InlineNetwork
+    memory: Memory
+    """Its own, but for the table and the sign to stop."""
+    number: int
+    """From 1 on."""
 
 
 class AlphaBetaSearch:
@@ -75,6 +85,7 @@ class AlphaBetaSearch:
         game: Any = None,
         entries: int = 1 << 20,
         constants: Constants | None = None,
+        threads: int = 1,
     ) -> None:
         """Allocate the table.
 
@@ -83,13 +94,27 @@ class AlphaBetaSearch:
             game: the rules, see `ckai.rl.games.contract`; None: checkers.
             entries: T, size of the table in positions, 1 or more; one takes 24 bytes in most games.
             constants: see `Constants`; None: the defaults.
+            threads: threads of a search; one to a depth or a number of positions has one, so that it can be
+                repeated.
         """
         self.game: Any = DEFAULT_GAME.rules if game is None else game
         self.constants = constants or Constants()
         self.evaluation: InlineNetwork = inline_network(evaluator, self.game)
+        self.memory = self._memory(
+            np.zeros((entries, self.game.STATE_WORDS + 1), np.int64), np.zeros(1, np.uint8)
+        )
+        self._helpers = [
+            _Helper(
+                inline_network(evaluator, self.game), self._memory(self.memory.table, self.memory.stop), n
+            )
+            for n in range(1, threads)
+        ]
+
+    def _memory(self, table: NDArray[np.int64], stop: NDArray[np.uint8]) -> Memory:
+        """Return the memory of one thread, with a table and a sign to stop that it may share."""
         words, most = self.game.STATE_WORDS, self.game.MAX_LEGAL_ACTIONS
-        self.memory = Memory(
-            table=np.zeros((entries, words + 1), np.int64),
+        return Memory(
+            table=table,
             path=np.zeros((MOST_HOPS, words), np.int64),
             actions=np.zeros((MOST_HOPS, most), np.uint8),
             order=np.zeros((MOST_HOPS, most), np.float32),
@@ -98,7 +123,7 @@ class AlphaBetaSearch:
             reductions=reductions(self.constants),
             root=np.zeros(2, np.int64),
             counters=np.zeros(4, np.int64),
-            stop=np.zeros(1, np.uint8),
+            stop=stop,
         )
 
     def stop(self) -> None:
@@ -108,8 +133,14 @@ class AlphaBetaSearch:
     def forget(self) -> None:
         """Empty the table, so that the next search does not depend on earlier ones."""
         self.memory.table[:] = 0
-        self.memory.history[:] = 0
-        self.memory.counters[:] = 0
+        for memory in self.memories:
+            memory.history[:] = 0
+            memory.counters[:] = 0
+
+    @property
+    def memories(self) -> list[Memory]:
+        """The memory of each thread, the main one first."""
+        return [self.memory, *(helper.memory for helper in self._helpers)]
 
     def search(
         self,
@@ -134,17 +165,21 @@ class AlphaBetaSearch:
             depth: end after the search of this depth in plies.
             on_depth: called with the result so far after every depth.
         """
-        memory = self.memory
+        memory, helpers = self.memory, self._helpers if nodes is None and depth is None else []
         words = tuple(np.int64(word) for word in state)
         earlier = list(history)[-(MOST_HOPS // 2) :]
         root = len(earlier)
         for n, before in enumerate(earlier):
             set_path(self.game, memory, n, tuple(np.int64(word) for word in before))
-        memory.killers[:] = -1
-        memory.history[:] //= 2
-        memory.counters[:3] = 0, 0, np.iinfo(np.int64).max if nodes is None else nodes
-        memory.counters[AGE] += 1
-        memory.root[ROOT_ACTION] = -1
+        age = memory.counters[AGE] + 1
+        for each in self.memories:
+            each.path[:root] = memory.path[:root]
+            each.killers[:] = -1
+            each.history[:] //= 2
+            each.counters[:] = 0, 0, np.iinfo(np.int64).max, age
+            each.root[ROOT_ACTION] = -1
+        if nodes is not None:
+            memory.counters[LIMIT] = nodes
         memory.stop[0] = 0
         begun = time.perf_counter()
         timer = None if seconds is None else threading.Timer(seconds, self.stop)
@@ -152,9 +187,14 @@ class AlphaBetaSearch:
             timer.daemon = True
             timer.start()
         done = 0
+        threads = [
+            threading.Thread(target=self._help, args=(helper, words, root), daemon=True) for helper in helpers
+        ]
+        for thread in threads:
+            thread.start()
         try:
             while done < MOST_HOPS and not (depth is not None and done >= depth):
-                score = self._iterate(words, done + 1, root)
+                score = self._iterate(self.evaluation, memory, words, done + 1, root)
                 if memory.stop[0]:
                     break
                 done += 1
@@ -168,16 +208,30 @@ class AlphaBetaSearch:
             if timer is not None:
                 timer.cancel()
                 timer.join()  # else it might stop the next search
+            if threads:
+                memory.stop[0] = 1
+                for thread in threads:
+                    thread.join()
         if done == 0:  # not even one ply was searched in time
             memory.stop[0] = 0
             memory.counters[LIMIT] = np.iinfo(np.int64).max
-            self._iterate(words, 1, root)
+            self._iterate(self.evaluation, memory, words, 1, root)
             done = 1
         return self._result(words, done)
 
+    def _help(self, helper: "_Helper", state: Any, root: int) -> None:
+        """Search a state in a thread beside the main one, which finds in the table what this one found out.
+
+        Every other helper is a ply ahead, so that not all search the same at once.
+        """
+        for depth in range(1 + helper.number % 2, MOST_HOPS):
+            score = self._iterate(helper.evaluation, helper.memory, state, depth, root)
+            if self.memory.stop[0] or (abs(score) >= PROVEN and WON - abs(score) <= depth):
+                break
+
     def _result(self, state: Any, depth: int) -> AlphaBetaResult:
         """Return the result of a search to a depth."""
-        counters = self.memory.counters
+        counters = np.sum([memory.counters for memory in self.memories], axis=0)
         score, pv = int(self.memory.root[ROOT_SCORE]), self._main_line(state)
         proven = abs(score) >= PROVEN
         return AlphaBetaResult(
@@ -195,6 +249,6 @@ class AlphaBetaSearch:
         length = principal_variation(self.game, self.memory, state, self.memory.root[ROOT_ACTION], line)
         return tuple(int(action) for action in line[:length])
 
-    def _iterate(self, state: Any, depth: int, root: int) -> int:
+    def _iterate(self, evaluation: InlineNetwork, memory: Memory, state: Any, depth: int, root: int) -> int:
         numbers = (np.int64(n) for n in (depth, -INFINITE, INFINITE, root, root, 0))
-        return int(alpha_beta(self.game, self.evaluation, self.constants, self.memory, state, *numbers))
+        return int(alpha_beta(self.game, evaluation, self.constants, memory, state, *numbers))

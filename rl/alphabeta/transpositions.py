@@ -3,13 +3,15 @@
 Row `[STATE_WORDS + 1]` int64 of the table: a state without its halfmove clock, so a hit is exact, and a word
 of fields. A state has two places, neighbours; the entry of the lower depth, or of an earlier search, gives
 way (Breuker, Uiterwijk, van den Herik 1994).
+
+Several threads may use a table, without locks: the words of the state are stored exclusive-or the fields, so
+that a row which two of them wrote at once is no state's (Hyatt, Mann 2002).
 """
 
 import numpy as np
 
 from ckai.datasets.splitmix import MIX_1
 from ckai.game.jit import inner
-from ckai.rl.games import contract
 
 STATIC_ONLY, EXACT, LOWER, UPPER = 0, 1, 2, 3
 """What the score of an entry is of the true one; `STATIC_ONLY`: it has no score and no action."""
@@ -36,25 +38,29 @@ def first_place(table, key):
 
 
 @inner
-def look_up(game, table, place, key):
+def fields_if(row, key):
+    """Return the fields of a row if it is a state's, else 0."""
+    fields = row[len(key)]
+    for n, word in enumerate(key):
+        if row[n] ^ fields != word:
+            return np.int64(0)
+    return fields
+
+
+@inner
+def look_up(table, place, key):
     """Return the fields of a state, 0 if it is not in the table.
 
     Args:
-        game: the rules.
         table: the table.
         place: the state's `first_place`.
         key: the state without its clock.
     """
-    last = len(key)
-    row = table[place]
-    if contract.load_state(game, row) == key and row[last]:
-        return row[last]
+    fields = fields_if(table[place], key)
     other = place ^ 1
-    if other < len(table):
-        row = table[other]
-        if contract.load_state(game, row) == key:
-            return row[last]
-    return np.int64(0)
+    if fields == 0 and other < len(table):
+        fields = fields_if(table[other], key)
+    return fields
 
 
 @inner
@@ -101,11 +107,10 @@ def _worth(fields, age):
 
 
 @inner
-def write(game, table, place, key, score, static, depth, action, bound, age, proven, plies):
+def write(table, place, key, score, static, depth, action, bound, age, proven, plies):
     """Write an entry over the one of the same state or over the less valuable one of two.
 
     Args:
-        game: the rules.
         table: the table.
         place: the state's `first_place`.
         key: the state without its clock.
@@ -119,9 +124,9 @@ def write(game, table, place, key, score, static, depth, action, bound, age, pro
     """
     last = len(key)
     other = place ^ 1
-    if other < len(table) and contract.load_state(game, table[place]) != key:
+    if other < len(table) and fields_if(table[place], key) == 0:
         worse = _worth(table[other, last], age) < _worth(table[place, last], age)
-        if worse or contract.load_state(game, table[other]) == key:
+        if worse or fields_if(table[other], key) != 0:
             place = other
     if score >= proven:
         score += plies
@@ -130,5 +135,6 @@ def write(game, table, place, key, score, static, depth, action, bound, age, pro
     fields = np.int64(score + _OFFSET) | np.int64(static + _OFFSET) << 16
     fields |= np.int64(min(depth, LARGEST_DEPTH)) << 32 | np.int64(action) << 40
     fields |= np.int64(bound) << 48 | np.int64(age & _AGES - 1) << 50
-    contract.store_state(table[place], key)
+    for n, word in enumerate(key):
+        table[place, n] = word ^ fields
     table[place, last] = fields

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ckai.datasets.machine import MOST_THREADS
 from ckai.rl.matches.hub_text import quoted, write_line
 
 VARIANT = "english"
@@ -21,16 +22,19 @@ class Parameters:
     """Backend of the network: one of `evaluator_choices`."""
     table_choices: tuple[str, ...]
     evaluator_choices: tuple[str, ...]
+    threads: int = 0
+    """Threads of an alpha-beta search, 0 for one per core."""
     variant: str = VARIANT
 
     @property
-    def choices(self) -> dict[str, tuple[str, ...] | None]:
-        """The values that each parameter may have, None for any text."""
+    def choices(self) -> dict[str, tuple[str, ...] | range | None]:
+        """The values that each parameter may have: some words, whole numbers, or None for any text."""
         return {
             "variant": (VARIANT,),
             "engine": None,
             "tables": self.table_choices,
             "evaluator": self.evaluator_choices,
+            "threads": range(MOST_THREADS + 1),
         }
 
     def lines(self) -> Iterator[str]:
@@ -39,6 +43,9 @@ class Parameters:
             value = getattr(self, name)
             if choices is None:
                 yield write_line("param", name=name, value=value, type="string")
+            elif isinstance(choices, range):
+                first, last = str(choices[0]), str(choices[-1])
+                yield write_line("param", name=name, value=str(value), type="int", min=first, max=last)
             else:
                 yield write_line("param", name=name, value=value, type="enum", values=" ".join(choices))
 
@@ -51,6 +58,12 @@ class Parameters:
         if name not in self.choices:
             raise ValueError(f"expected a parameter of {', '.join(self.choices)}, found {quoted(name)}")
         choices = self.choices[name]
+        if isinstance(choices, range):
+            if not (value.isascii() and value.isdigit() and len(value) < 10 and int(value) in choices):
+                between = f"{choices[0]} to {choices[-1]}"
+                raise ValueError(f"expected {name} of {between}, found {quoted(value)}")
+            setattr(self, name, int(value))
+            return
         if choices is not None and value not in choices:
             raise ValueError(f"expected {name} of {', '.join(choices)}, found {quoted(value)}")
         if not value:

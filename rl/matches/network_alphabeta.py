@@ -32,6 +32,8 @@ class NetworkAlphaBetaPlayer:
     """Tablebases to probe."""
     spec: GameSpec = DEFAULT_GAME
     """The game."""
+    threads: int = 1
+    """Threads of a search within a time."""
 
     @property
     def timed(self) -> bool:
@@ -47,7 +49,8 @@ class _Side(MoveSide):
     def __init__(self, player: NetworkAlphaBetaPlayer, boards: int) -> None:
         super().__init__(boards, player.spec)
         self.player = player
-        self.search = AlphaBetaSearch(player.evaluator, game=player.spec.make_rules(player.tables))
+        rules = player.spec.make_rules(player.tables)
+        self.search = AlphaBetaSearch(player.evaluator, game=rules, threads=player.threads)
 
     def stop(self) -> None:
         self.search.stop()

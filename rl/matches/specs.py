@@ -41,6 +41,7 @@ def load_player(
     game: GameSpec = DEFAULT_GAME,
     boards: int = 1,
     threads: int = 1,
+    search_threads: int = 1,
     hub_timeout: float = HUB_SILENCE_SECONDS,
 ) -> Player:
     """Load the player of a spec.
@@ -52,6 +53,7 @@ def load_player(
         game: the game.
         boards: most positions per network call.
         threads: threads that call the network.
+        search_threads: threads of an alpha-beta search with a network, within a time.
         hub_timeout: seconds of silence after which a Hub program without a limit of time is given up.
 
     Raises:
@@ -64,7 +66,7 @@ def load_player(
         return RandomPlayer(game)
     if spec.who.startswith(LEVEL):
         _require_game(LevelPlayer.GAME, game, text)
-        return _level_player(spec, tables)
+        return _level_player(spec, tables, search_threads)
     if spec.who == "perfect":
         _require_limit(spec, "no limit", number=False, seconds=False, policy=False)
         if game.solver is None:
@@ -112,7 +114,13 @@ def load_player(
             ) from None
         seconds = spec.seconds if spec.number or spec.seconds or spec.control else DEFAULT_SECONDS
         return NetworkAlphaBetaPlayer(
-            integers, seconds, depth=spec.number, control=spec.control, tables=tables, spec=game
+            integers,
+            seconds,
+            depth=spec.number,
+            control=spec.control,
+            tables=tables,
+            spec=game,
+            threads=search_threads,
         )
     evaluator = load_evaluator(source, backend, batch=boards, threads=threads, game=game.name)
     sims = POLICY_SIMS if spec.policy else spec.number or DEFAULT_VISITS
@@ -137,7 +145,7 @@ def _gtp_player(spec: PlayerSpec, game: GameSpec, timeout: float) -> Player:
     )
 
 
-def _level_player(spec: PlayerSpec, tables: Tables | None) -> Player:
+def _level_player(spec: PlayerSpec, tables: Tables | None, threads: int) -> Player:
     """Return the player of `level:N`; the highest is full strength and may have a limit of time."""
     text = spec.who.removeprefix(LEVEL)
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= FULL_LEVEL:
@@ -148,7 +156,7 @@ def _level_player(spec: PlayerSpec, tables: Tables | None) -> Player:
     network = IntegerEvaluator(load_network(CKAI))
     if top:
         seconds = spec.seconds or FULL_STRENGTH_SECONDS
-        return NetworkAlphaBetaPlayer(network, seconds, control=spec.control, tables=tables)
+        return NetworkAlphaBetaPlayer(network, seconds, control=spec.control, tables=tables, threads=threads)
     if int(text) > len(LEVELS):
         return NetworkAlphaBetaPlayer(network, nodes=QUICK_NODES[int(text) - len(LEVELS) - 1], tables=tables)
     return LevelPlayer(LEVELS[int(text) - 1], IntegerEvaluator(load_network(HUMAN)), network, tables)

@@ -19,11 +19,16 @@ class AlphaBetaThinker:
     """Alpha-beta search; its table is kept from one search to the next."""
 
     def __init__(
-        self, evaluator: IntegerEvaluator, *, tables: Tables | None = None, limit: Limit | None = None
+        self,
+        evaluator: IntegerEvaluator,
+        *,
+        tables: Tables | None = None,
+        limit: Limit | None = None,
+        threads: int = 1,
     ) -> None:
         """Allocate the table; `tables` are probed in the search, for `limit` see `Thinker`."""
         self.limit = limit
-        self._search = AlphaBetaSearch(evaluator, game=DEFAULT_GAME.make_rules(tables))
+        self._search = AlphaBetaSearch(evaluator, game=DEFAULT_GAME.make_rules(tables), threads=threads)
 
     def think(self, game: Game, limit: Limit, publish: Publish, interrupt: Interrupt) -> Report:
         """See `Thinker`."""

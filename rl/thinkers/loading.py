@@ -2,6 +2,7 @@
 
 import os
 
+from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Position
 from ckai.models.pretrained import network_path
@@ -22,13 +23,16 @@ _TRIAL_FENS = (Position.start().fen, "W:WK23,32:B18,10,9,19", "W:WK18,K15:BK4")
 """Positions of these searches: quiet, with captures of several hops, with few pieces."""
 
 
-def load_thinker(text: str, *, backend: str = "auto", tables: Tables | None = None) -> Thinker:
+def load_thinker(
+    text: str, *, backend: str = "auto", tables: Tables | None = None, threads: int | None = None
+) -> Thinker:
     """Load the player of a spec, and compile what its searches need.
 
     Args:
         text: a spec of a player of checkers, see `ckai.rl.matches.forms`.
         backend: evaluator backend, see `load_evaluator`.
         tables: tablebases for the searches.
+        threads: threads of an alpha-beta search with a network; None: one per core.
 
     Raises:
         PlayerSpecError: an unknown player, a limit it does not support, or another program.
@@ -42,7 +46,9 @@ def load_thinker(text: str, *, backend: str = "auto", tables: Tables | None = No
         engine = Engine(player.evaluator, constants=player.constants, tables=player.tables)
         thinker = TreeThinker(engine, limit)
     elif isinstance(player, NetworkAlphaBetaPlayer):
-        thinker = AlphaBetaThinker(player.evaluator, tables=player.tables, limit=limit)
+        thinker = AlphaBetaThinker(
+            player.evaluator, tables=player.tables, limit=limit, threads=threads or available_cores()
+        )
     else:
         thinker = SideThinker(player)
     for fen in _TRIAL_FENS:

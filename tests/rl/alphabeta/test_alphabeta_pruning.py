@@ -1,5 +1,7 @@
 """What alpha-beta leaves out, on trees drawn by hand; its table; its order of moves."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from numba import njit
@@ -165,14 +167,14 @@ GAME = draw(Leaf(Leaf()))[0]
 
 
 @njit
-def remember(game, table, key, score, depth, age, plies):
+def remember(table, key, score, depth, age, plies):
     place = first_place(table, key)
-    write(game, table, place, key, score, NO_SCORE, depth, 2, LOWER, age, PROVEN, plies)
+    write(table, place, key, score, NO_SCORE, depth, 2, LOWER, age, PROVEN, plies)
 
 
 @njit
-def fields_of(game, table, key):
-    return look_up(game, table, first_place(table, key), key)
+def fields_of(table, key):
+    return look_up(table, first_place(table, key), key)
 
 
 @njit
@@ -189,34 +191,46 @@ def read(fields, plies):
 def test_an_entry_of_the_table_is_read_as_it_was_written():
     table = np.zeros((2, 3), np.int64)
     for score in (-31_000, -1, 0, 12_345, 19_999):
-        remember(GAME, table, (5, 7), score, 9, 1, 0)
+        remember(table, (5, 7), score, 9, 1, 0)
         wanted = score if score > -PROVEN else score + 4
-        assert read(fields_of(GAME, table, (5, 7)), 4) == (wanted, NO_SCORE, 9, 2, LOWER)
-    assert fields_of(GAME, table, (5, 8)) == 0
+        assert read(fields_of(table, (5, 7)), 4) == (wanted, NO_SCORE, 9, 2, LOWER)
+    assert fields_of(table, (5, 8)) == 0
 
 
 def test_a_proven_score_counts_from_the_state():
     """A win 10 plies from the root, found 6 plies from it, is 4 plies away; seen 2 plies from a root, 6."""
     table = np.zeros((2, 3), np.int64)
-    remember(GAME, table, (5, 7), 30_000 - 10, 9, 1, 6)
-    assert read(fields_of(GAME, table, (5, 7)), 2)[0] == 30_000 - 6
-    remember(GAME, table, (5, 7), -30_000 + 10, 9, 1, 6)
-    assert read(fields_of(GAME, table, (5, 7)), 2)[0] == -30_000 + 6
+    remember(table, (5, 7), 30_000 - 10, 9, 1, 6)
+    assert read(fields_of(table, (5, 7)), 2)[0] == 30_000 - 6
+    remember(table, (5, 7), -30_000 + 10, 9, 1, 6)
+    assert read(fields_of(table, (5, 7)), 2)[0] == -30_000 + 6
 
 
 def test_the_lower_depth_and_the_earlier_search_give_way():
     table = np.zeros((2, 3), np.int64)  # both places of every state
 
     def kept():
-        return {key for key in range(1, 6) if fields_of(GAME, table, (key, 0))}
+        return {key for key in range(1, 6) if fields_of(table, (key, 0))}
 
-    remember(GAME, table, (1, 0), 100, 9, 1, 0)
-    remember(GAME, table, (2, 0), 100, 3, 1, 0)
-    remember(GAME, table, (3, 0), 100, 1, 1, 0)
+    remember(table, (1, 0), 100, 9, 1, 0)
+    remember(table, (2, 0), 100, 3, 1, 0)
+    remember(table, (3, 0), 100, 1, 1, 0)
     assert kept() == {1, 3}
-    remember(GAME, table, (1, 0), 100, 8, 1, 0)  # the same state keeps its place
+    remember(table, (1, 0), 100, 8, 1, 0)  # the same state keeps its place
     assert kept() == {1, 3}
-    remember(GAME, table, (4, 0), 100, 2, 3, 0)  # 3 is of less depth
+    remember(table, (4, 0), 100, 2, 3, 0)  # 3 is of less depth
     assert kept() == {1, 4}
-    remember(GAME, table, (5, 0), 100, 1, 3, 0)  # 1 is two searches old, 16 plies less
+    remember(table, (5, 0), 100, 1, 3, 0)  # 1 is two searches old, 16 plies less
     assert kept() == {4, 5}
+
+
+def test_a_row_that_two_threads_wrote_at_once_is_of_neither_state():
+    rows = []
+    for key, score in (((1, 2), 100), ((3, 4), -100), ((1, 4), 50)):
+        table = np.zeros((1, 3), np.int64)
+        remember(table, key, score, 5, 1, 0)
+        rows.append(table[0])
+    for words in product(range(3), repeat=3):
+        table = np.array([[rows[of][n] for n, of in enumerate(words)]])
+        found = [n for n, key in enumerate([(1, 2), (3, 4), (1, 4)]) if fields_of(table, key)]
+        assert found == ([words[0]] if len(set(words)) == 1 else [])

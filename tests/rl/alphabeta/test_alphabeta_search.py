@@ -14,7 +14,7 @@ from ckai.game import Position
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inputs.packing import pack_positions
 from ckai.models.registry import build
-from ckai.rl.alphabeta.memory import FULL_WIDTH, VALUE_SCALE
+from ckai.rl.alphabeta.memory import FULL_WIDTH, NODES, VALUE_SCALE
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.connect4 import Connect4
@@ -141,6 +141,40 @@ def test_a_search_can_be_stopped_from_elsewhere(evaluator):
     result = search.search(pack(Position.start()))
     stopper.join()
     assert result.action in Position.start().legal_actions()
+
+
+def test_several_threads_search_one_position(evaluator):
+    search = AlphaBetaSearch(evaluator, threads=3)
+    before = threading.active_count()
+    for fen in POSITIONS:
+        position = Position.from_fen(fen)
+        result = search.search(pack(position), seconds=0.05)
+        assert result.action in position.legal_actions()
+        assert threading.active_count() == before
+    counted = [int(memory.counters[NODES]) for memory in search.memories]
+    assert all(counted)
+    assert result.nodes == sum(counted)
+    won = search.search(pack(Position.from_fen("W:WK18,K15:BK4")), seconds=60)  # ends with the proof
+    assert (won.value, won.plies) == (1.0, 3)
+
+
+def test_threads_end_when_a_search_is_stopped(evaluator):
+    search = AlphaBetaSearch(evaluator, threads=3)
+    before = threading.active_count()
+    stopper = threading.Timer(0.05, search.stop)
+    stopper.start()
+    result = search.search(pack(Position.start()))
+    stopper.join()
+    assert result.action in Position.start().legal_actions()
+    assert threading.active_count() == before
+
+
+def test_a_search_to_a_limit_that_can_be_repeated_has_one_thread(evaluator):
+    for limit in ({"depth": 4}, {"nodes": 3000}):
+        one, three = (
+            AlphaBetaSearch(evaluator, threads=n).search(pack(Position.start()), **limit) for n in (1, 3)
+        )
+        assert one == three
 
 
 def test_the_smallest_limit_still_gives_a_move(evaluator):

@@ -235,10 +235,13 @@ def test_the_beginning(talk):
         "engine",
         "tables",
         "evaluator",
+        "threads",
     }
-    talk.say("set-param name=variant value=english", 'set-param name=engine value="level:3"', "init", "init")
+    talk.say("set-param name=variant value=english", "set-param name=threads value=3")
+    talk.say('set-param name=engine value="level:3"', "init", "init")
     assert talk.heard() == ["ready", "ready"]
     assert talk.loaded == "level:3"
+    assert talk.session.parameters.threads == 3
     assert "before init" in talk.error("set-param name=engine value=other")
     talk.say("set-param name=engine value=level:3")
     assert not talk.heard()
@@ -269,7 +272,9 @@ def test_an_engine_that_cannot_be_loaded_may_be_replaced(talk):
         ("set-param value=1", "no name"),
         ("set-param name=variant", "no value"),
         ("set-param name=variant value=normal", "english"),
-        ("set-param name=threads value=1", "parameter of variant, engine"),
+        ("set-param name=colour value=1", "parameter of variant, engine"),
+        ("set-param name=threads value=1025", "threads of 0 to 1024, found '1025'"),
+        ("set-param name=threads value=many", "threads of 0 to 1024, found 'many'"),
         ("set-param name=engine value", "expected a value"),
         ("pos " + "x" * LONGEST_LINE, "at most 1,048,576"),
     ],

@@ -100,7 +100,9 @@ def test_specs():
     assert (quick.nodes, quick.timed) == (QUICK_NODES[-1], False)
     full = load_player(f"level:{FULL_LEVEL}@0.2s")
     assert isinstance(full, NetworkAlphaBetaPlayer)
-    assert (full.seconds, full.nodes) == (0.2, None)
+    assert (full.seconds, full.nodes, full.threads) == (0.2, None, 1)
+    for text in (f"level:{FULL_LEVEL}", "alphabeta:ckai@0.2s"):
+        assert load_player(text, search_threads=3).threads == 3
 
 
 @pytest.mark.parametrize("text", ["level:0", "level:99", "level:", "level:x", "level:-1", "level:²"])
