@@ -71,6 +71,7 @@ def _no_waiting_for_the_disk():
 def _no_figures():
     """Draw no figure, which takes half a second each; a test marked `draws` does."""
     import matplotlib.figure
+    import matplotlib.pyplot  # before the blank figure: it looks at the real one when it is imported
 
     real = matplotlib.figure.Figure
     with pytest.MonkeyPatch.context() as patch:
