@@ -120,6 +120,7 @@ def save_checkpoint(
     info: Mapping[str, Any] | None = None,
     training: Mapping[str, Any] | None = None,
     auxiliary: Mapping[str, Tensor] | None = None,
+    dtype: torch.dtype | None = None,
 ) -> None:
     """Write a checkpoint atomically.
 
@@ -127,6 +128,8 @@ def save_checkpoint(
         path: the file to write or replace.
         network: its weights are saved from any device.
         metrics, info, training, auxiliary: plain data and tensors, see `Checkpoint`.
+        dtype: type of the network's floating-point weights in the file; float16 halves it and rounds them, to
+            11 bits. None: as they are.
 
     Raises:
         OSError: if it cannot be written; an existing file is unchanged.
@@ -142,7 +145,7 @@ def save_checkpoint(
         "architecture": network.architecture,
         "settings": asdict(network.settings),
         "encoding": network.encode.VERSION,
-        "weights": _on_cpu(network.state_dict()),
+        "weights": _on_cpu(network.state_dict(), dtype),
         "metrics": dict(metrics or {}),
         "info": dict(info or {}),
         "training": None if training is None else dict(training),
@@ -203,8 +206,12 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
     return Checkpoint(**fields, training=training, auxiliary=auxiliary, path=path, digest=digest)
 
 
-def _on_cpu(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+def _on_cpu(weights: Mapping[str, Tensor], dtype: torch.dtype | None = None) -> dict[str, Tensor]:
+    """Weights on the CPU, floating-point numbers in another type if one is given."""
+    return {
+        name: tensor.detach().to("cpu", dtype if tensor.is_floating_point() else None).contiguous()
+        for name, tensor in weights.items()
+    }
 
 
 def current_names(metrics: Mapping[str, Any]) -> dict[str, Any]:

@@ -47,6 +47,18 @@ def test_a_file_alone_rebuilds_the_network(saved):
     assert checkpoint.training is None
 
 
+def test_weights_may_be_saved_in_half_the_size(tmp_path):
+    network = build("resnet", {"channels": 64, "blocks": 2})
+    save_checkpoint(tmp_path / "whole.ckpt", network)
+    save_checkpoint(tmp_path / "half.ckpt", network, dtype=torch.float16)
+    sizes = [(tmp_path / f"{name}.ckpt").stat().st_size for name in ("half", "whole")]
+    assert sizes[0] < 0.6 * sizes[1]
+    rounded = load_network(tmp_path / "half.ckpt").state_dict()
+    for name, tensor in network.state_dict().items():
+        assert rounded[name].dtype == tensor.dtype, name
+        assert torch.allclose(rounded[name].double(), tensor.double(), rtol=2**-11, atol=2**-24), name
+
+
 def test_metrics_of_earlier_versions_have_todays_names(saved, tmp_path):
     path, network = saved
     history = [{"epoch": 1, "heldout_value_sorted": 0.75}]
