@@ -128,8 +128,8 @@ def save_checkpoint(
         path: the file to write or replace.
         network: its weights are saved from any device.
         metrics, info, training, auxiliary: plain data and tensors, see `Checkpoint`.
-        dtype: type of the network's floating-point weights in the file; float16 halves it and rounds them, to
-            11 bits. None: as they are.
+        dtype: type of the layers' weights in the file, not of biases and statistics, which are few; float16
+            halves it and rounds them, to 11 bits. None: as they are.
 
     Raises:
         OSError: if it cannot be written; an existing file is unchanged.
@@ -207,11 +207,16 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
 
 
 def _on_cpu(weights: Mapping[str, Tensor], dtype: torch.dtype | None = None) -> dict[str, Tensor]:
-    """Weights on the CPU, floating-point numbers in another type if one is given."""
-    return {
-        name: tensor.detach().to("cpu", dtype if tensor.is_floating_point() else None).contiguous()
-        for name, tensor in weights.items()
-    }
+    """Weights on the CPU, those of layers in another type if one is given."""
+    copies = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+    if dtype is None:
+        return copies
+    return {name: tensor.to(dtype) if _is_large(name, tensor) else tensor for name, tensor in copies.items()}
+
+
+def _is_large(name: str, tensor: Tensor) -> bool:
+    """Whether these are the weights of a layer, not a bias, a statistic or integers."""
+    return tensor.is_floating_point() and tensor.ndim > 1 and not name.endswith("bias")
 
 
 def current_names(metrics: Mapping[str, Any]) -> dict[str, Any]:
