@@ -9,7 +9,6 @@ interrupted one. `ckai runs folder` lists them.
 
 import json
 import multiprocessing
-import os
 import statistics
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -21,6 +20,7 @@ import click
 import torch
 
 from ckai.datasets.files import write_whole
+from ckai.datasets.machine import available_cores
 from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
 from ckai.models.training.pretrain import pretrain
 
@@ -106,11 +106,11 @@ def train_one(rows: Path, path: Path, setup: PretrainConfig, threads: int) -> di
 )
 @click.option("--seeds", default=3, show_default=True)
 @click.option("--epochs", default=2, show_default=True)
-@click.option("--jobs", default=os.cpu_count() or 1, show_default=True, help="Number of trainings at once.")
+@click.option("--jobs", default=available_cores(), show_default=True, help="Number of trainings at once.")
 def main(rows: Path, output: Path, seeds: int, epochs: int, jobs: int) -> None:
     """Train all variants and print the table."""
     output.mkdir(parents=True, exist_ok=True)
-    threads = max(1, (os.cpu_count() or 1) // jobs)
+    threads = max(1, available_cores() // jobs)
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
         running = [
             [

@@ -10,7 +10,6 @@ plays only the missing matches. `--tables` adds the errors of the bare network i
 """
 
 import json
-import os
 from collections.abc import Callable
 from functools import partial
 from itertools import accumulate, combinations
@@ -21,6 +20,7 @@ import click
 from matplotlib.figure import Figure
 
 from ckai.datasets.files import save_figure, write_whole
+from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_network
 from ckai.models.evaluation.endgames import measure_endgames
@@ -147,7 +147,7 @@ def main(
     runs = [Run.open(folder) for folder in folders]
     places = places_of(runs, every, chained)
     names = [f"{place.path}@{sims}" for place in places] + list(against)
-    threads = os.cpu_count() or 1
+    threads = available_cores()
     players = [load_player(name, backend=evaluator, boards=games, threads=threads) for name in names]
     kept = Kept(output.with_suffix(".matches.json"))
 

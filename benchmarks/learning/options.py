@@ -11,7 +11,6 @@ the runs of the variant that they have in common.
 """
 
 import json
-import os
 import statistics
 import sys
 import textwrap
@@ -22,6 +21,7 @@ import click
 from matplotlib.figure import Figure
 
 from ckai.datasets.files import save_figure, write_whole
+from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_network
@@ -166,7 +166,7 @@ def match_against_start(
     path: Path, init: Path, spec: GameSpec, games: int, sims: int, tables: int, backend: str
 ) -> dict[str, Any]:
     """Play a network against the initial one."""
-    threads = os.cpu_count() or 1
+    threads = available_cores()
     tablebases = Tables.open(tables) if tables else None
     players = [
         SearchPlayer(

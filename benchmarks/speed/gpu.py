@@ -11,7 +11,6 @@ default network plays and learns some generations, in turn and overlapped. Self-
 GPU wants; its ratio is to the network alone, called by as many threads with batches of the same size.
 """
 
-import os
 import platform
 import tempfile
 import time
@@ -28,6 +27,7 @@ from rich.table import Table
 
 from ckai.cli.shared.run_screen import evaluations_of
 from ckai.datasets.convert import parse_files
+from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import all_settings, change_settings
 from ckai.models.inference.choose import (
     EXACT,
@@ -247,7 +247,7 @@ def title(device: torch.device, small: bool) -> str:
     """Return what was measured on."""
     name = torch.cuda.get_device_name(device) if device.type == CUDA else platform.machine()
     sizes = ", small sizes: these are no benchmarks" if small else ""
-    return f"{name}, {os.cpu_count()} cores, PyTorch {torch.__version__}{sizes}"
+    return f"{name}, {available_cores()} cores, PyTorch {torch.__version__}{sizes}"
 
 
 @click.command()

@@ -5,7 +5,6 @@ All need the four-piece tables (`ckai tables build`).
 
 import json
 import multiprocessing
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import click
 import numpy as np
 from numba import njit
 
+from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
 from ckai.datasets.tables.index import place
 from ckai.datasets.tables.layout import Class
@@ -147,7 +147,7 @@ def convert(source: str, sims: int, sample: int, drawn: int, seed: int) -> None:
         "four pieces, won": won[:sample],
         "four pieces, drawn": held[:drawn],
     }
-    cores = os.cpu_count() or 1
+    cores = available_cores()
     with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
         for name, chosen in sets.items():
             begun = time.perf_counter()
@@ -182,14 +182,14 @@ def match(
 ) -> None:
     """Play a network with tables against itself without, at equal visits."""
     openings = random_openings(pairs, plies, seed)
-    evaluator = load_evaluator(Path(source), "torch", batch=pairs, threads=os.cpu_count() or 1)
+    evaluator = load_evaluator(Path(source), "torch", batch=pairs, threads=available_cores())
     for number in pieces:
         tables = Tables.open(number)
         result = play_match(
             SearchPlayer(evaluator, sims, tables=tables),
             SearchPlayer(evaluator, sims),
             openings,
-            threads=os.cpu_count() or 1,
+            threads=available_cores(),
         )
         scored = result.pairs
         summary: dict[str, Any] = {"pieces": number, **result.summary(), "elo": scored.elo}

@@ -6,7 +6,6 @@ colours; the interval is 1.96 standard errors over the pairs.
 """
 
 import json
-import os
 import statistics
 import sys
 import time
@@ -15,6 +14,7 @@ from typing import Any
 
 import click
 
+from ckai.datasets.machine import available_cores
 from ckai.models.checkpoint import load_checkpoint
 from ckai.models.evaluation.evaluate import speeds
 from ckai.rl.evaluators.loading import load_evaluator
@@ -58,7 +58,7 @@ def main(
     """Play the matches and print the table."""
     openings = random_openings(pairs, plies, seed)
     playouts = load_evaluator("rollout")
-    threads = os.cpu_count() or 1
+    threads = available_cores()
     results: list[dict[str, Any]] = []
     for path in checkpoints:
         loaded = load_checkpoint(path)
