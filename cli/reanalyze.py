@@ -65,7 +65,8 @@ def command(
     if output.exists() and not fresh:
         raise ReanalysisError(f"{output}: exists; use --fresh to replace it, or another --output")
     opened = Run.open(run)
-    config = replace(opened.config.selfplay, sims=sims or opened.config.selfplay.sims)
+    settings = opened.config.selfplay.of_generation(generation)
+    config = replace(settings, sims=sims or settings.sims)
     source, network = opened.path(generation, "rows.parquet"), network_path(engine or opened.network)
     total = len(drawn_rows(source, share, seed))
     ensure_tables(config.tables)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ckai.datasets.choices import DEFAULT_GAME_NAME, Positions
 from ckai.datasets.settings import change_settings, parse_settings, read_settings, setting, settings
 from ckai.models.training.config import MOVES_LEFT_HELP, OWNERSHIP_HELP, LossConfig, TargetConfig
-from ckai.rl.selfplay.config import GPU_IN_FLIGHT, PoolConfig, SelfPlayConfig, StartConfig
+from ckai.rl.selfplay.config import GPU_IN_FLIGHT, PoolConfig, SelfPlayConfig, StartConfig, ramped
 
 
 @settings
@@ -108,10 +108,7 @@ class LearnConfig:
 
     def q_weight_of(self, generation: int) -> float:
         """Return w, the weight of q in the value target, in a generation counted from 1."""
-        if self.q_first is None:
-            return self.q_weight
-        progress = min(1.0, (generation - 1) / self.q_ramp)
-        return self.q_first + progress * (self.q_weight - self.q_first)
+        return ramped(self.q_first, self.q_weight, self.q_ramp, generation)
 
 
 @settings

@@ -50,7 +50,7 @@ class PlannedRun(RunFolder):
         config = self.config
         return Orders(
             game=config.game,
-            selfplay=config.selfplay,
+            selfplay=config.selfplay.of_generation(n),
             pool=config.pool,
             start=config.start,
             network=self._network_of(n).read_bytes(),

@@ -232,7 +232,7 @@ class PlayedRun(ClosedRun):
 
         play_games(
             players[0],
-            config.selfplay,
+            config.selfplay.of_generation(n),
             ledger,
             seed=seed_stream(config.seed, n),
             spec=self.spec,

@@ -78,9 +78,9 @@ class ReanalyzedRun(PlayedRun):
                     if path != self._rows(g, n):
                         path.unlink()
 
-    def _reanalysis_config(self) -> SelfPlayConfig:
-        """Return the settings of the searches."""
-        config = self.config.selfplay
+    def _reanalysis_config(self, n: int) -> SelfPlayConfig:
+        """Return the settings of the searches before the learning of generation `n`."""
+        config = self.config.selfplay.of_generation(n)
         return replace(config, sims=self.config.learn.reanalyze_sims or config.sims)
 
 
@@ -99,7 +99,7 @@ class _Stage:
             spent: the effort for it in earlier calls.
         """
         self.run, self.n, self.on_event, self.backend = run, n, on_event, backend
-        self.folder, self.config = run.path(n, REANALYSIS), run._reanalysis_config()
+        self.folder, self.config = run.path(n, REANALYSIS), run._reanalysis_config(n)
         self.before, self.begun = spent, 0.0
         self.counts, self.stop = ReanalysisCounts(), threading.Event()
         self.total, self.finished = 0, 0

@@ -4,6 +4,7 @@ Imports neither NumPy nor Numba, so that `ckai --help` is fast; `ckai.rl.selfpla
 search.
 """
 
+from dataclasses import replace
 from typing import Literal
 
 from ckai.datasets.machine import available_cores
@@ -12,6 +13,20 @@ from ckai.rl.search.rules import ALPHAZERO_C_BASE, RootRule
 
 GPU_IN_FLIGHT = 4096
 """Most games in flight by default if networks run on a GPU: 256 positions a batch from each of 16 threads."""
+
+
+def ramped(first: float | None, last: float, generations: int, generation: int) -> float:
+    """Return a value that changes linearly over the first generations of a run.
+
+    Args:
+        first: the value in generation 1; None: `last`.
+        last: the value from generation `generations` + 1 on.
+        generations: how many it takes, 1 or more.
+        generation: the generation, counted from 1.
+    """
+    if first is None:
+        return last
+    return first + min(1.0, (generation - 1) / generations) * (last - first)
 
 
 @settings
@@ -79,6 +94,15 @@ class SelfPlayConfig:
         "cache",
     )
     c_puct: float = setting(default=4.0, ge=0, help="Exploration constant of PUCT, the weight of the prior")
+    c_puct_first: float | None = setting(
+        default=None,
+        ge=0,
+        help="Exploration constant in the first generation, changing linearly to --c-puct; without this "
+        "option it is the same in all",
+    )
+    c_puct_ramp: int = setting(
+        default=20, ge=1, help="Generations until the constant reaches --c-puct, with --c-puct-first"
+    )
     c_base: float = setting(
         default=ALPHAZERO_C_BASE,
         gt=0,
@@ -184,6 +208,11 @@ class SelfPlayConfig:
     def __post_init__(self) -> None:
         if self.tables == 1:
             raise ValueError(f"expected tables of 2 to 6 pieces or 0 for none, found {self.tables}")
+
+    def of_generation(self, generation: int) -> "SelfPlayConfig":
+        """Return the settings of a generation, counted from 1, in which none depends on it any more."""
+        c_puct = ramped(self.c_puct_first, self.c_puct, self.c_puct_ramp, generation)
+        return replace(self, c_puct=c_puct, c_puct_first=None)
 
     @property
     def group_count(self) -> int:

@@ -11,6 +11,7 @@ from whole_run import check_whole
 
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
+from ckai.rl.loop import playing, reanalyzing
 from ckai.rl.loop import run as module
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.dashboard import REANALYSIS_COLUMNS, write_dashboard
@@ -57,6 +58,27 @@ def whole(tmp_path_factory):
         shutil.copytree(run.folder, folder / "two")
         run.go(3, ignore_event)
     return run, learned, rows
+
+
+def test_searches_have_the_exploration_constant_of_their_generation(tmp_path, network, monkeypatch):
+    played, searched = [], []
+    play, search = playing.play_games, reanalyzing.reanalyze
+
+    def play_games(evaluator, config, *given, **more):
+        played.append(config.c_puct)
+        return play(evaluator, config, *given, **more)
+
+    def reanalyze(source, output, evaluator, config, **more):
+        searched.append(config.c_puct)
+        return search(source, output, evaluator, config, **more)
+
+    monkeypatch.setattr(playing, "play_games", play_games)
+    monkeypatch.setattr(reanalyzing, "reanalyze", reanalyze)
+    falling = replace(TINY.selfplay, c_puct_first=4.0, c_puct=1.0, c_puct_ramp=2)
+    run = Run.create(tmp_path / "run", network, replace(TINY, selfplay=falling))
+    run.go(2, ignore_event)
+    assert (played, searched) == ([4.0, 2.5], [2.5])
+    assert [run.orders(n).selfplay.c_puct for n in (1, 2, 3)] == [4.0, 2.5, 1.0]
 
 
 def test_a_run_learns_the_new_targets(whole):

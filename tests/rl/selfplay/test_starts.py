@@ -84,6 +84,14 @@ def test_the_weight_of_q_changes_linearly():
         LearnConfig(q_first=2.0)
 
 
+def test_the_exploration_constant_changes_linearly():
+    falling = SelfPlayConfig(c_puct_first=4.0, c_puct=1.0, c_puct_ramp=3)
+    assert [falling.of_generation(n).c_puct for n in (1, 2, 3, 4, 9)] == [4.0, 3.0, 2.0, 1.0, 1.0]
+    assert {SelfPlayConfig(c_puct=2.5).of_generation(n).c_puct for n in (1, 50)} == {2.5}
+    with pytest.raises(ValueError, match="c_puct_first"):
+        SelfPlayConfig(c_puct_first=-1.0)
+
+
 TINY = ("--generations", 1, "--games", 4, "--sims", 4, "--gate-games", 2, "--evaluator", "torch", "--json")
 
 
