@@ -10,7 +10,7 @@ from ckai.cli.shared.tables import open_tables
 from ckai.cli.web.table import PERSON, Seat, TableError
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.tables import Tables
-from ckai.models.pretrained import CKAI, MEDIUM, PRETRAINED
+from ckai.models.pretrained import CKAI, PRETRAINED, SMALL
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS
 from ckai.rl.matches.player_spec import ALPHA_BETA, LEVEL, PlayerSpec
@@ -82,7 +82,7 @@ class Players:
         for number in range(1, FULL_LEVEL + 1):
             offer(main, f"{LEVEL}{number}", f"Level {number}", "levels", describe_level(number))
         found = [(str(path), game) for path, game in networks_in() if game is not None]
-        for name, game in [*found, (CKAI, main), (MEDIUM, main)]:
+        for name, game in [*found, (CKAI, main), (SMALL, main)]:
             note = "installed with ckai" if name in PRETRAINED else ""
             networks.append({"game": game, "name": name, "note": note})
             limit = f"@{FULL_STRENGTH_SECONDS:g}s"

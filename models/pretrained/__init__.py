@@ -1,6 +1,6 @@
-"""The networks that are installed with ckai: `ckai`, `medium` and `human`.
+"""The networks that are installed with ckai: `ckai`, `small` and `human`.
 
-`ckai` is the fastest and plays by default, `medium` plays best at equal visits, `human` has the policy of
+`ckai` is the fastest and plays by default, `small` plays best at equal visits, `human` has the policy of
 people.
 
 `README.md` in this folder is their card: what they learned from, settings, figures, limits.
@@ -11,11 +11,11 @@ from pathlib import Path
 
 CKAI = "ckai"
 """Name of the network that plays by default, with integers: the most positions in a given time."""
-MEDIUM = "medium"
-"""Name of the network that plays best at equal visits, of the preset `medium`."""
+SMALL = "small"
+"""Name of the network that plays best at equal visits, of the preset `small`."""
 HUMAN = "human"
 """Name of the network that plays most like the experts it learned from."""
-PRETRAINED = (CKAI, MEDIUM, HUMAN)
+PRETRAINED = (CKAI, SMALL, HUMAN)
 """Names of the installed networks, which commands take in place of a file."""
 
 

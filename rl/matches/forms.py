@@ -15,7 +15,7 @@ PLAYER_FORMS = {
     "best.ckpt@60s+0.6s": "a clock: a minute a game and 0.6 s a move; @5m, @40/5m for 40 moves",
     "best.ckpt@policy": "the policy's best move, without search",
     "ckai@0.5s": "the network installed with ckai, the best one where time is short",
-    "medium@400": "a larger one installed with it, the best one at equal visits",
+    "small@400": "a larger one installed with it, the best one at equal visits",
     "level:3": "a level of play, from 1 for beginners; `ckai levels` lists them",
     "rollout@1000": "vanilla MCTS, 1,000 random playouts per move",
     f"alphabeta@{DEFAULT_DEPTH}": f"alpha-beta search of material, {DEFAULT_DEPTH} plies deep",

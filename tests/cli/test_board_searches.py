@@ -208,7 +208,7 @@ def test_a_proof_ends_an_analysis(client):
 
 def test_only_networks_that_are_offered_analyse(client):
     with tab(client) as here:
-        assert "expected one of ckai, medium, rollout, uniform for Checkers" in here.refused(
+        assert "expected one of ckai, small, rollout, uniform for Checkers" in here.refused(
             "analyse", on=True, player="../x.ckpt"
         )
         assert here.state["analyse"]["on"] is False

@@ -8,7 +8,7 @@ from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint
 from ckai.models.inference.integers import quantize
 from ckai.models.inputs.packing import pack_positions
-from ckai.models.pretrained import CKAI, HUMAN, MEDIUM, PRETRAINED, network_path, pretrained_file
+from ckai.models.pretrained import CKAI, HUMAN, PRETRAINED, SMALL, network_path, pretrained_file
 from ckai.rl.engine import Engine
 from ckai.rl.evaluators.loading import load_evaluator
 
@@ -17,7 +17,7 @@ def test_the_installed_networks_are_small():
     assert sum(pretrained_file(name).stat().st_size for name in PRETRAINED) <= 5_000_000
 
 
-@pytest.mark.parametrize(("name", "backend"), [(CKAI, "integers"), (HUMAN, "integers"), (MEDIUM, "torch")])
+@pytest.mark.parametrize(("name", "backend"), [(CKAI, "integers"), (HUMAN, "integers"), (SMALL, "torch")])
 def test_an_installed_network_evaluates_positions(name, backend):
     evaluator = load_evaluator(name, backend)
     positions = ["W:W32,31,30:B1", "B:W32,31,30:B1", "B:W32:B1,2,3"]
@@ -45,7 +45,7 @@ def test_a_file_has_precedence_over_a_name(tmp_path, monkeypatch):
 
 
 def test_an_unknown_name():
-    with pytest.raises(ValueError, match=r"ckai, medium, human.*found 'strong'"):
+    with pytest.raises(ValueError, match=r"ckai, small, human.*found 'strong'"):
         pretrained_file("strong")
 
 
