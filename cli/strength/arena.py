@@ -137,6 +137,23 @@ class Arena:
             hub_timeout=self.hub_timeout,
         )
 
+    def identity(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return what decides the games of a match, as plain data; networks by the hash of their files."""
+        from ckai.rl.leases.lease import hash_of
+        from ckai.rl.matches.player_spec import PlayerSpec
+        from ckai.rl.matches.specs import checkpoint_of
+
+        files = [checkpoint_of(PlayerSpec.read(name)) for name in names]
+        return {
+            "players": list(names),
+            "networks": [file and hash_of(file.read_bytes()) for file in files],
+            "game": self.game.name,
+            "openings": self.openings,
+            "seed": self.seed,
+            "tables": self.tables.pieces if self.tables is not None else 0,
+            "evaluator": self.evaluator,
+        }
+
     def positions(self, count: int) -> list[Any]:
         """Draw `count` start positions as `--openings` says."""
         from ckai.rl.matches.openings import draw_openings, random_openings

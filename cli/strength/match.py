@@ -1,6 +1,8 @@
 """`ckai match`: play two players against each other and estimate the Elo difference."""
 
 import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +72,12 @@ a clock loses the game when its time is over.
     type=click.Path(dir_okay=False, path_type=Path),
     help="PDN file to append each game to when it ends.",
 )
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File that keeps the games: the same command goes on after an interruption, and plays more with a "
+    "larger --games.",
+)
 @json_option
 def command(
     a: str,
@@ -80,11 +88,14 @@ def command(
     time_margin: float,
     in_flight: int,
     pdn: Path | None,
+    save: Path | None,
     as_json: bool,
     **arena_settings: Any,
 ) -> None:
     """Play A against B, see `_HELP`."""
     from ckai.cli.shared.games_file import GamesFile
+    from ckai.datasets.files import locked
+    from ckai.rl.loop.saved_games import SavedMatch
     from ckai.rl.matches.pdn import match_game_pdn
     from ckai.rl.matches.sprt import Sprt
 
@@ -97,25 +108,47 @@ def command(
     players = [arena.load(text, min(games, in_flight)) for text in (a, b)]
     positions = arena.positions(games // 2)
     stop = threading.Event()
-    with _LiveTable(a, b, games, test) as screen:
+    with ExitStack() as stack:
+        saved = None
+        if save is not None:
+            stack.enter_context(locked(save.with_name(f".{save.name}.lock")))
+            settings = {**arena.identity([a, b]), "max_plies": max_plies, "time_margin": time_margin}
+            saved = SavedMatch.open(save, settings, positions, arena.game)
+            saved.write()  # before the games, so that a file that cannot be written is no surprise
+            stack.callback(saved.write)
+        done = list(saved.games) if saved is not None else []
+        screen = stack.enter_context(_LiveTable(a, b, games, test, done))
+
+        def check_decided() -> None:
+            if test is not None and test.test(screen.result.leading_scores).verdict is not None:
+                stop.set()
 
         def on_game(game: Any) -> None:
             if file is not None:
                 file.add(match_game_pdn(game, a, b, arena.game))
+            if saved is not None:
+                saved.add(game)
             screen.add(game)
-            if test is not None and test.test(screen.result.leading_scores).verdict is not None:
-                stop.set()
+            check_decided()
 
-        result = arena.play(
-            players[0],
-            players[1],
-            positions,
-            max_plies=max_plies,
-            time_margin=time_margin,
-            in_flight=in_flight,
-            on_game=on_game,
-            stop=stop,
-        )
+        check_decided()  # an interrupted match may have been decided
+        try:
+            result = arena.play(
+                players[0],
+                players[1],
+                positions,
+                max_plies=max_plies,
+                time_margin=time_margin,
+                in_flight=in_flight,
+                done=done,
+                on_game=on_game,
+                stop=stop,
+            )
+        except KeyboardInterrupt:
+            stack.close()
+            if screen.result.games:
+                _print_result(screen.result, a, b, test, as_json)
+            raise
     _print_result(result, a, b, test, as_json)
 
 
@@ -144,13 +177,13 @@ def result_table(result: "MatchResult", a: str, b: str) -> "Table":
 class _LiveTable:
     """The result table during the match, on standard error."""
 
-    def __init__(self, a: str, b: str, games: int, test: "Sprt | None") -> None:
+    def __init__(self, a: str, b: str, games: int, test: "Sprt | None", done: Sequence[Any]) -> None:
         from rich.live import Live
 
         from ckai.rl.matches.match import MatchResult
 
         self.names, self.games, self.test = (a, b), games, test
-        self.result = MatchResult()
+        self.result = MatchResult(list(done))
         console = stderr_console()
         self._live = Live(console=console, transient=True, refresh_per_second=4)
         self._shown = console.is_terminal

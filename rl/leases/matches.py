@@ -184,6 +184,7 @@ def play_match_on_ray(
     spec: GameSpec,
     tables: Tables | None,
     backend: str,
+    done: Sequence[MatchGame] = (),
     on_game: Callable[[MatchGame], None] | None = None,
     stop: threading.Event | None = None,
     **settings: Any,
@@ -197,12 +198,13 @@ def play_match_on_ray(
         spec: the game.
         tables: endgame tables; nodes use their own of as many pieces.
         backend: evaluator backend, see `load_evaluator`; each node tries it for itself.
+        done: finished games of this match, not played again.
         on_game: called with every finished game.
         stop: set it to end early; unfinished pairs are dropped.
         settings: more of `play_match`: `max_plies`, `time_margin`, `in_flight`, `seed`.
 
     Returns:
-        All games, ordered by opening, A with Black first.
+        All games, including `done`, ordered by opening, A with Black first.
 
     Raises:
         RayError: no node can play.
@@ -213,7 +215,7 @@ def play_match_on_ray(
     seats = (SpecSeat.of(a), SpecSeat.of(b))
     orders = ray.put(MatchOrders(spec.name, seats, tuple(openings), pieces, backend, settings))
     task = ray.remote(play_pairs).options(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD")
-    leased = _Leased(openings, spec, PAIRS, (), on_game or (lambda game: None))
+    leased = _Leased(openings, spec, PAIRS, done, on_game or (lambda game: None))
 
     def lend(pairs: tuple[int, ...]) -> Any:
         most = 2 * max(1, int(ray.cluster_resources().get("CPU", 0)))

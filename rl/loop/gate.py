@@ -86,7 +86,7 @@ def play_gate_match(
     def warn(line: str) -> None:
         on_event(RunEvent(generation, "gate", 0, 1, {"warning": line}))
 
-    saved = SavedGames(path.with_name("match.part.json"), openings, spec, warn)
+    saved = SavedGames.read(path.with_name("match.part.json"), openings, spec, warn)
     test = Sprt(gate.elo0, gate.elo1) if gate.rule == "sprt" else None
     stop = threading.Event()
 

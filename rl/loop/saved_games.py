@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,12 @@ from ckai.rl.matches.match import MatchGame, from_plain, to_plain
 
 SAVE_SECONDS = 5.0
 """Time between two writes of the file while games end."""
+DAMAGED = (ValueError, KeyError, IndexError, TypeError)
+"""What reading a damaged file raises."""
+
+
+class SavedMatchError(ValueError):
+    """A file that a match cannot go on with; says what was expected and found."""
 
 
 class SavedGames:
@@ -21,9 +27,15 @@ class SavedGames:
         games: in the order in which they ended.
     """
 
-    def __init__(
-        self, path: Path, openings: Sequence[Any], spec: GameSpec, warn: Callable[[str], None]
-    ) -> None:
+    def __init__(self, path: Path, games: Sequence[MatchGame] = ()) -> None:
+        """Begin with games; nothing is written yet."""
+        self.path, self.games = path, list(games)
+        self._written = time.monotonic()
+
+    @classmethod
+    def read(
+        cls, path: Path, openings: Sequence[Any], spec: GameSpec, warn: Callable[[str], None]
+    ) -> "SavedGames":
         """Read the games of an interrupted match; none if it had not begun.
 
         Args:
@@ -32,14 +44,13 @@ class SavedGames:
             spec: the game.
             warn: called with a line if the file is damaged; the match then begins again.
         """
-        self.path, self.games = path, list[MatchGame]()
-        self._written = time.monotonic()
         try:
-            self.games = from_plain(json.loads(path.read_text(encoding="utf-8")), openings, spec)
+            return cls(path, from_plain(json.loads(path.read_text(encoding="utf-8")), openings, spec))
         except FileNotFoundError:
             pass
-        except (ValueError, KeyError, IndexError, TypeError) as error:
+        except DAMAGED as error:
             warn(f"{path}: damaged ({error}); restarting the match")
+        return cls(path)
 
     def add(self, game: MatchGame) -> None:
         """Add a game; the file is written every `SAVE_SECONDS`."""
@@ -49,5 +60,73 @@ class SavedGames:
 
     def write(self) -> None:
         """Write the file."""
-        write_whole(self.path, json.dumps(to_plain(self.games)))
+        write_whole(self.path, json.dumps(self.content()))
         self._written = time.monotonic()
+
+    def content(self) -> Any:
+        """Return what the file has, as plain data."""
+        return to_plain(self.games)
+
+
+class SavedMatch(SavedGames):
+    """A match in a file of its own, with what decides its games: a match of other settings is refused."""
+
+    def __init__(self, path: Path, settings: Mapping[str, Any], games: Sequence[MatchGame] = ()) -> None:
+        """Begin with games; nothing is written yet.
+
+        Args:
+            path: the file.
+            settings: plain data by name, such as the players, the openings and the seed.
+            games: the games.
+        """
+        super().__init__(path, games)
+        self.settings = dict(settings)
+
+    @classmethod
+    def open(
+        cls, path: Path, settings: Mapping[str, Any], openings: Sequence[Any], spec: GameSpec
+    ) -> "SavedMatch":
+        """Read a match that was interrupted, or begin one if there is no file.
+
+        Args:
+            path, settings: see `SavedMatch`.
+            openings: openings of the match; there may be more of them than before.
+            spec: the game.
+
+        Raises:
+            SavedMatchError: the file is no match, is damaged, or is of other settings or more games.
+            OSError: it cannot be read.
+        """
+        if not path.exists():
+            return cls(path, settings)
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            before, games = content["match"], content["games"]
+            different = [name for name in settings if before.get(name) != settings[name]]
+            pairs = 1 + max((game["pair"] for game in games), default=-1)
+        except (*DAMAGED, AttributeError) as error:
+            raise SavedMatchError(
+                f"{path}: expected a match saved by ckai match, found something else or a damaged file; "
+                "choose another --save"
+            ) from error
+        if different:
+            name = different[0]
+            raise SavedMatchError(
+                f"{path}: expected a match with {name} {settings[name]!r}, found one with "
+                f"{before.get(name)!r}; choose another --save"
+            )
+        if pairs > len(openings):
+            raise SavedMatchError(
+                f"{path}: expected at most {2 * len(openings)} games, found some of a longer match; use "
+                f"--games {2 * pairs} or more"
+            )
+        try:
+            return cls(path, settings, from_plain(games, openings, spec))
+        except DAMAGED as error:
+            raise SavedMatchError(
+                f"{path}: expected the games of this match, found damaged ones ({error})"
+            ) from error
+
+    def content(self) -> Any:
+        """See `SavedGames.content`."""
+        return {"match": self.settings, "games": super().content()}

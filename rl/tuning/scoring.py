@@ -135,7 +135,7 @@ class _Matches:
             seats: load A and B, if there is a game to play.
         """
         path = self.study.rung_folder(self.rung) / f"{name}.json"
-        saved = SavedGames(path, openings, self.base.spec, self.warn)
+        saved = SavedGames.read(path, openings, self.base.spec, self.warn)
         before = list(saved.games)
         self.tell(self.done + len(before), self.games)
         if len(before) < 2 * len(openings):

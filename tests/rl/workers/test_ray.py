@@ -216,6 +216,10 @@ def test_a_match_is_the_same_on_a_cluster_that_loses_a_node(run, cluster):
     alone = play_match(*players, openings, max_plies=100, seed=3)
     assert to_plain(found[0].games) == to_plain(alone.games)
     assert len(games) == 24
+    games.clear()
+    again = play_match_on_ray(a, b, openings, done=alone.games[:17], on_game=games.append, **where)
+    assert to_plain(again.games) == to_plain(alone.games)
+    assert len(games) == 7
 
 
 @needs_ray

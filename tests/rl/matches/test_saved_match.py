@@ -1,0 +1,119 @@
+"""`ckai match --save`: an interrupted match goes on, grows, and is not mixed with another one."""
+
+import json
+
+import pytest
+
+from ckai.cli.strength import match as module
+from ckai.models.checkpoint import save_checkpoint
+from ckai.models.registry import build
+from ckai.pdn import read_games
+
+PLAYERS = ("alphabeta@1", "random")
+
+
+@pytest.fixture
+def play(ckai, tmp_path):
+    """Play a match that is saved in `match.json`: exit status, output, error."""
+
+    def run(*arguments, players=PLAYERS):
+        return ckai("match", *players, "--save", tmp_path / "match.json", *arguments)
+
+    return run
+
+
+def interrupt_after(monkeypatch, games):
+    add = module._LiveTable.add
+
+    def add_or_stop(screen, game):
+        add(screen, game)
+        if len(screen.result.games) == games:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(module._LiveTable, "add", add_or_stop)
+
+
+def saved_games(tmp_path):
+    return json.loads((tmp_path / "match.json").read_text())["games"]
+
+
+def test_an_interrupted_match_shows_its_result_and_goes_on(play, ckai, tmp_path, monkeypatch):
+    whole = json.loads(ckai("match", *PLAYERS, "--games", 40, "--json")[1])
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 5)
+        status, out, err = play("--games", 40, "--pdn", tmp_path / "games.pdn")
+    assert (status, err.strip()) == (130, "ckai: stopped")
+    ended = saved_games(tmp_path)
+    assert 5 <= len(ended) < 40
+    assert "alphabeta@1" in out
+    assert f"{len(ended)} games" in out
+    status, out, _ = play("--games", 40, "--pdn", tmp_path / "games.pdn", "--json")
+    assert (status, json.loads(out)) == (0, whole)
+    assert len(list(read_games(tmp_path / "games.pdn"))) == len(saved_games(tmp_path)) == 40
+    assert [game for game in saved_games(tmp_path) if game in ended] == ended
+
+
+def test_a_match_may_get_more_games(play, tmp_path):
+    assert play("--games", 4)[0] == 0
+    before = saved_games(tmp_path)
+    status, out, _ = play("--games", 10, "--json")
+    assert (status, json.loads(out)["games"]) == (0, 10)
+    assert saved_games(tmp_path)[:4] == before
+    status, _, err = play("--games", 2)
+    assert (status, len(saved_games(tmp_path))) == (1, 10)
+    assert "expected at most 2 games" in err
+    assert "use --games 10 or more" in err
+
+
+def test_a_decided_match_stays_decided(play, tmp_path):
+    play("--games", 200, "--sprt", 0, 100)
+    decided = saved_games(tmp_path)
+    assert len(decided) < 200
+    status, out, _ = play("--games", 200, "--sprt", 0, 100)
+    assert (status, saved_games(tmp_path)) == (0, decided)
+    assert "alphabeta@1 is better" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "players", "message"),
+    [
+        (("--seed", 1), PLAYERS, "expected a match with seed 1, found one with 0"),
+        (("--max-plies", 50), PLAYERS, "max_plies 50, found one with 300"),
+        ((), PLAYERS[::-1], "players ['random', 'alphabeta@1'], found one with ['alphabeta@1', 'random']"),
+    ],
+)
+def test_other_matches_are_refused(play, tmp_path, arguments, players, message):
+    play("--games", 2)
+    before = saved_games(tmp_path)
+    status, _, err = play("--games", 2, *arguments, players=players)
+    assert (status, saved_games(tmp_path)) == (1, before)
+    assert message in err
+    assert "choose another --save" in err
+
+
+def test_a_network_that_has_changed_is_another_player(play, tmp_path):
+    path = tmp_path / "net.ckpt"
+    players = (f"{path}@policy", "random")
+    for status in (0, 1):
+        save_checkpoint(path, build("mlp", {"hidden": 4}))
+        code, _, err = play("--games", 2, "--evaluator", "torch", players=players)
+        assert code == status
+    assert "expected a match with networks" in err
+
+
+@pytest.mark.parametrize("content", ["notes", "[]", "{}", '{"match": 1, "games": [3]}', '{"match": {}}'])
+def test_what_is_no_match_stays_as_it_is(play, tmp_path, content):
+    (tmp_path / "match.json").write_text(content)
+    status, _, err = play("--games", 2)
+    assert (status, (tmp_path / "match.json").read_text()) == (1, content)
+    assert "expected a match saved by ckai match" in err
+
+
+def test_damaged_moves_are_refused(play, tmp_path):
+    play("--games", 2)
+    path = tmp_path / "match.json"
+    path.write_text(path.read_text().replace('"moves": ["', '"moves": ["1-32", "', 1))
+    damaged = path.read_text()
+    status, _, err = play("--games", 2)
+    assert (status, path.read_text()) == (1, damaged)
+    assert "expected the games of this match, found damaged ones" in err
