@@ -38,18 +38,18 @@ def saved_games(tmp_path):
 
 
 def test_an_interrupted_match_shows_its_result_and_goes_on(play, ckai, tmp_path, monkeypatch):
-    whole = json.loads(ckai("match", *PLAYERS, "--games", 40, "--json")[1])
+    whole = json.loads(ckai("match", *PLAYERS, "--games", 24, "--json")[1])
     with monkeypatch.context() as patch:
         interrupt_after(patch, 5)
-        status, out, err = play("--games", 40, "--pdn", tmp_path / "games.pdn")
+        status, out, err = play("--games", 24, "--pdn", tmp_path / "games.pdn")
     assert (status, err.strip()) == (130, "ckai: stopped")
     ended = saved_games(tmp_path)
-    assert 5 <= len(ended) < 40
+    assert 5 <= len(ended) < 24
     assert "alphabeta@1" in out
     assert f"{len(ended)} games" in out
-    status, out, _ = play("--games", 40, "--pdn", tmp_path / "games.pdn", "--json")
+    status, out, _ = play("--games", 24, "--pdn", tmp_path / "games.pdn", "--json")
     assert (status, json.loads(out)) == (0, whole)
-    assert len(list(read_games(tmp_path / "games.pdn"))) == len(saved_games(tmp_path)) == 40
+    assert len(list(read_games(tmp_path / "games.pdn"))) == len(saved_games(tmp_path)) == 24
     assert [game for game in saved_games(tmp_path) if game in ended] == ended
 
 
@@ -66,10 +66,10 @@ def test_a_match_may_get_more_games(play, tmp_path):
 
 
 def test_a_decided_match_stays_decided(play, tmp_path):
-    play("--games", 200, "--sprt", 0, 100)
+    play("--games", 200, "--in-flight", 4, "--sprt", 0, 100)
     decided = saved_games(tmp_path)
     assert len(decided) < 200
-    status, out, _ = play("--games", 200, "--sprt", 0, 100)
+    status, out, _ = play("--games", 200, "--in-flight", 4, "--sprt", 0, 100)
     assert (status, saved_games(tmp_path)) == (0, decided)
     assert "alphabeta@1 is better" in out
 
