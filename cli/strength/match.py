@@ -144,7 +144,7 @@ def command(
                 on_game=on_game,
                 stop=stop,
             )
-        except KeyboardInterrupt:
+        except BaseException:  # Ctrl-C, or a program that died after hours
             stack.close()
             if screen.result.games:
                 _print_result(screen.result, a, b, test, as_json)

@@ -22,13 +22,13 @@ def play(ckai, tmp_path):
     return run
 
 
-def interrupt_after(monkeypatch, games):
+def interrupt_after(monkeypatch, games, error=KeyboardInterrupt):
     add = module._LiveTable.add
 
     def add_or_stop(screen, game):
         add(screen, game)
         if len(screen.result.games) == games:
-            raise KeyboardInterrupt
+            raise error
 
     monkeypatch.setattr(module._LiveTable, "add", add_or_stop)
 
@@ -51,6 +51,13 @@ def test_an_interrupted_match_shows_its_result_and_goes_on(play, ckai, tmp_path,
     assert (status, json.loads(out)) == (0, whole)
     assert len(list(read_games(tmp_path / "games.pdn"))) == len(saved_games(tmp_path)) == 24
     assert [game for game in saved_games(tmp_path) if game in ended] == ended
+
+
+def test_an_error_of_a_player_costs_no_game(play, tmp_path, monkeypatch):
+    interrupt_after(monkeypatch, 3, OSError("the program has ended"))
+    status, out, err = play("--games", 24)
+    assert (status, err.strip()) == (1, "ckai: error: the program has ended")
+    assert f"{len(saved_games(tmp_path))} games" in out
 
 
 def test_a_match_may_get_more_games(play, tmp_path):
