@@ -211,10 +211,10 @@ def _on_cpu(weights: Mapping[str, Tensor], dtype: torch.dtype | None = None) -> 
     copies = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
     if dtype is None:
         return copies
-    return {name: tensor.to(dtype) if _is_large(name, tensor) else tensor for name, tensor in copies.items()}
+    return {name: tensor.to(dtype) if _of_layer(name, tensor) else tensor for name, tensor in copies.items()}
 
 
-def _is_large(name: str, tensor: Tensor) -> bool:
+def _of_layer(name: str, tensor: Tensor) -> bool:
     """Whether these are the weights of a layer, not a bias, a statistic or integers."""
     return tensor.is_floating_point() and tensor.ndim > 1 and not name.endswith("bias")
 

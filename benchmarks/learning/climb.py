@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import click
 from matplotlib.figure import Figure
 
+from ckai.cli.strength.arena import elo_text
 from ckai.datasets.files import save_figure, write_whole
 from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
@@ -175,12 +176,12 @@ def main(
     for i, (place, rating) in enumerate(zip(places, rated, strict=False)):
         shares = "".join(f", {name} {share:.1%}" for name, share in errors[i].items()) if errors else ""
         click.echo(
-            f"{runs[place.run].folder.name} generation {place.generation}: {rating.elo:+.0f} "
-            f"({rating.low:+.0f} to {rating.high:+.0f}), {place.hours:.2f} h{shares}"
+            f"{runs[place.run].folder.name} generation {place.generation}: "
+            f"{elo_text(rating.elo, rating.low, rating.high)}, {place.hours:.2f} h{shares}"
         )
     others = dict(zip(against, rated[len(places) :], strict=True))
     for name, rating in others.items():
-        click.echo(f"{name}: {rating.elo:+.0f} ({rating.low:+.0f} to {rating.high:+.0f})")
+        click.echo(f"{name}: {elo_text(rating.elo, rating.low, rating.high)}")
     title = f"{sims} visits per move, {games} games per match"
     draw(output, runs, places, rated, others, errors, title)
 

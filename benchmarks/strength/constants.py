@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
+from ckai.cli.strength.arena import elo_text
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_network
 from ckai.models.pretrained import network_path
@@ -80,9 +81,8 @@ def main(
         for changed in tried:
             players = player(changed, limit), player(against, limit)
             result = play_match(*players, openings, threads=threads, spec=spec)
-            low, high = result.pairs.interval
             counts = [str(result.summary()[name]) for name in ("wins", "draws", "losses")]
-            elo = f"{result.pairs.elo:+.0f} ({low:+.0f} to {high:+.0f})"
+            elo = elo_text(result.pairs.elo, *result.pairs.interval)
             table.add_row(at, text(changed), *counts, elo)
             print(at, text(changed), "+" + counts[0], "=" + counts[1], "-" + counts[2], elo, flush=True)
     Console().print(table)

@@ -11,6 +11,7 @@ from statistics import median
 
 import click
 
+from ckai.cli.strength.arena import elo_text
 from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
 from ckai.models.pretrained import network_path
@@ -48,11 +49,10 @@ def main(network: str, threads: int, limits: tuple[str, ...], games: int, seed: 
             NetworkAlphaBetaPlayer(evaluator, seconds, tables=tablebases, threads=n) for n in (1, threads)
         )
         result = play_match(more, one, openings, threads=1)
-        low, high = result.pairs.interval
         counts = result.summary()
         print(
             f"{at}: +{counts['wins']} ={counts['draws']} -{counts['losses']}, "
-            f"{result.pairs.elo:+.0f} Elo ({low:+.0f} to {high:+.0f})",
+            f"Elo {elo_text(result.pairs.elo, *result.pairs.interval)}",
             flush=True,
         )
 

@@ -1,8 +1,7 @@
 """`ckai match`: play two players against each other and estimate the Elo difference."""
 
 import threading
-from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +93,6 @@ def command(
 ) -> None:
     """Play A against B, see `_HELP`."""
     from ckai.cli.shared.games_file import GamesFile
-    from ckai.datasets.files import locked
     from ckai.rl.loop.saved_games import SavedMatch
     from ckai.rl.matches.pdn import match_game_pdn
     from ckai.rl.matches.sprt import Sprt
@@ -108,31 +106,30 @@ def command(
     players = [arena.load(text, min(games, in_flight)) for text in (a, b)]
     positions = arena.positions(games // 2)
     stop = threading.Event()
-    with ExitStack() as stack:
-        saved = None
-        if save is not None:
-            stack.enter_context(locked(save.with_name(f".{save.name}.lock")))
-            settings = {**arena.identity([a, b]), "max_plies": max_plies, "time_margin": time_margin}
-            saved = SavedMatch.open(save, settings, positions, arena.game)
-            saved.write()  # before the games, so that a file that cannot be written is no surprise
-            stack.callback(saved.write)
-        done = list(saved.games) if saved is not None else []
-        screen = stack.enter_context(_LiveTable(a, b, games, test, done))
+    screen = _LiveTable(a, b, games, test)
+    keep: AbstractContextManager[SavedMatch | None] = nullcontext()
+    if save is not None:
+        settings = {**arena.identity([a, b]), "max_plies": max_plies, "time_margin": time_margin}
+        keep = SavedMatch.held(save, settings, positions, arena.game)
 
-        def check_decided() -> None:
-            if test is not None and test.test(screen.result.leading_scores).verdict is not None:
-                stop.set()
+    def check_decided() -> None:
+        if test is not None and test.test(screen.result.leading_scores).verdict is not None:
+            stop.set()
 
-        def on_game(game: Any) -> None:
-            if file is not None:
-                file.add(match_game_pdn(game, a, b, arena.game))
-            if saved is not None:
-                saved.add(game)
-            screen.add(game)
-            check_decided()
+    try:
+        with keep as saved, screen:
 
-        check_decided()  # an interrupted match may have been decided
-        try:
+            def on_game(game: Any) -> None:
+                if file is not None:
+                    file.add(match_game_pdn(game, a, b, arena.game))
+                if saved is not None:
+                    saved.add(game)
+                screen.add(game)
+                check_decided()
+
+            done = [] if saved is None else list(saved.games)
+            screen.result.games += done
+            check_decided()  # an interrupted match may have been decided
             result = arena.play(
                 players[0],
                 players[1],
@@ -144,11 +141,10 @@ def command(
                 on_game=on_game,
                 stop=stop,
             )
-        except BaseException:  # Ctrl-C, or a program that died after hours
-            stack.close()
-            if screen.result.games:
-                _print_result(screen.result, a, b, test, as_json)
-            raise
+    except BaseException:  # Ctrl-C, or a program that died after hours
+        if screen.result.games:
+            _print_result(screen.result, a, b, test, as_json)
+        raise
     _print_result(result, a, b, test, as_json)
 
 
@@ -177,13 +173,13 @@ def result_table(result: "MatchResult", a: str, b: str) -> "Table":
 class _LiveTable:
     """The result table during the match, on standard error."""
 
-    def __init__(self, a: str, b: str, games: int, test: "Sprt | None", done: Sequence[Any]) -> None:
+    def __init__(self, a: str, b: str, games: int, test: "Sprt | None") -> None:
         from rich.live import Live
 
         from ckai.rl.matches.match import MatchResult
 
         self.names, self.games, self.test = (a, b), games, test
-        self.result = MatchResult(list(done))
+        self.result = MatchResult()
         console = stderr_console()
         self._live = Live(console=console, transient=True, refresh_per_second=4)
         self._shown = console.is_terminal

@@ -8,6 +8,7 @@ import click
 
 from ckai.cli.shared.output import count_text, print_json, progress_bar, stderr_console
 from ckai.cli.shared.run_screen import RunScreen
+from ckai.cli.strength.arena import elo_text
 from ckai.rl.tuning.config import StudyConfig
 from ckai.rl.tuning.halving import total_generations
 from ckai.rl.tuning.results import CSV, PNG, Result, final_order, plain_results, results
@@ -108,7 +109,7 @@ def score_text(study: "StudyFolder", score: "Score") -> str:
     """Return a score with its 95 % interval."""
     if study.config.score == "mistakes":
         return f"{score.value:.1%} ({100 * score.low:.1f} to {100 * score.high:.1f})"
-    return f"{score.value:+.0f} ({score.low:+.0f} to {score.high:+.0f})"
+    return elo_text(score.value, score.low, score.high)
 
 
 def print_results(study: "StudyFolder", command: str, as_json: bool) -> None:

@@ -219,7 +219,7 @@ class AlphaBetaSearch:
             done = 1
         return self._result(words, done)
 
-    def _help(self, helper: "_Helper", state: Any, root: int) -> None:
+    def _help(self, helper: _Helper, state: Any, root: int) -> None:
         """Search a state in a thread beside the main one, which finds in the table what this one found out.
 
         Every other helper is a ply ahead, so that not all search the same at once.

@@ -2,17 +2,18 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import write_whole
+from ckai.datasets.files import locked, write_whole
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.match import MatchGame, from_plain, to_plain
 
 SAVE_SECONDS = 5.0
 """Time between two writes of the file while games end."""
-DAMAGED = (ValueError, KeyError, IndexError, TypeError)
+_DAMAGED = (ValueError, KeyError, IndexError, TypeError)
 """What reading a damaged file raises."""
 
 
@@ -48,7 +49,7 @@ class SavedGames:
             return cls(path, from_plain(json.loads(path.read_text(encoding="utf-8")), openings, spec))
         except FileNotFoundError:
             pass
-        except DAMAGED as error:
+        except _DAMAGED as error:
             warn(f"{path}: damaged ({error}); restarting the match")
         return cls(path)
 
@@ -104,7 +105,7 @@ class SavedMatch(SavedGames):
             before, games = content["match"], content["games"]
             different = [name for name in settings if before.get(name) != settings[name]]
             pairs = 1 + max((game["pair"] for game in games), default=-1)
-        except (*DAMAGED, AttributeError) as error:
+        except (*_DAMAGED, AttributeError) as error:
             raise SavedMatchError(
                 f"{path}: expected a match saved by ckai match, found something else or a damaged file; "
                 "choose another --save"
@@ -122,10 +123,30 @@ class SavedMatch(SavedGames):
             )
         try:
             return cls(path, settings, from_plain(games, openings, spec))
-        except DAMAGED as error:
+        except _DAMAGED as error:
             raise SavedMatchError(
                 f"{path}: expected the games of this match, found damaged ones ({error})"
             ) from error
+
+    @classmethod
+    @contextmanager
+    def held(
+        cls, path: Path, settings: Mapping[str, Any], openings: Sequence[Any], spec: GameSpec
+    ) -> Iterator["SavedMatch"]:
+        """Hold a match for this process alone during a `with` block, see `open`.
+
+        It is written before the block, so that a file that cannot be written is no surprise, and after it.
+
+        Raises:
+            LockedError: another process holds it.
+        """
+        with locked(path.with_name(f".{path.name}.lock")):
+            saved = cls.open(path, settings, openings, spec)
+            saved.write()
+            try:
+                yield saved
+            finally:
+                saved.write()
 
     def content(self) -> Any:
         """See `SavedGames.content`."""
