@@ -8,7 +8,7 @@ import click
 from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
-from ckai.cli.shared.tables import open_tables, tables_option
+from ckai.cli.shared.tables import ensure_tables, open_tables, tables_option
 from ckai.datasets.machine import available_cores
 from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
 
@@ -41,6 +41,12 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         "plies (random), or the initial position (start).",
     ),
     tables_option,
+    click.option(
+        "--adjudicate",
+        type=click.IntRange(2, 6),
+        metavar="N",
+        help="End games with the result of the N-piece tablebases, building them if missing.",
+    ),
     click.option(
         "--seed",
         type=click.IntRange(0),
@@ -76,6 +82,7 @@ class Arena:
         game: str | None,
         openings: str,
         tables: str,
+        adjudicate: int | None,
         seed: int,
         hub_timeout: float,
         evaluator: str,
@@ -88,6 +95,7 @@ class Arena:
             game: name of the game; None: that of the first network.
             openings: value of `--openings`.
             tables: value of `--tables`.
+            adjudicate: value of `--adjudicate`.
             seed: seed of the openings and players.
             hub_timeout: see `load_player`.
             evaluator: backend of the networks.
@@ -97,6 +105,7 @@ class Arena:
             CheckpointError: a file is not a checkpoint.
             TableError: a tablebase is damaged.
             RayError: there is no such cluster.
+            click.BadParameter: the game has no tablebases to adjudicate by.
         """
         from ckai.rl.games.registry import DEFAULT_GAME, get_game
         from ckai.rl.matches.specs import game_of
@@ -104,6 +113,13 @@ class Arena:
         report_compilation()
         self.game = get_game(game or game_of(names) or DEFAULT_GAME.name)
         self.tables = open_tables(tables) if self.game.supports_tables else None
+        if adjudicate is not None:
+            if not self.game.supports_tables:
+                raise click.BadParameter(
+                    f"expected a game with tablebases, found {self.game.name}", param_hint="--adjudicate"
+                )
+            ensure_tables(adjudicate)
+        self.adjudicate = adjudicate or 0
         self.openings, self.seed, self.evaluator = openings, seed, evaluator
         self.hub_timeout = hub_timeout
         self.threads, self.on_ray = available_cores(), ray is not None
@@ -144,6 +160,7 @@ class Arena:
         from ckai.rl.matches.specs import checkpoint_of
 
         files = [checkpoint_of(PlayerSpec.read(name)) for name in names]
+        adjudicated = {"adjudicate": self.adjudicate} if self.adjudicate else {}
         return {
             "players": list(names),
             "networks": [file and hash_of(file.read_bytes()) for file in files],
@@ -152,6 +169,7 @@ class Arena:
             "seed": self.seed,
             "tables": self.tables.pieces if self.tables is not None else 0,
             "evaluator": self.evaluator,
+            **adjudicated,
         }
 
     def positions(self, count: int) -> list[Any]:
@@ -166,6 +184,7 @@ class Arena:
 
     def play(self, a: Any, b: Any, positions: list[Any], number: int = 0, **settings: Any) -> Any:
         """Play match `number` of this arena from `positions`, see `play_match` and `play_match_on_ray`."""
+        settings["adjudicate"] = self.adjudicate
         if self.on_ray:
             from ckai.rl.leases.matches import play_match_on_ray
 

@@ -212,6 +212,7 @@ def _print_result(result: "MatchResult", a: str, b: str, test: "Sprt | None", as
         summary = {"a": a, "b": b, **result.summary(), "elo": pairs.elo, "interval": list(pairs.interval)}
         summary |= {"pairs": pairs.pairs, "superiority": pairs.superiority}
         summary["time_losses"] = list(result.time_losses)
+        summary["adjudicated"] = result.adjudicated
         if test and sprt:
             summary["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": sprt.ratio}
             summary["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
@@ -221,6 +222,8 @@ def _print_result(result: "MatchResult", a: str, b: str, test: "Sprt | None", as
 
     Console(highlight=False).print(result_table(result, a, b))
     click.echo(f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}")
+    if result.adjudicated:
+        click.echo(f"{count_text(result.adjudicated, 'game')} adjudicated by tablebases")
     for name, lost in zip((a, b), result.time_losses, strict=True):
         if lost:
             click.echo(f"{name} lost {count_text(lost, 'game')} on time")

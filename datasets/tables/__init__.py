@@ -9,9 +9,10 @@ Draws by move count and repetition are not in the tables; see `ckai.datasets.tab
 
 from ckai.datasets.tables.build import Cost, build_tables, cost_of
 from ckai.datasets.tables.file import TableError
-from ckai.datasets.tables.probe import DRAW, LOSS, SHIPPED, WIN, ProbeResult, Tables, table_path
+from ckai.datasets.tables.probe import ADJUDICATED, DRAW, LOSS, SHIPPED, WIN, ProbeResult, Tables, table_path
 
 __all__ = [
+    "ADJUDICATED",
     "DRAW",
     "LOSS",
     "SHIPPED",

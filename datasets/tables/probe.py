@@ -25,6 +25,8 @@ DEFAULT_PIECES: Final = 4
 SHIPPED: Final = 3
 """The package includes tables for up to this many pieces."""
 WIN, LOSS, DRAW = "win", "loss", "draw"
+ADJUDICATED = "adjudicated by endgame tables"
+"""Termination tag of a game that ended with the result of the tables."""
 
 MAX_LEGAL_HOPS: Final = 64
 """Upper bound on the legal hops of a position."""

@@ -201,7 +201,8 @@ def play_match_on_ray(
         done: finished games of this match, not played again.
         on_game: called with every finished game.
         stop: set it to end early; unfinished pairs are dropped.
-        settings: more of `play_match`: `max_plies`, `time_margin`, `in_flight`, `seed`.
+        settings: more of `play_match`: `max_plies`, `adjudicate` by the nodes' own tables, `time_margin`,
+            `in_flight`, `seed`.
 
     Returns:
         All games, including `done`, ordered by opening, A with Black first.

@@ -103,7 +103,7 @@ class SavedMatch(SavedGames):
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             before, games = content["match"], content["games"]
-            different = [name for name in settings if before.get(name) != settings[name]]
+            different = [name for name in {**settings, **before} if before.get(name) != settings.get(name)]
             pairs = 1 + max((game["pair"] for game in games), default=-1)
         except (*_DAMAGED, AttributeError) as error:
             raise SavedMatchError(
@@ -113,7 +113,7 @@ class SavedMatch(SavedGames):
         if different:
             name = different[0]
             raise SavedMatchError(
-                f"{path}: expected a match with {name} {settings[name]!r}, found one with "
+                f"{path}: expected a match with {name} {settings.get(name)!r}, found one with "
                 f"{before.get(name)!r}; choose another --save"
             )
         if pairs > len(openings):

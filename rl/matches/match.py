@@ -8,11 +8,14 @@ from enum import StrEnum
 from itertools import count, takewhile
 from typing import Any
 
+import numpy as np
+
+from ckai.datasets.tables import ADJUDICATED, Tables
 from ckai.game import Outcome
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
-from ckai.rl.games.spec import GameSpec
+from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
 from ckai.rl.matches.elo import PairStatistics
 from ckai.rl.matches.forms import TIME_MARGIN
 from ckai.rl.matches.players import RESIGN, Player, Side
@@ -21,9 +24,10 @@ from ckai.rl.search.threads import run_all
 
 
 class MatchReason(StrEnum):
-    """Why a game is over, for an `Outcome`, where a player ended it."""
+    """Why a game is over, for an `Outcome`, where its rules did not end it."""
 
     RESIGNED = "resignation"
+    ADJUDICATED = ADJUDICATED
 
 
 @dataclass(frozen=True)
@@ -47,9 +51,9 @@ class MatchGame:
         return self.outcome is not None and self.outcome.reason == ClockReason.TIME
 
     @property
-    def resigned(self) -> bool:
-        """Whether a player resigned."""
-        return self.outcome is not None and self.outcome.reason == MatchReason.RESIGNED
+    def adjudicated(self) -> bool:
+        """Whether endgame tables gave the result."""
+        return self.outcome is not None and self.outcome.reason == MatchReason.ADJUDICATED
 
     @property
     def score(self) -> float:
@@ -85,6 +89,11 @@ class MatchResult:
         """Games that A and B lost on time."""
         scores = [game.score for game in self.games if game.lost_on_time]
         return scores.count(0.0), scores.count(1.0)
+
+    @property
+    def adjudicated(self) -> int:
+        """Games whose result endgame tables gave."""
+        return sum(game.adjudicated for game in self.games)
 
     @property
     def score(self) -> float:
@@ -127,15 +136,24 @@ class MatchResult:
         }
 
 
-_ENDINGS: dict[str, StrEnum] = {"won_on_time": ClockReason.TIME, "won_by_resignation": MatchReason.RESIGNED}
-"""Endings that the moves do not tell, by the name under which the winner is kept."""
+_ENDINGS: dict[str, StrEnum] = {
+    "won_on_time": ClockReason.TIME,
+    "won_by_resignation": MatchReason.RESIGNED,
+    "adjudicated": MatchReason.ADJUDICATED,
+}
+"""Endings that the moves do not tell, by the name under which the winner is kept, or "draw"."""
+_WINNERS = {"black": "black", "white": "white", "draw": None}
 
 
 def to_plain(games: Sequence[MatchGame]) -> list[dict[str, Any]]:
     """Convert games to plain data for `from_plain`."""
     return [
         {"pair": g.pair, "a_black": g.a_black, "moves": [str(move) for move in g.game.moves]}
-        | {name: g.outcome.winner for name, why in _ENDINGS.items() if g.outcome and g.outcome.reason == why}
+        | {
+            name: g.outcome.winner or "draw"
+            for name, why in _ENDINGS.items()
+            if g.outcome and g.outcome.reason == why
+        }
         for g in games
     ]
 
@@ -163,9 +181,10 @@ def from_plain(
         outcome = game.outcome()
         for name, reason in _ENDINGS.items():
             winner = record.get(name)
-            if winner not in (None, "black", "white"):
-                raise ValueError(f"expected {name} black or white, found {winner!r}")
-            outcome = outcome if winner is None else Outcome(winner, reason)
+            if winner is not None:
+                if winner not in _WINNERS:
+                    raise ValueError(f"expected {name} {', '.join(_WINNERS)}, found {winner!r}")
+                outcome = Outcome(_WINNERS[winner], reason)
         games.append(MatchGame(record["pair"], record["a_black"], game, outcome))
     if len({(game.pair, game.a_black) for game in games}) < len(games):
         raise ValueError("expected every game once, found one twice")
@@ -179,6 +198,7 @@ def play_match(
     *,
     spec: GameSpec = DEFAULT_GAME,
     max_plies: int = 300,
+    adjudicate: int = 0,
     time_margin: float = TIME_MARGIN,
     threads: int = 2,
     in_flight: int = 512,
@@ -196,6 +216,8 @@ def play_match(
         openings: start positions.
         spec: the game.
         max_plies: longer games count as draws.
+        adjudicate: the endgame tables of as many pieces end a game with its true result as soon as they have
+            its position, without regard to draws by count; 0: none do.
         time_margin: seconds by which a clock may be overstepped before the game is lost on time.
         threads: number of threads.
         in_flight: games at once in all threads; one per thread if a player plays by time.
@@ -209,8 +231,10 @@ def play_match(
         All games, including `done`, ordered by opening, A with Black first.
 
     Raises:
+        TableError: the tables have not been built, or their file is damaged.
         Exception: the error of a player, after all threads have ended.
     """
+    tables = Tables.open(adjudicate) if adjudicate else None
     result = MatchResult(list(done))
     lock = threading.Lock()
     errors: list[BaseException] = []
@@ -235,7 +259,11 @@ def play_match(
                 MatchGame(pair, a_black, spec.game(openings[pair]), None, seed_stream(seed, pair, a_black))
                 for pair, a_black in mine
             )
-            _play_seats((a, b), games, min(boards, len(mine)), max_plies, time_margin, finish, stop)
+
+            def ended(seat: MatchGame) -> MatchGame | None:
+                return _ended(seat, max_plies, tables, spec)
+
+            _play_seats((a, b), games, min(boards, len(mine)), ended, time_margin, finish, stop)
         except BaseException as error:
             errors.append(error)
             stop.set()
@@ -252,7 +280,7 @@ def _play_seats(
     players: tuple[Player, Player],
     waiting: deque[MatchGame],
     boards: int,
-    max_plies: int,
+    ended_of: Callable[[MatchGame], MatchGame | None],
     time_margin: float,
     on_game: Callable[[MatchGame], None],
     stop: threading.Event,
@@ -307,7 +335,7 @@ def _play_seats(
                         hops[board] = []
                         if clock is not None:
                             clock.press()
-                        ended = _ended(active[board], max_plies)
+                        ended = ended_of(active[board])
                         if ended is not None:
                             on_game(ended)
                             begin(board)
@@ -324,9 +352,20 @@ def _push(seat: MatchGame, hops: list[int]) -> bool:
     return whole is not None
 
 
-def _ended(seat: MatchGame, max_plies: int) -> MatchGame | None:
+def _ended(seat: MatchGame, max_plies: int, tables: Tables | None, spec: GameSpec) -> MatchGame | None:
     """Return the game with its outcome if it has ended, otherwise None."""
     outcome = seat.game.outcome()
+    if outcome is None and tables is not None:
+        outcome = _adjudicate(seat.game.position, tables, spec)
     if outcome is None and len(seat.game.moves) < max_plies:
         return None
     return replace(seat, outcome=outcome)
+
+
+def _adjudicate(position: Any, tables: Tables, spec: GameSpec) -> Outcome | None:
+    """Return the outcome that tables give a position; None where they do not have it."""
+    black_result = int(spec.table_results(np.array([spec.state(position)], np.int64), tables)[0])
+    if black_result == NOT_IN_TABLES:
+        return None
+    winner = {1: "black", 0: None, -1: "white"}[black_result]
+    return Outcome(winner, MatchReason.ADJUDICATED)

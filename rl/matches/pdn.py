@@ -18,6 +18,6 @@ def match_game_pdn(game: MatchGame, a: str, b: str, spec: GameSpec) -> str:
     headers = {"Event": f"{a} against {b}", "Round": str(game.pair + 1), "Black": black, "White": white}
     if game.lost_on_time:
         headers["Termination"] = TIME_FORFEIT
-    if game.resigned:
-        headers["Termination"] = str(MatchReason.RESIGNED)
+    if game.outcome and isinstance(game.outcome.reason, MatchReason):
+        headers["Termination"] = str(game.outcome.reason)
     return spec.to_pdn(game.game, headers, game.outcome.result if game.outcome else "*")

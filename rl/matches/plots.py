@@ -8,11 +8,14 @@ import numpy as np
 
 from ckai.datasets.files import whole_file
 from ckai.rl.matches.elo import PairStatistics
+from ckai.rl.matches.player_spec import GTP, HUB
 from ckai.rl.matches.ratings import Floats, Rating
 
 
 def short(name: str) -> str:
-    """Shorten a player's name to the run and generation, without leading folders."""
+    """Shorten a player's name to the run and generation, without leading folders; of a command, each word."""
+    if " " in name and name.startswith((HUB, GTP)):
+        return " ".join(map(short, name.split(" ")))
     parts = name.split("/")
     return "/".join(parts[-2:]).replace("/network.ckpt", "").replace("/best.ckpt", "")
 

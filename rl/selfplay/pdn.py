@@ -2,10 +2,9 @@
 
 import re
 
+from ckai.datasets.tables import ADJUDICATED
 from ckai.rl.selfplay.rows import Ending, FinishedGame
 
-ADJUDICATED = "adjudicated by endgame tables"
-"""Termination tag of a game that ended in a tablebase position."""
 RESIGNED = "given up"
 """Termination tag of a game that ended by resignation."""
 WOULD_RESIGN = "would have given up"

@@ -10,6 +10,7 @@ from ckai.cli.strength.tournament import _print_tables
 from ckai.pdn import read_games
 from ckai.rl.matches.elo import PairStatistics, score_of
 from ckai.rl.matches.ladder import ladder_rating
+from ckai.rl.matches.plots import short
 from ckai.rl.matches.ratings import cross_table, fit, ratings
 
 
@@ -116,6 +117,22 @@ def test_a_ladder_finds_the_level(level):
         score = score_of(80 * np.log2(level / playouts))
         rungs[playouts] = PairStatistics.of((rng.random((400, 2)) < score).mean(1).tolist())
     assert level / 1.25 < ladder_rating(rungs) < level * 1.25
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("random", "random"),
+        ("runs/a/gen_0003/network.ckpt@100", "gen_0003@100"),
+        ("/home/me/runs/a/best.ckpt@1s", "a@1s"),
+        (
+            "hub:env A=/x/y/z python /x/y/engine.py /x/y/best.ckpt@1s",
+            "hub:env y/z python y/engine.py y@1s",
+        ),
+    ],
+)
+def test_names_are_shortened(name, shown):
+    assert short(name) == shown
 
 
 def test_a_ladder_that_is_too_short():

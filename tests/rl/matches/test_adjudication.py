@@ -1,0 +1,72 @@
+"""Games of matches that endgame tables end: `play_match(adjudicate=...)` and `ckai match --adjudicate`."""
+
+import json
+
+import pytest
+
+from ckai.datasets.tables import Tables
+from ckai.game import Position
+from ckai.pdn import read_games
+from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.matches.match import from_plain, play_match, to_plain
+from ckai.rl.matches.openings import draw_openings
+from ckai.rl.matches.pdn import match_pdn
+from ckai.rl.matches.players import RandomPlayer
+
+
+def pieces(position):
+    return (position.own | position.opp).bit_count()
+
+
+@pytest.fixture(scope="module")
+def result():
+    return play_match(RandomPlayer(), RandomPlayer(), draw_openings(40, 0), adjudicate=3)
+
+
+def test_a_game_ends_with_the_result_of_the_tables(result):
+    tables = Tables.open(3)
+    assert 0 < result.adjudicated <= len(result.games) == 80
+    for played in result.games:
+        *before, last = played.game.positions
+        assert all(pieces(position) > 3 for position in before)
+        assert played.adjudicated == (pieces(last) <= 3 and last.outcome() is None)
+        if played.adjudicated:
+            probed = tables.probe(last).value
+            mover, other = ("black", "white") if last.black else ("white", "black")
+            assert played.outcome.winner == {"win": mover, "loss": other, "draw": None}[probed]
+    assert {game.outcome.winner for game in result.games if game.adjudicated} >= {"black", "white"}
+
+
+def test_a_drawn_position_is_a_draw():
+    kings = Position.from_fen("B:WK32:BK1")
+    assert Tables.open(3).probe(kings).value == "draw"
+    one, two = play_match(RandomPlayer(), RandomPlayer(), [kings], adjudicate=3).games
+    assert (one.score, two.score, one.outcome.result) == (0.5, 0.5, "1/2-1/2")
+    assert len(one.game.moves) == 1, "the position that a game begins in is not adjudicated"
+
+
+def test_it_is_kept_and_written(result):
+    openings = draw_openings(40, 0)
+    again = from_plain(json.loads(json.dumps(to_plain(result.games))), openings)
+    assert [(game.outcome, game.adjudicated) for game in again] == [
+        (game.outcome, game.adjudicated) for game in result.games
+    ]
+    text = match_pdn(result, "a", "b", DEFAULT_GAME)
+    assert text.count('[Termination "adjudicated by endgame tables"]') == result.adjudicated
+    with pytest.raises(ValueError, match="expected adjudicated black, white, draw, found 'nobody'"):
+        from_plain([{**to_plain(result.games)[0], "adjudicated": "nobody"}], openings)
+
+
+def test_the_command(tmp_path, ckai):
+    arguments = ("match", "random", "random", "--games", 20, "--save", tmp_path / "match.json")
+    status, out, _ = ckai(*arguments, "--adjudicate", 3, "--pdn", tmp_path / "games.pdn", "--json")
+    count = json.loads(out)["adjudicated"]
+    assert (status, count > 0) == (0, True)
+    ends = [dict(game.headers).get("Termination") for game in read_games(tmp_path / "games.pdn")]
+    assert ends.count("adjudicated by endgame tables") == count
+    status, out, _ = ckai(*arguments, "--adjudicate", 3)
+    assert (status, f"{count} games adjudicated by tablebases" in out) == (0, True)
+    status, _, err = ckai(*arguments)
+    assert (status, "with adjudicate None, found one with 3" in err) == (1, True)
+    status, _, err = ckai("match", "random", "random", "--game", "connect4", "--adjudicate", 3)
+    assert (status, "expected a game with tablebases, found connect4" in err) == (2, True)
