@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from ckai.models.checkpoint import Checkpoint, load_network
 from ckai.models.inference.devices import one_torch_thread, use_one_torch_thread
 from ckai.models.inference.evaluator import BackendError, Boards, Evaluator, TorchEvaluator
+from ckai.models.inference.threads import Worker
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
 from ckai.models.networks.swift import Swift
@@ -259,7 +260,7 @@ def evaluations_per_second(
     if threads == 1:
         work(0)
     else:
-        callers = [threading.Thread(target=work, args=(i,)) for i in range(threads)]
+        callers = [Worker(target=work, args=(i,)) for i in range(threads)]
         for caller in callers:
             caller.start()
         for caller in callers:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.inference.threads import Worker
 from ckai.rl.alphabeta.kernel import alpha_beta, principal_variation, set_path
 from ckai.rl.alphabeta.memory import (
     AGE,
@@ -187,9 +188,7 @@ class AlphaBetaSearch:
             timer.daemon = True
             timer.start()
         done = 0
-        threads = [
-            threading.Thread(target=self._help, args=(helper, words, root), daemon=True) for helper in helpers
-        ]
+        threads = [Worker(target=self._help, args=(helper, words, root), daemon=True) for helper in helpers]
         for thread in threads:
             thread.start()
         try:

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 from ckai.datasets.files import ForeignFileError, locked, write_whole
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.threads import Worker
 from ckai.pdn import PdnError, PdnGame, read_games
 from ckai.rl.analysis.analyst import Analyst
 from ckai.rl.analysis.annotate import ANNOTATOR
@@ -211,7 +212,7 @@ class Work:
                 errors.append(error)
                 stop.set()
 
-        run_all([threading.Thread(target=work) for _ in range(threads)], stop)
+        run_all([Worker(target=work) for _ in range(threads)], stop)
         if errors:
             raise errors[0]
         return total

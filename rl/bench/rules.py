@@ -3,7 +3,6 @@
 import io
 import random
 import statistics
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ import numpy as np
 
 from ckai.datasets.machine import available_cores
 from ckai.game import Game, Position, perft
+from ckai.models.inference.threads import Worker
 from ckai.pdn import from_game, write_game
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games.checkers import Checkers, pack
@@ -118,7 +118,7 @@ def bench_playouts(rounds: int, seconds: float) -> Iterator[Measure]:
         def work(i: int) -> None:
             done[i] = playouts(Checkers(), start, games, i)[3]
 
-        workers = [threading.Thread(target=work, args=(i,)) for i in range(threads)]
+        workers = [Worker(target=work, args=(i,)) for i in range(threads)]
         for worker in workers:
             worker.start()
         for worker in workers:

@@ -12,6 +12,7 @@ from ckai.datasets.machine import available_cores
 from ckai.game import Position
 from ckai.models.inference.choose import BACKENDS, evaluations_per_second, make_evaluator, sample_positions
 from ckai.models.inference.evaluator import BackendError, Evaluator
+from ckai.models.inference.threads import Worker
 from ckai.models.inputs.encodings import Encoding, PlanesEncoding
 from ckai.models.layers.network import Network
 from ckai.rl.bench.rules import Measure, measured
@@ -87,7 +88,7 @@ def selfplay_rates(
         except BaseException as error:
             errors.append(error)
 
-    worker = threading.Thread(target=work)
+    worker = Worker(target=work)
     worker.start()
     while not progress.evaluations and worker.is_alive():
         time.sleep(0.01)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self, TypeAlias
 
+from ckai.models.inference.threads import Worker
 from ckai.rl.engine.result import SearchResult
 
 Publish: TypeAlias = Callable[[SearchResult], None]
@@ -36,7 +37,7 @@ class Analysis:
         self._final: SearchResult | None = None
         self._error: BaseException | None = None
         self._ended = False
-        self._thread = threading.Thread(target=self._run, args=(work,), name="ckai-analysis", daemon=True)
+        self._thread = Worker(target=self._run, args=(work,), name="ckai-analysis", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:

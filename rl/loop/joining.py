@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from ckai.models.inference.threads import Worker
 from ckai.rl.leases.folder import BEAT_SECONDS, LeaseDesk
 from ckai.rl.leases.lease import Lease
 from ckai.rl.leases.worker import LEASES, LeaseWorker, Orders, WorkerError
@@ -100,7 +101,7 @@ def join(
 
     calls = [*[work] * LEASES, live, end]
     try:
-        run_all([threading.Thread(target=call) for call in calls], stop)
+        run_all([Worker(target=call) for call in calls], stop)
     finally:
         desk.leave(over=finished())
     if errors:

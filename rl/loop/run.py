@@ -38,6 +38,7 @@ from typing import Any
 
 from ckai.datasets.files import remove_temporaries, write_whole
 from ckai.datasets.tables import Tables
+from ckai.models.inference.threads import Worker
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.leases.folder import FOLDER as LEASES
 from ckai.rl.leases.folder import LeaseFolder
@@ -113,7 +114,7 @@ class Run(ReanalyzedRun):
             except BaseException as error:
                 errors.append(error)
 
-        with running([threading.Thread(target=work, name=f"generation {n}")], stop):
+        with running([Worker(target=work, name=f"generation {n}")], stop):
             yield
         if errors:
             raise errors[0]

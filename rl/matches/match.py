@@ -13,6 +13,7 @@ import numpy as np
 from ckai.datasets.tables import ADJUDICATED, Tables
 from ckai.game import Outcome
 from ckai.models.inference.devices import use_one_torch_thread
+from ckai.models.inference.threads import Worker
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
@@ -268,7 +269,7 @@ def play_match(
             errors.append(error)
             stop.set()
 
-    workers = [threading.Thread(target=work, args=(part,)) for part in parts if part]
+    workers = [Worker(target=work, args=(part,)) for part in parts if part]
     run_all(workers, stop)
     if errors:
         raise errors[0]

@@ -24,6 +24,7 @@ from ckai.datasets.schema import DatasetError
 from ckai.datasets.tables import Tables
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.threads import Worker
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.reanalysis.replay import Replay, replay
 from ckai.rl.reanalysis.searching import PositionSearches, visits_of
@@ -240,7 +241,7 @@ class _Work:
                 stop.set()
 
         threads = range(min(self.config.group_count, len(self.parts)))
-        run_all([threading.Thread(target=work, name=f"reanalysis {n}") for n in threads], stop)
+        run_all([Worker(target=work, name=f"reanalysis {n}") for n in threads], stop)
         if errors:
             raise errors[0]
 

@@ -4,9 +4,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from ckai.models.inference.threads import Worker
+
 
 @contextmanager
-def running(threads: Sequence[threading.Thread], stop: threading.Event) -> Iterator[None]:
+def running(threads: Sequence[Worker], stop: threading.Event) -> Iterator[None]:
     """Start threads, run the block of the `with` statement, and wait until all threads have ended.
 
     Args:
@@ -19,8 +21,7 @@ def running(threads: Sequence[threading.Thread], stop: threading.Event) -> Itera
     try:
         yield
         for thread in threads:
-            while thread.is_alive():
-                thread.join(0.2)  # wakes up for Ctrl-C
+            thread.join()
     except BaseException:
         stop.set()
         for thread in threads:
@@ -28,7 +29,7 @@ def running(threads: Sequence[threading.Thread], stop: threading.Event) -> Itera
         raise
 
 
-def run_all(threads: Sequence[threading.Thread], stop: threading.Event) -> None:
+def run_all(threads: Sequence[Worker], stop: threading.Event) -> None:
     """Start threads and wait until all have ended; see `running`."""
     with running(threads, stop):
         pass
@@ -53,7 +54,7 @@ def repeated(call: Callable[[], None], seconds: float, stop: threading.Event) ->
             errors.append(error)
             stop.set()
 
-    thread = threading.Thread(target=work, daemon=True)
+    thread = Worker(target=work, daemon=True)
     thread.start()
     try:
         yield

@@ -25,6 +25,7 @@ from ckai.datasets.tables import Tables
 from ckai.datasets.writer import TableWriter
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.threads import Worker
 from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
@@ -262,7 +263,7 @@ def _write_shards(
             errors.append(error)
             stop.set()
 
-    run_all([threading.Thread(target=work, name=f"walks {n}") for n in range(threads)], stop)
+    run_all([Worker(target=work, name=f"walks {n}") for n in range(threads)], stop)
     if errors:
         raise errors[0]
 

@@ -14,6 +14,7 @@ from typing import Any
 from ckai.datasets.tables import Tables
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.threads import Worker
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.threads import run_all
@@ -119,7 +120,7 @@ def play_games(
             errors.append(error)
             stop.set()
 
-    threads = [threading.Thread(target=work, args=(group,), name=f"group {group}") for group in range(groups)]
+    threads = [Worker(target=work, args=(group,), name=f"group {group}") for group in range(groups)]
     run_all(threads, stop)
     if errors:
         raise errors[0]

@@ -1,0 +1,40 @@
+"""Threads that can be waited for where Ctrl-C may come."""
+
+import threading
+
+POLL_SECONDS = 0.2
+"""Time between two looks at Ctrl-C, which does not wake every system from a wait without an end."""
+
+
+class Worker(threading.Thread):
+    """A thread of which an interrupted `join` is a `join` that may be called again.
+
+    In Python before 3.13 an exception during `Thread.join`, such as that of Ctrl-C, makes a running thread
+    pass for one that has ended: the next `join` returns at once, and the interpreter shuts down while the
+    thread is still at work (https://github.com/python/cpython/issues/90882).
+    """
+
+    def run(self) -> None:
+        """See `threading.Thread.run`."""
+        try:
+            super().run()
+        finally:
+            self._over.set()
+
+    def start(self) -> None:
+        """See `threading.Thread.start`."""
+        self._over = threading.Event()
+        super().start()
+
+    def is_alive(self) -> bool:
+        """Whether the thread was started and has not ended."""
+        return self.ident is not None and not self._over.is_set()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until the thread has ended, but not longer than `timeout` seconds."""
+        if timeout is not None:
+            self._over.wait(timeout)
+            return
+        while not self._over.wait(POLL_SECONDS):
+            pass
+        super().join()
