@@ -70,6 +70,8 @@ def command(spec: str | None, protocol: str, evaluator: str, tables: str, thread
     output = claim_output()
     signal.signal(signal.SIGTERM, _end)
     if protocol == "gtp":
+        if threads is not None or tables not in ("auto", "none"):
+            raise click.UsageError("--tables and --threads are of the protocol hub; omit them with gtp")
         _serve_gtp(spec or GTP_PLAYER, evaluator, output)
     else:
         _serve_hub(spec or CKAI, evaluator, tables, threads or 0, output)

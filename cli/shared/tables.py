@@ -11,6 +11,7 @@ from ckai.datasets.machine import available_cores
 
 if TYPE_CHECKING:
     from ckai.datasets.tables import Tables
+    from ckai.rl.games.spec import GameSpec
 
 TABLE_CHOICES = ("auto", "none", "2", "3", "4", "5", "6")
 """Choices of `--tables`."""
@@ -45,6 +46,23 @@ def open_tables(which: str) -> "Tables | None":
         return Tables.open()
     ensure_tables(int(which))
     return Tables.open(int(which))
+
+
+def open_game_tables(which: str, spec: "GameSpec") -> "Tables | None":
+    """Open the tables that `--tables` selects for a game; None for a game that has none.
+
+    Raises:
+        click.BadParameter: a number of pieces is selected, and the game has no tables.
+        TableError: the file is damaged.
+    """
+    if spec.supports_tables:
+        return open_tables(which)
+    if which not in ("auto", "none"):
+        raise click.BadParameter(
+            f"expected auto or none for {spec.name}, which has no tablebases, found {which}",
+            param_hint="--tables",
+        )
+    return None
 
 
 def ensure_tables(pieces: int) -> None:

@@ -8,7 +8,7 @@ import click
 from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
-from ckai.cli.shared.tables import ensure_tables, open_tables, tables_option
+from ckai.cli.shared.tables import ensure_tables, open_game_tables, tables_option
 from ckai.datasets.machine import available_cores
 from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
 
@@ -105,14 +105,14 @@ class Arena:
             CheckpointError: a file is not a checkpoint.
             TableError: a tablebase is damaged.
             RayError: there is no such cluster.
-            click.BadParameter: the game has no tablebases to adjudicate by.
+            click.BadParameter: tablebases of a game that has none.
         """
         from ckai.rl.games.registry import DEFAULT_GAME, get_game
         from ckai.rl.matches.specs import game_of
 
         report_compilation()
         self.game = get_game(game or game_of(names) or DEFAULT_GAME.name)
-        self.tables = open_tables(tables) if self.game.supports_tables else None
+        self.tables = open_game_tables(tables, self.game)
         if adjudicate is not None:
             if not self.game.supports_tables:
                 raise click.BadParameter(

@@ -54,6 +54,13 @@ def test_the_exchange_of_the_page():
         assert process.wait() == 0
 
 
+@pytest.mark.parametrize("words", [("--tables", "3"), ("--threads", "2")])
+def test_options_of_hub_are_refused_with_gtp(ckai, words):
+    status, out, err = ckai("engine", "--protocol", "gtp", *words)
+    assert (status, out) == (2, "")
+    assert "--tables and --threads are of the protocol hub" in err
+
+
 def test_examples_are_in_the_help(capsys):
     for name in ("engine", "solve"):
         with pytest.raises(SystemExit):

@@ -144,6 +144,7 @@ def test_perfect_play_never_loses_however_one_plays():
         (["--engine", "alphabeta", "--seconds", "1", "--sims", "2"], 2, "--sims or --seconds, not both"),
         (["--games", "x.parquet"], 2, "expected a data set, found no such file"),
         (["--engine", "alphabeta@3", "--game", "connect4"], 1, "expected the game checkers, found connect4"),
+        (["--engine", "rollout@9", "--game", "connect4", "--tables", "4"], 2, "auto or none for connect4"),
         (["--engine", "perfect"], 1, "expected a game that can be solved, found checkers"),
         (["--opening", "nonsense"], 1, "expected one opening of Old Faithful"),
         (["--load", "x.pdn"], 1, "expected a file of games, found no such file"),

@@ -70,3 +70,5 @@ def test_the_command(tmp_path, ckai):
     assert (status, "with adjudicate None, found one with 3" in err) == (1, True)
     status, _, err = ckai("match", "random", "random", "--game", "connect4", "--adjudicate", 3)
     assert (status, "expected a game with tablebases, found connect4" in err) == (2, True)
+    status, _, err = ckai("match", "random", "random", "--game", "connect4", "--tables", 3)
+    assert (status, "expected auto or none for connect4" in err) == (2, True)
