@@ -1,10 +1,10 @@
 """The search of an earlier commit as a Hub program, so that `ckai match` plays today's search against it.
 
     git worktree add --detach ../earlier 3114909
-    make -C ../earlier types VENV=$PWD/.venv
-    export EARLIER="env PYTHONPATH=../earlier/build/typecheck NUMBA_CACHE_DIR=../earlier/build/numba"
-    ckai match default.ckpt@1s "hub:$EARLIER python benchmarks/strength/earlier.py default.ckpt@1s" \\
-        --games 400 --tables none --adjudicate 5 --save search.json
+    python -m venv ../earlier/.venv
+    ../earlier/.venv/bin/pip install -c ../earlier/constraints.txt ../earlier
+    ckai match --games 400 --tables none --adjudicate 5 --max-plies 150 --save search.json default.ckpt@1s \\
+        "hub:../earlier/.venv/bin/python benchmarks/strength/earlier.py default.ckpt@1s"
 
 Commits since `ckai engine` need no such help: `hub:` starts theirs. Before it there were only the players of
 matches, and this is one of them, in the words that ckai had at 3114909. The limit of its argument counts, and
