@@ -201,7 +201,8 @@ def test_a_match_is_the_same_on_a_cluster_that_loses_a_node(run, cluster):
     connection.connect(cluster.address, WorkersConfig())
     a, b = f"{run.network}@60", "random"
     openings, games, found = draw_openings(12, 0), [], []
-    where = {"spec": DEFAULT_GAME, "tables": None, "backend": "torch", "max_plies": 100, "seed": 3}
+    where = {"spec": DEFAULT_GAME, "tables": None, "backend": "torch", "max_plies": 200, "seed": 3}
+    where["adjudicate"] = 3
 
     def play():
         found.append(play_match_on_ray(a, b, openings, on_game=games.append, **where))
@@ -213,7 +214,8 @@ def test_a_match_is_the_same_on_a_cluster_that_loses_a_node(run, cluster):
     cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
     thread.join()
     players = [load_player(text, backend="torch") for text in (a, b)]
-    alone = play_match(*players, openings, max_plies=100, seed=3)
+    alone = play_match(*players, openings, max_plies=200, seed=3, adjudicate=3)
+    assert alone.adjudicated
     assert to_plain(found[0].games) == to_plain(alone.games)
     assert len(games) == 24
     games.clear()
