@@ -13,7 +13,7 @@ from ckai.cli.playing.options import data_set, experts_option, seed_option, vary
 from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
-from ckai.cli.shared.tables import tables_option
+from ckai.cli.shared.tables import check_tables, tables_option
 from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS, forms_text
 
 if TYPE_CHECKING:
@@ -163,6 +163,7 @@ def command(
         source, level, clock, limited=sims is not None or seconds is not None
     )
     spec = get_game(game_name or game_of_player(player))
+    check_tables(tables, spec)
     humans = None if side is None else SIDES[side]
     if max_plies is not None and humans != SIDES["none"]:
         raise click.UsageError("--max-plies needs --side none")

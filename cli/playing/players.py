@@ -10,7 +10,7 @@ import click
 from ckai.cli.playing.opponent import SIMS, EngineOpponent, Opponent
 from ckai.cli.playing.player_opponent import PlayerOpponent
 from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, network_file, newest_name
-from ckai.cli.shared.tables import open_game_tables, open_tables
+from ckai.cli.shared.tables import open_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
 from ckai.models.pretrained import CKAI
@@ -133,7 +133,7 @@ class Players:
         def load() -> Any:
             from ckai.rl.matches.specs import load_player
 
-            endgames = open_game_tables(self.tables, self.spec)
+            endgames = open_tables(self.tables) if self.spec.supports_tables else None
             with self.console.status("loading the player ..."):
                 return load_player(
                     find(),

@@ -48,21 +48,17 @@ def open_tables(which: str) -> "Tables | None":
     return Tables.open(int(which))
 
 
-def open_game_tables(which: str, spec: "GameSpec") -> "Tables | None":
-    """Open the tables that `--tables` selects for a game; None for a game that has none.
+def check_tables(which: str, spec: "GameSpec") -> None:
+    """Refuse a number of pieces for a game without tables.
 
     Raises:
-        click.BadParameter: a number of pieces is selected, and the game has no tables.
-        TableError: the file is damaged.
+        click.BadParameter: `--tables` makes no sense for the game.
     """
-    if spec.supports_tables:
-        return open_tables(which)
-    if which not in ("auto", "none"):
+    if not spec.supports_tables and which not in ("auto", "none"):
         raise click.BadParameter(
             f"expected auto or none for {spec.name}, which has no tablebases, found {which}",
             param_hint="--tables",
         )
-    return None
 
 
 def ensure_tables(pieces: int) -> None:

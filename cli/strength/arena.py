@@ -8,7 +8,7 @@ import click
 from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
-from ckai.cli.shared.tables import ensure_tables, open_game_tables, tables_option
+from ckai.cli.shared.tables import check_tables, ensure_tables, open_tables, tables_option
 from ckai.datasets.machine import available_cores
 from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
 
@@ -112,7 +112,8 @@ class Arena:
 
         report_compilation()
         self.game = get_game(game or game_of(names) or DEFAULT_GAME.name)
-        self.tables = open_game_tables(tables, self.game)
+        check_tables(tables, self.game)
+        self.tables = open_tables(tables) if self.game.supports_tables else None
         if adjudicate is not None:
             if not self.game.supports_tables:
                 raise click.BadParameter(

@@ -390,7 +390,7 @@ def test_a_margin_forgives():
 
 def test_damaged_records_of_games_lost_on_time():
     openings = draw_openings(1, 0)
-    with pytest.raises(ValueError, match="won_on_time black or white, found 'red'"):
+    with pytest.raises(ValueError, match="expected won_on_time black, white, draw, found 'red'"):
         from_plain([{"pair": 0, "a_black": True, "moves": [], "won_on_time": "red"}], openings)
 
 
