@@ -1,6 +1,5 @@
 """Threads and Ctrl-C: what still runs is waited for."""
 
-import _thread
 import signal
 import threading
 import time
@@ -18,7 +17,8 @@ def interrupt():
     timers = []
 
     def after(seconds):
-        timers.append(threading.Timer(seconds, _thread.interrupt_main))
+        main = threading.main_thread().ident
+        timers.append(threading.Timer(seconds, signal.pthread_kill, (main, signal.SIGINT)))
         timers[-1].start()
 
     yield after
