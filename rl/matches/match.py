@@ -142,8 +142,7 @@ _ENDINGS: dict[str, StrEnum] = {
     "won_by_resignation": MatchReason.RESIGNED,
     "adjudicated": MatchReason.ADJUDICATED,
 }
-"""Endings that the moves do not tell, by the name under which the winner is kept, or "draw"."""
-_WINNERS = {"black": "black", "white": "white", "draw": None}
+"""Endings that the moves do not tell, by the name of the entry with the winner; tables may give a "draw"."""
 
 
 def to_plain(games: Sequence[MatchGame]) -> list[dict[str, Any]]:
@@ -183,9 +182,10 @@ def from_plain(
         for name, reason in _ENDINGS.items():
             winner = record.get(name)
             if winner is not None:
-                if winner not in _WINNERS:
-                    raise ValueError(f"expected {name} {', '.join(_WINNERS)}, found {winner!r}")
-                outcome = Outcome(_WINNERS[winner], reason)
+                results = ["black", "white"] + ["draw"] * (reason == MatchReason.ADJUDICATED)
+                if winner not in results:
+                    raise ValueError(f"expected {name} {' or '.join(results)}, found {winner!r}")
+                outcome = Outcome(None if winner == "draw" else winner, reason)
         games.append(MatchGame(record["pair"], record["a_black"], game, outcome))
     if len({(game.pair, game.a_black) for game in games}) < len(games):
         raise ValueError("expected every game once, found one twice")

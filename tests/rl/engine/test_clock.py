@@ -390,8 +390,10 @@ def test_a_margin_forgives():
 
 def test_damaged_records_of_games_lost_on_time():
     openings = draw_openings(1, 0)
-    with pytest.raises(ValueError, match="expected won_on_time black, white, draw, found 'red'"):
+    with pytest.raises(ValueError, match="won_on_time black or white, found 'red'"):
         from_plain([{"pair": 0, "a_black": True, "moves": [], "won_on_time": "red"}], openings)
+    with pytest.raises(ValueError, match="won_on_time black or white, found 'draw'"):
+        from_plain([{"pair": 0, "a_black": True, "moves": [], "won_on_time": "draw"}], openings)
 
 
 def test_clocks_in_the_match_command(ckai, tmp_path):

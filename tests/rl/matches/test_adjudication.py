@@ -53,7 +53,7 @@ def test_it_is_kept_and_written(result):
     ]
     text = match_pdn(result, "a", "b", DEFAULT_GAME)
     assert text.count('[Termination "adjudicated by endgame tables"]') == result.adjudicated
-    with pytest.raises(ValueError, match="expected adjudicated black, white, draw, found 'nobody'"):
+    with pytest.raises(ValueError, match="expected adjudicated black or white or draw, found 'nobody'"):
         from_plain([{**to_plain(result.games)[0], "adjudicated": "nobody"}], openings)
 
 
