@@ -109,7 +109,9 @@ def measure(
 
     spec = get_game(game_name)
     defaults = RunConfig.defaults_for(game_name).selfplay
-    config = replace(defaults, sims=sims, in_flight=games, groups=1, turn_positions=False)
+    config = replace(defaults, sims=sims, in_flight=games, groups=1)
+    if hasattr(config, "turn_positions"):  # an earlier checkout never turns the board
+        config = replace(config, turn_positions=False)
     tables = Tables.open(config.tables) if config.tables else None
     group = groups.Group(
         evaluator, config, spec, None, tables, list(range(10**5)), 0, lambda _: spec.position(), {}
