@@ -129,3 +129,21 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
             part = _without_owner(context, builder, item, builder.extract_value(value, i))
             value = builder.insert_value(value, part, i)
     return value
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def choose(typingctx: Any, condition: Any, value: Any, other: Any) -> Any:
+    """Return `value` where the condition holds, else `other`, both of one type and computed before.
+
+    `value if condition else other` means the same, and the compiler may make a branch of it. This says that
+    the CPU would not guess the condition, so that it becomes a conditional move.
+    """
+    if value != other:
+        return None
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        chosen = builder.select(*args)
+        chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return chosen
+
+    return value(types.boolean, value, value), codegen

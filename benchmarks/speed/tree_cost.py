@@ -133,7 +133,12 @@ def measure(
 def run(folder: Path, arguments: list[str]) -> list[dict[str, Any]]:
     """Measure with the sources of a checkout, in a process of its own."""
     place = folder / "build" / "typecheck"
-    environment = {**os.environ, "PYTHONPATH": str(place), "NUMBA_CACHE_DIR": str(folder / "build" / "numba")}
+    # A compiled kernel does not notice that a function it calls has changed: a cache for each state of the
+    # sources.
+    parts = [part.resolve() for part in sorted((place / "ckai").iterdir())]
+    sources = b"".join(path.read_bytes() for part in parts for path in sorted(part.rglob("*.py")))
+    cache = folder / "build" / "numba" / hashlib.sha256(sources).hexdigest()[:16]
+    environment = {**os.environ, "PYTHONPATH": str(place), "NUMBA_CACHE_DIR": str(cache)}
     command = [sys.executable, __file__, "--one", *arguments]
     output = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
     answers: list[dict[str, Any]] = json.loads(output)

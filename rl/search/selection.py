@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ckai.game.jit import cold, hot, inner
+from ckai.game.jit import choose, cold, hot, inner
 from ckai.rl.games.contract import DRAW, LOSS, WIN
 from ckai.rl.games.rng import gamma, uniform
 
@@ -111,25 +111,25 @@ def exploration_factor(visits, constants):
 @hot
 def puct_edge(tree, node, constants):
     """Return the edge that PUCT selects at an OPEN node that is not proven; -1 if no score is a number."""
-    first = tree.nodes[node].first_edge
-    end = first + tree.nodes[node].num_edges
-    exploration = exploration_factor(tree.nodes[node].visits + tree.nodes[node].in_flight, constants)
-    unvisited_q = tree.nodes[node].value_sum / max(1, tree.nodes[node].visits) - constants.fpu_reduction
-    best = -1
-    best_score = -np.inf
-    for e in range(first, end):
-        # Choices between two values, not branches: the CPU would guess them wrong too often.
-        in_flight = tree.edges[e].in_flight
-        proof = tree.edges[e].proof
-        virtual_losses = constants.virtual_loss * in_flight
-        weight = tree.edges[e].visits + virtual_losses
-        q = (tree.edges[e].value_sum - virtual_losses) / (weight if weight != 0.0 else 1.0)
-        q = q if weight != 0.0 else unvisited_q
-        q = q if proof != DRAW else 0.0
-        score = q + exploration * tree.edges[e].prior / (1 + tree.edges[e].visits + in_flight)
-        score = score if proof != LOSS else -np.inf
-        best = e if score > best_score else best
-        best_score = score if score > best_score else best_score
+    here = tree.nodes[node]
+    first, count = np.uint64(here.first_edge), np.uint64(here.num_edges)
+    exploration = exploration_factor(here.visits + here.in_flight, constants)
+    unvisited_q = here.value_sum / max(1, here.visits) - constants.fpu_reduction
+    best, best_score = np.int64(-1), -np.inf
+    for e in range(first, first + count):
+        # Choices without branches: the CPU would guess too many of them wrong.
+        edge = tree.edges[e]
+        proof = edge.proof
+        virtual_losses = constants.virtual_loss * edge.in_flight
+        weight = edge.visits + virtual_losses
+        q = (edge.value_sum - virtual_losses) / choose(weight == 0.0, 1.0, weight)
+        q = choose(weight == 0.0, unvisited_q, q)
+        q = choose(proof == DRAW, 0.0, q)
+        score = q + exploration * edge.prior / (1 + edge.visits + edge.in_flight)
+        score = choose(proof == LOSS, -np.inf, score)
+        better = score > best_score
+        best = choose(better, np.int64(e), best)
+        best_score = choose(better, score, best_score)
     return best
 
 
