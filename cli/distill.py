@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from ckai.cli.shared.output import count_text, json_option, print_json, report_compilation
+from ckai.cli.shared.row_files import ROWS_HELP, row_files
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
@@ -26,7 +27,7 @@ from ckai.rl.selfplay.distill_config import DistillConfig
     "--data",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Rows whose positions to begin in, a Parquet file; may be repeated.  [default: openings only]",
+    help=f"Rows whose positions to begin in: {ROWS_HELP}.  [default: openings only]",
 )
 @settings_options(DistillConfig)
 @click.option("--evaluator", default="fastest", show_default=True, help="Backend of the network.")
@@ -63,7 +64,8 @@ def command(
     threads = threads or available_cores()
     checkpoint = load_checkpoint(teacher)
     spec = get_game(checkpoint.network().encode.GAME)
-    for path in data:
+    files = [path for group in row_files(data) for path in group]
+    for path in files:
         RowFile(path, spec.name)
     batch = max(1, config.in_flight // threads)
     network = load_evaluator(teacher, evaluator, batch=batch, threads=threads, game=spec.name)
@@ -74,7 +76,7 @@ def command(
             update(min(counts.positions, config.positions), config.positions)
 
         counts = distill(
-            network, output, config, teacher=str(identity), data=data, spec=spec, threads=threads,
+            network, output, config, teacher=str(identity), data=files, spec=spec, threads=threads,
             fresh=fresh, progress=show,
         )  # fmt: skip
     if as_json:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import click
 
 from ckai.cli.shared.output import json_option
+from ckai.cli.shared.row_files import ROWS_HELP, row_files, row_files_text
 from ckai.cli.shared.solved import SOLVED_VISITS, evaluate_solved
 from ckai.cli.shared.tables import open_tables
 from ckai.datasets.machine import available_cores
@@ -20,7 +21,7 @@ from ckai.datasets.machine import available_cores
     "paths",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Rows to evaluate on, a Parquet file; may be repeated.  [default: the newest data set in data/]",
+    help=f"Rows to evaluate on: {ROWS_HELP}.  [default: the newest data set in data/]",
 )
 @click.option(
     "--split",
@@ -131,7 +132,8 @@ def command(
             else f"{digest_text(loaded.digest)}\n{tablebase_text(truth)}"
         )
         return
-    files = list(paths) or [newest_dataset(Path("data"))]
+    paths = paths or (newest_dataset(Path("data")),)
+    files = [path for group in row_files(paths) for path in group]
     evaluation = evaluate_checkpoint(
         loaded, files, split=split, split_seed=split_seed, heldout=heldout, memory_mb=memory_mb
     )
@@ -139,10 +141,10 @@ def command(
         evaluation.split
     ]
     if evaluation.other_data:
-        names = ", ".join(str(entry.get("name")) for entry in loaded.info["data"])
-        paths_text = ", ".join(map(str, files))
+        names = ", ".join(dict.fromkeys(str(entry.get("name")) for entry in loaded.info["data"]))
         click.echo(
-            f"ckai: the network was trained on {names}, not on {paths_text}; evaluating {side}", err=True
+            f"ckai: the network was trained on {names}, not on {row_files_text(paths)}; evaluating {side}",
+            err=True,
         )
     speed = speeds(network)
     if plots is not None:
@@ -153,7 +155,7 @@ def command(
         "model": loaded.architecture,
         "parameters": evaluation.parameters,
         "evaluations_per_second": speed,
-        "data": [str(path) for path in files],
+        "data": [str(path) for path in paths],
         "split": evaluation.split,
         "split_seed": evaluation.split_seed,
         "heldout": evaluation.heldout,
@@ -175,7 +177,7 @@ def command(
     rates = ", ".join(f"{rate:,.0f} on the {device}" for device, rate in speed.items())
     click.echo(f"{loaded.architecture}: {evaluation.parameters:,} parameters; evaluations/s: {rates}")
     click.echo(digest_text(loaded.digest))
-    click.echo(metrics_table(evaluation.metrics, f"on {side} of {', '.join(map(str, files))}"))
+    click.echo(metrics_table(evaluation.metrics, f"on {side} of {row_files_text(paths)}"))
     if evaluation.baselines or default_game:
         click.echo("baselines")
     for name, text in (

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from ckai.cli.shared.output import count_text, json_option
+from ckai.cli.shared.row_files import ROWS_HELP, row_files, row_files_text
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.datasets.settings import change_settings
 from ckai.models.training.config import PretrainConfig
@@ -27,7 +28,7 @@ def _take_preset(ctx: click.Context, param: click.Parameter, name: str | None) -
     "paths",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Rows to train on, a Parquet file; may be repeated.  [default: the newest data set in data/]",
+    help=f"Rows to train on: {ROWS_HELP}.  [default: the newest data set in data/]",
 )
 @click.option(
     "--preset",
@@ -92,7 +93,7 @@ def command(
     import torch
 
     from ckai.cli.shared.training import TrainingBar, metrics_table
-    from ckai.datasets.reader import check_dataset, newest_dataset
+    from ckai.datasets.reader import newest_dataset
     from ckai.models.registry import parse_settings
     from ckai.models.training.folder import run_folder
     from ckai.models.training.pretrain import pretrain, pretrain_nothing_kept, trial_run
@@ -107,21 +108,21 @@ def command(
     chosen = PRESETS[preset] if preset else {}
     settings = chosen.get("set", {}) if model == chosen.get("model", model) else {}
     config = replace(config, settings={**settings, **parse_settings(model, list(pairs))})
-    files = list(paths) or [newest_dataset(Path("data"))]
-    if config.weights and len(config.weights) != len(files):
+    paths = paths or (newest_dataset(Path("data")),)
+    if config.weights and len(config.weights) != len(paths):
         raise click.UsageError(
-            f"expected {len(files)} --data-weight, one for each data set, found {len(config.weights)}"
+            f"expected {len(paths)} --data-weight, one for each data set, found {len(config.weights)}"
         )
-    for path in files:
-        check_dataset(path)
+    of_path, data_text = row_files(paths), row_files_text(paths)
+    files = [path for group in of_path for path in group]
+    weighted = zip(config.weights, of_path, strict=False)  # a run's weight is that of each generation
+    config = replace(config, weights=tuple(weight for weight, group in weighted for _ in group))
     if find_lr:
-        _find_lr(files, output, config, memory_mb, as_json)
+        _find_lr(files, data_text, output, config, memory_mb, as_json)
         return
     keeps = not (fast_dev_run or config.train.overfit)
     with TrainingBar() as bar:
-        bar.message(
-            f"{model} on {', '.join(map(str, files))} -> {output if keeps else 'nothing (check only)'}"
-        )
+        bar.message(f"{model} on {data_text} -> {output if keeps else 'nothing (check only)'}")
         if not keeps:
             run = trial_run if fast_dev_run else pretrain_nothing_kept
             result = run(files, config, memory_mb=memory_mb, progress=bar.update, say=bar.message)
@@ -147,7 +148,7 @@ def command(
             "run": str(result.run) if keeps else None,
             "continued": result.continued,
             "model": result.config.model,
-            "data": [str(path) for path in files],
+            "data": [str(path) for path in paths],
             **{key: result.info[key] for key in ("train_rows", "epochs", "best_epoch", "steps", "seconds")},
             "metrics": result.metrics,
         }
@@ -163,11 +164,13 @@ def command(
     click.echo(f"{result.output}: {spent}" if keeps else f"{spent}; nothing kept")
 
 
-def _find_lr(files: list[Path], output: Path, config: PretrainConfig, memory_mb: int, as_json: bool) -> None:
+def _find_lr(
+    files: list[Path], data_text: str, output: Path, config: PretrainConfig, memory_mb: int, as_json: bool
+) -> None:
     from ckai.cli.shared.output import stderr_console
     from ckai.models.training.find_lr import find_lr, plot_search
 
-    stderr_console().print(f"{config.model} on {', '.join(map(str, files))}: trying learning rates ...")
+    stderr_console().print(f"{config.model} on {data_text}: trying learning rates ...")
     search = find_lr(files, config, memory_mb=memory_mb)
     picture = output.with_suffix(".lr.png")
     plot_search(picture, search)

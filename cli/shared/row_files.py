@@ -1,0 +1,51 @@
+"""The files of `--data`: rows in Parquet files, or the folder of a self-play run for those of its games."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ckai.cli.shared.output import count_text
+
+ROWS_HELP = "a Parquet file, or the folder of a self-play run for all its games; may be repeated"
+
+
+def row_files(paths: Sequence[Path]) -> list[list[Path]]:
+    """Return the Parquet files that each path stands for: itself, or those of a run, oldest first.
+
+    Raises:
+        DatasetError: there is no such file, or a folder is no run, or a run has no finished generation.
+    """
+    return [_rows_of_run(path) if path.is_dir() else _existing(path) for path in paths]
+
+
+def row_files_text(paths: Sequence[Path]) -> str:
+    """Return the paths as text, with the number of the generations of a run."""
+    texts = (
+        f"{path} ({count_text(len(files), 'generation')})" if path.is_dir() else str(path)
+        for path, files in zip(paths, row_files(paths), strict=True)
+    )
+    return ", ".join(texts)
+
+
+def _existing(path: Path) -> list[Path]:
+    from ckai.datasets.reader import check_dataset
+
+    check_dataset(path)
+    return [path]
+
+
+def _rows_of_run(folder: Path) -> list[Path]:
+    from ckai.datasets.schema import DatasetError
+    from ckai.rl.loop.folder import RunFolder
+
+    if not RunFolder.exists(folder):
+        raise DatasetError(
+            f"{folder}: expected a Parquet file or the folder of a self-play run, found a folder that is none"
+        )
+    run = RunFolder.open(folder)
+    files = [run.path(n, "rows.parquet") for n in range(1, run.generations + 1)]
+    files = [path for path in files if path.exists()]
+    if not files:
+        raise DatasetError(
+            f"{folder}: expected a finished generation, found none; `ckai selfplay --run {folder}` goes on"
+        )
+    return files

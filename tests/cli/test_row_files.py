@@ -1,0 +1,83 @@
+"""`--data` with the folder of a self-play run: the rows of all its finished generations."""
+
+import json
+from pathlib import Path
+
+import make_rows
+import pytest
+
+from ckai.models.registry import build
+from ckai.rl.loop.config import RunConfig
+from ckai.rl.loop.folder import RunFolder
+
+SMALL = {"channels": 2, "hidden": 4}
+TRAIN = ("pretrain", *("--set", "channels=2", "--set", "hidden=4"), "--epochs", 1, "--heldout", 0.2, "--json")
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A run with two finished generations, of 20 and 10 games, and a third that is not finished."""
+    monkeypatch.chdir(tmp_path)
+    run = RunFolder.create(Path("runs/a"), build("cnn2x2", SMALL), RunConfig())
+    for n, games in ((1, 20), (2, 10), (3, 5)):
+        run.path(n).mkdir()
+        make_rows.write(run.path(n, "rows.parquet"), make_rows.random_games(games, seed=n))
+        if n < 3:
+            run.path(n, "done.json").write_text("{}")
+    return run
+
+
+def trained(ckai, *options):
+    """Train on rows and return what was trained on: the paths, and the number of rows in training."""
+    status, out, err = ckai(*TRAIN, "-o", f"{len(options)}-{options[1].replace('/', '-')}.ckpt", *options)
+    assert status == 0, err
+    answer = json.loads(out)
+    return answer["data"], answer["train_rows"]
+
+
+def test_a_run_stands_for_its_finished_generations(ckai, run):
+    both = [str(run.path(n, "rows.parquet")) for n in (1, 2)]
+    paths, rows = trained(ckai, "--data", "runs/a")
+    assert paths == ["runs/a"]
+    assert rows == trained(ckai, "--data", both[0], "--data", both[1])[1]
+
+
+def test_the_weight_of_a_run_is_that_of_each_generation(ckai, run):
+    more = make_rows.write(Path("more.parquet"), make_rows.random_games(8, seed=9))
+    weights = ("--data-weight", 0.5, "--data-weight", 1)
+    status, _, err = ckai(*TRAIN, "-o", "w.ckpt", "--data", "runs/a", "--data", more, *weights)
+    assert status == 0, err
+    config = json.loads(Path("w.run/config.json").read_text())
+    assert config["weights"] == [0.5, 0.5, 1.0]
+    status, _, err = ckai(*TRAIN, "-o", "x.ckpt", "--data", "runs/a", *weights)
+    assert status == 2
+    assert "expected 1 --data-weight, one for each data set, found 2" in err
+
+
+def test_evaluate_and_distill_take_a_run(ckai, run):
+    network = run.path(0, "network.ckpt")
+    status, out, _ = ckai("evaluate", network, "--data", "runs/a", "--json")
+    assert status == 0
+    assert json.loads(out)["data"] == ["runs/a"]
+    status, out, _ = ckai("evaluate", network, "--data", "runs/a")
+    assert "of runs/a (2 generations)" in out
+    sizes = ("--positions", 50, "--in-flight", 4, "--threads", 1, "--evaluator", "torch")
+    status, out, err = ckai("distill", network, "--data", "runs/a", "-o", "d.parquet", *sizes, "--json")
+    assert status == 0, err
+    assert json.loads(out)["positions"] >= 50
+
+
+def test_other_folders_are_refused_with_what_was_expected(ckai, run):
+    status, _, err = ckai(*TRAIN, "--data", "runs")
+    assert status == 1
+    assert (
+        "runs: expected a Parquet file or the folder of a self-play run, found a folder that is none" in err
+    )
+    for n in (1, 2):
+        run.path(n, "done.json").unlink()
+    status, _, err = ckai(*TRAIN, "--data", "runs/a")
+    assert status == 1
+    assert "runs/a: expected a finished generation, found none; `ckai selfplay --run runs/a` goes on" in err
+    status, _, err = ckai(*TRAIN, "--data", "none.parquet")
+    assert status == 1
+    assert "none.parquet: no such file" in err
