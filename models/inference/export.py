@@ -175,8 +175,9 @@ def _write_openvino(network: Network, path: Path) -> None:
 
 
 def _read_openvino(path: Path) -> _Run:
-    openvino = import_extra("openvino", "openvino")
-    compiled = openvino.Core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    from ckai.models.inference.openvino_backend import load_core
+
+    compiled = load_core().compile_model(path, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
 
     def run(boards: Boards) -> tuple[Any, Any]:
         outputs = compiled({"boards": boards})

@@ -1,5 +1,7 @@
 """Evaluate networks with OpenVINO, Intel's inference library for CPUs; needs the extra `openvino`."""
 
+import functools
+import threading
 import warnings
 from typing import Any
 
@@ -18,6 +20,28 @@ from ckai.models.inference.evaluator import (
     sizes_of,
 )
 from ckai.models.layers.network import Network
+
+
+_loading = threading.Lock()
+
+
+@functools.cache
+def _load_core() -> Any:
+    return import_extra("openvino", "openvino").Core()
+
+
+def load_core() -> Any:
+    """Return OpenVINO's core: one for the whole process, which is never released.
+
+    A core gives the thread that makes it a stack for signal handlers, and takes it away when it is released. If another
+    core was made since, the thread is left with the address of a stack that is gone, and the next signal, such as that
+    of Ctrl-C, ends the process.
+
+    Raises:
+        BackendError: OpenVINO is not installed.
+    """
+    with _loading:
+        return _load_core()
 
 
 class OpenVINOEvaluator:
@@ -50,7 +74,7 @@ class OpenVINOEvaluator:
         if threads < 1:
             raise ValueError(f"expected threads >= 1, found {threads}")
         openvino = import_extra("openvino", "openvino")
-        core = openvino.Core()
+        core = load_core()
         if bf16 and "BF16" not in core.get_property("CPU", "OPTIMIZATION_CAPABILITIES"):
             raise BackendError("evaluator openvino-bf16: this CPU has no bfloat16; use openvino")
         # The converted model may share the copy's memory: keep both.

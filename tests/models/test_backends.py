@@ -1,9 +1,11 @@
 """Backends agree within stated bounds, several threads may share one, and `fastest` takes a right one."""
 
+import gc
 import importlib
 import importlib.util
 import multiprocessing
 import os
+import signal
 import threading
 import time
 
@@ -164,6 +166,17 @@ def test_a_conversion_starts_no_process(networks, monkeypatch):
     made(networks["cnn2x2"], "openvino").close()
     time.sleep(0.2)  # it does so from a thread
     assert not begun
+
+
+def test_signals_are_handled_after_evaluators_have_gone(networks):
+    """OpenVINO gives the thread a stack for signal handlers; a failure ends the process that runs this test."""
+    first, second = made(networks["cnn2x2"], "openvino"), made(networks["cnn2x2"], "openvino-bf16")
+    first.close()
+    second.close()
+    del first, second
+    gc.collect()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
 
 
 def test_compiling_without_a_compiler_is_refused(networks, monkeypatch):
