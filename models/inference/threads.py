@@ -24,7 +24,11 @@ class Worker(threading.Thread):
     def start(self) -> None:
         """See `threading.Thread.start`."""
         self._over = threading.Event()
-        super().start()
+        try:
+            super().start()
+        except RuntimeError:  # the system has no more threads: there is nothing to wait for
+            self._over.set()
+            raise
 
     def is_alive(self) -> bool:
         """Whether the thread was started and has not ended."""

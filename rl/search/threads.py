@@ -13,18 +13,20 @@ def running(threads: Sequence[Worker], stop: threading.Event) -> Iterator[None]:
 
     Args:
         threads: threads that were not started yet and that end soon after `stop` is set.
-        stop: set on an exception in the block or while waiting (KeyboardInterrupt included); the exception is
-            raised again once all threads have ended.
+        stop: set on an exception in the block, or while starting threads or waiting for them (KeyboardInterrupt
+            included); the exception is raised again once all threads that were started have ended.
     """
-    for thread in threads:
-        thread.start()
+    started = []
     try:
+        for thread in threads:
+            started.append(thread)
+            thread.start()
         yield
         for thread in threads:
             thread.join()
     except BaseException:
         stop.set()
-        for thread in threads:
+        for thread in started:
             thread.join()
         raise
 

@@ -1,6 +1,7 @@
 """Threads and Ctrl-C: what still runs is waited for."""
 
 import signal
+import sys
 import threading
 import time
 
@@ -12,18 +13,34 @@ from ckai.rl.search.threads import run_all, running
 
 @pytest.fixture
 def interrupt():
-    """Interrupt the main thread once it waits, as Ctrl-C does; a test of its own may ignore Ctrl-C."""
+    """Interrupt the main thread in a call of a method, as Ctrl-C does; a test of its own may ignore Ctrl-C.
+
+    The signal is sent once the main thread is in that call, never before: it would end the tests.
+    """
+    main = threading.main_thread().ident
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    timers = []
+    over, threads = threading.Event(), []
 
-    def after(seconds):
-        main = threading.main_thread().ident
-        timers.append(threading.Timer(seconds, signal.pthread_kill, (main, signal.SIGINT)))
-        timers[-1].start()
+    def is_in(method):
+        frame = sys._current_frames()[main]
+        while frame is not None and frame.f_code is not method.__code__:
+            frame = frame.f_back
+        return frame is not None
 
-    yield after
-    for timer in timers:
-        timer.join()
+    def during(method):
+        def send():
+            while not is_in(method):
+                if over.wait(0.01):
+                    return
+            signal.pthread_kill(main, signal.SIGINT)
+
+        threads.append(threading.Thread(target=send))
+        threads[-1].start()
+
+    yield during
+    over.set()
+    for thread in threads:
+        thread.join()
     signal.signal(signal.SIGINT, before)
 
 
@@ -33,7 +50,7 @@ def test_an_interrupted_join_may_be_called_again(interrupt, timeout):
     worker = Worker(target=lambda: (go_on.wait(30), ended.append(True)))
     assert not worker.is_alive()
     worker.start()
-    interrupt(0.1)
+    interrupt(Worker.join)
     with pytest.raises(KeyboardInterrupt):
         worker.join(timeout)
     assert worker.is_alive()
@@ -52,10 +69,28 @@ def test_an_interrupted_block_waits_for_its_threads(interrupt):
         time.sleep(0.3)  # the last move
         ended.append(True)
 
-    interrupt(0.1)
+    interrupt(Worker.join)
     with pytest.raises(KeyboardInterrupt):
         run_all([Worker(target=work)], stop)
     assert ended == [True]
+
+
+def test_a_block_interrupted_while_it_starts_its_threads_waits_for_those_it_started(interrupt, monkeypatch):
+    stop, ended = threading.Event(), []
+    workers = [Worker(target=lambda: (stop.wait(30), ended.append(True))) for _ in range(3)]
+    start = threading.Thread.start
+
+    def slowly(thread):
+        start(thread)
+        if thread is workers[1]:
+            time.sleep(30)
+
+    interrupt(slowly)
+    monkeypatch.setattr(threading.Thread, "start", slowly)
+    with pytest.raises(KeyboardInterrupt):
+        run_all(workers, stop)
+    assert ended == [True, True]
+    assert [worker.ident is None for worker in workers] == [False, False, True]
 
 
 def test_an_error_in_a_block_waits_for_its_threads():
