@@ -21,7 +21,6 @@ from ckai.models.inference.evaluator import (
 )
 from ckai.models.layers.network import Network
 
-
 _loading = threading.Lock()
 
 
@@ -33,9 +32,9 @@ def _load_core() -> Any:
 def load_core() -> Any:
     """Return OpenVINO's core: one for the whole process, which is never released.
 
-    A core gives the thread that makes it a stack for signal handlers, and takes it away when it is released. If another
-    core was made since, the thread is left with the address of a stack that is gone, and the next signal, such as that
-    of Ctrl-C, ends the process.
+    A core gives the thread that makes it a stack for signal handlers, and takes it away when it is released.
+    If another core was made since, the thread is left with the address of a stack that is gone, and the next
+    signal, such as that of Ctrl-C, ends the process.
 
     Raises:
         BackendError: OpenVINO is not installed.

@@ -13,8 +13,8 @@ def running(threads: Sequence[Worker], stop: threading.Event) -> Iterator[None]:
 
     Args:
         threads: threads that were not started yet and that end soon after `stop` is set.
-        stop: set on an exception in the block, or while starting threads or waiting for them (KeyboardInterrupt
-            included); the exception is raised again once all threads that were started have ended.
+        stop: set on an exception in the block, or while starting threads or waiting for them (that of
+            Ctrl-C included); the exception is raised again once all threads that were started have ended.
     """
     started = []
     try:

@@ -169,7 +169,7 @@ def test_a_conversion_starts_no_process(networks, monkeypatch):
 
 
 def test_signals_are_handled_after_evaluators_have_gone(networks):
-    """OpenVINO gives the thread a stack for signal handlers; a failure ends the process that runs this test."""
+    """OpenVINO gives the thread a stack for signal handlers; a failure ends the process of the test."""
     first, second = made(networks["cnn2x2"], "openvino"), made(networks["cnn2x2"], "openvino-bf16")
     first.close()
     second.close()
