@@ -34,7 +34,7 @@ LEAVES = 256
 GROWTH = 48
 """Root visits that allow one more position in a call, unless time alone ends the search: see `Pacing`."""
 BATCHES, THREADS = 3, 2
-"""Calls of the network in flight (more in `LARGE` trees), and at the same time: fewer, so that none waits."""
+"""Calls of the network in flight under a limit of visits, and at the same time."""
 NODES = 1_000_000
 """Capacity in positions of a tree that may grow, before it does."""
 INTERVAL = 0.1

@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -28,23 +30,21 @@ from ckai.rl.search.batch import (
 from ckai.rl.search.clock import Contest, contest
 from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
+from ckai.rl.search.threads import Helpers
 
 THREADED = 16
-"""Least leaves of a batch that is worth a thread of its own when time is short."""
-LARGE = 20_000
-"""Visits of a root from which a search by time has one batch more in flight, so that no thread waits for one.
-In a smaller tree this would lose more, because leaves in flight do not profit from each other's values."""
+"""Least leaves of a batch from which several threads search a tree by time."""
+
+
+class _NoEdgeError(Exception):
+    """A descent found no edge to follow, see `ckai.rl.search.mcts.descend`."""
 
 
 class _Batch:
     """Leaves in flight: a part of the slots of the `TreeBatch`, and their logits and values."""
 
-    def __init__(
-        self, tree_batch: TreeBatch, first: int, size: int, actions: int, *, spare: bool = False
-    ) -> None:
+    def __init__(self, tree_batch: TreeBatch, first: int, size: int, actions: int) -> None:
         part = slice(first, first + size)
-        self.spare = spare
-        """Whether it is filled in searches of LARGE trees by time only."""
         self.tree_batch = tree_batch._replace(slots=tree_batch.slots[part], boards=tree_batch.boards[part])
         self.logits, self.values = np.zeros((size, actions), np.float32), np.zeros(size, np.float32)
         self.slots = 0
@@ -89,7 +89,7 @@ class Searcher:
                 0: always up to `leaves`.
             batches: batches in flight. Above 1 they are evaluated in threads while the next one is filled.
                 They are backed up in the order in which they were filled, so the results do not depend on
-                the timing of the threads. In searches by time one is added when a tree is `LARGE`.
+                the timing of the threads. In searches by time each thread has one, see `_step_by_time`.
             threads: threads that evaluate batches if there are several; None: `batches`.
             constants: constants of the search; None: the defaults.
             game: the rules, see `ckai.rl.games.contract`; None: checkers.
@@ -102,20 +102,19 @@ class Searcher:
         self.leaves = leaves
         self.growth = growth
         self.pacing: Pacing | None = None
-        num_batches = batches + (batches > 1)
         self.tree_batch: TreeBatch = allocate_trees(
-            rules, trees, nodes, leaves * num_batches, value_bias=self.constants.corrects_values
+            rules, trees, nodes, leaves * batches, value_bias=self.constants.corrects_values
         )
         self._reserved: TreeBatch | None = None
         self.tree_batch.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
         size = trees * leaves
         self._batches = deque(
-            _Batch(self.tree_batch, n * size, size, rules.NUM_ACTIONS, spare=n == batches)
-            for n in range(num_batches)
+            _Batch(self.tree_batch, n * size, size, rules.NUM_ACTIONS) for n in range(batches)
         )
-        self._threads = None
-        if batches > 1:
-            self._threads = ThreadPoolExecutor(threads or batches, initializer=use_one_torch_thread)
+        self._num_threads = threads or batches
+        self._threads = ThreadPoolExecutor(self._num_threads, initializer=use_one_torch_thread)
+        self._helpers = Helpers(self._threads)
+        self._visits = np.zeros(trees, np.int32)
         self.evaluations = 0
         self._compile()
 
@@ -150,7 +149,7 @@ class Searcher:
         set_root_state(self.game, self.tree_batch, t, state, keys)
 
     def step(self, visits: NDArray[np.int32]) -> int:
-        """Back up the oldest batch, fill it with new leaves and evaluate them; see `LARGE` for the spare one.
+        """Back up a batch, fill it with new leaves and evaluate them.
 
         Args:
             visits: `[T]`, visit count at which the search of each root ends; visits kept from an earlier
@@ -165,30 +164,66 @@ class Searcher:
             Exception: whatever else the evaluator raised. After any of these errors leaves are still in
                 flight: call `discard`.
         """
-        batch = self._oldest()
-        leaves, growth, large = self.leaves, self.growth, False
-        if self.pacing is not None:
-            most_visits = int(self.tree_batch.nodes["visits"][:, 0][visits > 0].max(initial=0))
-            leaves, growth = min(leaves, self.pacing.leaves(most_visits)), 0
-            large = most_visits >= LARGE
-        if batch.spare and not large:
-            batch = self._oldest()
-        slots = int(select_all_leaves(self.game, batch.tree_batch, self.constants, visits, leaves, growth))
-        if slots < 0:
-            raise self._no_edge_error()
-        batch.slots = slots
-        if batch.slots and self._threads and (self.pacing is None or batch.slots >= THREADED):
-            batch.evaluation = self._threads.submit(self._evaluate, batch)
-        elif batch.slots:
-            self._evaluate(batch)
-        return self.in_flight
+        try:
+            return self._step(visits) if self.pacing is None else self._step_by_time(visits)
+        except _NoEdgeError:
+            raise self._no_edge_error() from None
 
-    def _oldest(self) -> _Batch:
-        """Back up the oldest batch, and return it to be filled again."""
+    def _step(self, visits: NDArray[np.int32]) -> int:
+        """Take the oldest batch, so that results do not depend on the timing of the threads."""
         batch = self._batches.popleft()
         self._batches.append(batch)
+        if self._fill(batch, visits, self.leaves, self.growth):
+            if len(self._batches) > 1:
+                batch.evaluation = self._threads.submit(self._evaluate, batch)
+            else:
+                self._evaluate(batch)
+        return self.in_flight
+
+    def _step_by_time(self, visits: NDArray[np.int32]) -> int:
+        """Take this thread's batch; once batches are large, other threads do the same until the next flush.
+
+        Each thread fills, evaluates and backs up its own batch: none waits for one that is handed out, and no
+        more leaves are in flight than are being evaluated.
+        """
+        self._visits = visits
+        own, *others = islice(self._batches, self._num_threads)
+        if self._helpers.ended:
+            self.flush()
+        if others and not self._helpers.running and self._paced_leaves >= THREADED:
+            self.flush()
+            self._helpers.start([(partial(self._fill_paced, b), partial(self._evaluate, b)) for b in others])
+        if not self._fill_paced(own):
+            self.flush()  # the leaves in flight may be what is missing
+            if not self._fill_paced(own):
+                return 0
+        with self._helpers.released():
+            self._evaluate(own)
+        return self.in_flight
+
+    @property
+    def _paced_leaves(self) -> int:
+        """Leaves of the next batch in a search by time."""
+        assert self.pacing is not None
+        most_visits = int(self.tree_batch.nodes["visits"][:, 0][self._visits > 0].max(initial=0))
+        return min(self.leaves, self.pacing.leaves(most_visits))
+
+    def _fill_paced(self, batch: _Batch) -> bool:
+        return self._fill(batch, self._visits, self._paced_leaves, 0)
+
+    def _fill(self, batch: _Batch, visits: NDArray[np.int32], leaves: int, growth: int) -> bool:
+        """Back up a batch and fill it again; return whether it has leaves.
+
+        Raises:
+            _NoEdgeError: there is no edge to follow; leaves are in flight that are in no batch.
+            Exception: see `step`.
+        """
         self._flush(batch)
-        return batch
+        slots = int(select_all_leaves(self.game, batch.tree_batch, self.constants, visits, leaves, growth))
+        if slots < 0:
+            raise _NoEdgeError
+        batch.slots = slots
+        return slots > 0
 
     def flush(self) -> None:
         """Wait for all batches in flight and back them up.
@@ -196,11 +231,17 @@ class Searcher:
         Raises:
             ValueError, Exception: see `step`.
         """
+        try:
+            self._helpers.stop()
+        except _NoEdgeError:
+            raise self._no_edge_error() from None
         for batch in self._batches:
             self._flush(batch)
 
     def discard(self) -> None:
         """Drop all leaves in flight, as after an error; their trees are reduced to the root."""
+        with suppress(Exception):
+            self._helpers.stop()
         for batch in self._batches:
             if batch.evaluation is not None:
                 batch.evaluation.exception()  # waits, because the thread may still be writing
@@ -226,8 +267,9 @@ class Searcher:
 
     def close(self) -> None:
         """Stop the threads; the searcher cannot be used afterwards."""
-        if self._threads is not None:
-            self._threads.shutdown()
+        with suppress(Exception):
+            self._helpers.stop()
+        self._threads.shutdown()
 
     def _evaluate(self, batch: _Batch) -> None:
         n = batch.slots

@@ -1,7 +1,8 @@
-"""Starting worker threads and waiting for them, with a clean end on errors and Ctrl-C."""
+"""Starting threads and waiting for them, with a clean end on errors and Ctrl-C; threads that share trees."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, wait
 from contextlib import contextmanager
 
 from ckai.models.inference.threads import Worker
@@ -65,3 +66,86 @@ def repeated(call: Callable[[], None], seconds: float, stop: threading.Event) ->
         thread.join()
     if errors:
         raise errors[0]
+
+
+class Helpers:
+    """Threads that fill, evaluate and back up batches of their own, one at a time in the trees.
+
+    From `start` to `stop` the caller has the trees for itself, except in the block of `released`. So nothing
+    changes while it reads them, and nobody waits for a thread that hands batches out.
+    """
+
+    def __init__(self, pool: Executor) -> None:
+        """Start no thread yet.
+
+        Args:
+            pool: runs the threads; has room for all of them.
+        """
+        self._pool = pool
+        self._trees = threading.Lock()
+        self._mine = False
+        """Whether the caller has locked the trees."""
+        self._working: list[Future[None]] = []
+        self._over = False
+
+    @property
+    def running(self) -> bool:
+        """Whether threads were started and not stopped."""
+        return bool(self._working)
+
+    @property
+    def ended(self) -> bool:
+        """Whether one of the threads has ended by itself, after an error or because it found no work."""
+        return any(work.done() for work in self._working)
+
+    def start(self, works: Sequence[tuple[Callable[[], bool], Callable[[], None]]]) -> None:
+        """Start a thread for each pair of functions, which it calls in turn until `stop`.
+
+        Args:
+            works: functions that back up and fill a batch, in the trees, and return whether it has leaves (if
+                not, the thread ends); and functions that evaluate the batch.
+        """
+        self._over = False
+        self._take()
+        self._working = [self._pool.submit(self._work, *work) for work in works]
+
+    def _work(self, fill: Callable[[], bool], evaluate: Callable[[], None]) -> None:
+        while True:
+            with self._trees:
+                if self._over or not fill():
+                    return
+            evaluate()
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """Leave the trees to the threads during the block of the `with` statement."""
+        if not self._working:
+            yield
+            return
+        self._give()
+        try:
+            yield
+        finally:
+            self._take()
+
+    def _take(self) -> None:
+        self._trees.acquire()
+        self._mine = True
+
+    def _give(self) -> None:
+        if self._mine:  # not if Ctrl-C came while the caller waited for them
+            self._mine = False
+            self._trees.release()
+
+    def stop(self) -> None:
+        """End the threads and wait for them; a batch that they filled is evaluated then, but not backed up.
+
+        Raises:
+            Exception: what one of the functions raised.
+        """
+        self._over = True
+        self._give()
+        wait(self._working)
+        ended, self._working = self._working, []
+        for work in ended:
+            work.result()

@@ -9,6 +9,7 @@ from numba import njit
 from slow_search import Twin
 from tree_game import Leaf, draw
 
+from ckai.rl.games.contract import DRAW, LOSS, WIN
 from ckai.rl.search import targets
 from ckai.rl.search.mcts import get_tree
 from ckai.rl.search.searcher import Searcher
@@ -69,3 +70,12 @@ def target(searcher: Searcher) -> list[int]:
     out = np.zeros(len(edges(searcher)), np.int64)
     policy_target(get_tree(searcher.tree_batch, 0), searcher.constants, out)
     return out.tolist()
+
+
+def proof_of(leaf: Any) -> int:
+    """The result for the side to move, by plain minimax."""
+    if not leaf.children:
+        return WIN if leaf.value > 0 else LOSS if leaf.value < 0 else DRAW
+    swapped = {WIN: LOSS, LOSS: WIN, DRAW: DRAW}
+    results = [swapped[proof_of(child)] if passed else proof_of(child) for child, passed in leaf.children]
+    return WIN if WIN in results else DRAW if DRAW in results else LOSS

@@ -11,7 +11,6 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.search import searcher
 from ckai.rl.search.pacing import SIZES, Pacing
 from ckai.rl.search.searcher import Searcher
 
@@ -93,29 +92,3 @@ def test_results_under_a_limit_of_visits_do_not_depend_on_what_was_before():
         engine.forget()
         again = engine.search(Position.start(), sims=400)
     assert first.visits == again.visits
-
-
-def test_a_large_tree_searched_by_time_has_one_batch_more_in_flight(monkeypatch):
-    monkeypatch.setattr(searcher, "LARGE", 300)
-    found = Searcher(UniformEvaluator(), nodes=3000, leaves=8, batches=2, game=DEFAULT_GAME.rules)
-    found.set_root(0, pack(Position.start()))
-
-    def most_batches(until):
-        used = 0
-        while found.root(0)["visits"] < until:
-            found.step(np.array([3000], np.int32))
-            used = max(used, sum(batch.slots > 0 for batch in found._batches))
-        return used
-
-    found.pacing = Pacing(4.0)
-    assert most_batches(250) == 2
-    assert most_batches(600) == 3
-    found.pacing = None
-    found.flush()
-    assert most_batches(900) == 2
-    found.pacing = Pacing(4.0)
-    assert most_batches(1200) == 3
-    found.discard()  # with leaves of the spare batch in flight
-    assert found.in_flight == found.root(0)["in_flight"] == 0
-    assert most_batches(250) == 2
-    found.close()

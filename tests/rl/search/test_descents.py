@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_search import exploration
 from tree_game import WIDTH, Leaf, Oracle, TreeGame, draw
-from tree_search import CONSTANTS, deep, drawings, edges, search
+from tree_search import CONSTANTS, deep, drawings, edges, proof_of, search
 
-from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
+from ckai.rl.games.contract import NONE
 from ckai.rl.search import descents
 from ckai.rl.search.arrays import PENDING
 from ckai.rl.search.searcher import Searcher
@@ -90,15 +90,6 @@ def test_descents_in_step_select_what_they_would_one_by_one(seed: int, leaves: i
         assert sorted(found) == sorted(paths)
         in_flight = searcher.tree_batch.edges[0]["in_flight"]
         assert {int(e): int(in_flight[e]) for e in np.flatnonzero(in_flight)} == flying
-
-
-def proof_of(leaf: Any) -> int:
-    """The result for the side to move, by plain minimax."""
-    if not leaf.children:
-        return WIN if leaf.value > 0 else LOSS if leaf.value < 0 else DRAW
-    swapped = {WIN: LOSS, LOSS: WIN, DRAW: DRAW}
-    results = [swapped[proof_of(child)] if passed else proof_of(child) for child, passed in leaf.children]
-    return WIN if WIN in results else DRAW if DRAW in results else LOSS
 
 
 @settings(max_examples=60, deadline=None)

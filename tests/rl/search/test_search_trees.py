@@ -1,5 +1,6 @@
 """The search on hand-made trees, one test per rule, and against a plain Python reference implementation."""
 
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -138,11 +139,20 @@ def test_with_virtual_loss_a_leaf_in_flight_has_lost() -> None:
     assert edges(found)["in_flight"].tolist() == [0, 0]
 
 
-def test_results_with_batches_in_flight_do_not_depend_on_threads() -> None:
+class AtOnce:
+    """An executor without threads."""
+
+    def submit(self, call: Any, *arguments: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(call(*arguments))
+        return future
+
+
+def test_results_with_batches_in_flight_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     def tree(threads: bool) -> Any:
         searcher = Searcher(UniformEvaluator(), nodes=3000, leaves=8, growth=4, batches=3, game=Checkers())
         if not threads:
-            searcher._threads = None
+            monkeypatch.setattr(searcher, "_threads", AtOnce())
         searcher.set_root(0, pack(Position.start()))
         searcher.run(np.array([2000], np.int32))
         assert searcher.root(0)["visits"] == 2000
