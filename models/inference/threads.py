@@ -41,4 +41,5 @@ class Worker(threading.Thread):
             return
         while not self._over.wait(POLL_SECONDS):
             pass
-        super().join()
+        if self.ident is not None:  # the system had a thread for it
+            super().join()

@@ -1,5 +1,6 @@
 """`Analysis`: a search in a thread of its own, whose results can be read while it runs."""
 
+import atexit
 import threading
 from collections.abc import Callable, Iterator
 from types import TracebackType
@@ -9,6 +10,16 @@ from ckai.models.inference.threads import Worker
 from ckai.rl.engine.result import SearchResult
 
 Publish: TypeAlias = Callable[[SearchResult], None]
+
+_searching: set["Analysis"] = set()
+"""Those whose search has not ended."""
+
+
+@atexit.register
+def _end_all() -> None:
+    """End what a program left running: a thread that is still at work then may abort the process."""
+    for analysis in list(_searching):
+        analysis._end()
 
 
 class Analysis:
@@ -37,6 +48,7 @@ class Analysis:
         self._final: SearchResult | None = None
         self._error: BaseException | None = None
         self._ended = False
+        _searching.add(self)
         self._thread = Worker(target=self._run, args=(work,), name="ckai-analysis", daemon=True)
         self._thread.start()
 
@@ -103,6 +115,7 @@ class Analysis:
             final = work(self._publish)
         except BaseException as error:
             self._error = error
+        _searching.discard(self)
         with self._changed:
             self._fresh = self._final = final
             self._ended = True

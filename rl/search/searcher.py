@@ -113,7 +113,7 @@ class Searcher:
         )
         self._num_threads = threads or batches
         self._threads = ThreadPoolExecutor(self._num_threads, initializer=use_one_torch_thread)
-        self._helpers = Helpers(self._threads)
+        self._helpers = Helpers()
         self._visits = np.zeros(trees, np.int32)
         self.evaluations = 0
         self._compile()

@@ -2,9 +2,9 @@
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, wait
 from contextlib import contextmanager
 
+from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.threads import Worker
 
 
@@ -75,17 +75,12 @@ class Helpers:
     changes while it reads them, and nobody waits for a thread that hands batches out.
     """
 
-    def __init__(self, pool: Executor) -> None:
-        """Start no thread yet.
-
-        Args:
-            pool: runs the threads; has room for all of them.
-        """
-        self._pool = pool
+    def __init__(self) -> None:
         self._trees = threading.Lock()
         self._mine = False
         """Whether the caller has locked the trees."""
-        self._working: list[Future[None]] = []
+        self._working: list[Worker] = []
+        self._errors: list[BaseException] = []
         self._over = False
 
     @property
@@ -96,7 +91,7 @@ class Helpers:
     @property
     def ended(self) -> bool:
         """Whether one of the threads has ended by itself, after an error or because it found no work."""
-        return any(work.done() for work in self._working)
+        return not all(worker.is_alive() for worker in self._working)
 
     def start(self, works: Sequence[tuple[Callable[[], bool], Callable[[], None]]]) -> None:
         """Start a thread for each pair of functions, which it calls in turn until `stop`.
@@ -107,14 +102,22 @@ class Helpers:
         """
         self._over = False
         self._take()
-        self._working = [self._pool.submit(self._work, *work) for work in works]
+        for work in works:
+            # Daemons, so that a search that a program leaves running does not keep it from ending.
+            worker = Worker(target=self._work, args=work, daemon=True)
+            worker.start()
+            self._working.append(worker)
 
     def _work(self, fill: Callable[[], bool], evaluate: Callable[[], None]) -> None:
-        while True:
-            with self._trees:
-                if self._over or not fill():
-                    return
-            evaluate()
+        use_one_torch_thread()
+        try:
+            while True:
+                with self._trees:
+                    if self._over or not fill():
+                        return
+                evaluate()
+        except BaseException as error:
+            self._errors.append(error)
 
     @contextmanager
     def released(self) -> Iterator[None]:
@@ -145,7 +148,9 @@ class Helpers:
         """
         self._over = True
         self._give()
-        wait(self._working)
-        ended, self._working = self._working, []
-        for work in ended:
-            work.result()
+        for worker in self._working:
+            worker.join()
+        self._working.clear()
+        errors, self._errors = self._errors, []
+        if errors:
+            raise errors[0]

@@ -107,3 +107,14 @@ def test_a_thread_that_fails_has_ended():
     worker.start()
     worker.join()
     assert not worker.is_alive()
+
+
+def test_a_thread_that_the_system_refuses_is_not_waited_for(monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    worker = Worker(target=print)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        run_all([worker], threading.Event())
+    assert not worker.is_alive()

@@ -6,6 +6,8 @@ import importlib
 import math
 import pickle
 import pkgutil
+import subprocess
+import sys
 import threading
 import time
 
@@ -502,3 +504,14 @@ def test_an_answer_that_is_no_number_is_refused(bad, part):
 def test_what_is_no_position_is_refused():
     with Engine.load("uniform") as engine, pytest.raises(TypeError, match="a Position or a FEN, found None"):
         engine.search(None)
+
+
+@pytest.mark.slow
+def test_a_program_may_end_while_an_analysis_goes_on():
+    program = (
+        "import time; from ckai.game import Position; from ckai.rl import Engine; "
+        "engine = Engine.load('small', evaluator='torch'); "
+        "next(engine.analysis(Position.start())); time.sleep(0.5); print('end')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
