@@ -30,14 +30,18 @@ class Constants(click.ParamType):
 
     name = "NAME=NUMBER,..."
 
+    def __init__(self, *others: str) -> None:
+        """Read the fields of `SearchConstants`, and numbers of other names."""
+        self.names = (*others, *SearchConstants._fields)
+
     def convert(
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> dict[str, float]:
         """Return the numbers by name."""
         pairs = [pair.partition("=") for pair in value.split(",")] if value != "default" else []
         for name, _, number in pairs:
-            if name not in SearchConstants._fields:
-                self.fail(f"expected one of {', '.join(SearchConstants._fields)}, found '{name}'", param, ctx)
+            if name not in self.names:
+                self.fail(f"expected one of {', '.join(self.names)}, found '{name}'", param, ctx)
             click.FLOAT.convert(number, param, ctx)
         return {name: float(number) for name, _, number in pairs}
 

@@ -1,7 +1,7 @@
 """What do the moves of a search lose, at equal time? Finer than a match of the same length.
 
     python benchmarks/strength/regret.py make data/games.parquet small -o regret.json
-    python benchmarks/strength/regret.py search regret.json small --try default --try batches=2 --seconds 0.05
+    python benchmarks/strength/regret.py search regret.json small --try default --try leaves=64 --seconds 0.05
 
 `make` takes positions with a choice from rows, by lot, and searches below each of their moves: the value of a
 move is that of the search of the position after it. `search` lets engines that differ in the settings of
@@ -19,6 +19,7 @@ from typing import Any
 
 import click
 import numpy as np
+from constants import Constants, text
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
@@ -116,19 +117,10 @@ def make(
     print(f"{len(tasks)} positions with {len(moves):,} moves in {output}")
 
 
-def read_settings(text: str) -> dict[str, Any]:
-    """Return the arguments of `Engine` that a text like `batches=2,c_init=1` names; `default` names none."""
-    arguments: dict[str, Any] = {}
-    constants: dict[str, float] = {}
-    for pair in text.split(",") if text != "default" else []:
-        name, _, number = pair.partition("=")
-        if name in ENGINE_SETTINGS:
-            arguments[name] = int(number)
-        elif name in SearchConstants._fields:
-            constants[name] = float(number)
-        else:
-            expected = ", ".join((*ENGINE_SETTINGS, *SearchConstants._fields))
-            raise click.UsageError(f"expected one of {expected}, found '{name}'")
+def arguments_of(settings: dict[str, float]) -> dict[str, Any]:
+    """Return settings as arguments of `Engine`."""
+    arguments: dict[str, Any] = {name: int(settings[name]) for name in ENGINE_SETTINGS if name in settings}
+    constants = {name: number for name, number in settings.items() if name not in ENGINE_SETTINGS}
     if constants:
         usual = SearchConstants(**SPEC.search_defaults)
         arguments["constants"] = usual._replace(**constants).typed()
@@ -138,11 +130,23 @@ def read_settings(text: str) -> dict[str, Any]:
 @main.command()
 @click.argument("positions", type=click.Path(exists=True, path_type=Path))
 @click.argument("network")
-@click.option("--try", "tried", multiple=True, default=("default",), show_default=True, help="Settings.")
+@click.option(
+    "--try",
+    "tried",
+    multiple=True,
+    default=("default",),
+    show_default=True,
+    type=Constants(*ENGINE_SETTINGS),
+    help="Settings.",
+)
 @click.option("--seconds", multiple=True, default=(0.05,), show_default=True, help="Time for a move.")
 @click.option("--evaluator", default="auto", show_default=True)
 def search(
-    positions: Path, network: str, tried: tuple[str, ...], seconds: tuple[float, ...], evaluator: str
+    positions: Path,
+    network: str,
+    tried: tuple[dict[str, float], ...],
+    seconds: tuple[float, ...],
+    evaluator: str,
 ) -> None:
     """Search the positions with each setting, and print what the moves lose."""
     tasks = json.loads(positions.read_text())["positions"]
@@ -150,9 +154,9 @@ def search(
     with ExitStack() as stack:
         engines = [
             stack.enter_context(
-                Engine.load(network_path(network), evaluator=evaluator, **read_settings(text))
+                Engine.load(network_path(network), evaluator=evaluator, **arguments_of(settings))
             )
-            for text in tried
+            for settings in tried
         ]
         for limit in seconds:
             regret, simulations = np.zeros((2, len(engines), len(tasks)))
@@ -164,12 +168,12 @@ def search(
                     result = engines[k].search(task["fen"], seconds=limit)
                     regret[k, n] = best - task["values"][str(result.move)]
                     simulations[k, n] = result.evaluations
-            for k, text in enumerate(tried):
+            for k, settings in enumerate(tried):
                 difference = regret[k] - regret[0]
                 margin = Z95 * difference.std(ddof=1) / np.sqrt(len(tasks))
                 row = (
                     f"{limit:g}",
-                    text,
+                    text(settings),
                     f"{np.median(simulations[k]):,.0f}",
                     f"{regret[k].mean():.4f}",
                     f"{difference.mean():+.4f} ± {margin:.4f}" if k else "",
