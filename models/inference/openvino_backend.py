@@ -1,6 +1,7 @@
 """Evaluate networks with OpenVINO, Intel's inference library for CPUs; needs the extra `openvino`."""
 
 import functools
+import itertools
 import threading
 import warnings
 from typing import Any
@@ -44,10 +45,10 @@ def load_core() -> Any:
 
 
 class OpenVINOEvaluator:
-    """A network compiled by OpenVINO for this CPU.
+    """A network compiled by OpenVINO for this CPU, once for each of `threads`.
 
-    Every call uses its own inference request, and each of `threads` has a stream on one core: N concurrent
-    callers use N cores.
+    What is compiled for a single stream of one core runs in the thread of the caller; what is compiled for
+    several runs in threads of OpenVINO, and each call waits until one of them is awake, and for the answer.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class OpenVINOEvaluator:
         Args:
             network: copied; later training does not change the evaluator.
             bf16: compute in bfloat16.
-            threads: number of concurrent callers; further ones wait.
+            threads: number of concurrent callers, each with a copy of the weights; further ones wait.
             like: an evaluator of the same network and weights whose conversion to reuse.
 
         Raises:
@@ -82,11 +83,12 @@ class OpenVINOEvaluator:
         precision = "bf16" if bf16 else "f32"
         settings = {
             "INFERENCE_PRECISION_HINT": precision,
-            "NUM_STREAMS": threads,
-            "INFERENCE_NUM_THREADS": threads,
+            "NUM_STREAMS": 1,
+            "INFERENCE_NUM_THREADS": 1,
             "ENABLE_CPU_PINNING": False,  # other programs use these cores too
         }
-        self._compiled: Any = core.compile_model(self._model, "CPU", settings)
+        self._compiled: list[Any] = [core.compile_model(self._model, "CPU", settings) for _ in range(threads)]
+        self._turns = itertools.cycle(self._compiled)
         # A request has been prepared for the batch sizes it has met: reuse requests.
         self._idle: list[Any] = []
         self.name = f"{network.architecture}, openvino {precision}, cpu"
@@ -103,7 +105,7 @@ class OpenVINOEvaluator:
         try:
             request = self._idle.pop()
         except IndexError:
-            request = self._compiled.create_infer_request()
+            request = next(self._turns).create_infer_request()
         # Copy into the request's memory: OpenVINO sometimes corrupts the heap when it is lent ours.
         tensor = request.get_input_tensor(0)
         rows = append_extra(boards, self._encoding)
@@ -124,7 +126,8 @@ class OpenVINOEvaluator:
     def close(self) -> None:
         """Release the compiled network."""
         self._idle.clear()
-        self._compiled = None
+        self._compiled.clear()
+        self._turns = itertools.cycle(self._compiled)
 
 
 def trace(network: Network) -> tuple[PackedNetwork, Any]:

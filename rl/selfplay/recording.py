@@ -324,12 +324,14 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         logits, values: their evaluations, see `expand_and_backup`.
 
     Returns:
-        (number of leaves in the next batch, number of games that are FINISHED); (NOT_FINITE, 0) if a logit or
-        value is not finite, (NO_EDGE, 0) if a descent found no edge to follow.
+        (number of leaves in the next batch, number of games that are FINISHED, simulations backed up since
+        the trees were allocated); the first is NOT_FINITE if a logit or value is not finite, NO_EDGE if a
+        descent found no edge to follow.
     """
     game, trees, records = borrowed(game), borrowed(trees), borrowed(records)
     logits, values = borrowed(logits), borrowed(values)
-    slot, finished, used, num_trees = np.int64(0), 0, np.int64(0), np.int64(len(records.games))
+    slot, used, num_trees = np.int64(0), np.int64(0), np.int64(len(records.games))
+    finished, simulations = 0, np.int64(0)
     old = trees.slots[:slots].copy()
     collisions = np.empty(rules.leaves, np.int32)
     path_node = np.empty(BLOCK * rules.leaves, np.int32)
@@ -345,7 +347,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         for leaf in range(used, last):
             not_finite += expand_slot(trees, constants, old, leaf, logits, values)
         if not_finite != 0.0:
-            return NOT_FINITE, 0
+            return NOT_FINITE, 0, simulations
         used = last
         for t in range(first, end):
             visits = search_visits(trees, records, t, rules)
@@ -370,7 +372,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
                     e,
                 )
                 if next_slot < 0:
-                    return NO_EDGE, 0
+                    return NO_EDGE, 0, simulations
                 if next_slot > slot:
                     slot = next_slot
                     break
@@ -378,4 +380,5 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
                 e = np.int64(-1)
             if records.games[t].status == FINISHED:
                 finished += 1
-    return slot, finished
+            simulations += trees.info[t].simulations
+    return slot, finished, simulations

@@ -116,7 +116,7 @@ class Searches:
             ValueError: the evaluator answered with another shape, or with numbers that are not finite; or a
                 tree has a node without an edge to follow.
         """
-        slots, finished = advance(
+        slots, finished, simulations = advance(
             self.game,
             self.tree_batch,
             self.records,
@@ -140,7 +140,6 @@ class Searches:
             if self.cache:
                 progress.cache_hits += self.cache.hits - self.hits
                 self.hits = self.cache.hits
-        simulations = int(self.tree_batch.info["simulations"].sum())
         progress.simulations += simulations - self.simulations
         self.simulations = simulations
         return bool(slots or finished)

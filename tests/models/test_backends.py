@@ -135,6 +135,18 @@ def test_threads_may_share_one(networks, positions, backend):
     evaluator.close()
 
 
+@pytest.mark.parametrize("backend", ["torch", "openvino", "onnx"])
+def test_a_call_runs_in_the_thread_of_its_caller(networks, positions, backend):
+    """A call that hands its work to another thread waits for two threads to wake up."""
+    evaluator = made(networks["resnet"], backend)
+    evaluator.evaluate(positions)
+    mine, all_threads = time.thread_time(), time.process_time()
+    for _ in range(20):
+        evaluator.evaluate(positions)
+    assert time.thread_time() - mine > (time.process_time() - all_threads) / 2
+    evaluator.close()
+
+
 @pytest.mark.parametrize(
     ("backend", "package", "extra"),
     [
