@@ -56,13 +56,13 @@ def epoch(data: Path, folder: Path, model: str, spin: bool) -> float:
     return float(values[names.index("seconds")])
 
 
-def generation(folder: Path, model: str, spin: bool) -> tuple[float, float]:
-    """Return the seconds of play and of learning of one generation."""
+def generation(folder: Path, model: str, games: int, spin: bool) -> tuple[float, float]:
+    """Return the seconds of play and of learning of one generation of some games."""
     with tempfile.TemporaryDirectory(dir=folder) as name:
         place = Path(name) / "run"
         run(
             [
-                "selfplay", "--init", "none", "--model", model, "--run", str(place), "--games", "300",
+                "selfplay", "--init", "none", "--model", model, "--run", str(place), "--games", str(games),
                 "--sims", "50", "--generations", "1", "--gate-games", "0", "--evaluator", "torch",
             ],
             spin,
@@ -75,9 +75,10 @@ def generation(folder: Path, model: str, spin: bool) -> tuple[float, float]:
 @click.argument("data", type=click.Path(exists=True, path_type=Path))
 @click.option("-o", "--output", default=Path("busy"), type=click.Path(path_type=Path), help="Folder.")
 @click.option("--model", default="cnn2x2", show_default=True)
+@click.option("--games", default=300, show_default=True, help="Games of the generation.")
 @click.option("--rounds", default=3, show_default=True)
 @click.option("--spin/--no-spin", default=False, help="Also measure with threads that spin.")
-def main(data: Path, output: Path, model: str, rounds: int, spin: bool) -> None:
+def main(data: Path, output: Path, model: str, games: int, rounds: int, spin: bool) -> None:
     """Measure how training and self-play share the machine."""
     output.mkdir(parents=True, exist_ok=True)
     taken: dict[tuple[bool, int], list[tuple[float, float, float]]] = {}
@@ -85,7 +86,10 @@ def main(data: Path, output: Path, model: str, rounds: int, spin: bool) -> None:
         for spinning in (False, True) if spin else (False,):
             for others in (0, 1, 2):
                 with busy(others):
-                    seconds = (epoch(data, output, model, spinning), *generation(output, model, spinning))
+                    seconds = (
+                        epoch(data, output, model, spinning),
+                        *generation(output, model, games, spinning),
+                    )
                 taken.setdefault((spinning, others), []).append(seconds)
                 print("spin" if spinning else "sleep", others, *(f"{s:.1f}" for s in seconds), flush=True)
     table = Table("threads wait", "busy processes", "epoch", "play", "learning", title="seconds, medians")
