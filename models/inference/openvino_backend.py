@@ -87,8 +87,8 @@ class OpenVINOEvaluator:
             "INFERENCE_NUM_THREADS": 1,
             "ENABLE_CPU_PINNING": False,  # other programs use these cores too
         }
-        self._compiled: list[Any] = [core.compile_model(self._model, "CPU", settings) for _ in range(threads)]
-        self._turns = itertools.cycle(self._compiled)
+        compiled: list[Any] = [core.compile_model(self._model, "CPU", settings) for _ in range(threads)]
+        self._compiled = itertools.cycle(compiled)
         # A request has been prepared for the batch sizes it has met: reuse requests.
         self._idle: list[Any] = []
         self.name = f"{network.architecture}, openvino {precision}, cpu"
@@ -105,7 +105,7 @@ class OpenVINOEvaluator:
         try:
             request = self._idle.pop()
         except IndexError:
-            request = next(self._turns).create_infer_request()
+            request = next(self._compiled).create_infer_request()
         # Copy into the request's memory: OpenVINO sometimes corrupts the heap when it is lent ours.
         tensor = request.get_input_tensor(0)
         rows = append_extra(boards, self._encoding)
@@ -126,8 +126,7 @@ class OpenVINOEvaluator:
     def close(self) -> None:
         """Release the compiled network."""
         self._idle.clear()
-        self._compiled.clear()
-        self._turns = itertools.cycle(self._compiled)
+        self._compiled = itertools.cycle(())
 
 
 def trace(network: Network) -> tuple[PackedNetwork, Any]:
