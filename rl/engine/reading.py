@@ -12,12 +12,12 @@ from ckai.datasets.tables.probe import compile_probes
 from ckai.game import Move, Position
 from ckai.game.jit import compile_for
 from ckai.game.warmup import compile_rules
+from ckai.rl.engine.depth import deepest_ply
 from ckai.rl.engine.policy import turn_of
 from ckai.rl.engine.result import Line, MoveMap, Policy, Proof, SearchResult, StopReason, Turn, Value
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.clock import Contest
-from ckai.rl.search.depth import deepest_ply
 from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.searcher import Searcher
 

@@ -77,6 +77,8 @@ TREE = np.dtype(
         ("history_length", np.int32),  # rows of `history` in use
         ("target_visits", np.int32),  # visit count at which the search of the root ends
         ("plies", np.int32),  # of the game before the root, where self-play says so; else 0
+        ("table_size", np.int32),  # entries of the table of transpositions, from the first on
+        ("table_used", np.int32),  # entries in use
         ("root_prepared", np.uint8),  # 1 once the root's priors have their temperature and noise
     ],
     align=True,
@@ -132,6 +134,8 @@ class Tree(NamedTuple):
     """[H, W] int64, repetition keys of the game's states before the root, oldest first."""
     bias: BiasMemory | None
     """None without value bias correction: kernels for such trees are compiled without a word of it."""
+    transpositions: Array
+    """[2 C] uint64, the nodes by their states, see `ckai.rl.search.transpositions`; [0]: not needed."""
 
 
 class TreeBatch(NamedTuple):
@@ -147,6 +151,8 @@ class TreeBatch(NamedTuple):
     """[T, H, W] int64."""
     bias: BiasMemory | None
     """None without value bias correction."""
+    transpositions: Array
+    """[T, 2 C] uint64; [T, 0]: every node is evaluated."""
     slots: Array
     """[B] SLOT, the node of each leaf in the batch."""
     boards: Array
@@ -164,7 +170,7 @@ def _bias_shapes(trees: int, nodes: int) -> Shapes:
     return {"nodes": ((trees, nodes), NODE_BIAS), "buckets": ((trees, buckets), BUCKET)}
 
 
-def _shapes(game: Any, trees: int, nodes: int, leaves: int) -> Shapes:
+def _shapes(game: Any, trees: int, nodes: int, leaves: int, transpositions: bool) -> Shapes:
     edges = nodes * game.MEAN_LEGAL_ACTIONS + game.MAX_LEGAL_ACTIONS
     return {
         "nodes": ((trees, nodes), node_dtype(game.STATE_WORDS)),
@@ -173,11 +179,20 @@ def _shapes(game: Any, trees: int, nodes: int, leaves: int) -> Shapes:
         "history": ((trees, game.history, game.STATE_WORDS), np.int64),
         "slots": ((trees * leaves,), SLOT),
         "boards": ((trees * leaves, game.POSITION_BYTES), np.int8),
+        "transpositions": ((trees, 2 * nodes if transpositions else 0), np.uint64),
         "scratch": ((nodes, 2), np.int32),
     }
 
 
-def allocate_trees(game: Any, trees: int, nodes: int, leaves: int, *, value_bias: bool = False) -> TreeBatch:
+def allocate_trees(
+    game: Any,
+    trees: int,
+    nodes: int,
+    leaves: int,
+    *,
+    value_bias: bool = False,
+    transpositions: bool = False,
+) -> TreeBatch:
     """Allocate a batch of empty trees.
 
     Args:
@@ -186,6 +201,8 @@ def allocate_trees(game: Any, trees: int, nodes: int, leaves: int, *, value_bias
         nodes: C, capacity of a tree in nodes, 1 or more.
         leaves: most leaves of one tree in a batch; B = T * leaves.
         value_bias: whether there is memory for value bias correction, see `ckai.rl.search.value_bias`.
+        transpositions: whether a position is evaluated once for all nodes of a tree that have it, see
+            `ckai.rl.search.transpositions`.
 
     Returns:
         The arrays, filled with zeros. A tree is used after `ckai.rl.search.batch.set_root_state`.
@@ -193,16 +210,24 @@ def allocate_trees(game: Any, trees: int, nodes: int, leaves: int, *, value_bias
     bias = None
     if value_bias:
         bias = BiasMemory(**_allocated(_bias_shapes(trees, nodes)))
-    return TreeBatch(**_allocated(_shapes(game, trees, nodes, leaves)), bias=bias)
+    return TreeBatch(**_allocated(_shapes(game, trees, nodes, leaves, transpositions)), bias=bias)
 
 
 def _allocated(shapes: Shapes) -> dict[str, Array]:
     return {name: zeros(shape, dtype) for name, (shape, dtype) in shapes.items()}
 
 
-def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int, *, value_bias: bool = False) -> int:
+def tree_batch_bytes(
+    game: Any,
+    trees: int,
+    nodes: int,
+    leaves: int,
+    *,
+    value_bias: bool = False,
+    transpositions: bool = False,
+) -> int:
     """Return the memory in bytes of what `allocate_trees` allocates for the same arguments."""
-    shapes = list(_shapes(game, trees, nodes, leaves).values())
+    shapes = list(_shapes(game, trees, nodes, leaves, transpositions).values())
     if value_bias:
         shapes += _bias_shapes(trees, nodes).values()
     return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes)
@@ -214,27 +239,29 @@ MEMORY_SHARE = 0.25
 """Share of the memory of this process that a tree may grow to."""
 
 
-GROWING = ("nodes", "edges", "bias", "scratch")
+GROWING = ("nodes", "edges", "bias", "transpositions", "scratch")
 """Parts of a `TreeBatch` that are larger in trees with more nodes; only the buckets keep their number."""
 
 
-def memory_nodes(game: Any, *, value_bias: bool = False) -> int:
-    """Return the capacity in nodes of a tree that takes `MEMORY_SHARE` of the memory of this process."""
+def memory_nodes(game: Any, **parts: bool) -> int:
+    """Return the capacity in nodes of a tree that takes `MEMORY_SHARE` of the memory of this process.
+
+    `parts` are those of `tree_batch_bytes`.
+    """
     # Trees so large that their tables of buckets are as large as they get.
-    few, more = (
-        tree_batch_bytes(game, 1, MOST_BUCKETS + nodes, 1, value_bias=value_bias) for nodes in (0, 1000)
-    )
+    few, more = (tree_batch_bytes(game, 1, MOST_BUCKETS + nodes, 1, **parts) for nodes in (0, 1000))
     thousand = more - few
     return int(MEMORY_SHARE * available_memory() / thousand) * 1000
 
 
 def part_of(trees: TreeBatch, game: Any, nodes: int) -> TreeBatch:
     """Return the part of a single tree's memory that has room for `nodes` nodes, as views."""
-    edges = _shapes(game, 1, nodes, 0)["edges"][0][1]
+    edges = _shapes(game, 1, nodes, 0, False)["edges"][0][1]
     return trees._replace(
         nodes=trees.nodes[:, :nodes],
         edges=trees.edges[:, :edges],
         bias=trees.bias and trees.bias._replace(nodes=trees.bias.nodes[:, :nodes]),
+        transpositions=trees.transpositions[:, : 2 * nodes],
         scratch=trees.scratch[:nodes],
     )
 
@@ -264,13 +291,15 @@ def grown(trees: TreeBatch, game: Any, most: int, reserved: TreeBatch | None = N
     if reserved is not None and capacity < (room := reserved.nodes.shape[1]):
         larger = part_of(reserved, game, min(wanted, room))
     else:
-        larger = allocate_trees(game, len(trees.nodes), wanted, 0, value_bias=trees.bias is not None)
+        parts = {"value_bias": trees.bias is not None, "transpositions": trees.transpositions.size > 0}
+        larger = allocate_trees(game, len(trees.nodes), wanted, 0, **parts)
         for t in range(len(trees.nodes)):
             for name in ("nodes", "edges"):
                 count = int(used[name][t])
                 getattr(larger, name)[t, :count] = getattr(trees, name)[t, :count]
             if trees.bias is not None and larger.bias is not None:
                 larger.bias.nodes[t, :capacity] = trees.bias.nodes[t]
+            larger.transpositions[t, : trees.transpositions.shape[1]] = trees.transpositions[t]
     if trees.bias is not None and larger.bias is not None:
         larger = larger._replace(bias=trees.bias._replace(nodes=larger.bias.nodes))
     return trees._replace(**{name: getattr(larger, name) for name in GROWING})

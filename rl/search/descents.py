@@ -34,6 +34,7 @@ from ckai.rl.search.mcts import (
 from ckai.rl.search.prefetch import prefetch, prefetch_edges
 from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.selection import prepare_root
+from ckai.rl.search.transpositions import share_evaluation
 
 WIDTH = 8
 """Most descents in step: 4 hide less of the memory's latency, and 16 no more."""
@@ -191,6 +192,7 @@ def step_down(game, trees, t, constants, place):
         unless a value was BACKED_UP.
     """
     tree = get_tree(trees, t)
+    is_shared, value = False, 0.0
     if place >= 0:
         node = place
         if not ends_descent(tree, node):
@@ -216,9 +218,13 @@ def step_down(game, trees, t, constants, place):
                 return ON, child
             node = child
             if tree.nodes[node].proof == NONE:
-                return LEAF, node
-    if tree.nodes[node].proof == NONE:
-        return COLLISION, node
+                is_shared, value = share_evaluation(tree, node)
+                if not is_shared:
+                    return LEAF, node
+    if not is_shared:
+        if tree.nodes[node].proof == NONE:
+            return COLLISION, node
+        value = PROOF_VALUE[tree.nodes[node].proof]
     if node > 0:  # a root that was proven meanwhile needs no more visits
-        backup(tree, node, PROOF_VALUE[tree.nodes[node].proof], 1, constants)
+        backup(tree, node, value, 1, constants)
     return BACKED_UP, node

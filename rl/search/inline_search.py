@@ -188,7 +188,7 @@ class InlineSearcher(Searcher):
         seed: int = 0,
         chunk: int | None = None,
     ) -> None:
-        """Allocate the trees.
+        """Allocate the trees; those of a network share evaluations, see `ckai.rl.search.transpositions`.
 
         Args:
             evaluator: an `IntegerEvaluator`, or a `RolloutEvaluator` of one playout, see `runs_inline`.
@@ -208,7 +208,15 @@ class InlineSearcher(Searcher):
             self._evaluation = Playouts(np.empty(0, np.uint8))
             self.chunk = chunk or PLAYOUTS_PER_STEP
             constants = constants or ROLLOUT_CONSTANTS
-        super().__init__(evaluator, trees=trees, nodes=nodes, constants=constants, game=rules, seed=seed)
+        super().__init__(
+            evaluator,
+            trees=trees,
+            nodes=nodes,
+            constants=constants,
+            game=rules,
+            seed=seed,
+            transpositions=isinstance(evaluator, IntegerEvaluator),  # two playouts are two samples
+        )
 
     def _compile_step(self, batch: Any, visits: NDArray[np.int32]) -> None:
         constants, evaluation = self.constants, self._evaluation
@@ -221,18 +229,19 @@ class InlineSearcher(Searcher):
             visits: `[T]`, visit count at which the search of each root ends.
 
         Returns:
-            The number of evaluations, 0 once all searches have ended. No leaf stays in flight.
+            The number of simulations, 0 once all searches have ended. No leaf stays in flight.
 
         Raises:
             ValueError: a tree has a node without an edge to follow.
         """
+        before = self.tree_batch.info["simulations"].sum()
         num_evaluations: int = search_trees(
             self.game, self.tree_batch, visits, self.chunk, self.constants, self._evaluation
         )
         if num_evaluations < 0:
             raise self._no_edge_error()
         self.evaluations += num_evaluations
-        return num_evaluations
+        return int(self.tree_batch.info["simulations"].sum() - before)
 
 
 def runs_inline(evaluator: Evaluator) -> bool:

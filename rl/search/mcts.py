@@ -18,6 +18,7 @@ from ckai.rl.search.arrays import NEW, PENDING, TERMINAL, Tree
 from ckai.rl.search.proofs import PROOF_VALUE, prove_edge, prove_node, prove_terminal_children, set_proof
 from ckai.rl.search.repetitions import count_repetitions, legal_in_tree
 from ckai.rl.search.selection import puct_edge, select_root_edge
+from ckai.rl.search.transpositions import clear_transpositions, share_evaluation
 from ckai.rl.search.value_bias import correct_value, has_memory, join_bucket, leave_bucket, memory_of
 
 LEAF, BACKED_UP, COLLISION, FULL, STUCK = 0, 1, 2, 3, 4
@@ -33,6 +34,7 @@ def get_tree(trees, t):
         trees.info[t : t + 1],
         trees.history[t],
         memory_of(trees.bias, t),
+        trees.transpositions[t],
     )
 
 
@@ -45,6 +47,7 @@ def reset(game, tree, state, passed):
     tree.info[0].nodes = 0
     tree.info[0].edges = 0
     tree.info[0].root_prepared = 0
+    clear_transpositions(tree)
     add_node(game, tree, state, np.int64(-1), np.int64(-1), passed)
     if tree.nodes[0].status == PENDING:
         tree.nodes[0].status = NEW
@@ -179,10 +182,10 @@ def descend(game, tree, constants, node, e):
 
     Returns:
         How the descent ended, and a node. (LEAF, node): a node to evaluate; its path is counted as in flight.
-        (BACKED_UP, node): a proven node, whose value was backed up. (COLLISION, node): a leaf that is in
-        flight already. (FULL, -1): there is no room for another node. (STUCK, node): no edge of this node can
-        be followed, because the tree has numbers that are not finite. The last three leave the tree
-        unchanged.
+        (BACKED_UP, node): a proven node or a transposition, whose value was backed up. (COLLISION, node): a
+        leaf that is in flight already. (FULL, -1): there is no room for another node. (STUCK, node): no edge
+        of this node can be followed, because the tree has numbers that are not finite. The last three leave
+        the tree unchanged.
     """
     if tree.nodes[0].status == NEW:
         tree.nodes[0].status = PENDING
@@ -194,17 +197,22 @@ def descend(game, tree, constants, node, e):
         if e < 0:
             return STUCK, node
     child = np.int64(tree.edges[e].child)
-    if child < 0:
+    is_new = child < 0
+    if is_new:
         child = np.int64(add_child(game, tree, node, e))
         if child < 0:
             return FULL, np.int64(-1)
-        if tree.nodes[child].proof == NONE:
+    if tree.nodes[child].proof != NONE:
+        value = PROOF_VALUE[tree.nodes[child].proof]
+    elif not is_new:
+        return COLLISION, child
+    else:
+        is_shared, value = share_evaluation(tree, child)
+        if not is_shared:
             add_in_flight(tree, child, 1)
             return LEAF, child
-    if tree.nodes[child].proof != NONE:
-        backup(tree, child, PROOF_VALUE[tree.nodes[child].proof], 0, constants)
-        return BACKED_UP, child
-    return COLLISION, child
+    backup(tree, child, value, 0, constants)
+    return BACKED_UP, child
 
 
 @hot

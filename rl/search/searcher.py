@@ -77,6 +77,7 @@ class Searcher:
         constants: SearchConstants | None = None,
         game: Any = None,
         seed: int = 0,
+        transpositions: bool = True,
     ) -> None:
         """Allocate the trees.
 
@@ -94,6 +95,8 @@ class Searcher:
             constants: constants of the search; None: the defaults.
             game: the rules, see `ckai.rl.games.contract`; None: checkers.
             seed: seed of the noise at the roots.
+            transpositions: whether a position is evaluated once for all nodes of a tree that have it, see
+                `ckai.rl.search.transpositions`.
         """
         self.evaluator = evaluator
         rules: Any = DEFAULT_GAME.rules if game is None else game
@@ -102,9 +105,8 @@ class Searcher:
         self.leaves = leaves
         self.growth = growth
         self.pacing: Pacing | None = None
-        self.tree_batch: TreeBatch = allocate_trees(
-            rules, trees, nodes, leaves * batches, value_bias=self.constants.corrects_values
-        )
+        self._parts = {"value_bias": self.constants.corrects_values, "transpositions": transpositions}
+        self.tree_batch: TreeBatch = allocate_trees(rules, trees, nodes, leaves * batches, **self._parts)
         self._reserved: TreeBatch | None = None
         self.tree_batch.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)
         size = trees * leaves
@@ -301,7 +303,7 @@ class Searcher:
     @property
     def memory_nodes(self) -> int:
         """Capacity of a tree that takes its share of the memory."""
-        return memory_nodes(self.game, value_bias=self.constants.corrects_values)
+        return memory_nodes(self.game, **self._parts)
 
     def make_room(self, most: int) -> None:
         """Let the trees grow if they are nearly full, so that a search goes on; else do nothing.
@@ -324,8 +326,7 @@ class Searcher:
         if trees > 1 or capacity >= most:
             return
         with suppress(OSError, MemoryError):
-            value_bias = self.constants.corrects_values
-            self._reserved = allocate_trees(self.game, 1, most, 0, value_bias=value_bias)
+            self._reserved = allocate_trees(self.game, 1, most, 0, **self._parts)
             self._use(part_of(self._reserved, self.game, capacity))
 
     def _use(self, memory: TreeBatch) -> None:

@@ -6,6 +6,7 @@ from ckai.game.jit import hot
 from ckai.rl.games import contract
 from ckai.rl.search.arrays import PENDING
 from ckai.rl.search.repetitions import append_history
+from ckai.rl.search.transpositions import refill_transpositions
 from ckai.rl.search.value_bias import keep_buckets
 
 
@@ -69,4 +70,5 @@ def keep_subtree(game, tree, e, scratch):
     tree.info[0].nodes = kept
     tree.info[0].edges = kept_edges
     tree.info[0].root_prepared = 0
+    refill_transpositions(tree)
     return True

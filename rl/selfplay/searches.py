@@ -71,7 +71,12 @@ class Searches:
         self.fast = self.constants.without_exploration()
         """Constants of searches without noise."""
         self.tree_batch = allocate_trees(
-            self.game, trees, config.tree_nodes, config.leaves, value_bias=self.constants.corrects_values
+            self.game,
+            trees,
+            config.tree_nodes,
+            config.leaves,
+            value_bias=self.constants.corrects_values,
+            transpositions=True,
         )
         batch = trees * config.leaves
         self.logits, self.values = (

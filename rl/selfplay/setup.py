@@ -70,6 +70,7 @@ def memory(config: SelfPlayConfig, spec: GameSpec = DEFAULT_GAME) -> int:
         config.tree_nodes,
         config.leaves,
         value_bias=search_constants(config).corrects_values,
+        transpositions=True,
     )
     games = config.group_count * (trees + group_size * (records.rows.nbytes + records.counts.nbytes))
     return games + config.cache_positions * entry_bytes(rules)

@@ -21,6 +21,8 @@ class TreeGame(NamedTuple):
     """[n, WIDTH] int8, whether the turn passes to the other side."""
     values: np.ndarray[Any, Any]
     """[n] float64, value of a node without children for the side to move there."""
+    knows_path: bool = False
+    """Whether the states of a node that is reached in several ways differ."""
 
 
 class Leaf:
@@ -51,6 +53,16 @@ def draw(root: Leaf) -> tuple[TreeGame, "Oracle", list[Leaf]]:
             logits[i, : len(node.prior)] = np.log(np.array(node.prior) + 1e-9)
     guesses = np.array([node.guess for node in nodes], np.float32)
     return TreeGame(children, passes, values), Oracle(logits, guesses), nodes
+
+
+def endless(rng: np.random.Generator, states: int = 300) -> tuple[TreeGame, "Oracle"]:
+    """A game whose moves lead from any state to some others, so that it never ends, and its network."""
+    children = rng.integers(0, states, (states, WIDTH)).astype(np.int32)
+    children[np.arange(WIDTH) >= rng.integers(2, WIDTH + 1, (states, 1))] = -1
+    passes = (rng.random((states, WIDTH)) < 0.8).astype(np.int8)
+    logits = rng.normal(0.0, 1.0, (states, WIDTH)).astype(np.float32)
+    values = (rng.integers(-63, 64, states) / 64).astype(np.float32)
+    return TreeGame(children, passes, np.zeros(states)), Oracle(logits, values)
 
 
 class Oracle:
@@ -91,7 +103,8 @@ def _legal(game, state, out):
 @implements(contract.play, TreeGame)
 @njit
 def _play(game, state, action):
-    return (np.int64(game.children[state[0], action]), np.int64(0)), game.passes[state[0], action] != 0
+    path = np.int64(state[1] * (WIDTH + 1) + action + 1 if game.knows_path else 0)
+    return (np.int64(game.children[state[0], action]), path), game.passes[state[0], action] != 0
 
 
 @implements(contract.outcome, TreeGame)

@@ -107,7 +107,7 @@ def test_sims_are_visits(engine):
     engine.forget()
     by_limit = engine.search(START, Limit(visits=300))
     assert by_sims.visits == by_limit.visits
-    assert by_limit.nodes == by_limit.evaluations == by_limit.sims == 300
+    assert by_limit.nodes == by_limit.sims == 300 > by_limit.evaluations  # of each position once
 
 
 @pytest.mark.parametrize("evaluator", ["uniform", "rollout"])

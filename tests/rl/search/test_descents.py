@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_search import exploration
-from tree_game import WIDTH, Leaf, Oracle, TreeGame, draw
+from tree_game import Leaf, draw, endless
 from tree_search import CONSTANTS, deep, drawings, edges, proof_of, search
 
 from ckai.rl.games.contract import NONE
@@ -18,16 +18,6 @@ from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import FORCED, GUMBEL, PUCT, SearchConstants
 
 Path = tuple[int, ...]
-
-
-def endless(rng: np.random.Generator, states: int = 300) -> tuple[TreeGame, Oracle]:
-    """A game whose moves lead from any state to some others, so that it never ends, and its network."""
-    children = rng.integers(0, states, (states, WIDTH)).astype(np.int32)
-    children[np.arange(WIDTH) >= rng.integers(2, WIDTH + 1, (states, 1))] = -1
-    passes = (rng.random((states, WIDTH)) < 0.8).astype(np.int8)
-    logits = rng.normal(0.0, 1.0, (states, WIDTH)).astype(np.float32)
-    values = (rng.integers(-63, 64, states) / 64).astype(np.float32)
-    return TreeGame(children, passes, np.zeros(states)), Oracle(logits, values)
 
 
 def select_one_by_one(searcher: Searcher, leaves: int) -> tuple[list[Path], dict[int, int]]:
@@ -78,6 +68,7 @@ def path_to(searcher: Searcher, node: int) -> Path:
 @pytest.mark.parametrize("leaves", [1, 5, 2 * descents.WIDTH])
 def test_descents_in_step_select_what_they_would_one_by_one(seed: int, leaves: int) -> None:
     game, oracle = endless(np.random.default_rng(seed))
+    game = game._replace(knows_path=True)  # the descents of the twin end at new nodes alone
     searcher = Searcher(oracle, nodes=2000, leaves=leaves, growth=3, constants=CONSTANTS, game=game)
     searcher.set_root(0, (0, 0))
     searcher.run(np.array([700 + 100 * seed], np.int32))

@@ -1,0 +1,204 @@
+"""Evaluations that a tree has already: positions that another order of moves reached, in Numba.
+
+The network's answer depends on the state alone. So a new node whose state is that of a node evaluated before,
+its transposition, takes that node's priors and network value and is backed up at once. Nothing else is
+shared: the two have their own visits, values and proofs, because repetitions depend on the path.
+
+A hash table with linear probing gives the node of a state. It is at most half full, and grows with the tree
+within the memory that is set aside: a small table stays in the caches. What it finds depends on the tree
+alone, not on its size. Where its memory has no entries, every node is evaluated.
+
+Arguments are named as in `ckai.rl.search.mcts`.
+"""
+
+import numpy as np
+from numba.extending import overload
+
+from ckai.game.jit import INNER, cold, hot, inner
+from ckai.rl.games.contract import NONE
+from ckai.rl.search.arrays import OPEN
+from ckai.rl.search.value_bias import has_memory
+
+LEAST_ENTRIES = 256
+"""Entries of the table of a new tree."""
+LOW = np.uint64(0xFFFFFFFF)
+"""The bits of an entry that are the index of a node; above them are bits of the hash. An empty entry is 0:
+node 0, the root, is never entered."""
+HALF, MULTIPLIER = np.uint64(32), np.uint64(0x9E3779B97F4A7C15)
+
+
+# --- what a search calls ------------------------------------------------------------------------------
+
+
+@inner
+def clear_transpositions(tree):
+    """Empty the table of a tree that is emptied."""
+    empty_table(tree, LEAST_ENTRIES)
+
+
+@inner
+def share_evaluation(tree, node):
+    """Make a new node OPEN if there is an evaluated node with its state and its actions.
+
+    A proven node does not count: its value sum has more in it than the network's value and what its edges
+    brought. Nor does the root, whose priors may have noise. If there is none, later calls find `node`, once
+    it is evaluated.
+
+    Returns:
+        (whether the node is OPEN, with priors; the network's value, for the side to move there).
+    """
+    if len(tree.transpositions) == 0:
+        return False, 0.0
+    mixed = hash_of(tree, node)
+    place = find_place(tree, node, mixed)
+    other = np.int64(tree.transpositions[place] & LOW)
+    if other == 0 or tree.nodes[other].proof != NONE:
+        set_entry(tree, place, node, mixed)
+        return False, 0.0
+    if tree.nodes[other].status != OPEN or not have_equal_actions(tree, node, other):
+        return False, 0.0
+    first, other_first = np.int64(tree.nodes[node].first_edge), np.int64(tree.nodes[other].first_edge)
+    for i in range(np.int64(tree.nodes[node].num_edges)):
+        tree.edges[first + i].prior = tree.edges[other_first + i].prior
+    tree.nodes[node].status = OPEN
+    return True, network_value(tree, other)
+
+
+@cold
+def refill_transpositions(tree):
+    """Fill the table of a tree whose nodes have moved."""
+    if len(tree.transpositions) == 0:
+        return
+    count = np.int64(tree.info[0].nodes)
+    size = LEAST_ENTRIES
+    while size < 2 * count:
+        size *= 2
+    empty_table(tree, size)
+    for node in range(1, count):
+        mixed = hash_of(tree, node)
+        place = find_place(tree, node, mixed)
+        other = np.int64(tree.transpositions[place] & LOW)
+        if other == 0 or tree.nodes[other].proof != NONE:
+            set_entry(tree, place, node, mixed)
+
+
+# --- nodes -------------------------------------------------------------------------------------------
+
+
+@inner
+def have_equal_states(tree, node, other):
+    """Return whether two nodes have the same state."""
+    for i in range(len(tree.nodes[node].state)):
+        if tree.nodes[node].state[i] != tree.nodes[other].state[i]:
+            return False
+    return True
+
+
+@inner
+def have_equal_actions(tree, node, other):
+    """Return whether two nodes of one state have the same actions: earlier states may forbid some."""
+    first, other_first = np.int64(tree.nodes[node].first_edge), np.int64(tree.nodes[other].first_edge)
+    if tree.nodes[node].num_edges != tree.nodes[other].num_edges:
+        return False
+    for i in range(np.int64(tree.nodes[node].num_edges)):
+        if tree.edges[first + i].action != tree.edges[other_first + i].action:
+            return False
+    return True
+
+
+def network_value(tree, node):
+    """Return the network's value of an OPEN node that is not proven, for the side to move there.
+
+    Without value bias correction it is what is left of the node's value sum without those of its edges,
+    rounded to the float32 that it was.
+    """
+    raise TypeError("only inside jitted code")
+
+
+@overload(network_value, jit_options=INNER, strict=False)
+def _network_value(tree, node):
+    return _kept_value if has_memory(tree) else _remaining_value
+
+
+def _kept_value(tree, node):
+    return tree.bias.nodes[node].network_value
+
+
+def _remaining_value(tree, node):
+    first, value = np.int64(tree.nodes[node].first_edge), tree.nodes[node].value_sum
+    for e in range(first, first + np.int64(tree.nodes[node].num_edges)):
+        value -= tree.edges[e].value_sum
+    return np.float64(np.float32(value))
+
+
+# --- the table ---------------------------------------------------------------------------------------
+
+
+@hot
+def hash_of(tree, node):
+    """Return a hash of the state of a node, uint64."""
+    mixed = np.uint64(0)
+    for i in range(len(tree.nodes[node].state)):
+        mixed = (mixed ^ np.uint64(tree.nodes[node].state[i])) * MULTIPLIER
+        mixed ^= mixed >> HALF
+    return mixed
+
+
+@hot
+def place_of(tree, mixed):
+    """Return the entry from which on a hash is looked for."""
+    return np.int64((mixed & LOW) * np.uint64(tree.info[0].table_size) >> HALF)
+
+
+@hot
+def next_place(tree, place):
+    """Return the entry after another."""
+    place += 1
+    return np.int64(0 if place == tree.info[0].table_size else place)
+
+
+@inner
+def find_place(tree, node, mixed):
+    """Return the entry of a node with the state of `node`, an empty one if none has; `mixed` is its hash."""
+    place = place_of(tree, mixed)
+    while True:
+        entry = tree.transpositions[place]
+        if entry == 0:
+            return place
+        if (entry ^ mixed) >> HALF == 0 and have_equal_states(tree, node, np.int64(entry & LOW)):
+            return place
+        place = next_place(tree, place)
+
+
+@inner
+def set_entry(tree, place, node, mixed):
+    """Make a node, whose hash is `mixed`, the one of its state; the table grows once it is half full."""
+    tree.info[0].table_used += tree.transpositions[place] == 0
+    tree.transpositions[place] = (mixed & ~LOW) | np.uint64(node)
+    size = tree.info[0].table_size
+    if 2 * tree.info[0].table_used > size and size < len(tree.transpositions):
+        enlarge(tree, 2 * np.int64(size))
+
+
+@inner
+def empty_table(tree, size):
+    """Empty the table and give it a size, as far as its memory allows."""
+    size = min(size, len(tree.transpositions))
+    tree.info[0].table_size = size
+    tree.info[0].table_used = 0
+    for place in range(size):
+        tree.transpositions[place] = 0
+
+
+@cold
+def enlarge(tree, size):
+    """Give the table another size; its entries stay."""
+    entries = tree.transpositions[: tree.info[0].table_size].copy()
+    empty_table(tree, size)
+    for entry in entries:
+        if entry != 0:
+            place = place_of(tree, hash_of(tree, np.int64(entry & LOW)))
+            while tree.transpositions[place] != 0:
+                place = next_place(tree, place)
+            tree.transpositions[place] = entry
+            tree.info[0].table_used += 1
