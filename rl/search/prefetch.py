@@ -12,23 +12,31 @@ from ckai.rl.search.memory import CACHE_LINE
 EDGES_PER_LINE = CACHE_LINE // EDGE.itemsize
 
 
+def _prefetch(context, builder, signature, args):
+    """Prefetch the cache line of an element of the array `args[0]`, whose indices follow."""
+    view = context.make_array(signature.args[0])(context, builder, args[0])
+    offset = ir.Constant(ir.IntType(64), 0)
+    for index, stride in zip(args[1:], cgutils.unpack_tuple(builder, view.strides), strict=True):
+        offset = builder.add(offset, builder.mul(index, stride))
+    byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+    address = builder.gep(builder.bitcast(view.data, byte), [offset])
+    form = ir.FunctionType(ir.VoidType(), (byte, word, word, word))
+    function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), form)
+    read, keep, data = (ir.Constant(word, n) for n in (0, 3, 1))
+    builder.call(function, (address, read, keep, data))
+    return context.get_dummy_value()
+
+
 @intrinsic
 def prefetch(typingctx, array, row, column):
     """Prefetch the cache line of the first byte of `array[row, column]`; the array has two dimensions."""
+    return types.void(array, types.int64, types.int64), _prefetch
 
-    def codegen(context, builder, signature, args):
-        view = context.make_array(signature.args[0])(context, builder, args[0])
-        strides = cgutils.unpack_tuple(builder, view.strides, 2)
-        offset = builder.add(builder.mul(args[1], strides[0]), builder.mul(args[2], strides[1]))
-        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        address = builder.gep(builder.bitcast(view.data, byte), [offset])
-        form = ir.FunctionType(ir.VoidType(), (byte, word, word, word))
-        function = builder.module.declare_intrinsic("llvm.prefetch", (byte,), form)
-        read, keep, data = (ir.Constant(word, n) for n in (0, 3, 1))
-        builder.call(function, (address, read, keep, data))
-        return context.get_dummy_value()
 
-    return types.void(array, types.int64, types.int64), codegen
+@intrinsic
+def prefetch_entry(typingctx, array, index):
+    """Prefetch the cache line of the first byte of `array[index]`; the array has one dimension."""
+    return types.void(array, types.int64), _prefetch
 
 
 @hot

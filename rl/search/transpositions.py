@@ -17,9 +17,10 @@ from numba.extending import overload
 from ckai.game.jit import INNER, cold, hot, inner
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import OPEN
+from ckai.rl.search.prefetch import prefetch_entry
 from ckai.rl.search.value_bias import has_memory
 
-LEAST_ENTRIES = 256
+LEAST_ENTRIES = 512
 """Entries of the table of a new tree."""
 LOW = np.uint64(0xFFFFFFFF)
 """The bits of an entry that are the index of a node; above them are bits of the hash. An empty entry is 0:
@@ -36,7 +37,14 @@ def clear_transpositions(tree):
     empty_table(tree, LEAST_ENTRIES)
 
 
-@inner
+@hot
+def prefetch_transposition(tree, state):
+    """Prefetch where the node of a state would be in the table."""
+    if len(tree.transpositions) > 0:
+        prefetch_entry(tree.transpositions, place_of(tree, hash_of(state)))
+
+
+@hot
 def share_evaluation(tree, node):
     """Make a new node OPEN if there is an evaluated node with its state and its actions.
 
@@ -49,7 +57,7 @@ def share_evaluation(tree, node):
     """
     if len(tree.transpositions) == 0:
         return False, 0.0
-    mixed = hash_of(tree, node)
+    mixed = hash_of(tree.nodes[node].state)
     place = find_place(tree, node, mixed)
     other = np.int64(tree.transpositions[place] & LOW)
     if other == 0 or tree.nodes[other].proof != NONE:
@@ -71,11 +79,11 @@ def refill_transpositions(tree):
         return
     count = np.int64(tree.info[0].nodes)
     size = LEAST_ENTRIES
-    while size < 2 * count:
+    while size < 4 * count:
         size *= 2
     empty_table(tree, size)
     for node in range(1, count):
-        mixed = hash_of(tree, node)
+        mixed = hash_of(tree.nodes[node].state)
         place = find_place(tree, node, mixed)
         other = np.int64(tree.transpositions[place] & LOW)
         if other == 0 or tree.nodes[other].proof != NONE:
@@ -85,7 +93,7 @@ def refill_transpositions(tree):
 # --- nodes -------------------------------------------------------------------------------------------
 
 
-@inner
+@hot
 def have_equal_states(tree, node, other):
     """Return whether two nodes have the same state."""
     for i in range(len(tree.nodes[node].state)):
@@ -135,11 +143,11 @@ def _remaining_value(tree, node):
 
 
 @hot
-def hash_of(tree, node):
-    """Return a hash of the state of a node, uint64."""
+def hash_of(state):
+    """Return a hash of a state, uint64; it is a tuple of words, or an array."""
     mixed = np.uint64(0)
-    for i in range(len(tree.nodes[node].state)):
-        mixed = (mixed ^ np.uint64(tree.nodes[node].state[i])) * MULTIPLIER
+    for i in range(len(state)):
+        mixed = (mixed ^ np.uint64(state[i])) * MULTIPLIER
         mixed ^= mixed >> HALF
     return mixed
 
@@ -157,7 +165,7 @@ def next_place(tree, place):
     return np.int64(0 if place == tree.info[0].table_size else place)
 
 
-@inner
+@hot
 def find_place(tree, node, mixed):
     """Return the entry of a node with the state of `node`, an empty one if none has; `mixed` is its hash."""
     place = place_of(tree, mixed)
@@ -197,7 +205,7 @@ def enlarge(tree, size):
     empty_table(tree, size)
     for entry in entries:
         if entry != 0:
-            place = place_of(tree, hash_of(tree, np.int64(entry & LOW)))
+            place = place_of(tree, hash_of(tree.nodes[np.int64(entry & LOW)].state))
             while tree.transpositions[place] != 0:
                 place = next_place(tree, place)
             tree.transpositions[place] = entry
