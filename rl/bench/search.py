@@ -133,7 +133,10 @@ def bench_selfplay(
     )
     ratios = [mine / top for mine, top in zip(rates, tops, strict=True)]
     yield measured("self-play relative to the network alone", "ratio", ratios, "ideal: 1")
-    yield measured("self-play", "simulations/s", [play["simulations"] for play in plays])
+    simulations = [play["simulations"] for play in plays]
+    ratios = [mine / top for mine, top in zip(simulations, tops, strict=True)]
+    yield measured("its simulations relative to the network alone", "ratio", ratios)
+    yield measured("self-play", "simulations/s", simulations)
     yield measured("peak resident memory so far", "MiB", [resident()])
 
 
@@ -190,17 +193,20 @@ def bench_search(
             engine.search(Position.start(), seconds=0.5)
             relative = []
             for limit in limits:
-                visits, ratios = [], []
+                visits, ratios, evaluated = [], [], []
                 for _ in range(rounds):
                     top = ceiling(evaluator, 256, threads, seconds, network.encode)
                     engine.forget()
                     result = engine.search(Position.start(), seconds=limit)
                     visits.append(float(result.sims))
                     ratios.append(result.sims / result.seconds / top)
-                yield measured(f"{backend}, {limit * 1000:g} ms", "simulations", visits)
-                relative.append(
-                    measured(f"{backend}, {limit * 1000:g} ms, by the network alone", "ratio", ratios)
-                )
+                    evaluated.append(result.evaluations / result.sims)
+                what = f"{backend}, {limit * 1000:g} ms"
+                yield measured(what, "simulations", visits)
+                relative += [
+                    measured(f"{what}, by the network alone", "ratio", ratios),
+                    measured(f"{what}, evaluated of all simulations", "ratio", evaluated),
+                ]
             yield from relative
         evaluator.close()
 
