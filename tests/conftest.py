@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -36,7 +37,10 @@ def _fresh_cache() -> None:
 
 if "NUMBA_CACHE_DIR" not in os.environ:
     _fresh_cache()
-if "PYTEST_XDIST_WORKER" in os.environ:
+if "PYTEST_XDIST_WORKER" not in os.environ:  # neither read nor write what the user has built and measured
+    _cache = tempfile.TemporaryDirectory(prefix="ckai-tests-")
+    os.environ["CKAI_CACHE"] = _cache.name
+else:
     import compile_once
 
     compile_once.install()

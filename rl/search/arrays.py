@@ -10,7 +10,7 @@ the same side may have to go on jumping: then both ends of the edge have the sam
 keeps its sign (`sign` +1); otherwise the value is negated (`sign` -1).
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,16 +161,19 @@ class TreeBatch(NamedTuple):
     """[C, 2] int32, working memory of `ckai.rl.search.subtree.keep_subtree`."""
 
 
+class Parts(TypedDict, total=False):
+    """What trees have memory for besides themselves; False where it is left out."""
+
+    value_bias: bool
+    """Value bias correction, see `ckai.rl.search.value_bias`."""
+    transpositions: bool
+    """One evaluation for all nodes of a tree that have a position, see `ckai.rl.search.transpositions`."""
+
+
 Shapes = dict[str, tuple[tuple[int, ...], Any]]
 
 
-def _bias_shapes(trees: int, nodes: int) -> Shapes:
-    # No more than half full, while there are no more contexts than nodes.
-    buckets = min(MOST_BUCKETS, 1 << (2 * nodes - 1).bit_length())
-    return {"nodes": ((trees, nodes), NODE_BIAS), "buckets": ((trees, buckets), BUCKET)}
-
-
-def _shapes(game: Any, trees: int, nodes: int, leaves: int, transpositions: bool) -> Shapes:
+def _shapes(game: Any, trees: int, nodes: int, leaves: int, **parts: Unpack[Parts]) -> Shapes:
     edges = nodes * game.MEAN_LEGAL_ACTIONS + game.MAX_LEGAL_ACTIONS
     return {
         "nodes": ((trees, nodes), node_dtype(game.STATE_WORDS)),
@@ -179,20 +182,20 @@ def _shapes(game: Any, trees: int, nodes: int, leaves: int, transpositions: bool
         "history": ((trees, game.history, game.STATE_WORDS), np.int64),
         "slots": ((trees * leaves,), SLOT),
         "boards": ((trees * leaves, game.POSITION_BYTES), np.int8),
-        "transpositions": ((trees, 2 * nodes if transpositions else 0), np.uint64),
+        "transpositions": ((trees, 2 * nodes if parts.get("transpositions") else 0), np.uint64),
         "scratch": ((nodes, 2), np.int32),
     }
 
 
-def allocate_trees(
-    game: Any,
-    trees: int,
-    nodes: int,
-    leaves: int,
-    *,
-    value_bias: bool = False,
-    transpositions: bool = False,
-) -> TreeBatch:
+def _bias_shapes(trees: int, nodes: int, **parts: Unpack[Parts]) -> Shapes:
+    if not parts.get("value_bias"):
+        return {}
+    # No more than half full, while there are no more contexts than nodes.
+    buckets = min(MOST_BUCKETS, 1 << (2 * nodes - 1).bit_length())
+    return {"nodes": ((trees, nodes), NODE_BIAS), "buckets": ((trees, buckets), BUCKET)}
+
+
+def allocate_trees(game: Any, trees: int, nodes: int, leaves: int, **parts: Unpack[Parts]) -> TreeBatch:
     """Allocate a batch of empty trees.
 
     Args:
@@ -200,36 +203,24 @@ def allocate_trees(
         trees: T, number of trees, 1 or more.
         nodes: C, capacity of a tree in nodes, 1 or more.
         leaves: most leaves of one tree in a batch; B = T * leaves.
-        value_bias: whether there is memory for value bias correction, see `ckai.rl.search.value_bias`.
-        transpositions: whether a position is evaluated once for all nodes of a tree that have it, see
-            `ckai.rl.search.transpositions`.
+        parts: what else there is memory for.
 
     Returns:
         The arrays, filled with zeros. A tree is used after `ckai.rl.search.batch.set_root_state`.
     """
-    bias = None
-    if value_bias:
-        bias = BiasMemory(**_allocated(_bias_shapes(trees, nodes)))
-    return TreeBatch(**_allocated(_shapes(game, trees, nodes, leaves, transpositions)), bias=bias)
+    bias = _allocated(_bias_shapes(trees, nodes, **parts))
+    shapes = _shapes(game, trees, nodes, leaves, **parts)
+    return TreeBatch(**_allocated(shapes), bias=BiasMemory(**bias) if bias else None)
 
 
 def _allocated(shapes: Shapes) -> dict[str, Array]:
     return {name: zeros(shape, dtype) for name, (shape, dtype) in shapes.items()}
 
 
-def tree_batch_bytes(
-    game: Any,
-    trees: int,
-    nodes: int,
-    leaves: int,
-    *,
-    value_bias: bool = False,
-    transpositions: bool = False,
-) -> int:
+def tree_batch_bytes(game: Any, trees: int, nodes: int, leaves: int, **parts: Unpack[Parts]) -> int:
     """Return the memory in bytes of what `allocate_trees` allocates for the same arguments."""
-    shapes = list(_shapes(game, trees, nodes, leaves, transpositions).values())
-    if value_bias:
-        shapes += _bias_shapes(trees, nodes).values()
+    bias = _bias_shapes(trees, nodes, **parts)
+    shapes = [*_shapes(game, trees, nodes, leaves, **parts).values(), *bias.values()]
     return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes)
 
 
@@ -243,11 +234,8 @@ GROWING = ("nodes", "edges", "bias", "transpositions", "scratch")
 """Parts of a `TreeBatch` that are larger in trees with more nodes; only the buckets keep their number."""
 
 
-def memory_nodes(game: Any, **parts: bool) -> int:
-    """Return the capacity in nodes of a tree that takes `MEMORY_SHARE` of the memory of this process.
-
-    `parts` are those of `tree_batch_bytes`.
-    """
+def memory_nodes(game: Any, **parts: Unpack[Parts]) -> int:
+    """Return the capacity in nodes of a tree that takes `MEMORY_SHARE` of the memory of this process."""
     # Trees so large that their tables of buckets are as large as they get.
     few, more = (tree_batch_bytes(game, 1, MOST_BUCKETS + nodes, 1, **parts) for nodes in (0, 1000))
     thousand = more - few
@@ -256,7 +244,7 @@ def memory_nodes(game: Any, **parts: bool) -> int:
 
 def part_of(trees: TreeBatch, game: Any, nodes: int) -> TreeBatch:
     """Return the part of a single tree's memory that has room for `nodes` nodes, as views."""
-    edges = _shapes(game, 1, nodes, 0, False)["edges"][0][1]
+    edges = _shapes(game, 1, nodes, 0)["edges"][0][1]
     return trees._replace(
         nodes=trees.nodes[:, :nodes],
         edges=trees.edges[:, :edges],
@@ -291,7 +279,7 @@ def grown(trees: TreeBatch, game: Any, most: int, reserved: TreeBatch | None = N
     if reserved is not None and capacity < (room := reserved.nodes.shape[1]):
         larger = part_of(reserved, game, min(wanted, room))
     else:
-        parts = {"value_bias": trees.bias is not None, "transpositions": trees.transpositions.size > 0}
+        parts: Parts = {"value_bias": trees.bias is not None, "transpositions": trees.transpositions.size > 0}
         larger = allocate_trees(game, len(trees.nodes), wanted, 0, **parts)
         for t in range(len(trees.nodes)):
             for name in ("nodes", "edges"):

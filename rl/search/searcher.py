@@ -17,7 +17,7 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
 from ckai.rl.games.contract import State, as_state
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.search.arrays import GROWING, TreeBatch, allocate_trees, grown, memory_nodes, part_of
+from ckai.rl.search.arrays import GROWING, Parts, TreeBatch, allocate_trees, grown, memory_nodes, part_of
 from ckai.rl.search.batch import (
     add_root,
     best_action,
@@ -105,7 +105,7 @@ class Searcher:
         self.leaves = leaves
         self.growth = growth
         self.pacing: Pacing | None = None
-        self._parts = {"value_bias": self.constants.corrects_values, "transpositions": transpositions}
+        self._parts: Parts = {"value_bias": self.constants.corrects_values, "transpositions": transpositions}
         self.tree_batch: TreeBatch = allocate_trees(rules, trees, nodes, leaves * batches, **self._parts)
         self._reserved: TreeBatch | None = None
         self.tree_batch.info["rng"] = np.random.SeedSequence(seed).generate_state(trees, np.uint64)

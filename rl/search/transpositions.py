@@ -57,13 +57,8 @@ def share_evaluation(tree, node):
     """
     if len(tree.transpositions) == 0:
         return False, 0.0
-    mixed = hash_of(tree.nodes[node].state)
-    place = find_place(tree, node, mixed)
-    other = np.int64(tree.transpositions[place] & LOW)
-    if other == 0 or tree.nodes[other].proof != NONE:
-        set_entry(tree, place, node, mixed)
-        return False, 0.0
-    if tree.nodes[other].status != OPEN or not have_equal_actions(tree, node, other):
+    other = find_or_enter(tree, node)
+    if other == node or tree.nodes[other].status != OPEN or not have_equal_actions(tree, node, other):
         return False, 0.0
     first, other_first = np.int64(tree.nodes[node].first_edge), np.int64(tree.nodes[other].first_edge)
     for i in range(np.int64(tree.nodes[node].num_edges)):
@@ -83,11 +78,7 @@ def refill_transpositions(tree):
         size *= 2
     empty_table(tree, size)
     for node in range(1, count):
-        mixed = hash_of(tree.nodes[node].state)
-        place = find_place(tree, node, mixed)
-        other = np.int64(tree.transpositions[place] & LOW)
-        if other == 0 or tree.nodes[other].proof != NONE:
-            set_entry(tree, place, node, mixed)
+        find_or_enter(tree, np.int64(node))
 
 
 # --- nodes -------------------------------------------------------------------------------------------
@@ -163,6 +154,18 @@ def next_place(tree, place):
     """Return the entry after another."""
     place += 1
     return np.int64(0 if place == tree.info[0].table_size else place)
+
+
+@hot
+def find_or_enter(tree, node):
+    """Return the node that the table has for a state, unless it is proven; else `node`, which it has now."""
+    mixed = hash_of(tree.nodes[node].state)
+    place = find_place(tree, node, mixed)
+    other = np.int64(tree.transpositions[place] & LOW)
+    if other != 0 and tree.nodes[other].proof == NONE:
+        return other
+    set_entry(tree, place, node, mixed)
+    return node
 
 
 @hot

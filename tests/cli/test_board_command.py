@@ -29,7 +29,7 @@ def address_of(process):
     return re.fullmatch(r"the board is at (\S+) \(Ctrl-C ends it\)\n", line)[1]
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("ending", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_signal_ends_the_server_and_the_game_is_saved(tmp_path, ending):
     from websockets.sync.client import connect
 

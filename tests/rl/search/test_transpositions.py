@@ -92,8 +92,6 @@ def test_the_table_grows_with_the_tree_and_is_as_full_as_it_says():
     info, (table,) = sharing.tree_batch.info[0], sharing.tree_batch.transpositions
     assert np.count_nonzero(table) == info["table_used"] == sharing.evaluations - 1
     assert LEAST_ENTRIES < 2 * info["table_used"] <= info["table_size"] <= len(table) == 8000
-    sharing = searched(Counted(), visits=3000, state=pack(Position.from_fen("W:WK32:BK1,K5")))
-    assert sharing.tree_batch.info[0]["table_size"] <= 8000
 
 
 def test_moves_leave_the_table_of_what_is_kept():
