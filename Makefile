@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 CKAI := $(abspath $(BIN))/ckai
 DEMO ?= demo
 ROOMS := game pdn datasets models rl cli
+# Where it is set, each of the programs that tests start would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= -n logical --maxprocesses 4 --dist worksteal
 
 .PHONY: help demo test slow lint types check docs wheel links clean

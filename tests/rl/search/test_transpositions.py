@@ -130,6 +130,7 @@ def test_two_playouts_of_a_position_are_two_samples():
     assert searcher.evaluations == searcher.root(0)["visits"] == 1500
 
 
+@pytest.mark.slow  # compiles the kernels of value bias correction
 def test_value_bias_corrects_the_networks_own_value():
     game, oracle = endless(np.random.default_rng(7))
     constants = CONSTANTS._replace(value_bias_factor=0.5)

@@ -14,6 +14,9 @@ from ckai.rl.search.arrays import BUCKET, NODE_BIAS, OPEN, tree_batch_bytes
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
 
+# An option that is off, for which every kernel of the search is compiled once more: ten seconds.
+pytestmark = pytest.mark.slow
+
 FACTOR, EXPONENT, C = 0.35, 0.8, 1.25
 PLAIN = SearchConstants(c_init=C)
 RULE = SearchConstants(c_init=C, value_bias_factor=FACTOR, value_bias_exponent=EXPONENT)
