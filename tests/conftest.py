@@ -5,6 +5,7 @@ function that a cached one calls, and games that only tests know must not end up
 first process names it; the workers of pytest-xdist and the programs that tests start inherit it.
 """
 
+import gc
 import hashlib
 import os
 import shutil
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from blank_figure import BlankFigure
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("game", "pdn", "datasets", "models", "rl", "cli", "tests")
@@ -48,6 +50,11 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell that started th
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # The workers share the cores; one thread each, set before torch is imported, and inherited by programs.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# No test depends on how long an example takes: the first may compile, and machines are busy.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("untimed")
+# Most of what is collected is for nothing: imports stay, and tests leave few cycles.
+gc.set_threshold(50_000, 10, 10)
 os.environ["CKAI_EVALUATOR"] = "torch"  # what `auto` would choose depends on the machine
 
 

@@ -1,7 +1,7 @@
 """Ends of games, on both sides of each boundary."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from positions import games
 
 from ckai.game import HALFMOVE_LIMIT, REPETITION_LIMIT, Game, IllegalMoveError, Outcome, Position, Reason
@@ -131,7 +131,7 @@ def test_results_of_agreed_and_resigned_games():
     assert str(Outcome(None, Reason.AGREED)) == "drawn: agreed"
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40)
 @given(games())
 def test_outcomes_agree_with_a_plain_count(positions):
     game = Game(positions[0], halfmove_limit=6)

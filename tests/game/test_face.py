@@ -6,14 +6,14 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from positions import games, setups
 
 from ckai.game import BLACK, WHITE, Color, Game, Move, Outcome, Position, PositionError, Reason
 
-OVER_GAMES = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-OVER_SETUPS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+OVER_GAMES = settings(max_examples=25)
+OVER_SETUPS = settings(max_examples=150)
 SVG = "{http://www.w3.org/2000/svg}"
 LETTERS = {"black": "b", "black_kings": "B", "white": "w", "white_kings": "W"}
 

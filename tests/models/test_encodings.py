@@ -63,7 +63,7 @@ def test_the_planes_of_moves_are_the_rules(position):
 
 
 @pytest.mark.parametrize("depth", [0, 1, 2])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(position=positions(setup=False))
 def test_tactics_are_what_a_plain_search_finds(depth, position):
     board, jumper, _ = (tensor.numpy() for tensor in tensors(position))

@@ -6,7 +6,7 @@ import sys
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from positions import games
 
@@ -26,7 +26,7 @@ def play(positions):
     return game
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30)
 @given(games(max_plies=60), st.integers(0, 60), st.sampled_from([None, "1-0", "0-1", "1/2-1/2", "*"]))
 def test_games_lead_back_with_the_clock_of_their_start(positions, skipped, result):
     # Starting in the middle of a game gives first positions with a clock.

@@ -86,13 +86,13 @@ def games(draw, texts=TEXT, values=None):
     return game
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(games())
 def test_a_tree_is_read_back_whole(game):
     assert plain(one(write_game(game))) == plain(game)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(games(texts=ANY_TEXT, values=ANY_TEXT))
 def test_any_text_is_written_without_control_characters(game):
     text = write_game(game)

@@ -30,7 +30,7 @@ def searched():
     return engine
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(proof=PROOFS, figures=st.lists(EDGE, min_size=EDGES, max_size=EDGES))
 def test_the_search_and_the_engine_prefer_the_same_move(proof, figures):
     searcher, reader = searched()._searcher, searched()._reader

@@ -394,7 +394,7 @@ LINES = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(LINES, max_size=12))
 def test_no_lines_end_it(lines):
     talk = Talk()

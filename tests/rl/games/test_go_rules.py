@@ -36,7 +36,7 @@ def compare(game, slow):
     assert (game.outcome() is not None) == slow.over()
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 10_000)), max_size=170))
 def test_games_agree_with_the_twin(draws):
     game, slow = SPEC.game(), SlowGo()

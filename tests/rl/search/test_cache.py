@@ -33,7 +33,7 @@ def boards_of(numbers):
     return boards
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.lists(st.integers(0, 60), max_size=20), max_size=20), st.sampled_from([4, 8, 40, 1000]))
 def test_answers_are_those_of_the_evaluator(batches, positions):
     cached = CachedEvaluator(Counting(), positions)

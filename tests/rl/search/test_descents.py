@@ -83,7 +83,7 @@ def test_descents_in_step_select_what_they_would_one_by_one(seed: int, leaves: i
         assert {int(e): int(in_flight[e]) for e in np.flatnonzero(in_flight)} == flying
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(drawings(), st.integers(2, 2 * descents.WIDTH))
 def test_descents_that_meet_proofs_end_with_the_result_and_nothing_in_flight(root: Any, leaves: int) -> None:
     if not root.children:
@@ -100,7 +100,7 @@ def test_descents_that_meet_proofs_end_with_the_result_and_nothing_in_flight(roo
             assert nodes["visits"][edge["child"]] == edge["visits"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     drawings(),
     st.integers(1, 2 * descents.WIDTH),

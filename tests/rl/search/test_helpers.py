@@ -155,7 +155,7 @@ def test_the_trees_are_free_after_ctrl_c_in_an_evaluation(found, watched, monkey
     assert found.root(0)["in_flight"] <= 1
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(drawings(), st.integers(1, 40), st.integers(1, 3), st.sampled_from([10, 50, 2000]))
 def test_a_search_by_time_ends_with_the_result_and_nothing_in_flight(root, leaves, threads, nodes):
     if not root.children:
