@@ -13,7 +13,7 @@ from ckai.game import AmbiguousMoveError, MoveError, Position, PositionError, ke
 from ckai.game.squares import POSSIBLE_ACTIONS, index_of
 
 # A game is 30 to 120 positions, so each test over games sees thousands.
-OVER_GAMES = settings(max_examples=30)
+OVER_GAMES = settings(max_examples=60)
 OVER_SETUPS = settings(max_examples=400)
 
 

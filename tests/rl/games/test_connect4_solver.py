@@ -46,7 +46,7 @@ def compare(solver, rng, stones):
 
 def test_scores_are_those_of_plain_search(solver):
     rng = random.Random(1)
-    for _ in range(30):
+    for _ in range(60):
         compare(solver, rng, rng.randrange(31, 42))
 
 
