@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.game.jit import borrowed, hot, kernel
+from ckai.game.jit import borrowed, choose, hot, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE, State
 from ckai.rl.search.arrays import OPEN, TreeBatch
@@ -97,7 +97,7 @@ def walks(trees, t, target_visits):
 
 
 @hot
-def walk_trees(trees, first, count, constants, nodes, edges):
+def walk_trees(trees, first, count, constants, nodes, edges, walking):
     """Walk in many trees to where their next descent ends, one level of each after the other.
 
     The next level of one tree is on its way from memory while the others select. Nothing in the trees is
@@ -109,40 +109,33 @@ def walk_trees(trees, first, count, constants, nodes, edges):
         constants: the `SearchConstants`; of fields of noise none is read.
         nodes, edges: int64, one entry per tree. Entries of `nodes` are 0 where to walk, else -1; filled with
             node and edge where the walk ended, -1 where there was none.
+        walking: int64, one entry per tree, overwritten.
     """
+    # Which trees go on is not predictable: `walking` lists them, and nothing in the loops branches on it.
     active = 0
     for i in range(count):
-        edges[i] = -1
+        walking[active] = i
         active += nodes[i] >= 0
+        edges[i] = -1
     while active > 0:
-        for i in range(count):
-            if nodes[i] >= 0 and edges[i] < 0:
-                tree = get_tree(trees, first + i)
-                e = np.int64(select_edge(tree, nodes[i], constants))
-                if e < 0:
-                    nodes[i] = -1  # the descent finds the same
-                    active -= 1
-                    continue
-                edges[i] = e
-                child = np.int64(tree.edges[e].child)
-                if child >= 0:
-                    prefetch(trees.nodes, first + i, child)
-                    edges[i] = -2 - e  # go on
-                else:
-                    active -= 1
-        for i in range(count):
-            if nodes[i] >= 0 and edges[i] < -1:
-                tree = get_tree(trees, first + i)
-                e = -2 - edges[i]
-                child = np.int64(tree.edges[e].child)
-                if ends_descent(tree, child):
-                    edges[i] = e
-                    active -= 1
-                else:
-                    nodes[i] = child
-                    edges[i] = -1
-                    here = tree.nodes[child]
-                    prefetch_edges(trees, first + i, np.int64(here.first_edge), np.int64(here.num_edges))
+        for k in range(active):
+            i = walking[k]
+            tree = get_tree(trees, first + i)
+            e = np.int64(select_edge(tree, nodes[i], constants))
+            edges[i] = e
+            prefetch(trees.nodes, first + i, np.int64(tree.edges[max(e, 0)].child))
+        still_active = 0
+        for k in range(active):
+            i = walking[k]
+            tree, e = get_tree(trees, first + i), edges[i]
+            child = np.int64(tree.edges[max(e, 0)].child)
+            ends = (e < 0) | (child < 0) | ends_descent(tree, max(child, 0))
+            here = tree.nodes[max(child, 0)]
+            prefetch_edges(trees, first + i, np.int64(here.first_edge), np.int64(here.num_edges))
+            nodes[i] = choose(ends, choose(e < 0, np.int64(-1), nodes[i]), child)
+            walking[still_active] = i
+            still_active += not ends
+        active = still_active
 
 
 @hot

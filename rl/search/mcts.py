@@ -244,7 +244,7 @@ def select_edge(tree, node, constants):
 @hot
 def ends_descent(tree, node):
     """Return whether a descent goes no further than this node: it is proven or PENDING."""
-    return tree.nodes[node].proof != NONE or tree.nodes[node].status == PENDING
+    return (tree.nodes[node].proof != NONE) | (tree.nodes[node].status == PENDING)
 
 
 @hot

@@ -336,6 +336,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
     collisions = np.empty(rules.leaves, np.int32)
     path_node = np.empty(BLOCK * rules.leaves, np.int32)
     walk_node, walk_edge = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    walking = np.empty(BLOCK, np.int64)
     prefetch_leaves(trees, old, used, slots_of_trees(old, used, BLOCK), logits)
     # A block of trees goes through all steps while it is in the cache, and the next one is prefetched.
     for first in range(0, num_trees, BLOCK):
@@ -352,7 +353,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         for t in range(first, end):
             visits = search_visits(trees, records, t, rules)
             walk_node[t - first] = 0 if records.games[t].status == PLAYING and walks(trees, t, visits) else -1
-        walk_trees(trees, first, end - first, constants, walk_node, walk_edge)
+        walk_trees(trees, first, end - first, constants, walk_node, walk_edge, walking)
         for t in range(first, end):
             node, e = walk_node[t - first], walk_edge[t - first]
             while records.games[t].status == PLAYING:
