@@ -108,8 +108,22 @@ BUCKET = np.dtype(
 MOST_BUCKETS = 1 << 16
 """Most entries in the table of buckets of a tree."""
 
-SLOT = np.dtype([("tree", np.int32), ("node", np.int32)], align=True)
-"""Where a leaf of a batch belongs: index of the tree, index of the node in it."""
+PATH = 6
+"""Nodes above a leaf that its slot names."""
+
+SLOT = np.dtype(
+    [
+        ("tree", np.int32),  # index of the tree
+        ("node", np.int32),  # index of the leaf in it
+        # What expansion and backup read of the tree, so that it can be prefetched at once:
+        ("first_edge", np.int32),  # of the leaf
+        ("num_edges", np.int32),  # of the leaf
+        ("path", np.int32, (PATH,)),  # the nodes above it, from its parent on; beyond the root the root again
+        ("path_edges", np.int32, (PATH,)),  # the edges of these that lead to it
+    ],
+    align=True,
+)
+"""Where a leaf of a batch belongs. One cache line."""
 
 
 class BiasMemory(NamedTuple):

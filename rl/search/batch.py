@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ckai.game.jit import borrowed, choose, hot, kernel
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE, State
-from ckai.rl.search.arrays import OPEN, TreeBatch
+from ckai.rl.search.arrays import OPEN, PATH, TreeBatch
 from ckai.rl.search.descents import WIDTH, select_leaves_in_step
 from ckai.rl.search.mcts import (
     backup,
@@ -28,56 +28,33 @@ from ckai.rl.search.prefetch import prefetch, prefetch_edges
 from ckai.rl.search.subtree import keep_subtree
 
 BLOCK = 16
-"""Leaves, or trees, that are gone through in step: enough to hide the latency of memory, few enough for the
-first caches."""
+"""Trees that are gone through in step: enough to hide the latency of memory, few enough for the first
+caches."""
+AHEAD = 8
+"""Leaves between the one that is expanded and the one that is prefetched. Prefetching many at once would fill
+the CPU's queue of reads, and it would wait."""
 
 
 @hot
-def prefetch_leaves(trees, slots, first, end, logits):
-    """Prefetch what slots `first` to `end - 1` begin with: the node, the root, and the logits.
+def prefetch_leaves(trees, slots, first, end):
+    """Prefetch what the expansion and the backup of slots `first` to `end - 1` read.
+
+    On the way from a leaf to the root every read would wait for the one before: the slots name the path.
 
     Args:
         trees: the batch of trees.
         slots: SLOT.
         first, end: slots to prefetch.
-        logits: as in `expand_and_backup`.
     """
-    for slot in range(first, end):
-        t = np.int64(slots[slot].tree)
-        prefetch(trees.nodes, t, np.int64(slots[slot].node))
+    for i in range(first, end):
+        slot = slots[i]
+        t = np.int64(slot.tree)
+        prefetch(trees.nodes, t, np.int64(slot.node))
+        prefetch_edges(trees, t, np.int64(slot.first_edge), np.int64(slot.num_edges))
         prefetch(trees.nodes, t, 0)
-        for action in range(0, logits.shape[1], 16):  # float32 in a cache line
-            prefetch(logits, slot, action)
-
-
-@hot
-def prefetch_paths(trees, slots, first, end, path_node):
-    """Prefetch the paths from slots `first` to `end - 1` to their roots, and all edges of the leaves.
-
-    On a path every read depends on the one before; climbing all paths in step lets their reads overlap.
-
-    Args:
-        trees, slots, first, end: see `prefetch_leaves`, which goes before.
-        path_node: int32, an entry per slot, overwritten.
-    """
-    for i in range(end - first):
-        t, leaf = np.int64(slots[first + i].tree), np.int64(slots[first + i].node)
-        path_node[i] = leaf
-        node = trees.nodes[t, leaf]
-        prefetch_edges(trees, t, np.int64(node.first_edge), np.int64(node.num_edges))
-    active = True
-    while active:
-        active = False
-        for i in range(end - first):
-            if path_node[i] >= 0:
-                t = np.int64(slots[first + i].tree)
-                node = trees.nodes[t, path_node[i]]
-                parent = np.int64(node.parent)
-                path_node[i] = parent
-                if parent >= 0:
-                    prefetch(trees.edges, t, np.int64(node.parent_edge))
-                    prefetch(trees.nodes, t, parent)
-                    active = True
+        for level in range(PATH):
+            prefetch(trees.edges, t, np.int64(slot.path_edges[level]))
+            prefetch(trees.nodes, t, np.int64(slot.path[level]))
 
 
 @hot
@@ -175,14 +152,10 @@ def expand_and_backup(trees, constants, slots, logits, values):
     """
     trees, logits, values = borrowed(trees), borrowed(logits), borrowed(values)
     not_finite = 0.0  # becomes NaN: a branch in the loop would cost more than it saves
-    path_node = np.empty(BLOCK, np.int32)
-    prefetch_leaves(trees, trees.slots, 0, min(BLOCK, slots), logits)
-    for first in range(0, slots, BLOCK):
-        end = min(slots, first + BLOCK)
-        prefetch_paths(trees, trees.slots, first, end, path_node)
-        prefetch_leaves(trees, trees.slots, end, min(end + BLOCK, slots), logits)
-        for slot in range(first, end):
-            not_finite += expand_slot(trees, constants, trees.slots, slot, logits, values)
+    prefetch_leaves(trees, trees.slots, 0, min(AHEAD, slots))
+    for slot in range(slots):
+        prefetch_leaves(trees, trees.slots, slot + AHEAD, min(slot + AHEAD + 1, slots))
+        not_finite += expand_slot(trees, constants, trees.slots, slot, logits, values)
     return not_finite == 0.0
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from ckai.game.jit import hot
 from ckai.rl.games import contract
 from ckai.rl.games.contract import NONE
-from ckai.rl.search.arrays import NEW, OPEN, PENDING
+from ckai.rl.search.arrays import NEW, OPEN, PATH, PENDING
 from ckai.rl.search.mcts import (
     BACKED_UP,
     COLLISION,
@@ -55,9 +55,18 @@ def prepare(game, tree, constants, target_visits):
 @hot
 def add_leaf(game, trees, t, slot, node):
     """Add a leaf to the batch, in `slot`; return the next slot."""
-    trees.slots[slot].tree = t
-    trees.slots[slot].node = node
-    contract.encode(game, contract.load_state(game, trees.nodes[t, node].state), trees.boards[slot])
+    place, here = trees.slots[slot], trees.nodes[t, node]
+    place.tree = t
+    place.node = node
+    place.first_edge = here.first_edge
+    place.num_edges = here.num_edges
+    contract.encode(game, contract.load_state(game, here.state), trees.boards[slot])
+    above = np.int64(node)
+    for level in range(PATH):
+        here = trees.nodes[t, above]
+        above = max(np.int64(here.parent), 0)
+        place.path_edges[level] = max(here.parent_edge, 0)
+        place.path[level] = above
     return slot + 1
 
 

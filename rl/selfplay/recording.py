@@ -19,10 +19,10 @@ from ckai.rl.games.contract import LOSS, NONE, WIN
 from ckai.rl.games.rng import uniform
 from ckai.rl.search.arrays import TERMINAL
 from ckai.rl.search.batch import (
+    AHEAD,
     BLOCK,
     expand_slot,
     prefetch_leaves,
-    prefetch_paths,
     walk_trees,
     walks,
 )
@@ -334,18 +334,16 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
     finished, simulations = 0, np.int64(0)
     old = trees.slots[:slots].copy()
     collisions = np.empty(rules.leaves, np.int32)
-    path_node = np.empty(BLOCK * rules.leaves, np.int32)
     walk_node, walk_edge = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     walking = np.empty(BLOCK, np.int64)
-    prefetch_leaves(trees, old, used, slots_of_trees(old, used, BLOCK), logits)
+    prefetch_leaves(trees, old, np.int64(0), min(AHEAD, slots))
     # A block of trees goes through all steps while it is in the cache, and the next one is prefetched.
     for first in range(0, num_trees, BLOCK):
         end = min(num_trees, first + BLOCK)
         last = slots_of_trees(old, used, end)
-        prefetch_paths(trees, old, used, last, path_node)
-        prefetch_leaves(trees, old, last, slots_of_trees(old, last, end + BLOCK), logits)
         not_finite = 0.0
         for leaf in range(used, last):
+            prefetch_leaves(trees, old, leaf + AHEAD, min(leaf + AHEAD + 1, slots))
             not_finite += expand_slot(trees, constants, old, leaf, logits, values)
         if not_finite != 0.0:
             return NOT_FINITE, 0, simulations
