@@ -27,7 +27,7 @@ from ckai.rl.search.mcts import (
 from ckai.rl.search.prefetch import prefetch, prefetch_edges
 from ckai.rl.search.subtree import keep_subtree
 
-BLOCK = 16
+BLOCK = 32
 """Trees that are gone through in step: enough to hide the latency of memory, few enough for the first
 caches."""
 AHEAD = 8

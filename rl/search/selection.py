@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ckai.game.jit import choose, cold, hot, inner
-from ckai.rl.games.contract import DRAW, LOSS, WIN
+from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.games.rng import gamma, uniform
 
 PUCT, FORCED, GUMBEL = 0, 1, 2
@@ -124,9 +124,11 @@ def puct_edge(tree, node, constants):
         weight = edge.visits + virtual_losses
         q = (edge.value_sum - virtual_losses) / choose(weight == 0.0, 1.0, weight)
         q = choose(weight == 0.0, unvisited_q, q)
-        q = choose(proof == DRAW, 0.0, q)
+        if proof != NONE:  # seldom
+            if proof == LOSS:
+                continue
+            q = choose(proof == DRAW, 0.0, q)
         score = q + exploration * edge.prior / (1 + edge.visits + edge.in_flight)
-        score = choose(proof == LOSS, -np.inf, score)
         better = score > best_score
         best = choose(better, np.int64(e), best)
         best_score = choose(better, score, best_score)
