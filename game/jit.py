@@ -24,7 +24,9 @@ resolution.install()
 
 CACHED = kernel_cache.folder() is not None
 """Whether compiled code is kept; Numba refuses to define cached functions where it cannot be."""
-INNER: dict[str, Any] = {"error_model": "numpy", "cache": CACHED, "no_cfunc_wrapper": True, "forceinline": False}
+COMMON: dict[str, Any] = {"cache": CACHED, "no_cfunc_wrapper": True, "error_model": "numpy"}
+"""Options of all functions; dividing by zero gives an infinity or NaN, without a check before."""
+INNER: dict[str, Any] = {**COMMON, "forceinline": False}
 """Options of a function that is compiled into its callers. Those not named here are taken from the caller."""
 COUNTED: dict[str, Any] = {"_nrt": True}
 """Option of an inner function that allocates arrays, wherever it is called."""
@@ -86,7 +88,7 @@ def compile_for(function: Any, *arguments: Any) -> None:
 
 
 def _dispatcher(function: Any, **options: Any) -> Any:
-    KERNELS.append(njit(cache=CACHED, error_model="numpy", no_cfunc_wrapper=True, **options)(function))
+    KERNELS.append(njit(**COMMON, **options)(function))
     return KERNELS[-1]
 
 

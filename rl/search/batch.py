@@ -31,8 +31,8 @@ BLOCK = 32
 """Trees that are gone through in step: enough to hide the latency of memory, few enough for the first
 caches."""
 AHEAD = 8
-"""Leaves between the one that is expanded and the one that is prefetched. Prefetching many at once would fill
-the CPU's queue of reads, and it would wait."""
+"""Leaves from the one that is expanded to the one that is prefetched. One at a time: many at once fill the
+CPU's queue of reads, and it waits."""
 
 
 @hot

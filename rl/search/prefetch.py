@@ -11,6 +11,7 @@ from ckai.rl.search.memory import CACHE_LINE
 
 EDGES_PER_LINE = CACHE_LINE // EDGE.itemsize
 USUAL_LINES = 4
+"""Cache lines with the edges of most nodes."""
 
 
 def _prefetch(context, builder, signature, args):
@@ -30,7 +31,10 @@ def _prefetch(context, builder, signature, args):
 
 @intrinsic
 def prefetch(typingctx, array, row, column):
-    """Prefetch the cache line of the first byte of `array[row, column]`; the array has two dimensions."""
+    """Prefetch the cache line of the first byte of `array[row, column]`; the array has two dimensions.
+
+    Indices beyond the array do no harm.
+    """
     return types.void(array, types.int64, types.int64), _prefetch
 
 
@@ -44,7 +48,7 @@ def prefetch_entry(typingctx, array, index):
 def prefetch_edges(trees, t, first, count):
     """Prefetch edges `first` to `first + count - 1` of tree `t`."""
     last = first + count - 1
-    # Most nodes have few edges: one line too many costs less than a branch that the CPU would guess.
+    # A line too many costs less than a branch, which the CPU would often guess wrong.
     for line in range(USUAL_LINES):
         prefetch(trees.edges, t, min(first + line * EDGES_PER_LINE, last))
     for e in range(first + USUAL_LINES * EDGES_PER_LINE, last, EDGES_PER_LINE):

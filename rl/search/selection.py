@@ -117,14 +117,14 @@ def puct_edge(tree, node, constants):
     unvisited_q = here.value_sum / max(1, here.visits) - constants.fpu_reduction
     best, best_score = np.int64(-1), -np.inf
     for e in range(first, first + count):
-        # Choices without branches: the CPU would guess too many of them wrong.
+        # Most choices without branches: the CPU would guess too many of them wrong.
         edge = tree.edges[e]
         proof = edge.proof
         virtual_losses = constants.virtual_loss * edge.in_flight
         weight = edge.visits + virtual_losses
         q = (edge.value_sum - virtual_losses) / choose(weight == 0.0, 1.0, weight)
         q = choose(weight == 0.0, unvisited_q, q)
-        if proof != NONE:  # seldom
+        if proof != NONE:  # seldom, so a branch that the CPU guesses right
             if proof == LOSS:
                 continue
             q = choose(proof == DRAW, 0.0, q)

@@ -337,7 +337,7 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
     walk_node, walk_edge = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
     walking = np.empty(BLOCK, np.int64)
     prefetch_leaves(trees, old, np.int64(0), min(AHEAD, slots))
-    # A block of trees goes through all steps while it is in the cache, and the next one is prefetched.
+    # A block of trees goes through all steps while it is in the cache; leaves behind it are prefetched.
     for first in range(0, num_trees, BLOCK):
         end = min(num_trees, first + BLOCK)
         last = slots_of_trees(old, used, end)
