@@ -82,9 +82,14 @@ def kernel(function: Any) -> Any:
     return _for_both(function, nogil=True)
 
 
-def compile_for(function: Any, *arguments: Any) -> None:
-    """Compile a kernel for the types of arguments, or load it from the cache, without calling it."""
-    function.func.compile(tuple(typeof(argument) for argument in arguments))
+def compile_for(function: Any, *arguments: Any) -> Any:
+    """Compile a kernel for the types of arguments, or load it from the cache, without calling it.
+
+    Returns:
+        What calls it for these types, without looking them up: that takes 8 us of each call of a kernel with
+        trees. Arguments of other types, layouts of arrays included, are not noticed.
+    """
+    return function.func.compile(tuple(typeof(argument) for argument in arguments))
 
 
 def _dispatcher(function: Any, **options: Any) -> Any:

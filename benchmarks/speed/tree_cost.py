@@ -94,14 +94,16 @@ def measure(
         from ckai.rl.selfplay import searches as caller
     evaluator, progress, rows = HashEvaluator(evict), SelfPlayCounts(), {}
     kernel_seconds = 0.0
-    advance = caller.advance
 
-    def timed(*arguments: Any) -> Any:
-        nonlocal kernel_seconds
-        begun = time.thread_time()
-        result = advance(*arguments)
-        kernel_seconds += time.thread_time() - begun
-        return result
+    def timed(kernel: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            nonlocal kernel_seconds
+            begun = time.thread_time()
+            result = kernel(*arguments)
+            kernel_seconds += time.thread_time() - begun
+            return result
+
+        return call
 
     def finish(game: Any) -> None:
         if game.number < counted:
@@ -116,7 +118,11 @@ def measure(
     group = groups.Group(
         evaluator, config, spec, None, tables, list(range(10**5)), 0, lambda _: spec.position(), {}
     )
-    with patch.object(caller, "advance", timed):
+    if compile_for := getattr(caller, "compile_for", None):
+        watch = patch.object(caller, "compile_for", lambda *arguments: timed(compile_for(*arguments)))
+    else:  # an earlier checkout, which calls the kernel itself
+        watch = patch.object(caller, "advance", timed(caller.advance))
+    with watch:
         begun = 0.0
         while progress.simulations < 40 * sims * games:  # the trees are warm, the games spread out
             group.step(finish, progress)

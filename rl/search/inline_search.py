@@ -220,7 +220,8 @@ class InlineSearcher(Searcher):
 
     def _compile_step(self, batch: Any, visits: NDArray[np.int32]) -> None:
         constants, evaluation = self.constants, self._evaluation
-        compile_for(search_trees, self.game, self.tree_batch, visits, self.chunk, constants, evaluation)
+        trees, chunk = self.tree_batch, self.chunk
+        self._search = compile_for(search_trees, self.game, trees, visits, chunk, constants, evaluation)
 
     def step(self, visits: NDArray[np.int32]) -> int:
         """Run at most `chunk` simulations in every tree.
@@ -235,7 +236,8 @@ class InlineSearcher(Searcher):
             ValueError: a tree has a node without an edge to follow.
         """
         before = self.tree_batch.info["simulations"].sum()
-        num_evaluations: int = search_trees(
+        visits = np.ascontiguousarray(visits, np.int32)
+        num_evaluations: int = self._search(
             self.game, self.tree_batch, visits, self.chunk, self.constants, self._evaluation
         )
         if num_evaluations < 0:

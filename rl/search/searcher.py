@@ -129,8 +129,9 @@ class Searcher:
         self._compile_step(batch, visits)
 
     def _compile_step(self, batch: _Batch, visits: NDArray[np.int32]) -> None:
-        compile_for(select_all_leaves, self.game, batch.tree_batch, self.constants, visits, 1, 0)
-        compile_for(expand_and_backup, batch.tree_batch, self.constants, 0, batch.logits, batch.values)
+        trees, constants = batch.tree_batch, self.constants
+        self._select_leaves = compile_for(select_all_leaves, self.game, trees, constants, visits, 1, 0)
+        self._expand = compile_for(expand_and_backup, trees, constants, 0, batch.logits, batch.values)
 
     @property
     def in_flight(self) -> int:
@@ -221,7 +222,8 @@ class Searcher:
             Exception: see `step`.
         """
         self._flush(batch)
-        slots = int(select_all_leaves(self.game, batch.tree_batch, self.constants, visits, leaves, growth))
+        visits = np.ascontiguousarray(visits, np.int32)
+        slots = int(self._select_leaves(self.game, batch.tree_batch, self.constants, visits, leaves, growth))
         if slots < 0:
             raise _NoEdgeError
         batch.slots = slots
@@ -283,7 +285,7 @@ class Searcher:
         if batch.evaluation is not None:
             batch.evaluation.result()
             batch.evaluation = None
-        if not expand_and_backup(batch.tree_batch, self.constants, batch.slots, batch.logits, batch.values):
+        if not self._expand(batch.tree_batch, self.constants, batch.slots, batch.logits, batch.values):
             raise non_finite_error(self.evaluator)
         self.evaluations += batch.slots
         batch.slots = 0

@@ -181,7 +181,7 @@ def find_place(tree, node, mixed):
         place = next_place(tree, place)
 
 
-@inner
+@hot
 def set_entry(tree, place, node, mixed):
     """Make a node, whose hash is `mixed`, the one of its state; the table grows once it is half full."""
     tree.info[0].table_used += tree.transpositions[place] == 0

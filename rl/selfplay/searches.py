@@ -1,12 +1,13 @@
 """`Searches`: the trees that one thread of self-play searches, with one batch of leaves."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ckai.datasets.symmetries import Symmetries
 from ckai.datasets.tables import Tables
+from ckai.game.jit import compile_for
 from ckai.models.inference.evaluator import Boards, Evaluator, Floats
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.evaluators.cache import WAYS, CachedEvaluator
@@ -83,6 +84,7 @@ class Searches:
             np.zeros((batch, self.game.NUM_ACTIONS), np.float32),
             np.zeros(batch, np.float32),
         )
+        self._advance: Any = None
         self.slots: int = 0
         """Leaves in the batch."""
         self.simulations: int = 0
@@ -121,7 +123,7 @@ class Searches:
             ValueError: the evaluator answered with another shape, or with numbers that are not finite; or a
                 tree has a node without an edge to follow.
         """
-        slots, finished, simulations = advance(
+        arguments = (
             self.game,
             self.tree_batch,
             self.records,
@@ -132,6 +134,9 @@ class Searches:
             self.logits,
             self.values,
         )
+        if self._advance is None:
+            self._advance = compile_for(advance, *arguments)
+        slots, finished, simulations = self._advance(*arguments)
         if slots == NOT_FINITE:
             raise non_finite_error(self.evaluator)
         if slots == NO_EDGE:
