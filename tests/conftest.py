@@ -5,6 +5,7 @@ function that a cached one calls, and games that only tests know must not end up
 first process names it; the workers of pytest-xdist and the programs that tests start inherit it.
 """
 
+import atexit
 import gc
 import hashlib
 import os
@@ -46,6 +47,8 @@ else:
     import compile_once
 
     compile_once.install()
+    # Registered first, so called last: taking apart all that was compiled and loaded takes seconds.
+    atexit.register(os._exit, 0)
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # a shell that started the tests in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
 # The workers share the cores; one thread each, set before torch is imported, and inherited by programs.

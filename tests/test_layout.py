@@ -3,6 +3,7 @@
 import ast
 import re
 import tomllib
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -130,6 +131,17 @@ SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 MODULES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 
 
+@cache
+def parsed(path):
+    return ast.parse(path.read_text())
+
+
+def none_found(reasons):
+    """Assert that no module has a reason to complain; `reasons` yields (module, reasons)."""
+    found = {str(module): list(of_module) for module, of_module in reasons}
+    assert not {module: of_module for module, of_module in found.items() if of_module}
+
+
 def package_of(folder):
     return ".".join(["ckai", *folder.relative_to(ROOT).parts])
 
@@ -179,10 +191,8 @@ def test_every_package_has_an_init_and_the_namespace_has_none():
     assert not (ROOT / "conftest.py").exists()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_run_one_way(path):
-    found = list(wrong_imports(ast.parse(path.read_text()), package_of(path.parent)))
-    assert not found, found
+def test_imports_run_one_way():
+    none_found((path, wrong_imports(parsed(path), package_of(path.parent))) for path in MODULES)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +242,7 @@ def module_of(path):
 
 NAMES = {module_of(path) for path in MODULES}
 IMPORTS = {
-    module_of(path): set(targets(ast.parse(path.read_text()), package_of(path.parent), NAMES))
+    module_of(path): set(targets(parsed(path), package_of(path.parent), NAMES))
     for path in MODULES
     if path.name != "__init__.py"
 }
@@ -279,10 +289,11 @@ def wrong_order(module, imported, orders=ORDERS):
     return None
 
 
-@pytest.mark.parametrize("module", IMPORTS)
-def test_parts_of_a_room_are_imported_in_order(module):
-    found = [reason for imported in IMPORTS[module] if (reason := wrong_order(module, imported))]
-    assert not found, found
+def test_parts_of_a_room_are_imported_in_order():
+    none_found(
+        (module, filter(None, (wrong_order(module, imported) for imported in names)))
+        for module, names in IMPORTS.items()
+    )
 
 
 def test_the_orders_name_what_there_is():
@@ -321,9 +332,8 @@ def own_faces(module, imported):
     return [name for name in imported if module.startswith(f"{name}.")]
 
 
-@pytest.mark.parametrize("module", IMPORTS)
-def test_no_module_imports_the_face_above_it(module):
-    assert not own_faces(module, IMPORTS[module])
+def test_no_module_imports_the_face_above_it():
+    none_found((module, own_faces(module, names)) for module, names in IMPORTS.items())
 
 
 def test_the_check_of_faces_finds():
@@ -373,14 +383,9 @@ def named_games(text, package):
         yield from (f"says {word}" for word in words if isinstance(word, str) and "checkers" in word.lower())
 
 
-@pytest.mark.parametrize(
-    "path",
-    [p for p in MODULES if p.relative_to(ROOT).parts[0] in GENERIC and not of_one_game(p)],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
-def test_no_generic_module_names_a_game(path):
-    found = list(named_games(path.read_text(), package_of(path.parent)))
-    assert not found, found
+def test_no_generic_module_names_a_game():
+    generic = [p for p in MODULES if p.relative_to(ROOT).parts[0] in GENERIC and not of_one_game(p)]
+    none_found((path, named_games(path.read_text(), package_of(path.parent))) for path in generic)
 
 
 def test_what_is_of_one_game_is_there():
@@ -478,4 +483,4 @@ def test_the_reading_of_the_design_page():
 
 def test_every_module_says_what_it_is():
     for path in MODULES:
-        assert ast.get_docstring(ast.parse(path.read_text())), path
+        assert ast.get_docstring(parsed(path)), path
