@@ -273,14 +273,22 @@ def test_a_hint_without_a_network_is_a_message(tmp_path):
     assert [str(m) for m in script.session.game.moves] == ["11-15"]
 
 
+LINES = [*COMMANDS, "save x.pdn", "save \0", "save ~nobody/x", "go x"]
+
+
 @pytest.mark.parametrize("side", ["both", "white", "black"])
-@pytest.mark.parametrize("command", [*COMMANDS, "save x.pdn", "save \0", "save ~nobody/x", "go x"])
+@pytest.mark.parametrize("command", LINES)
 @pytest.mark.parametrize("first", ["", "11-15\n", "22-18\n"])
 def test_no_command_ends_the_program(here, side, command, first):
-    """Also where two people play and there is no network, or one that fails."""
     script, shown = table(f"{first}{command}\nfen\n", here, side=side)
     script.play()
-    shown.seek(0)
+    assert ("end of input" in shown.getvalue()) == (command != "quit")
+
+
+@pytest.mark.parametrize("command", LINES)
+@pytest.mark.parametrize("first", ["", "11-15\n", "22-18\n"])
+def test_no_command_ends_the_program_without_a_network(here, command, first):
+    """Two people play, and there is no network, or one that fails."""
 
     def load():
         raise NoNetworkError("no network here")
@@ -293,8 +301,7 @@ def test_no_command_ends_the_program(here, side, command, first):
         script, shown = table(f"{first}{command}\nfen\n", here, side="both")
         script.opponent = script.analyst = EngineOpponent(loads, "x")
         script.play()
-        goes_on = command != "quit"
-        assert ("end of input" in shown.getvalue()) == goes_on
+        assert ("end of input" in shown.getvalue()) == (command != "quit")
         if command in ("go", "go x", "hint"):
             assert re.search("no network here|the network failed", shown.getvalue())
 
