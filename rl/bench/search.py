@@ -126,16 +126,16 @@ def bench_selfplay(
     for _ in range(rounds):
         tops.append(ceiling(evaluator, batch, threads, seconds, encoding))
         plays.append(selfplay_rates(evaluator, config, seconds, spec))
+    evaluations, simulations = ([play[count] for play in plays] for count in ("evaluations", "simulations"))
+
+    def relative(rates: Sequence[float]) -> list[float]:
+        return [rate / top for rate, top in zip(rates, tops, strict=True)]
+
     yield measured(f"{evaluator.name}, batches of {batch}", "evaluations/s", tops)
-    rates = [play["evaluations"] for play in plays]
-    yield measured(
-        f"self-play: {in_flight} games, {sims} visits", "evaluations/s", rates, "limit: the network alone"
-    )
-    ratios = [mine / top for mine, top in zip(rates, tops, strict=True)]
-    yield measured("self-play relative to the network alone", "ratio", ratios, "ideal: 1")
-    simulations = [play["simulations"] for play in plays]
-    ratios = [mine / top for mine, top in zip(simulations, tops, strict=True)]
-    yield measured("its simulations relative to the network alone", "ratio", ratios)
+    what = f"self-play: {in_flight} games, {sims} visits"
+    yield measured(what, "evaluations/s", evaluations, "limit: the network alone")
+    yield measured("self-play relative to the network alone", "ratio", relative(evaluations), "ideal: 1")
+    yield measured("its simulations relative to the network alone", "ratio", relative(simulations))
     yield measured("self-play", "simulations/s", simulations)
     yield measured("peak resident memory so far", "MiB", [resident()])
 
