@@ -1,4 +1,4 @@
-"""Output of the commands: results on standard output, messages and progress bars on standard error.
+"""Output of the commands: results on standard output, messages and progress on standard error.
 
 `rich` is imported only when it is needed.
 """
@@ -18,6 +18,9 @@ json_option: Callable[[Any], Any] = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object."
 )
 """`--json`, passed to the command as `as_json`."""
+
+LINE_SECONDS = 60.0
+"""Least time between two lines of progress, so that a log of hours stays short."""
 
 
 def print_json(result: Mapping[str, Any]) -> None:
@@ -57,9 +60,45 @@ def stderr_console() -> "Console":
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
+class ProgressLines:
+    """Prints the progress of one piece of work, at most once a minute; nothing on a terminal.
+
+    Args:
+        console: prints the lines.
+        clock: time in seconds.
+    """
+
+    def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
+        self._console, self._clock = console, clock
+        self._begun: tuple[float, float] | None = None
+        """Time of the first update, and the amount done then: earlier work counts for no rate."""
+        self._printed = 0.0
+
+    def update(self, done: float, total: float, text: str) -> None:
+        """Print a line if one is due.
+
+        Args:
+            done: amount done, in any unit.
+            total: amount to do, in the same unit.
+            text: what the line says before the time left.
+        """
+        if self._console.is_terminal:
+            return
+        now = self._clock()
+        if self._begun is None:
+            self._begun, self._printed = (now, done), now
+        if now - self._printed < LINE_SECONDS:
+            return
+        self._printed = now
+        begun, before = self._begun
+        if before < done < total:
+            text += f", about {time_text((now - begun) / (done - before) * (total - done))} left"
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
 @contextmanager
 def progress_bar(label: str, unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on standard error after half a second; nothing if that is not a terminal.
+    """Show a progress bar on standard error after half a second; lines of text if that is not a terminal.
 
     Args:
         label: text before the bar, such as `reading`.
@@ -82,6 +121,7 @@ def progress_bar(label: str, unit: str) -> Iterator[Callable[[int, int], None]]:
         disable=not console.is_terminal,
     )
     task = bar.add_task("", total=None)
+    lines = ProgressLines(console)
     begun = time.monotonic()
     started = False
 
@@ -91,6 +131,7 @@ def progress_bar(label: str, unit: str) -> Iterator[Callable[[int, int], None]]:
             bar.start()
             started = True
         bar.update(task, completed=done, total=total)
+        lines.update(done, total, f"{label}: {done:,} of {total:,} {unit}")
 
     try:
         yield update

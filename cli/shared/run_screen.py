@@ -11,7 +11,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from ckai.cli.shared.output import count_text, time_text
+from ckai.cli.shared.output import ProgressLines, count_text, time_text
 
 if TYPE_CHECKING:
     from ckai.rl.leases.workers import Workers
@@ -88,6 +88,8 @@ def reanalysis_of(config: "RunConfig") -> float:
 class RunScreen:
     """A table of the generations and a progress bar for each active stage, on standard error.
 
+    If that is not a terminal, it is a line for each finished generation, and one a minute before it.
+
     Args:
         run: the run.
         generations: total number of generations to reach.
@@ -106,8 +108,8 @@ class RunScreen:
             TimeRemainingColumn(),
             console=self.console,
         )
-        self._tasks: dict[str, tuple[int, Any]] = {}
-        """Generation and bar of each active stage."""
+        self._tasks: dict[str, tuple[int, Any, ProgressLines]] = {}
+        """Generation, bar and lines of each active stage."""
         self._lock = threading.Lock()
         self._workers: dict[str, Any] = {}
         """What the last event of self-play says of workers."""
@@ -151,18 +153,22 @@ class RunScreen:
     def _update(self, event: "RunEvent") -> None:
         if event.stage == "selfplay":
             self._workers = event.info.get("workers", {})
-        generation, task = self._tasks.get(event.stage, (0, None))
+        generation = self._tasks[event.stage][0] if event.stage in self._tasks else 0
         if generation != event.generation:
             self._remove_bar(generation)
             self._remove_bar(event.generation)
             text = f"gen {event.generation} {STAGES[event.stage]:8}"
             task = self._bars.add_task(text, total=event.total, note="")
-            self._tasks[event.stage] = (event.generation, task)
-        self._bars.update(task, completed=event.done, note=self._note(event.info))
+            self._tasks[event.stage] = (event.generation, task, ProgressLines(self.console))
+        _, task, lines = self._tasks[event.stage]
+        note = self._note(event.info)
+        self._bars.update(task, completed=event.done, note=note)
+        text = f"generation {event.generation}, {STAGES[event.stage]}: {event.done:,} of {event.total:,}"
+        lines.update(event.done, event.total, f"{text}, {note}" if note else text)
 
     def _remove_bar(self, generation: int) -> None:
         """Remove the bar of a generation, which is in one stage at a time."""
-        for stage, (other, bar) in list(self._tasks.items()):
+        for stage, (other, bar, _) in list(self._tasks.items()):
             if other == generation:
                 self._bars.remove_task(bar)
                 del self._tasks[stage]

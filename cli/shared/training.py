@@ -1,4 +1,4 @@
-"""Output of training and evaluation: a progress bar on standard error, metrics as text."""
+"""Output of training and evaluation: progress on standard error, metrics as text."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
+
+from ckai.cli.shared.output import ProgressLines
 
 if TYPE_CHECKING:
     from ckai.models.training.trainer import TrainingProgress
@@ -84,7 +86,7 @@ def groups_table(groups: Sequence[Mapping[str, Any]], unit: str) -> str:
 
 
 class TrainingBar:
-    """A progress bar of a training on standard error; only messages if that is not a terminal."""
+    """A progress bar of a training on standard error; lines of text if that is not a terminal."""
 
     def __init__(self) -> None:
         self.console = Console(file=sys.stderr)
@@ -99,6 +101,7 @@ class TrainingBar:
             disable=not self.console.is_terminal,
         )
         self._task: Any = None
+        self._lines = ProgressLines(self.console)
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -120,9 +123,8 @@ class TrainingBar:
         if progress.report.get("train_policy_loss"):
             report = progress.report
             detail += f"  loss {report['train_policy_loss']:.3f}  top-1 {report['train_top1']:.1%}"
-        self._bar.update(
-            self._task,
-            completed=progress.epoch * progress.batches + progress.batch,
-            epoch=f"{progress.epoch + 1}/{progress.epochs}",
-            detail=detail,
-        )
+        done = progress.epoch * progress.batches + progress.batch
+        epoch = f"{progress.epoch + 1}/{progress.epochs}"
+        self._bar.update(self._task, completed=done, epoch=epoch, detail=detail)
+        batches = f"batch {progress.batch:,} of {progress.batches:,}"
+        self._lines.update(done, total, f"epoch {epoch}, {batches}, {detail}")

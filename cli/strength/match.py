@@ -9,7 +9,7 @@ import click
 
 from ckai.cli.shared.cluster import ray_option
 from ckai.cli.shared.numbers import FiniteRange
-from ckai.cli.shared.output import count_text, json_option, print_json, stderr_console
+from ckai.cli.shared.output import ProgressLines, count_text, json_option, print_json, stderr_console
 from ckai.cli.strength.arena import EVEN, Arena, arena_options, elo_text
 from ckai.rl.matches.forms import TIME_MARGIN, forms_text
 
@@ -183,6 +183,7 @@ class _LiveTable:
         console = stderr_console()
         self._live = Live(console=console, transient=True, refresh_per_second=4)
         self._shown = console.is_terminal
+        self._lines = ProgressLines(console)
 
     def __enter__(self) -> "_LiveTable":
         if self._shown:
@@ -197,12 +198,16 @@ class _LiveTable:
         """Add a finished game."""
         from rich.console import Group
 
-        self.result.games.append(game)
+        result = self.result
+        result.games.append(game)
+        played = len(result.games)
+        line = f"{played} of {self.games} games"
+        if self.test is not None:
+            line += f", log-likelihood ratio {self.test.test(result.leading_scores).ratio:+.2f}"
         if self._shown:
-            line = f"{len(self.result.games)} of {self.games} games"
-            if self.test is not None:
-                line += f", log-likelihood ratio {self.test.test(self.result.leading_scores).ratio:+.2f}"
-            self._live.update(Group(result_table(self.result, *self.names), line))
+            self._live.update(Group(result_table(result, *self.names), line))
+        score = f"+{result.wins} ={result.draws} -{result.losses}"
+        self._lines.update(played, self.games, f"{line}, {score}")
 
 
 def _print_result(result: "MatchResult", a: str, b: str, test: "Sprt | None", as_json: bool) -> None:

@@ -1,0 +1,80 @@
+"""Progress in a log: lines of text where standard error is not a terminal, none where it is one."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from ckai.cli.shared import output
+from ckai.cli.shared.output import ProgressLines, progress_bar
+from ckai.cli.shared.run_screen import RunScreen
+from ckai.cli.shared.training import TrainingBar
+from ckai.models.registry import build
+from ckai.models.training.trainer import TrainingProgress
+from ckai.rl.loop.config import RunConfig
+from ckai.rl.loop.events import RunEvent
+from ckai.rl.loop.run import Run
+
+
+@pytest.fixture
+def always(monkeypatch):
+    """Print a line at every update."""
+    monkeypatch.setattr(output, "LINE_SECONDS", 0.0)
+
+
+def lines_of(updates, terminal=False):
+    """Lines for updates (seconds, amount done) of 100."""
+    file, times = io.StringIO(), iter([seconds for seconds, _ in updates])
+    lines = ProgressLines(Console(file=file, force_terminal=terminal), clock=lambda: next(times))
+    for _, done in updates:
+        lines.update(done, 100, f"{done} of 100")
+    return file.getvalue().splitlines()
+
+
+def test_a_line_a_minute_with_the_time_left():
+    assert lines_of([(0, 0), (59, 10), (61, 20), (100, 30), (121, 50)]) == [
+        "20 of 100, about 4 minutes left",
+        "50 of 100, about 2 minutes left",
+    ]
+
+
+def test_work_done_before_counts_for_no_rate():
+    assert lines_of([(1000, 80), (1060, 90)]) == ["90 of 100, about 60 s left"]
+
+
+def test_no_estimate_without_progress_or_at_the_end():
+    assert lines_of([(0, 0), (60, 0), (120, 100)]) == ["0 of 100", "100 of 100"]
+
+
+def test_a_terminal_has_a_bar_instead():
+    assert lines_of([(0, 0), (60, 50)], terminal=True) == []
+
+
+def test_a_progress_bar_in_a_log(always, capsys):
+    with progress_bar("reading", "rows") as update:
+        update(1200, 4000)
+    assert capsys.readouterr() == ("", "reading: 1,200 of 4,000 rows\n")
+
+
+def test_a_training_in_a_log(always, capsys):
+    report = {"train_policy_loss": 1.25, "train_top1": 0.5}
+    with TrainingBar() as bar:
+        bar.update(TrainingProgress(1, 8, 20, 1100, 900.0, report))
+    expected = "epoch 2/8, batch 20 of 1,100, 900 rows/s  loss 1.250  top-1 50.0%\n"
+    assert capsys.readouterr() == ("", expected)
+
+
+def test_a_run_in_a_log(always, capsys, tmp_path):
+    screen = RunScreen(Run.create(tmp_path, build("mlp", {"hidden": 4}), RunConfig()), 3, "torch")
+    screen.on_event(RunEvent(2, "selfplay", 150, 1000, {"evaluations_per_second": 9000.0}))
+    screen.on_event(RunEvent(2, "reanalyze", 7, 50))
+    assert capsys.readouterr() == (
+        "",
+        "generation 2, playing: 150 of 1,000, 9,000 eval/s\ngeneration 2, reanalysis: 7 of 50\n",
+    )
+
+
+def test_a_match_in_a_log(always, ckai):
+    status, _, error = ckai("match", "random", "random", "--games", 2, "--max-plies", 4)
+    assert status == 0
+    assert error.splitlines()[-2:] == ["1 of 2 games, +0 =1 -0", "2 of 2 games, +0 =2 -0"]
