@@ -149,13 +149,18 @@ def reduction_of(constants, memory, depth, i, rank):
 
 
 @inner
-def terminal_score(game, memory, state, key, count, at, plies):
-    """Return (whether a state below the root needs no search, its score): game over, repeated, in a table."""
+def terminal_score(game, memory, state, key, count, at, plies, within):
+    """Return (whether a state below the root needs no search, its score): game over, repeated, in a table.
+
+    A state within a move is searched also where a table has it: else nothing would know how the move goes on.
+    """
     over, value = contract.outcome(game, state, count)
     if over:
         return True, np.int64(value * (WON - plies))
     if is_repeated(game, memory, state, key, at):
         return True, np.int64(0)
+    if within:
+        return False, np.int64(0)
     proof, distance = contract.tablebase_value(game, state)
     if proof == NONE:
         return False, np.int64(0)
@@ -166,7 +171,7 @@ def terminal_score(game, memory, state, key, count, at, plies):
 
 
 @recursive_kernel
-def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, at, root, plies):
+def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, at, root, plies, within):
     """Return the score of a state for the side to move: exact between `alpha` and `beta`, else a bound.
 
     The best action at the root is in `memory.root`, also after a search that was stopped.
@@ -182,6 +187,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
         at: int64, index of the state in `memory.path`.
         root: int64, index of the root there.
         plies: int64, plies from the root.
+        within: int64, 1 if the state is within a move of several actions, else 0.
     """
     memory.counters[NODES] += 1
     if memory.stop[0] or memory.counters[NODES] >= memory.counters[LIMIT]:
@@ -192,7 +198,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
     actions = memory.actions[at]
     count = contract.legal(game, state, actions)
     if at > root:
-        settled, score = terminal_score(game, memory, state, key, count, at, plies)
+        settled, score = terminal_score(game, memory, state, key, count, at, plies, within)
         if settled:
             return score
         # No line from here can be better than a win at once.
@@ -278,12 +284,13 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
             if passed:
                 score = -alpha_beta(
                     game, evaluation, constants, memory, after, left - reduction, -high, -low, at + 1, root,
-                    plies + 1,
+                    plies + 1, np.int64(0),
                 )  # fmt: skip
             else:
                 score = alpha_beta(
-                    game, evaluation, constants, memory, after, left, low, high, at + 1, root, plies
-                )
+                    game, evaluation, constants, memory, after, left, low, high, at + 1, root, plies,
+                    np.int64(1),
+                )  # fmt: skip
             if memory.stop[0]:
                 return np.int64(0)
             if score <= low or (reduction == 0 and (high == beta or score >= beta)):

@@ -249,5 +249,5 @@ class AlphaBetaSearch:
         return tuple(int(action) for action in line[:length])
 
     def _iterate(self, evaluation: InlineNetwork, memory: Memory, state: Any, depth: int, root: int) -> int:
-        numbers = (np.int64(n) for n in (depth, -INFINITE, INFINITE, root, root, 0))
+        numbers = (np.int64(n) for n in (depth, -INFINITE, INFINITE, root, root, 0, 0))
         return int(alpha_beta(self.game, evaluation, self.constants, memory, state, *numbers))

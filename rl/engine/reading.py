@@ -140,7 +140,7 @@ class TreeReader:
         """
         root, turn = self._searcher.root(self._tree), turn_of(here)
         proof = int(root["proof"])
-        branches = [self._branch(0, move) for move in here.legal_moves()]
+        branches = [self._branch(here, 0, move) for move in here.legal_moves()]
         best = self._best(here, 0)
         assert best is not None
         if proof == NONE and self._tables is not None and self._tables.knows(here):
@@ -180,14 +180,22 @@ class TreeReader:
             ),
         )
 
-    def _branch(self, node: int, move: Move) -> _Branch:
-        """Return a move at a node with the figures that the tree has of it."""
+    def _branch(self, position: Position, node: int, move: Move) -> _Branch:
+        """Return a move at a node with the figures that the tree has of it.
+
+        Args:
+            position: the position at the node.
+            node: index of the node.
+            move: a legal move.
+        """
         nodes, edges = self._arrays
         branch = _Branch(move)
         for action in move.actions:
             if node < 0 or nodes[node]["status"] != OPEN:
+                # The figures so far are those of the best way to go on, which may be another move.
                 branch.visits, branch.value_sum, node = 0, 0.0, -1
-                continue
+                branch.proof, branch.plies = self._table_proof(position.push(move))
+                break
             first = nodes[node]["first_edge"]
             node_edges = edges[first : first + nodes[node]["num_edges"]]
             edge = node_edges[node_edges["action"] == action][0]
@@ -211,15 +219,31 @@ class TreeReader:
             at = int(best["child"])
             complete = [m for m in moves if m.actions == tuple(actions)]
             if complete:
-                return self._branch(node, complete[0])
+                return self._branch(position, node, complete[0])
         if not actions:
             return None
         # A capture whose last hops were not searched: the best one by the tables, then by the network.
         candidates = [m for m in moves if m.actions[: len(actions)] == tuple(actions)]
-        if self._tables is not None and self._tables.knows(position):
-            candidates = [m for m in self._tables.best_moves(position) if m in candidates] or candidates
+        candidates = [m for m in candidates if self._goes_on_best(position, m, len(actions))] or candidates
         priors = self._policy(position).moves
-        return self._branch(node, max(candidates, key=lambda m: priors[m]))
+        return self._branch(position, node, max(candidates, key=lambda m: priors[m]))
+
+    def _goes_on_best(self, position: Position, move: Move, hops: int) -> bool:
+        """Return whether a move goes on as the tables would after its first hops."""
+        for n, action in enumerate(move.actions):
+            if n >= hops and (self._tables is None or action not in self._tables.best_actions(position)):
+                return False
+            position = position.push_action(action)
+        return True
+
+    def _table_proof(self, after: Position) -> tuple[int, int]:
+        """Return the proof and the plies of a move by the tables' value of the position after it."""
+        if self._tables is None or not self._tables.knows(after):
+            return NONE, 0
+        result = self._tables.probe(after)
+        if result.plies is None:
+            return DRAW, 0
+        return WIN if result.value == "loss" else LOSS, result.plies + 1
 
     def _table_win(self, here: Position, branches: list[_Branch]) -> _Branch | None:
         """Return the move to play where the tables have a win that the halfmove clock might draw; else None.

@@ -15,6 +15,7 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inputs.packing import pack_positions
 from ckai.models.registry import build
 from ckai.rl.alphabeta.memory import FULL_WIDTH, NODES, VALUE_SCALE
+from ckai.rl.alphabeta.moves import whole_moves
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.connect4 import Connect4
@@ -91,6 +92,15 @@ def test_tables_are_probed(evaluator):
     probe = tables.probe(position)
     assert probe.value == "win"
     assert (result.value, result.plies) == (1.0, probe.plies)
+
+
+def test_a_capture_that_leads_into_the_tables_goes_on_as_they_say(evaluator):
+    # After 11x18 the tables have the position: 18x27 draws, 18x25, which is the first by number, loses.
+    position = Position.from_fen("B:W15,22,K23:BK11")
+    search = AlphaBetaSearch(evaluator, game=Checkers().with_tables(Tables.open(3)))
+    result = search.search(pack(position), depth=3)
+    assert str(whole_moves(position, result.pv)[0]) == "11x18x27"
+    assert result.value == 0.0
 
 
 def test_a_search_keeps_no_reference_to_its_arrays(evaluator):

@@ -46,7 +46,7 @@ def test_the_search_and_the_engine_prefer_the_same_move(proof, figures):
     chosen = searcher.best(0)
     best = reader._best(START, 0)
     assert best.move.actions == (chosen,)
-    branches = [reader._branch(0, move) for move in START.legal_moves()]
+    branches = [reader._branch(START, 0, move) for move in START.legal_moves()]
     assert best.rank(proof) == max(branch.rank(proof) for branch in branches)
 
 

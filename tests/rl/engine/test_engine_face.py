@@ -353,6 +353,21 @@ def test_a_result_is_shown_in_one_line():
     assert (won.proven is not None) == ("proven=" in repr(won))
 
 
+def test_a_capture_that_leads_into_the_tables_goes_on_as_they_say():
+    # After 11x18 the tables have the position, so the search ends there: 18x27 draws and 18x25 loses.
+    fen = "B:W15,22,K23:BK11"
+    with Engine.load("uniform", tables=3) as engine:
+        result = engine.search(fen, sims=50)
+        truth = {str(move): engine.tables.probe(Position.from_fen(fen).push(move)) for move in result.proofs}
+    assert str(result.move) == "11x18x27"
+    assert (result.proven, result.value) == ("draw", 0.0)
+    assert {str(move): proof for move, proof in result.proofs.items()} == {
+        "11x18x25": ("loss", truth["11x18x25"].plies + 1),
+        "11x18x27": ("draw", None),
+    }
+    assert [(str(line.move), line.proven) for line in result.lines] == [("11x18x27", "draw")]
+
+
 def test_a_closed_engine_says_so():
     engine = Engine.load("uniform")
     engine.search(START, sims=10)
