@@ -12,7 +12,7 @@ from ckai.rl.engine.result import StopReason
 from ckai.rl.engine.root import Root
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.clock import OVERHEAD, Contest, Thinking, move_time
-from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.searcher import UNWATCHED, Searcher
 
 
 @dataclass
@@ -100,9 +100,12 @@ class Course:
         root = searcher.root(0)
         visits_before = int(root["visits"])
         max_visits = target_visits = MAX_COUNT if limit.visits is None else int(limit.visits)
+        counted = visits_before + searcher.in_flight
         if limit.nodes is not None:
             # A visit adds one position at most.
-            target_visits = min(max_visits, visits_before + searcher.in_flight + limit.nodes - self.added)
+            target_visits = min(max_visits, counted + limit.nodes - self.added)
+        elif limit.visits is None or limit.by_time:
+            target_visits = min(max_visits, counted + UNWATCHED)
         if searcher.step(np.array([target_visits], np.int32)):
             return None
         if root["proof"] != NONE:

@@ -18,7 +18,7 @@ from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.clock import OVERHEAD, Clock, MoveTime, Thinking, TimeControl, move_time
 from ckai.rl.search.factory import make_searcher, measured_pacing
 from ckai.rl.search.pacing import SIZES
-from ckai.rl.search.searcher import Searcher
+from ckai.rl.search.searcher import UNWATCHED, Searcher
 from ckai.rl.search.selection import SearchConstants
 
 RESIGN = -1
@@ -205,12 +205,14 @@ class _SearchSide:
         left = MoveTime(max(0.0, until.target - begun), max(0.0, until.most - begun))
         by_clock = self.clocks[board] is not None
         thinking = Thinking(left, begun, int(searcher.root(board)["visits"]), early=by_clock)
-        self.visits[board] = np.iinfo(np.int32).max
-        while not thinking.ended(
-            time.perf_counter(), int(searcher.root(board)["visits"]), lambda: searcher.contest(board)
-        ):
+        most = np.iinfo(np.int32).max
+        while not self.stopped.is_set():
+            visits = int(searcher.root(board)["visits"])
+            if thinking.ended(time.perf_counter(), visits, lambda: searcher.contest(board)):
+                break
             searcher.make_room(self.most_nodes)
-            if not searcher.step(self.visits) or self.stopped.is_set():
+            self.visits[board] = min(most, visits + searcher.in_flight + UNWATCHED)
+            if not searcher.step(self.visits) and searcher.root(board)["visits"] == visits:
                 break
         searcher.flush()
 

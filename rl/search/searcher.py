@@ -34,6 +34,9 @@ from ckai.rl.search.threads import Helpers
 
 THREADED = 16
 """Least leaves of a batch from which several threads search a tree by time."""
+UNWATCHED = 20_000
+"""Most simulations of a step in a search by time. Those that end at proven positions fill no batch, so that
+without a bound a step could go on for minutes and look at no clock; these take some milliseconds."""
 
 
 class _NoEdgeError(Exception):
