@@ -98,6 +98,8 @@ def move_values(search: AlphaBetaSearch, game: Game, depth: int) -> dict[Move, f
         after = game.position.push(move)
         if not after.legal_moves():
             values[move] = 1.0
+        elif any(earlier.key == after.key for earlier in game.positions):
+            values[move] = 0.0  # a draw, as everywhere in the search, which does not ask it of its root
         else:
             values[move] = -search.search(pack(after), history, depth=depth).value
     return values

@@ -24,15 +24,26 @@ class AlphaBetaThinker:
         *,
         tables: Tables | None = None,
         limit: Limit | None = None,
+        fixed: bool = False,
         threads: int = 1,
     ) -> None:
-        """Allocate the table; `tables` are probed in the search, for `limit` see `Thinker`."""
+        """Allocate the table.
+
+        Args:
+            evaluator: the network.
+            tables: probed in the search.
+            limit: see `Thinker`.
+            fixed: whether the strength is fixed, so that every search has `limit`.
+            threads: threads of a search by time.
+        """
         self.limit = limit
+        self._fixed = limit if fixed else None
         self._search = AlphaBetaSearch(evaluator, game=DEFAULT_GAME.make_rules(tables), threads=threads)
 
     def think(self, game: Game, limit: Limit, publish: Publish, interrupt: Interrupt) -> Report:
         """See `Thinker`."""
         begun = time.perf_counter()
+        limit = self._fixed or limit
         position, search = game.position, self._search
         seconds, enough, depth = most_seconds(limit, len(game.moves)), None, limit.depth
         if limit.clock is not None:

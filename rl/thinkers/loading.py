@@ -9,7 +9,7 @@ from ckai.models.pretrained import network_path
 from ckai.rl.engine.engine import THREADS, Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
-from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, PlayerSpec, PlayerSpecError
+from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, LEVEL, PlayerSpec, PlayerSpecError
 from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.matches.specs import load_player
 from ckai.rl.thinkers.alphabeta import AlphaBetaThinker
@@ -46,8 +46,14 @@ def load_thinker(
         engine = Engine(player.evaluator, constants=player.constants, tables=player.tables)
         thinker = TreeThinker(engine, limit)
     elif isinstance(player, NetworkAlphaBetaPlayer):
+        if spec.who.startswith(LEVEL):  # the highest levels have limits of their own
+            limit = Limit(seconds=player.seconds, nodes=player.nodes)
         thinker = AlphaBetaThinker(
-            player.evaluator, tables=player.tables, limit=limit, threads=threads or available_cores()
+            player.evaluator,
+            tables=player.tables,
+            limit=limit,
+            fixed=player.nodes is not None,
+            threads=threads or available_cores(),
         )
     else:
         thinker = SideThinker(player)

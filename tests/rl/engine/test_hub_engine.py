@@ -27,6 +27,7 @@ from ckai.rl.matches.hub_text import (
     read_position,
     write_line,
 )
+from ckai.rl.matches.levels import QUICK_NODES
 from ckai.rl.thinkers.loading import load_thinker
 from ckai.rl.thinkers.thinker import Interrupt, Report
 
@@ -510,6 +511,22 @@ def test_earlier_positions_count_for_repetitions(spec):
     assert (str(last.move), last.value) == ("1-5", 0.0)
     alone = thinker.think(Game(game.position), thinker.limit, lambda report: None, Interrupt())
     assert alone.value < 0
+    thinker.close()
+
+
+def test_a_level_of_fixed_strength_keeps_to_its_own_limit():
+    thinker = load_thinker("level:14")
+    assert thinker.limit == Limit(nodes=QUICK_NODES[0])
+    last = thinker.think(Game(), Limit(depth=30), lambda report: None, Interrupt())
+    assert last.nodes <= QUICK_NODES[0]
+    thinker.close()
+
+
+def test_full_strength_has_a_limit_of_its_own_where_none_is_given():
+    thinker = load_thinker("level:16@0.25s")
+    assert thinker.limit == Limit(seconds=0.25)
+    last = thinker.think(Game(), Limit(depth=1), lambda report: None, Interrupt())
+    assert last.depth == 1
     thinker.close()
 
 

@@ -82,6 +82,15 @@ def test_values_of_moves(networks):
     assert {str(move): value for move, value in move_values(search, game, 1).items()} == {"14x23": 1.0}
 
 
+def test_a_move_that_repeats_a_position_is_worth_a_draw(networks):
+    search = AlphaBetaSearch(networks[1], entries=1 << 12)
+    game = Game(Position.from_fen("W:WK18,K15,K10:BK4"))
+    for text in ("18-22", "4-8", "22-18"):
+        game.push(text)
+    values = {str(move): value for move, value in move_values(search, game, 2).items()}
+    assert values["8-4"] == 0.0
+
+
 def test_each_level_is_a_player(networks):
     openings = draw_openings(1, 0)
     for level in (LEVELS[0], LEVELS[4]):
