@@ -87,12 +87,6 @@ class LeaseDesk:
         write_whole(self.folder / "shards" / f"{lease.name}@{self.name}.parquet", shard)
         (self.folder / "held" / f"{lease.name}@{self.name}.json").unlink(missing_ok=True)
 
-    def put_back(self, lease: Lease) -> None:
-        """Let others take a lease that is not played here."""
-        with suppress(FileNotFoundError):  # the run took it back
-            held = self.folder / "held" / f"{lease.name}@{self.name}.json"
-            held.rename(self.folder / "open" / f"{lease.name}.json")
-
     def leave(self, over: bool) -> None:
         """Put back what is held and take the name off the list.
 
@@ -100,7 +94,7 @@ class LeaseDesk:
             over: whether the run has all its generations; then the last worker removes the folder.
         """
         for held in (self.folder / "held").glob(f"*@{self.name}.json"):
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError):  # the run took it back
                 held.rename(self.folder / "open" / f"{held.stem.partition('@')[0]}.json")
         (self.folder / "workers" / f"{self.name}.json").unlink(missing_ok=True)
         if over and not any((self.folder / "workers").glob("*.json")):

@@ -136,7 +136,9 @@ class Ledger(Numbers):
     def add(self, game: FinishedGame) -> None:
         """Commit a game that was played in this process."""
         if not self.writer.add(game):
-            self._progress.games -= 1  # `play_games` counts it again
+            # `play_games` counts it again.
+            self._progress.games -= 1
+            self._progress.rows -= len(game.rows)
         with self._lock:
             self._missing.discard(game.number)
 

@@ -271,7 +271,12 @@ class _Session(Numbers):
     def _finish(self, game: FinishedGame) -> None:
         """Add a game to its lease, and hand the lease in if it is the last; one call at a time."""
         with self._lock:
-            name = next(name for name, held in self._held.items() if game.number in held[0].numbers)
+            # Two leases have the same game where the run took one of them back and leased it here again.
+            name = next(
+                name
+                for name, (lease, _, games, _) in self._held.items()
+                if game.number in lease.numbers and all(other.number != game.number for other in games)
+            )
             lease, played, games, begun = self._held[name]
             games.append(game)
             if len(games) < len(lease.numbers):

@@ -211,14 +211,15 @@ def read_shard(
         for field in table.schema:
             if field.name not in schema.names or not same_type(schema.field(field.name).type, field.type):
                 raise ValueError(f"a column {field.name} of {field.type}")
-        read = {
-            game["game"]: ShardGame(
+        read: dict[int, ShardGame] = {}
+        for game in _games(table.schema.metadata):
+            if game["game"] in read:
+                raise ValueError(f"game {game['game']} twice")
+            read[game["game"]] = ShardGame(
                 game["pdn"],
                 Ending(**game["ending"]) if "ending" in game else ending_of(game["pdn"]),
                 game.get("network"),
             )
-            for game in _games(table.schema.metadata)
-        }
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise ShardError(str(error).splitlines()[0] if str(error) else type(error).__name__) from error
     return table, read

@@ -22,7 +22,7 @@ from ckai.rl.leases.folder import LeaseDesk, LeaseFolder
 from ckai.rl.leases.lease import Account, Lease, pack_shard, unpack_shard
 from ckai.rl.leases.ledger import Ledger, lease_size
 from ckai.rl.leases.ledgers import Ledgers
-from ckai.rl.leases.worker import LeaseWorker, WorkerError
+from ckai.rl.leases.worker import LeaseWorker, WorkerError, _Session
 from ckai.rl.leases.workers import Sign
 from ckai.rl.loop.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.dashboard import WORKER_COLUMNS
@@ -116,6 +116,26 @@ def test_a_shard_as_bytes(ledgers):
     assert shard.account == Account(lease.name, 1, WHOLE.network, "w", 1.5, 100)
     assert shard.numbers == lease.numbers == tuple(range(FIRST + 5, FIRST + 8))
     assert shard.table["game"].unique().to_pylist() == list(lease.numbers)
+
+
+def test_a_shard_with_a_game_twice_is_refused(tmp_path):
+    games = []
+    config = SelfPlayConfig(sims=2, in_flight=8, groups=1, max_plies=12, tables=0)
+    play_games(UniformEvaluator(), config, (FIRST,), seed=5, on_game=games.append)
+    doubled = pack_shard([*games, *games], Account("x", 1, WHOLE.network, "w", 1.5, 100))
+    with pytest.raises(ShardError, match=f"game {FIRST} twice"):
+        unpack_shard(doubled, DEFAULT_GAME.schema)
+
+
+def test_a_worker_that_gets_the_same_games_twice_plays_each_lease_whole():
+    """The run took the first lease back from a silent worker, and leased its games to it once more."""
+    config = SelfPlayConfig(sims=2, in_flight=8, groups=1, max_plies=12, tables=0)
+    leases = [replace(WHOLE, name=name, numbers=(FIRST, FIRST + 1)) for name in ("first", "again")]
+    session = _Session(leases[0], config, SelfPlayCounts())
+    played = [session.add(lease) for lease in leases]
+    play_games(UniformEvaluator(), config, session, seed=5, on_game=session._finish)
+    for lease, each in zip(leases, played, strict=True):
+        assert sorted(game.number for game in each.result()[0]) == list(lease.numbers)
 
 
 def test_without_leases_games_are_played_in_the_usual_order(ledger):
@@ -228,7 +248,7 @@ def test_a_lease_has_one_holder(tmp_path, ledgers):
     assert taken[2] is None
     assert {lease.name for lease in taken[:2]} == {path.stem for path in opened}
     desk.deliver(taken[0], shard_of(taken[0]))
-    other.put_back(taken[1])
+    other.leave(over=False)
     assert desk.take() == taken[1]
     run.exchange(ledgers)
     assert numbers_in(ledgers) == list(taken[0].numbers)
