@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ckai.datasets.tables import Tables
-from ckai.game import Game, Move, Position
+from ckai.game import HALFMOVE_LIMIT, Game, Move, Position
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.analysis.batch import BatchSearch, InterruptedSearchError
 from ckai.rl.analysis.config import AnalysisConfig
@@ -260,7 +260,7 @@ class Analyst:
         self._search(searchable, visits)
         for node, move, child in after:
             points = 1 - child.points if child.legal else 1.0
-            if child.legal and _repeated(child.root):
+            if child.legal and _is_drawn(child.root):
                 points = 0.5
             best = child.best()
             node.lines[move] = points, [move, *(best[2] if best else [])]
@@ -335,6 +335,11 @@ class Analyst:
         return value
 
 
-def _repeated(root: Root) -> bool:
-    """Whether the position stands for the third time."""
-    return sum(position.key == root.position.key for position in root.history) >= 2
+def _is_drawn(root: Root) -> bool:
+    """Whether the position is drawn by rule: it stands for the third time, or its halfmove clock has run out.
+
+    A search of it does not see that, see `ckai.rl.engine.root.forget_draw`.
+    """
+    here = root.position
+    repetitions = sum(position.key == here.key for position in root.history)
+    return repetitions >= 2 or here.halfmove_clock >= HALFMOVE_LIMIT

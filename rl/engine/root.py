@@ -7,8 +7,7 @@ import numpy as np
 
 from ckai.game import Move, Position
 from ckai.rl.games.checkers import pack
-from ckai.rl.games.contract import NONE
-from ckai.rl.search.arrays import NEW, TERMINAL
+from ckai.rl.search.arrays import TERMINAL
 from ckai.rl.search.searcher import Searcher
 
 
@@ -83,7 +82,7 @@ def forget_draw(searcher: Searcher, t: int, here: Position) -> None:
     """Open the root of tree `t` if it is drawn by rule, so that it is searched as if it were not.
 
     There is a legal move, so only a draw can have ended the game: the history goes, and if the position is
-    still drawn, its halfmove clock does not count.
+    still drawn, its halfmove clock begins again.
 
     Args:
         searcher: its tree `t` has the root `here`.
@@ -93,8 +92,7 @@ def forget_draw(searcher: Searcher, t: int, here: Position) -> None:
     if searcher.root(t)["status"] == TERMINAL:
         searcher.set_root(t, pack(here))
         if searcher.root(t)["status"] == TERMINAL:
-            searcher.tree_batch.nodes[t, 0]["status"] = NEW
-            searcher.tree_batch.nodes[t, 0]["proof"] = NONE
+            searcher.set_root(t, pack(replace(here, halfmove_clock=0)))
 
 
 def read_position(position: Position | str) -> Position:

@@ -105,8 +105,13 @@ def _select(evaluation, game, tree, node):
 
 
 @inner
-def search_tree(game, tree, target_visits, constants, evaluation):
-    """Search one tree until its root has `target_visits` or is proven, or the tree is full.
+def search_tree(game, tree, target_visits, until, constants, evaluation):
+    """Search one tree until its root has `until` visits, or is proven, or the tree is full.
+
+    Args:
+        game, tree, constants, evaluation: see the module.
+        target_visits: int64, visit count at which the search of the root ends: Gumbel plans for it.
+        until: int64, visit count at which this call ends, `target_visits` at most.
 
     Returns:
         The number of evaluations; -1 if a descent found no edge to follow, see `descend`.
@@ -114,7 +119,7 @@ def search_tree(game, tree, target_visits, constants, evaluation):
     info = tree.info
     info[0].target_visits = target_visits
     num_evaluations = 0
-    while tree.nodes[0].visits < target_visits:
+    while tree.nodes[0].visits < until:
         if tree.nodes[0].status == OPEN and not info[0].root_prepared:
             prepare_root(tree, constants)
             prove_tablebase_root(game, tree)
@@ -144,8 +149,9 @@ def search_trees(game, trees, target_visits, chunk, constants, evaluation):
     num_evaluations = 0
     for t in range(len(target_visits)):
         tree = get_tree(trees, t)
-        target = min(np.int64(target_visits[t]), tree.nodes[0].visits + chunk)
-        added = search_tree(game, tree, target, constants, evaluation)
+        target = np.int64(target_visits[t])
+        until = min(target, tree.nodes[0].visits + chunk)
+        added = search_tree(game, tree, target, until, constants, evaluation)
         if added < 0:
             return -1
         num_evaluations += added

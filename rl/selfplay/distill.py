@@ -251,6 +251,12 @@ def _write_shards(
                 games = group.play(range(first, first + config.shard_walks), stop)
                 if stop.is_set():
                     return
+                if not games:
+                    raise DistillError(
+                        f"expected positions to walk from, found none in {config.shard_walks:,} walks: they "
+                        "are over or in the tablebases; give other --data, a lower --tables or an "
+                        "--opening-share"
+                    )
                 table = to_table(games, 0)
                 write_table(table, folder / f"{shard:09d}.parquet")
                 with lock:

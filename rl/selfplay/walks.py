@@ -141,12 +141,14 @@ def choose(walks, t, policy, count, rules):
     stream = walks.streams[t : t + 1]
     if uniform(stream) < rules.explore:
         return np.int64(uniform(stream) * count)
-    total = 0.0
+    likeliest, total = 0.0, 0.0
     for i in range(count):
-        total += policy[i] ** (1.0 / rules.temperature)
+        likeliest = max(likeliest, policy[i])  # a power of a share of it: not all can underflow
+    for i in range(count):
+        total += (policy[i] / likeliest) ** (1.0 / rules.temperature)
     remainder = uniform(stream) * total
     for i in range(count):
-        remainder -= policy[i] ** (1.0 / rules.temperature)
+        remainder -= (policy[i] / likeliest) ** (1.0 / rules.temperature)
         if remainder < 0.0:
             return np.int64(i)
     return np.int64(count - 1)

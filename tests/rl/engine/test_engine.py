@@ -1,5 +1,7 @@
 """The engine: whole moves, values, repetitions, reuse of the tree, and the network alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -151,6 +153,14 @@ def test_a_search_by_time_ends(engine):
 def test_a_position_drawn_by_rule_still_has_an_answer(engine):
     found = engine.search(Position.from_fen("B:WK32:BK1", halfmove_clock=80), sims=20)
     assert str(found.move) in ("1-5", "1-6")
+
+
+def test_after_a_draw_by_the_clock_the_search_goes_on_as_if_it_began_again(engine):
+    won = Position.from_fen("W:WK18,K15:BK4")
+    for clock in (0, 80, 85):
+        found = engine.search(replace(won, halfmove_clock=clock), sims=400)
+        assert (str(found.move), found.proven, found.plies) == ("15-11", "win", 3)
+        engine.forget()
 
 
 def test_no_legal_move_is_said(engine):

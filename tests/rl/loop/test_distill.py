@@ -12,6 +12,10 @@ import torch
 from ckai.datasets.data_module import RowsDataModule, to_batch
 from ckai.datasets.reader import read_rows
 from ckai.datasets.schema import DatasetError, headers_path
+from ckai.datasets.tables import Tables
+from ckai.datasets.tables.rows import endgame_rows
+from ckai.datasets.writer import TableWriter
+from ckai.game.jit import quick_kernel
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.choose import evaluate_positions
 from ckai.models.inference.evaluator import TorchEvaluator
@@ -22,7 +26,7 @@ from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.selfplay.distill import DistillError, distill
 from ckai.rl.selfplay.distill_config import DistillConfig
-from ckai.rl.selfplay.walks import SHARES
+from ckai.rl.selfplay.walks import SHARES, STREAM, WalkRules, Walks, choose
 
 SMALL = DistillConfig(positions=300, plies=5, in_flight=16, shard_walks=32, seed=4)
 
@@ -103,6 +107,30 @@ def test_walks_begin_in_the_rows_that_are_trained_on(tmp_path, teacher):
     assert {row.tobytes() for row in rows.board[rows.jumper < 0]} <= known
     with pytest.raises(DatasetError):
         distill(teacher, tmp_path / "none.parquet", config, data=[tmp_path / "missing.parquet"])
+
+
+def test_positions_that_are_all_in_the_tables_are_said(tmp_path, teacher):
+    source = tmp_path / "source.parquet"
+    with TableWriter(source) as writer:
+        writer.write(endgame_rows(Tables.open(3), 50, seed=0))
+        writer.commit()
+    config = DistillConfig(positions=300, shard_walks=32, opening_share=0, tables=3)
+    with pytest.raises(DistillError, match="expected positions to walk from, found none in 32 walks"):
+        distill(teacher, tmp_path / "rows.parquet", config, data=[source])
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.0005])
+def test_a_low_temperature_plays_the_likeliest_action(temperature):
+    @quick_kernel
+    def draw(walks, policy, rules, chosen):
+        for i in range(len(chosen)):
+            chosen[i] = choose(walks, 0, policy, len(policy), rules)
+
+    walks = Walks(np.zeros((1, 2), np.int64), np.zeros(1, STREAM), np.zeros((1, 34), np.int8))
+    policy, chosen = np.array([0.5, 0.3, 0.2]), np.zeros(1000, np.int64)
+    draw(walks, policy, WalkRules(temperature, 0.0, 16), chosen)
+    shares = np.bincount(chosen, minlength=3) / len(chosen)
+    assert np.abs(shares - (policy if temperature == 1.0 else [1, 0, 0])).max() < 0.05
 
 
 @pytest.mark.slow
