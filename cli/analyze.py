@@ -33,7 +33,7 @@ LISTED = 10
     type=click.Path(path_type=Path),
     help="PDN to write.  [default: <name of the first file>-analysis.pdn in the current folder]",
 )
-@click.option("--html", type=click.Path(path_type=Path), help="Also write a page with all games, a file.")
+@click.option("--html", type=click.Path(path_type=Path), help="Also write all games to one HTML page.")
 @click.option(
     "--boards",
     type=click.Path(file_okay=False, path_type=Path),
@@ -46,7 +46,7 @@ LISTED = 10
     type=click.Choice(["svg", "png"]),
     default="svg",
     show_default=True,
-    help="Form of these pictures.",
+    help="Image format for --boards.",
 )
 @click.option(
     "--engine",
@@ -58,7 +58,7 @@ LISTED = 10
 @evaluator_option()
 @tables_option
 @click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: all cores]")
-@click.option("--fresh", is_flag=True, help="Drop what an unfinished analysis left, and begin again.")
+@click.option("--fresh", is_flag=True, help="Discard an unfinished analysis and start again.")
 @settings_options(AnalysisConfig)
 @json_option
 @click.pass_context

@@ -27,12 +27,12 @@ from ckai.rl.selfplay.distill_config import DistillConfig
     "--data",
     multiple=True,
     type=click.Path(path_type=Path),
-    help=f"Rows whose positions to begin in: {ROWS_HELP}.  [default: openings only]",
+    help=f"Rows from whose positions the walks start: {ROWS_HELP}.  [default: openings only]",
 )
 @settings_options(DistillConfig)
 @click.option("--evaluator", default="fastest", show_default=True, help="Backend of the network.")
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads.  [default: all cores]")
-@click.option("--fresh", is_flag=True, help="Drop an unfinished distillation, and replace the output.")
+@click.option("--fresh", is_flag=True, help="Discard an unfinished distillation, and replace the output.")
 @json_option
 @click.pass_context
 def command(
@@ -47,9 +47,8 @@ def command(
 ) -> None:
     """Label positions with the policy and the value of TEACHER.
 
-    Walks through positions around those of --data, by the teacher's policy with random actions in between,
-    and writes them as rows; ckai pretrain trains another network on them. After an interruption, the same
-    command goes on.
+    Follows short walks from positions of --data, by the teacher's policy with some random actions, and writes
+    the labelled positions as rows for ckai pretrain. After an interruption, the same command continues.
     """
 
     from ckai.cli.shared.output import progress_bar

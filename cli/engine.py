@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 GTP_PLAYER = "rollout@1000"
 """The player of Go programs: no network is installed for them."""
-_HELP = """Play and analyse for other programs, which start it and speak Hub or GTP with it.
+_HELP = """Play and analyse for other programs through the Hub or GTP protocol.
 
-Hub (version 2) is the text protocol of draughts programs; this is its variant english. Lines come from
-standard input, answers go to standard output, messages to standard error. The engine is a player of
-`ckai match`: a network, searched by a tree; `alphabeta:NETWORK`; a level; or `alphabeta`, by material. A
-limit after @ holds for searches whose `level` says nothing.
+Hub (version 2) is the text protocol of draughts programs; ckai supports the variant english. Commands come
+from standard input, answers go to standard output, messages to standard error. The engine is a player of
+`ckai match`: a network, searched by a tree; `alphabeta:NETWORK`; a level; or `alphabeta`, by material. Its
+@LIMIT applies when the other program sends no `level`.
 
-With `--protocol gtp` it is a Go program for 9x9 boards, by GTP (version 2): area scoring, positional superko,
-no suicide. Its players are those of `ckai match --game go`.
+With `--protocol gtp`, ckai is a 9x9 Go engine (GTP version 2): area scoring, positional superko, no suicide.
+Its players are those of `ckai match --game go`.
 
 \b
 Examples:
@@ -36,7 +36,8 @@ ckai engine --engine level:4
 ckai engine --engine alphabeta:ckai --tables 4
 ckai match hub:"ckai engine"@60s+0.6s level:8
 ckai engine --protocol gtp --engine rollout@2000
-ckai match --game go rollout@2000 gtp:"gnugo --mode gtp --chinese-rules --capture-all-dead"
+ckai match --game go rollout@2000 \
+gtp:"gnugo --mode gtp --chinese-rules --positional-superko --capture-all-dead"
 """
 
 
@@ -45,8 +46,8 @@ ckai match --game go rollout@2000 gtp:"gnugo --mode gtp --chinese-rules --captur
     "--engine",
     "spec",
     metavar="SPEC",
-    show_default=f"{CKAI}, and {GTP_PLAYER} with GTP",
-    help="Player, as in `ckai match`; the parameter `engine` of Hub.",
+    help="Player, as in `ckai match`; the parameter `engine` of Hub.  "
+    f"[default: {CKAI}, or {GTP_PLAYER} with GTP]",
 )
 @click.option(
     "--protocol",

@@ -55,15 +55,16 @@ from ckai.datasets.machine import available_cores
 @click.option(
     "--solved",
     is_flag=True,
-    help="Count the moves that give away a win or a draw, on solved positions of a game that has some: "
-    "of the bare policy and of searches. CHECKPOINT may be the folder of a run, then of every "
-    "generation, into solved.csv and solved.png there.",
+    help="Count moves that give away a win or a draw on solved positions, in a game that has some, by the bare "
+    "policy and by searches. If CHECKPOINT is a run folder, measure every generation and write solved.csv and "
+    "solved.png there.",
 )
 @click.option(
     "--visits",
     multiple=True,
     type=click.IntRange(1),
-    help=f"Visits of a search of --solved; may be repeated.  [default: {', '.join(map(str, SOLVED_VISITS))}]",
+    help="Visits per search with --solved; may be repeated.  "
+    f"[default: {', '.join(map(str, SOLVED_VISITS))}]",
 )
 @click.option(
     "--player",
@@ -75,7 +76,7 @@ from ckai.datasets.machine import available_cores
 @click.option(
     "--cores",
     type=click.IntRange(1),
-    help="Cores that a run was using, for the core-minutes of --solved.  [default: those of this machine]",
+    help="Number of cores the run used, for the core-minutes of --solved.  [default: this machine's]",
 )
 @json_option
 def command(

@@ -23,11 +23,11 @@ GROUPS = {
         "distill": "Label positions with a network, to train another one.",
         "export": "Export a network to ONNX, OpenVINO or TorchScript.",
         "selfplay": "Continue training by self-play.",
-        "reanalyze": "Give rows of a run the targets of new searches.",
+        "reanalyze": "Recompute training targets of a run with new searches.",
         "play": "Play against a network in the terminal.",
         "board": "Play, analyse and follow runs in a browser.",
         "analyze": "Find the mistakes in games, and what was better.",
-        "engine": "Play and analyse for other programs, by the Hub protocol.",
+        "engine": "Serve as a Hub or GTP engine for other programs.",
         "solve": "Solve problems, and check their results.",
     },
     "Strength": {

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 _HELP = """Play against a network or another player in the terminal.
 
 Type a move such as 11-15, 26x1 or 1115; `moves` lists the legal moves, `help` the commands. The game is
-saved after every move. Values range from -1 (loss) to +1 (win) for the side named. Ctrl-C while the engine
-thinks means "move now"; twice, it leaves.
+saved after every move. Values range from -1 (loss) to +1 (win) for the side named. Press Ctrl-C while the
+engine thinks to make it move now, twice to leave.
 
 \b
 Examples:
@@ -52,7 +52,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     "--engine",
     "source",
     metavar="SPEC",
-    help="Opponent; without a limit, a search has 400 visits.  "
+    help="Opponent; a tree search without @LIMIT has 400 visits per move.  "
     "[default: the newest of pretrained.ckpt and runs/*/best.ckpt, else the network installed with ckai]",
 )
 @click.option(
@@ -79,13 +79,14 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     "--load",
     "loaded",
     metavar="FILE[:N[:PLY]]",
-    help="Go on with game N of a PDN file, or step through it if it is finished; PLY: play on from there.",
+    help="Continue game N of a PDN file, or step through it if it is finished; with PLY, play on from there.",
 )
-@click.option("--view", is_flag=True, help="Step through the game loaded, finished or not.")
+@click.option("--view", is_flag=True, help="Step through the loaded game, finished or not.")
 @click.option(
     "--sims",
     type=click.IntRange(1),
-    help=f"Visits per move.  [default: 400; ckai's own network has {FULL_STRENGTH_SECONDS:g} s instead]",
+    help="Visits per move.  "
+    f"[default: 400, or {FULL_STRENGTH_SECONDS:g} s for ckai's own network if --engine is omitted]",
 )
 @click.option("--seconds", type=FiniteRange(0, min_open=True), help="Seconds per move.")
 @click.option(
@@ -114,8 +115,8 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
     "--pdn",
     "file",
     type=click.Path(path_type=Path),
-    help="PDN file to write the game to; appended if the file exists.  "
-    "[default: a new file, games/game-001.pdn, -002, ...; of a game gone on with, its own]",
+    help="PDN file to write the game to, appending if it exists.  "
+    "[default: the file of a continued game, else a new games/game-001.pdn, -002, ...]",
 )
 def command(
     source: str | None,

@@ -20,8 +20,16 @@ WAIT = 0.2
     "--engine", type=click.Path(path_type=Path), help="Network that searches.  [default: the newest of RUN]"
 )
 @click.option("--sims", type=click.IntRange(min=1), help="Visits per search.  [default: those of RUN]")
-@click.option("--share", default=1.0, show_default=True, type=click.FloatRange(0, 1), help="Chance of a row.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the choice.")
+@click.option(
+    "--share",
+    default=1.0,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Probability of searching a row.",
+)
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed for choosing rows."
+)
 @click.option(
     "-o",
     "--output",
@@ -45,7 +53,7 @@ def command(
     fresh: bool,
     as_json: bool,
 ) -> None:
-    """Search the positions of a generation of RUN anew, and write its rows with the new targets.
+    """Search the positions of one generation of RUN again, and write its rows with the new targets.
 
     The visit counts, q and the policy KL are those of searches with --engine, by the settings of RUN but
     without noise; the games and their results stay. RUN is not changed. After an interruption, the same

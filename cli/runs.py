@@ -27,7 +27,7 @@ _SORTS = {
     default="name",
     show_default=True,
     type=click.Choice(list(_SORTS)),
-    help="Sort by this, best first.",
+    help="Column to sort by, best first.",
 )
 @click.option(
     "--plot",

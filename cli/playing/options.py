@@ -17,7 +17,7 @@ vary_option: Option = click.option(
     type=click.IntRange(0),
     default=8,
     show_default=True,
-    help="Plies at the start in which the engine also plays moves that are nearly as good as the best.",
+    help="Opening plies in which the engine may play moves nearly as good as the best.",
 )
 seed_option: Option = click.option(
     "--seed", type=int, help="Seed of the search and of random choices.  [default: random]"

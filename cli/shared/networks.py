@@ -33,9 +33,10 @@ EVALUATORS = [
 ]
 """Choices of `--evaluator`, as in `ckai.models.inference.choose`, which imports torch."""
 EVALUATOR_HELP = (
-    "Backend that runs the network; auto: the fastest correct one for single searches, tried once and "
-    "remembered for this machine; fastest: the fastest for large batches, in a short trial; cuda: the first "
-    "GPU, cuda:1 the second one."
+    "Backend that runs the network. auto: the fastest correct one for single searches, measured once and "
+    "remembered for this machine; fastest: the fastest for large batches, measured at each start; integers: "
+    "the built-in kernel for integer networks (--model swift); cpu: the same as torch; cuda: the first GPU, "
+    "cuda:1 the second."
 )
 
 

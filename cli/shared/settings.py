@@ -91,8 +91,8 @@ class SettingOption(click.Option):
             is_flag=flag or None,
             multiple=multiple,
             default=None if multiple else setting.default,
-            show_default=shown_default or True,
-            help=f"{setting.help}.",
+            show_default=shown_default is None and setting.default != "",
+            help=f"{setting.help}." + (f"  [default: {shown_default}]" if shown_default else ""),
             expose_value=False,
             callback=_remember,
         )
@@ -162,7 +162,7 @@ class SettingsCommand(click.Command):
         sections: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(param, click.Option):
                 heading = param.setting.heading if isinstance(param, SettingOption) else ""
                 sections.setdefault(heading, []).append(record)
         for heading, records in sections.items():

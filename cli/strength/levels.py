@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     multiple=True,
     help="Play each level against this player instead, as `ckai match` takes it; may be given several times.",
 )
-@click.option("--only", type=click.IntRange(1), multiple=True, help="Measure this level only.")
+@click.option(
+    "--only", type=click.IntRange(1), multiple=True, help="Measure only this level; may be repeated."
+)
 @click.option(
     "--max-plies", type=click.IntRange(1), default=300, show_default=True, help="Longer games are drawn."
 )

@@ -11,7 +11,7 @@ from ckai.cli.shared.cluster import ray_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import ProgressLines, count_text, json_option, print_json, stderr_console
 from ckai.cli.strength.arena import EVEN, Arena, arena_options, elo_text
-from ckai.rl.matches.forms import TIME_MARGIN, forms_text
+from ckai.rl.matches.forms import DEFAULT_VISITS, TIME_MARGIN, forms_text
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,8 +26,8 @@ _HELP = f"""Play A against B and estimate the Elo difference; each opening is pl
 A and B are each WHO or WHO@LIMIT:
 {forms_text()}
 
-Visits and playouts are for each hop of a capture of several, seconds for the whole move. A player with
-a clock loses the game when its time is over.
+Without @LIMIT a tree search has {DEFAULT_VISITS} visits per move. Limits of visits and playouts apply to
+each hop of a multi-jump capture, time limits to the whole move. A player whose clock runs out loses the game.
 """
 
 

@@ -1,1 +1,1 @@
-"""Alpha-beta search with a network of integers."""
+"""Alpha-beta search with an integer network."""

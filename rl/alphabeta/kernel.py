@@ -1,4 +1,4 @@
-"""Alpha-beta search with a network of integers, in Numba: a search that shares nothing with the tree search.
+"""Alpha-beta search with an integer network, in Numba: a search that shares nothing with the tree search.
 
 Iterative deepening with a null window around the principal variation (principal variation search, Marsland
 1983), a transposition table, and a quiescence search: below its depth the search goes on while the position

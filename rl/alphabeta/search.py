@@ -1,4 +1,4 @@
-"""`AlphaBetaSearch`: alpha-beta search of single positions with a network of integers, within limits."""
+"""`AlphaBetaSearch`: alpha-beta search of single positions with an integer network, within limits."""
 
 import threading
 import time

@@ -1,6 +1,6 @@
 """`Analyst`: analyses a game, from the values of its positions to the cost of its moves.
 
-Each position with a choice is searched on its own; with a network of integers alpha-beta looks deeper. A move
+Each position with a choice is searched on its own; with an integer network alpha-beta looks deeper. A move
 costs what the best move promises more than the position after it does. Searches of 200 visits err, so three
 things are done before a move is blamed:
 

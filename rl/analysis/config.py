@@ -16,30 +16,26 @@ class AnalysisConfig:
         default=8,
         ge=1,
         le=100,
-        help="Where a move seems to cost points: times the visits, for the position and its best moves",
+        help="Factor on --visits for searching a suspected mistake again, with its best alternatives",
     )
     inaccuracy: float = setting(
-        default=0.05, gt=0, lt=1, help="Expected points that an inaccuracy (?!) costs, at least"
+        default=0.05, gt=0, lt=1, help="Least expected points lost by an inaccuracy (?!)"
     )
-    mistake: float = setting(
-        default=0.1, gt=0, lt=1, help="Expected points that a mistake (?) costs, at least"
-    )
-    blunder: float = setting(
-        default=0.2, gt=0, lt=1, help="Expected points that a blunder (??) costs, at least"
-    )
+    mistake: float = setting(default=0.1, gt=0, lt=1, help="Least expected points lost by a mistake (?)")
+    blunder: float = setting(default=0.2, gt=0, lt=1, help="Least expected points lost by a blunder (??)")
     sharpness: float = setting(
         default=1.0,
         ge=0.1,
         le=10,
-        help="Exponent on the odds (1 + v) / (1 - v) of a value, which makes them the odds of points; "
-        "above 1 for a network that is too careful",
+        help="Exponent applied to the odds (1 + v) / (1 - v) of a value v; use more than 1 if the network is "
+        "underconfident, less than 1 if it is overconfident",
     )
-    line: int = setting(default=8, ge=1, le=40, help="Most plies of a variation")
+    line: int = setting(default=8, ge=1, le=40, help="Maximum plies of a variation")
     opening: int = setting(
-        default=20, ge=2, le=25, help="Pieces on the board from which on a position is of the opening"
+        default=20, ge=2, le=25, help="Least pieces on the board for a position to count as the opening"
     )
     endgame: int = setting(
-        default=10, ge=1, le=24, help="Pieces on the board up to which a position is of the endgame"
+        default=10, ge=1, le=24, help="Most pieces on the board for a position to count as the endgame"
     )
 
     def __post_init__(self) -> None:

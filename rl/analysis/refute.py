@@ -79,5 +79,5 @@ class SecondOpinion:
 
 
 def alpha_beta_values(evaluator: Evaluator, tables: Tables | None) -> AlphaBetaValues | None:
-    """Return alpha-beta with a network of integers, None with another one."""
+    """Return alpha-beta with an integer network, None with another one."""
     return AlphaBetaValues(evaluator, tables) if isinstance(evaluator, IntegerEvaluator) else None

@@ -16,7 +16,7 @@ from ckai.rl.matches.players import Player, SearchPlayer
 from ckai.rl.matches.ratings import ratings
 
 ALPHA_BETA = "alphabeta"
-"""Stands beside the backends of a network of integers: alpha-beta with that network."""
+"""Stands beside the backends of an integer network: alpha-beta with that network."""
 PLIES = 60
 """Plies of a game that are searched, to estimate the time of matches."""
 

@@ -23,7 +23,7 @@ class WorkersConfig:
         default=0,
         ge=0,
         option="--workers",
-        help="Workers on Ray; 0: as many as the nodes have room for, those that join later included",
+        help="Number of workers on Ray; 0: as many as fit on the nodes, including nodes that join later",
     )
     cpus_per_worker: int = setting(default=1, ge=1, help="CPU cores and threads of a worker on Ray")
     gpus_per_worker: float = setting(default=0.0, ge=0, help="GPUs of a worker on Ray, or a share of one")

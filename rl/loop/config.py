@@ -46,7 +46,7 @@ class LearnConfig:
     symmetries: bool = setting(
         default=False,
         option="--symmetries/--no-symmetries",
-        help="Turn and mirror every training row at random, in a game whose board allows it",
+        help="Rotate and reflect every training row at random, if the game's board allows it",
     )
     ema: float = setting(
         default=0.0,
@@ -85,8 +85,8 @@ class LearnConfig:
         default=0.0,
         ge=0,
         le=1,
-        help="Share of the rows of the window's older generations that the newest network searches anew, for "
-        "new visits and q, before each training (MuZero Reanalyze)",
+        help="Share of the rows from older generations in the window to search again with the newest network "
+        "before each training (MuZero Reanalyze)",
     )
     reanalyze_sims: int = setting(default=0, ge=0, help="Visits of these searches; 0 uses those of self-play")
 
@@ -181,13 +181,13 @@ class RunConfig:
         default=0.0,
         ge=0,
         lt=1,
-        help="Share of a generation's games that training does not wait for once others play them; the next "
-        "generation takes them in",
+        help="Largest share of a generation's games that training may leave to the next generation while "
+        "workers still play them",
     )
     max_age: int = setting(
         default=2,
         ge=1,
-        help="Generations by which a game may be late; older ones are given up",
+        help="Most generations by which a game may be late; older games are dropped",
     )
     start: StartConfig = setting(default_factory=StartConfig, help="Start positions")
     selfplay: SelfPlayConfig = setting(default_factory=SelfPlayConfig, help="Self-play")

@@ -10,7 +10,7 @@ HUB_SILENCE_SECONDS: float = 600
 """Time without a line after which a Hub program is given up, if it has no limit of seconds."""
 
 PLAYER_FORMS = {
-    "best.ckpt@400": f"a network or a run's best, 400 visits per move  [default: {DEFAULT_VISITS}]",
+    "best.ckpt@400": "a network or a run's best, 400 visits per move",
     "best.ckpt@0.5s": "half a second per move; @50ms is 0.05 s",
     "best.ckpt@60s+0.6s": "a clock: a minute a game and 0.6 s a move; @5m, @40/5m for 40 moves",
     "best.ckpt@policy": "the policy's best move, without search",
@@ -19,7 +19,7 @@ PLAYER_FORMS = {
     "level:3": "a level of play, from 1 for beginners; `ckai levels` lists them",
     "rollout@1000": "vanilla MCTS, 1,000 random playouts per move",
     f"alphabeta@{DEFAULT_DEPTH}": f"alpha-beta search of material, {DEFAULT_DEPTH} plies deep",
-    "alphabeta:swift.ckpt@50ms": "alpha-beta search with a network of integers; or @8 plies, @60s+0.6s",
+    "alphabeta:swift.ckpt@50ms": "alpha-beta search with an integer network; or @8 plies, @60s+0.6s",
     "hub:COMMAND": "another program, by the Hub protocol; @0.5s, @60s+0.6s, or @8 plies",
     "gtp:COMMAND": "another program, by GTP, the protocol of Go programs; @5s or @5m",
     "uniform@100": "search with uniform priors, without a network",

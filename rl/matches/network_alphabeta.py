@@ -1,4 +1,4 @@
-"""The player of alpha-beta search with a network of integers."""
+"""The player of alpha-beta search with an integer network."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from ckai.rl.search.clock import Clock, TimeControl, move_time
 
 @dataclass(frozen=True)
 class NetworkAlphaBetaPlayer:
-    """Alpha-beta search with a network of integers, to a time, a number of positions or a depth."""
+    """Alpha-beta search with an integer network, to a time, a number of positions or a depth."""
 
     evaluator: IntegerEvaluator
     seconds: float | None = None

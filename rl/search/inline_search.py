@@ -6,7 +6,7 @@
 trees, proofs and repetitions of the other searches, and PUCT instead of UCB1. An opponent without a network,
 of any strength.
 
-`InlineNetwork`: a network of integers (`ckai.models.inference.integers`).
+`InlineNetwork`: an integer network (`ckai.models.inference.integers`).
 """
 
 from typing import Any, NamedTuple
@@ -52,7 +52,7 @@ class Playouts(NamedTuple):
 
 
 class InlineNetwork(NamedTuple):
-    """Evaluates leaves by a network of integers."""
+    """Evaluates leaves by an integer network."""
 
     weights: IntegerWeights
     hidden: Hidden

@@ -61,8 +61,8 @@ class SelfPlayConfig:
     policy_target_pruning: bool = setting(
         default=False,
         option="--policy-target-pruning/--no-policy-target-pruning",
-        help="Leave out of the policy target of puct the visits that it would not have spent without noise, "
-        "given the final values; forced always leaves out its forced playouts",
+        help="With puct, remove from the policy target the visits that noise alone caused, given the final "
+        "values; forced always removes its forced playouts",
     )
     full_search_prob: float = setting(
         default=1.0,
@@ -147,8 +147,8 @@ class SelfPlayConfig:
     noise_total: float = setting(
         default=0.0,
         ge=0,
-        help="Dirichlet concentration that all legal actions at the root share equally, such as 10; 0 gives "
-        "each that of --noise-alpha",
+        help="Total Dirichlet concentration, shared equally by the legal actions at the root, such as 10; 0 "
+        "uses --noise-alpha for each action",
     )
     noise_epsilon: float = setting(default=0.25, ge=0, le=1, help="Share of noise in the root's priors")
     temperature: float = setting(default=1.0, ge=0, help="Temperature of the first moves")
@@ -165,7 +165,7 @@ class SelfPlayConfig:
     turn_positions: bool = setting(
         default=False,
         option="--turn-positions/--no-turn-positions",
-        help="Show the network each game turned or mirrored at random, in a game whose board allows it",
+        help="Show the network each game in a random rotation or reflection, if the game's board allows it",
     )
     resign_disabled_prob: float = setting(
         default=0.1,
@@ -243,7 +243,7 @@ class StartConfig:
         ge=0,
         le=1,
         aliases=("balanced",),
-        help="Share of games that begin with a balanced opening; in games of stones with any opening",
+        help="Share of games that start from a balanced opening; in games of stones, from any opening",
     )
     opening_plies: int = setting(
         default=3, ge=0, le=5, option=None, aliases=("plies",), help="Length of these openings in plies"

@@ -7,7 +7,7 @@ from ckai.datasets.settings import setting, settings
 class DistillConfig:
     """Settings of a distillation."""
 
-    positions: int = setting(default=1_000_000, ge=1, help="Positions to label, at least")
+    positions: int = setting(default=1_000_000, ge=1, help="Least number of positions to label")
     plies: int = setting(default=16, ge=1, le=300, help="Longest walk from a starting position, in plies")
     temperature: float = setting(default=1.0, gt=0, help="Temperature of the policy that the walks follow")
     explore: float = setting(
@@ -24,8 +24,10 @@ class DistillConfig:
     )
     split_seed: int = setting(default=0, help="Seed that selects the games left out")
     tables: int = setting(
-        default=0, ge=0, le=5, help="End walks in positions of the N-piece tablebases; 0 uses none"
+        default=0, ge=0, le=5, help="End a walk when it reaches the N-piece tablebases; 0 uses none"
     )
-    in_flight: int = setting(default=1024, ge=1, help="Walks at the same time, in all threads together")
-    shard_walks: int = setting(default=8192, ge=1, help="Walks in a shard, which a kill may lose")
+    in_flight: int = setting(default=1024, ge=1, help="Number of walks at the same time, over all threads")
+    shard_walks: int = setting(
+        default=8192, ge=1, help="Walks per shard; a kill loses the current shards at most"
+    )
     seed: int = setting(default=0, ge=0, help="Seed of the walks")

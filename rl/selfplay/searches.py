@@ -53,7 +53,7 @@ class Searches:
             tables: endgame tables; None: none.
             trees: T, number of trees.
             seed: of the orientations of games, if the settings have them.
-            inline: whether a network of integers is evaluated in the kernels.
+            inline: whether an integer network is evaluated in the kernels.
         """
         self.spec = spec
         self.evaluator: Evaluator = evaluator

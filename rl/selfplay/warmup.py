@@ -21,7 +21,7 @@ from ckai.rl.selfplay.workers import play_games
 
 
 def small_network(spec: GameSpec) -> IntegerEvaluator | None:
-    """Return a network of integers for a game, None where its planes do not suit one."""
+    """Return an integer network for a game, None where its planes do not suit one."""
     if spec.encoding is not None and not encoding_type(spec.encoding).VALUES:
         return None
     sizes = {"hidden": 8, "narrow": 8, "narrowest": 8}
@@ -63,7 +63,7 @@ def _compile_rows(spec: GameSpec, value_bias_factor: float) -> None:
 
 @cache
 def _compile_integers(spec: GameSpec, value_bias_factor: float) -> None:
-    """Compile what self-play calls with a network of integers alone."""
+    """Compile what self-play calls with an integer network alone."""
     network = small_network(spec)
     assert network is not None, "it was given"
     config = smallest_config(spec, value_bias_factor)

@@ -1,4 +1,4 @@
-"""`AlphaBetaThinker`: alpha-beta search with a network of integers."""
+"""`AlphaBetaThinker`: alpha-beta search with an integer network."""
 
 import time
 

@@ -24,14 +24,14 @@ class StudyConfig:
     eta: int = setting(
         default=3,
         ge=2,
-        help="A rung keeps the best 1/ETA of its trials; in the next one each has ETA times the generations "
-        "in all",
+        help="Keep the best 1/ETA of the trials in each rung; the next rung continues them to ETA times as "
+        "many generations in all",
     )
-    rungs: int = setting(default=0, ge=0, help="Most rungs; 0: until one trial is left")
+    rungs: int = setting(default=0, ge=0, help="Maximum number of rungs; 0: until one trial is left")
     score: Literal["elo", "mistakes"] = setting(
         default="elo",
-        help="What trials are compared by: the Elo of their newest networks in matches (elo), or the share "
-        "of solved positions in which they give away a win or a draw, in a game that has such (mistakes)",
+        help="Criterion for comparing trials: Elo of their newest networks in matches (elo), or share of "
+        "solved positions where they give away a win or a draw (mistakes)",
     )
     match_games: int = setting(
         default=100,
@@ -43,11 +43,11 @@ class StudyConfig:
     match_sims: int = setting(
         default=0,
         ge=0,
-        help="Visits per move in these matches and in solved positions; 0 uses those of self-play by default",
+        help="Visits per move in these matches and in solved positions; 0 uses the default of self-play",
     )
     against: str = setting(
         default="",
-        help="Opponent of all trials, as `ckai match` takes it; by default the trials of a rung meet each "
+        help="Common opponent of all trials, as in `ckai match`; by default the trials of a rung play each "
         "other",
     )
 
