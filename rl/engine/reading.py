@@ -238,7 +238,11 @@ class TreeReader:
 
     def _table_proof(self, after: Position) -> tuple[int, int]:
         """Return the proof and the plies of a move by the tables' value of the position after it."""
-        if self._tables is None or not self._tables.knows(after):
+        if self._tables is None:
+            return NONE, 0
+        if not after.legal_moves():
+            return WIN, 1
+        if not self._tables.knows(after):
             return NONE, 0
         result = self._tables.probe(after)
         if result.plies is None:

@@ -368,6 +368,12 @@ def test_a_capture_that_leads_into_the_tables_goes_on_as_they_say():
     assert [(str(line.move), line.proven) for line in result.lines] == [("11x18x27", "draw")]
 
 
+def test_a_capture_of_the_last_pieces_is_a_proven_win():
+    with Engine.load("uniform", tables=3) as engine:
+        result = engine.search("B:W18,27:BK14,1", sims=50)
+    assert (str(result.move), result.proofs["14x23x32"]) == ("14x23x32", ("win", 1))
+
+
 def test_a_closed_engine_says_so():
     engine = Engine.load("uniform")
     engine.search(START, sims=10)
