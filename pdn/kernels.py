@@ -147,17 +147,19 @@ def find_actions(own, opp, kings, black, squares, actions, path):
 
 @kernel
 def stops(tokens, t, last):
-    """Whether token `t` cannot stand among the moves: unreadable text, or a number without a move."""
+    """Whether token `t` cannot stand among the moves: unreadable text, or a number of no move.
+
+    The number of a move may stand before a remark in brackets, and before the result that came in its place.
+    """
     kind = tokens[t].kind
     if kind == JUNK:
         return True
     if kind == BARE:
         after = next_word(tokens, t, last)
-        return (
-            tokens[t].value == 255
-            or after >= last
-            or (tokens[after].kind != MOVE and tokens[after].kind != NUMBER)
-        )
+        if tokens[t].value == 255 or after >= last:
+            return True
+        follows = tokens[after].kind
+        return follows != MOVE and follows != NUMBER and follows != RESULT and follows != OPEN
     return False
 
 

@@ -157,6 +157,9 @@ def test_tags_and_no_moves():
         "1. 11-15 22-18 2. 15x22 25x18 1 - 0",
         "1. 11-15 22-18 2. 15x22 25x18 1/2 - 1/2",
         "1. 11-15 22-18 2. 15x22 25x18 1-1",
+        "1 11-15 22-18 2 15x22 25x18 3 1-0",
+        "1 11-15 22-18 2 15x22 25x18 3 {resigns} *",
+        "1 11-15 22-18 2 (2 15-19) 15x22 25x18 1/2-1/2",
     ],
     ids=[
         "plain",
@@ -186,6 +189,9 @@ def test_tags_and_no_moves():
         "broken result",
         "broken draw",
         "draw in points",
+        "number before the result",
+        "number and a comment before the result",
+        "number before a variation",
     ],
 )
 def test_words_of_all_kinds(text):
@@ -361,6 +367,13 @@ def test_an_illegal_move_costs_the_rest_of_its_game():
 def test_words_that_are_no_moves(word):
     game = read(f"1. 11-15 {word} 22-18 *")[0]
     assert moves(game) == ["11-15"]
+    assert game.problem is not None
+
+
+@pytest.mark.parametrize("end", ["3", "3 $1", "3 !", "3 )", "255 1-0", "3 {a}"])
+def test_a_number_that_no_move_and_no_result_follows_is_no_move(end):
+    game = read(f"1 11-15 22-18 2 15x22 25x18 {end}")[0]
+    assert moves(game) == OPENING
     assert game.problem is not None
 
 
