@@ -101,6 +101,7 @@ def rows(pieces: int, positions: int, seed: int, output: Path, as_json: bool) ->
     existing output is replaced only if it holds such rows.
     """
     from ckai.datasets.outputs import check_output
+    from ckai.datasets.schema import COPIES_KEY
     from ckai.datasets.tables.rows import endgame_rows
     from ckai.datasets.writer import TableWriter
 
@@ -110,6 +111,8 @@ def rows(pieces: int, positions: int, seed: int, output: Path, as_json: bool) ->
     table = endgame_rows(tables, positions, seed=seed)
     with TableWriter(output) as writer:
         writer.write(table)
+        if COPIES_KEY in table.schema.metadata:
+            writer.add_metadata({COPIES_KEY: table.schema.metadata[COPIES_KEY]})
         writer.commit()
     if as_json:
         print_json({"output": str(output), "rows": table.num_rows, "pieces": pieces})

@@ -15,13 +15,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ckai.datasets.files import WriteError, temporary_path
-from ckai.datasets.outputs import check_no_folder, check_output
-from ckai.datasets.schema import (
-    COPIES_KEY,
-    EXPERT_SCHEMA,
-    HEADERS_SCHEMA,
-    headers_path,
+from ckai.datasets.outputs import (
+    LIST_KEYS,
+    absolute_sources,
+    check_no_folder,
+    check_output,
+    failed_path,
+    refused_path,
 )
+from ckai.datasets.schema import COPIES_KEY, EXPERT_SCHEMA, HEADERS_SCHEMA, SOURCES_KEY, headers_path
 from ckai.datasets.writer import TableWriter, from_numpy, from_strings, row_arrays
 from ckai.pdn import PdnError
 from ckai.pdn.kernels import FINE, GAME, UNKNOWN_Z, Columns, make_columns, replay_chunk
@@ -40,7 +42,7 @@ class Tally:
     output: Path
     """The rows."""
     refused: Path
-    """The list of incomplete games and dropped duplicates, one JSON object a line."""
+    """The list of incomplete games and dropped duplicates, one JSON object a line, `outputs.LIST_KEYS`."""
     games_read: int = 0
     games_kept: int = 0
     """Games kept complete."""
@@ -93,7 +95,8 @@ def parse_files(
             input.
         output: the Parquet file of rows to write, a name that ends in `.parquet`. The headers
             (`<name>.headers.parquet`) and the list of incomplete games (`<name>.refused.jsonl`) are written
-            beside it.
+            beside it. If no game can be used and the output exists, all three stay, and the list of the new
+            games is `<name>.failed.jsonl`.
         strict: stop at the first game with an error, and at the first file without games.
         dedupe: drop duplicates of earlier games. They count as rejected and are listed with the others.
         progress: called after each chunk of text with the stored bytes read, the bytes in all (0 if unknown),
@@ -106,7 +109,7 @@ def parse_files(
         PdnError: no games in any file (strict: in one), no usable game (the list says why), a game with an
             error (strict), a damaged archive, or an output that would overwrite one of `paths`.
         DatasetError: an output that is a folder, with another suffix than `.parquet`, or that exists and
-            holds anything but rows of `paths`.
+            holds anything but rows of `paths`; a file of another kind under the name of one beside it.
         ReadError: a file that cannot be read, an OSError.
         WriteError: output that cannot be written, an OSError.
 
@@ -118,17 +121,17 @@ def parse_files(
     sources = [paths] if isinstance(paths, str | Path) else list(paths)
     output = Path(output)
     check_no_folder(output)
-    refused_path = output.with_name(f"{output.stem}.refused.jsonl")
+    outputs = (output, headers_path(output), refused_path(output), failed_path(output))
     sizes = [source_size(path) for path in sources]
     for path in sources:
-        for written in (output, headers_path(output), refused_path):
+        for written in outputs:
             if str(path) != STDIN and written.exists() and written.samefile(path):
                 raise PdnError(
                     "expected another file to write to, found the one to read: choose another output",
                     source_name(path),
                 )
     check_output(output, [source_name(path) for path in sources])
-    tally = Tally(output, refused_path)
+    tally = Tally(output, refused_path(output))
     try:
         _write_files(sources, sizes, tally, strict, dedupe, progress)
     except ReadError:
@@ -148,11 +151,12 @@ def _write_files(
     dedupe: bool,
     progress: ProgressCallback | None,
 ) -> None:
-    output, refused_path = tally.output, tally.refused
+    output = tally.output
+    names: list[str] = []  # of the files with games that are kept
     total = 0 if STDIN in map(str, sources) else sum(sizes)
     done = 0
     first_error: PdnError | None = None
-    temporary = temporary_path(refused_path)
+    temporary = temporary_path(tally.refused)
     output.parent.mkdir(parents=True, exist_ok=True)
     try:
         with (
@@ -162,6 +166,7 @@ def _write_files(
         ):
             converter = _Converter(tally, rows, headers, strict=strict, dedupe=dedupe)
             for path, size in zip(sources, sizes, strict=True):
+                kept = tally.games_read - tally.games_rejected
                 for source in open_sources(path):
                     before = tally.games_read
                     length = 0
@@ -178,6 +183,8 @@ def _write_files(
                         if strict:
                             raise tally.without_games[-1]
                 done += size
+                if tally.games_read - tally.games_rejected > kept:
+                    names += absolute_sources([source_name(path)])
             if not tally.games_read:
                 raise tally.without_games[0]
             refused.flush()
@@ -186,15 +193,19 @@ def _write_files(
             if not unusable:
                 if converter.copies:
                     rows.add_metadata({COPIES_KEY: json.dumps(converter.copies).encode()})
+                headers.add_metadata({SOURCES_KEY: json.dumps(names).encode()})
                 rows.finish()
                 headers.finish()
                 # Remove the old rows first and add the new ones last: a kill never leaves a mixed set.
                 output.unlink(missing_ok=True)
-            temporary.replace(refused_path)
+            elif output.exists():
+                tally.refused = failed_path(output)  # the list beside the old rows is theirs
+            temporary.replace(tally.refused)
             if unusable:
                 raise _nothing_usable(first_error, tally, source_name(sources[0]))
             headers.commit()
             rows.commit()
+            failed_path(output).unlink(missing_ok=True)  # of an earlier attempt
     finally:
         with suppress(OSError):
             temporary.unlink()
@@ -242,19 +253,11 @@ _CATEGORIES = {
 
 def _json_line(error: PdnError, rejected: bool) -> str:
     """A line of the list of incomplete games."""
-    return json.dumps(
-        {
-            "file": error.path,
-            "line": error.line,
-            "game": error.game,
-            "ply": error.ply,
-            "status": "rejected" if rejected else "truncated",
-            "reason": error.reason,
-            "text": error.text,
-            "legal": list(error.legal),
-        },
-        ensure_ascii=False,
-    )
+    status = "rejected" if rejected else "truncated"
+    values = (
+        error.path, error.line, error.game, error.ply, status, error.reason, error.text, list(error.legal)
+    )  # fmt: skip
+    return json.dumps(dict(zip(LIST_KEYS, values, strict=True)), ensure_ascii=False)
 
 
 class _Converter:

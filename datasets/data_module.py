@@ -15,7 +15,8 @@ If the data include self-play, or positions were averaged, it also has:
 
     q        [B] float32       the search's value in [-1, 1]; z for rows without a search
     q_known  [B] bool          whether the row has a search's value
-    policy   [B, 128] float32  shares of the visits, rows sum to 1; the action played without a search
+    policy   [B, A] float32    shares of the visits, or the action played without a search; a row sums to 1,
+                               or to 0 where it has no policy target; A is 8 times the bytes of `legal`
 
 If endings are asked for, and a data set has them, it also has:
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from ckai.datasets.choices import POSITIONS
 from ckai.datasets.rows import Bytes, Rows, Visits
 from ckai.datasets.split import position_keys
-from ckai.game.squares import NUM_ACTIONS
 
+ACTIONS = 256
+"""More than the largest action of any game: a label is one byte."""
 SHARES = 1000
 """Visit shares are rounded to multiples of 1 / SHARES before rows are added up."""
 
@@ -32,8 +33,9 @@ def merge_positions(rows: Rows, how: str) -> Rows:
     Returns:
         New rows: z (float32) and q are means over the rows that have a result or a search, `plies_left` and
         the shares of `ownership` (float32) over those whose game has an end, `surprise` a mean over all. With
-        "average", `visits` counts how often each action was played, and `label` is the most frequent action
-        (the lowest on a tie).
+        "distinct", `visits` are those of the first row that has a policy target (no visits, or one above 0).
+        With "average", `visits` counts how often each action was played, and `label` is the most frequent
+        action (the lowest on a tie; that of the first row if no row has a policy target).
 
     Raises:
         ValueError: `how` is not in `POSITIONS`.
@@ -51,8 +53,8 @@ def merge_positions(rows: Rows, how: str) -> Rows:
         return rows
     keys = position_keys(rows.board, rows.jumper)
     if how == "distinct":
-        # Position keys are hashes already: a linear step keeps them well spread.
-        keys = keys * np.uint64(NUM_ACTIONS) + rows.label
+        # Position keys are hashes already: a linear step keeps them well spread, an odd factor all of them.
+        keys = keys * np.uint64(ACTIONS + 1) + rows.label
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))  # groups in the order of their first rows
     group, first = rank[inverse], np.sort(first)
@@ -73,9 +75,25 @@ def merge_positions(rows: Rows, how: str) -> Rows:
         mean = np.bincount(group, rows.surprise, size) / np.bincount(group, minlength=size)
         merged = replace(merged, surprise=mean.astype(np.float32))
     if how == "distinct":
-        return merged
-    visits, label = _action_counts(rows, group, size)
-    return replace(merged, visits=visits, label=label)
+        if rows.visits is None:
+            return merged
+        return replace(merged, visits=rows.visits.take(_first_with_target(rows.visits, group, first)))
+    visits, label, known = _action_counts(rows, group, size)
+    return replace(merged, visits=visits, label=np.where(known, label, merged.label))
+
+
+def _first_with_target(
+    visits: Visits, group: NDArray[np.int64], first: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The first row of each group that has a policy target, else its first row; `[groups]` int64."""
+    listed = np.diff(visits.offsets)
+    of_row = np.repeat(np.arange(len(listed)), listed)
+    counted = np.bincount(of_row, visits.counts, len(listed)) > 0
+    shown = np.flatnonzero(counted | (listed == 0))
+    groups, at = np.unique(group[shown], return_index=True)
+    chosen = first.copy()
+    chosen[groups] = shown[at]
+    return chosen
 
 
 def _with_endings(
@@ -92,8 +110,10 @@ def _with_endings(
     return replace(merged, plies_left=mean.astype(np.float32), ownership=shares)
 
 
-def _action_counts(rows: Rows, group: NDArray[np.int64], size: int) -> tuple[Visits, Bytes]:
-    """Counts of the actions of each group, and the most frequent action."""
+def _action_counts(
+    rows: Rows, group: NDArray[np.int64], size: int
+) -> tuple[Visits, Bytes, NDArray[np.bool_]]:
+    """Counts of the actions of each group, the most frequent action, and whether any count is above 0."""
     if rows.visits is None:
         entry_group, actions, counts = group, rows.label, np.ones(len(rows), np.int64)
     else:
@@ -105,10 +125,11 @@ def _action_counts(rows: Rows, group: NDArray[np.int64], size: int) -> tuple[Vis
         entry_group = np.concatenate([group[of_row], group[bare]])
         actions = np.concatenate([rows.visits.labels, rows.label[bare]])
         counts = np.concatenate([shares, np.full(len(bare), SHARES)])
-    cells, at = np.unique(entry_group * NUM_ACTIONS + actions, return_inverse=True)
+    cells, at = np.unique(entry_group * ACTIONS + actions, return_inverse=True)
     played = np.bincount(at, counts).astype(np.uint32)
-    cell_group, cell_action = cells // NUM_ACTIONS, (cells % NUM_ACTIONS).astype(np.uint8)
+    cell_group, cell_action = cells // ACTIONS, (cells % ACTIONS).astype(np.uint8)
     offsets = np.zeros(size + 1, np.int64)
     np.cumsum(np.bincount(cell_group, minlength=size), out=offsets[1:])
     order = np.lexsort((cell_action, -played.astype(np.int64), cell_group))
-    return Visits(offsets, cell_action, played), cell_action[order[offsets[:-1]]]
+    most = order[offsets[:-1]]
+    return Visits(offsets, cell_action, played), cell_action[most], played[most] > 0

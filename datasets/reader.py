@@ -21,6 +21,7 @@ from ckai.datasets.schema import (
     SEARCH_COLUMNS,
     DatasetError,
     check_schema,
+    check_values,
     is_headers_path,
 )
 
@@ -50,7 +51,7 @@ class RowFile:
             game: the game its rows must be of.
             endings: whether to read how the games ended, where the file says it.
         """
-        self.path = Path(path)
+        self.path, self._game = Path(path), game
         self._file = _open(self.path)
         self.selfplay = check_schema(self.path, self._file.schema_arrow, game)
         self._squares = self._file.schema_arrow.field("board").type.list_size
@@ -79,25 +80,16 @@ class RowFile:
         return int(self.rows * row_bytes + visits * _VISIT_BYTES)
 
     def fingerprint(self) -> str:
-        """A short hash of the content: changes when rows are rewritten, not when the file is moved."""
-        metadata = self._file.metadata
-        digest = hashlib.sha256(f"{self.rows} {metadata.serialized_size}".encode())
-        for i in range(metadata.num_row_groups):
-            group = metadata.row_group(i)
-            sizes = [group.column(c).total_compressed_size for c in range(group.num_columns)]
-            digest.update(f"{group.num_rows} {sizes}".encode())
-        size = self.path.stat().st_size
+        """A short hash of all bytes of the file: another if any row is, the same if the file is moved."""
         with self.path.open("rb") as file:
-            for at in range(8):
-                file.seek(size * at // 8)
-                digest.update(file.read(4096))
-        return digest.hexdigest()[:16]
+            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
     def read(self, group: int) -> Rows:
         """Read and check one row group.
 
         Raises:
-            DatasetError: damaged data, a null in a required column, or an illegal action.
+            DatasetError: damaged data, a null in a required column, or values that cannot be, see
+                `check_values`.
         """
         names = READ_COLUMNS + (SEARCH_COLUMNS if self.selfplay else [])
         names += ["surprise"] if "surprise" in self._file.schema_arrow.names else []
@@ -119,9 +111,7 @@ class RowFile:
             plies_left=_numbers(columns["plies_left"].fill_null(0)) if self.endings else None,
             ownership=_lists(columns["ownership"], self._points) if self.endings else None,
         )
-        self._check_actions(group, rows)
-        self._check_search(group, rows)
-        self._check_endings(group, rows)
+        check_values(self.path, rows, sum(self.group_rows[:group]), self._game)
         return rows
 
     def games(self, group: int) -> NDArray[np.int32]:
@@ -179,38 +169,6 @@ class RowFile:
             if name not in ("z", *LATER_COLUMNS) and column.null_count:
                 raise DatasetError(f"{self.path}: expected no null in {name}, found {column.null_count}")
         return columns
-
-    def _check_search(self, group: int, rows: Rows) -> None:
-        """Refuse an infinite q, which would spoil every batch; NaN is that of a row without a search."""
-        bad = np.flatnonzero(np.isinf(rows.q)) if rows.q is not None else np.zeros(0, np.int64)
-        if rows.q is not None and len(bad):
-            row = sum(self.group_rows[:group]) + int(bad[0])
-            raise DatasetError(f"{self.path}: row {row}: expected a finite q, found {rows.q[bad[0]]}")
-
-    def _check_endings(self, group: int, rows: Rows) -> None:
-        """Refuse what no game ends with, which would spoil what is learned from the other rows."""
-        if rows.plies_left is None or rows.ownership is None:
-            return
-        bad = np.flatnonzero((rows.plies_left < 0) | (np.abs(rows.ownership) > 1).any(1))
-        if len(bad):
-            row = sum(self.group_rows[:group]) + int(bad[0])
-            raise DatasetError(
-                f"{self.path}: row {row}: expected plies_left >= 1 and an ownership of -1, 0 and 1, found "
-                f"{rows.plies_left[bad[0]]} and {np.unique(rows.ownership[bad[0]]).tolist()}"
-            )
-
-    def _check_actions(self, group: int, rows: Rows) -> None:
-        byte, bit = rows.label >> 3, rows.label & 7
-        inside = byte < rows.legal.shape[1]
-        legal = rows.legal[np.arange(len(rows)), np.where(inside, byte, 0)] >> bit & 1
-        bad = np.flatnonzero(~inside | (legal == 0))
-        if len(bad):
-            at = int(bad[0])
-            allowed = np.flatnonzero(rows.take(bad[:1]).legal_mask()[0]).tolist()
-            where = f"row {sum(self.group_rows[:group]) + at} (game {rows.game[at]}, ply {rows.ply[at]})"
-            raise DatasetError(
-                f"{self.path}: {where}: expected a legal label of {allowed}, found {rows.label[at]}"
-            )
 
 
 class RowFiles:

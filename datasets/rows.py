@@ -1,7 +1,7 @@
 """Rows in memory: numpy columns, one entry a hop; see `ckai.datasets.schema` for the columns' names."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,15 +31,22 @@ class Visits:
         entries = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
         return Visits(offsets, self.labels[entries], self.counts[entries])
 
+    def part(self, start: int, stop: int) -> "Visits":
+        """The rows from `start` to `stop`, the last one excluded; shares memory."""
+        offsets = self.offsets[start : stop + 1]
+        entries = slice(offsets[0], offsets[-1])
+        return Visits(offsets - offsets[0], self.labels[entries], self.counts[entries])
+
     def dense(self, label: Bytes, actions: int) -> NDArray[np.float32]:
         """The visit counts as policy targets.
 
         Args:
             label: `[N]` uint8, the action played; gets all the weight where a row lists no visits.
+            actions: columns of the result, more than the largest action.
 
         Returns:
-            `[N, 128]` float32 shares of the visits. Rows sum to 1, except that a row whose counts are all 0
-            (a search too short to learn from) is all 0.
+            `[N, actions]` float32 shares of the visits. Rows sum to 1, except that a row whose counts are
+            all 0 (a search too short to learn from) is all 0.
         """
         listed = np.diff(self.offsets)
         rows = np.repeat(np.arange(len(label)), listed)
@@ -125,6 +132,11 @@ class Rows:
             None if self.plies_left is None else self.plies_left[index],
             None if self.ownership is None else self.ownership[index],
         )
+
+    def part(self, start: int, stop: int) -> "Rows":
+        """The rows from `start` to `stop`, the last one excluded; shares memory."""
+        columns = {name: c[start:stop] for name, c in vars(self).items() if isinstance(c, np.ndarray)}
+        return replace(self, **columns, visits=None if self.visits is None else self.visits.part(start, stop))
 
     def legal_mask(self) -> NDArray[np.bool_]:
         """`[N, 8 * mask bytes]` bool, True where the action is legal."""

@@ -1,12 +1,14 @@
 """Sample positions from endgame tables: one set for training, and a disjoint one for evaluation."""
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ckai.datasets.schema import EXPERT_SCHEMA
+from ckai.datasets.schema import COPIES_KEY, EXPERT_SCHEMA
+from ckai.datasets.split import position_keys
 from ckai.datasets.splitmix import GOLDEN, MIX_1, MIX_2
 from ckai.datasets.tables.index import place
 from ckai.datasets.tables.layout import Class
@@ -95,6 +97,7 @@ def endgame_rows(tables: Tables, number: int, *, seed: int) -> pa.Table:
     """Rows for training: the first hop of a best move, and the exact result. Each row is a game of its own.
 
     Where several moves are best, one is chosen at random. Positions reserved for evaluation never appear.
+    Others may repeat; they are noted as copies, so that all rows of a position are on one side of a split.
 
     Args:
         tables: to sample from; small material classes come up more often than their share.
@@ -102,7 +105,7 @@ def endgame_rows(tables: Tables, number: int, *, seed: int) -> pa.Table:
         seed: of the sampling.
 
     Returns:
-        A table in `EXPERT_SCHEMA`.
+        A table in `EXPERT_SCHEMA`, with `COPIES_KEY` in its metadata where positions repeat.
     """
     drawn = draw_endgames(tables, number, seed=seed, held=False, even=True)
     rng = np.random.default_rng((seed, 1))
@@ -116,23 +119,35 @@ def endgame_rows(tables: Tables, number: int, *, seed: int) -> pa.Table:
         MAX_HALFMOVE_CLOCK,
         np.clip(HALFMOVE_LIMIT - values.astype(np.int64), 0, MAX_HALFMOVE_CLOCK),
     )
+    board, jumper = drawn.boards()[order], np.full(number, -1, np.int8)
     columns = row_arrays(
         game=np.arange(number, dtype=np.int32),
         ply=np.zeros(number, np.int16),
         hop=np.zeros(number, np.int8),
         black=np.ones(number, np.bool_),
-        board=drawn.boards()[order],
-        jumper=np.full(number, -1, np.int8),
+        board=board,
+        jumper=jumper,
         quiet=rng.integers(0, most + 1).astype(np.int16),
         legal=legal,
         label=actions,
         z=drawn.truth[order],
         unknown=2,
     )
+    copies = _copies(position_keys(board, jumper))
+    metadata = EXPERT_SCHEMA.metadata | ({COPIES_KEY: json.dumps(copies).encode()} if copies else {})
     return pa.Table.from_arrays(
         [columns[name].cast(EXPERT_SCHEMA.field(name).type) for name in EXPERT_SCHEMA.names],
-        schema=EXPERT_SCHEMA,
+        schema=EXPERT_SCHEMA.with_metadata(metadata),
     )
+
+
+def _copies(keys: NDArray[np.uint64]) -> list[list[int]]:
+    """The numbers of keys that occurred before, ascending, each with that of the first."""
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    first = first[inverse]
+    copies = np.flatnonzero(first != np.arange(len(keys)))
+    pairs: list[list[int]] = np.stack([copies, first[copies]], 1).tolist()
+    return pairs
 
 
 def hops_that_keep(drawn: Endgames, tables: Tables) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from ckai.datasets.convert import parse_files
 from ckai.datasets.files import WriteError
 from ckai.datasets.reader import RowFile
-from ckai.datasets.schema import COPIES_KEY, EXPERT_SCHEMA, DatasetError, headers_path
+from ckai.datasets.schema import COPIES_KEY, EXPERT_SCHEMA, HEADERS_SCHEMA, DatasetError, headers_path
 from ckai.game import Game, Position
 from ckai.pdn import PdnError, from_game, read_games, write_game
 from ckai.pdn.kernels import MOST_PLIES
@@ -120,6 +121,14 @@ def test_rows_say_what_the_games_say(tmp_path):
         legal = np.flatnonzero(np.unpackbits(np.frombuffer(row["legal"], np.uint8), bitorder="little"))
         assert legal.tolist() == position.legal_actions()
         position = position.push_action(row["label"])
+
+
+@pytest.mark.parametrize("end", ["2 1-0", "2 (2 15x22) 1-0", "2 {resigns} 1-0"])
+def test_a_number_before_the_result_costs_nothing(tmp_path, end):
+    tally, rows, refused = convert(f"1 11-15 22-18 {end}", tmp_path)
+    assert (tally.games_kept, tally.games_truncated, refused) == (1, 0, [])
+    assert rows["z"].to_pylist() == [1, -1]
+    assert rows["plies_left"].to_pylist() == [2, 1]
 
 
 def test_headers_say_what_the_tags_say(tmp_path):
@@ -408,6 +417,90 @@ def test_what_stood_there_stays_when_reading_fails(tmp_path):
         convert("nothing", tmp_path)
     assert (tmp_path / "out" / "games.parquet").read_bytes() == before
     assert not list((tmp_path / "out").glob(".*"))
+
+
+def test_a_failure_leaves_the_old_set_whole(tmp_path):
+    """Rows, headers and list belong together: the list of a failure has a name of its own."""
+    convert("1. 11-15 *\n1. 31-15 *\n", tmp_path)
+    out = tmp_path / "out"
+    before = {path: path.read_bytes() for path in out.iterdir()}
+    assert len(before) == 3
+    for _ in range(2):
+        with pytest.raises(PdnError, match=r"'31-15' is illegal.*; see .*games\.failed\.jsonl"):
+            convert("1. 31-15 *\n", tmp_path)
+        after = {path: path.read_bytes() for path in out.iterdir()}
+        listed = json.loads(after.pop(out / "games.failed.jsonl"))
+        assert (listed["game"], listed["status"]) == (0, "rejected")
+        assert after == before
+    convert("1. 9-13 *\n", tmp_path)
+    assert {path.name for path in out.iterdir()} == {path.name for path in before}
+
+
+@pytest.mark.parametrize("kind", ["refused.jsonl", "failed.jsonl", "headers.parquet"])
+@pytest.mark.parametrize(
+    "content", [b"my own notes\n", b'{"file": "a"}\n', b"[1]\n", b"\xff\x00", b"[" * 100_000, "parquet"]
+)
+def test_files_of_other_kinds_beside_the_rows_are_not_replaced(tmp_path, kind, content):
+    (tmp_path / "out").mkdir()
+    path = tmp_path / "out" / f"games.{kind}"
+    if content == "parquet":
+        pq.write_table(pa.table({"x": [1]}), path)
+    else:
+        path.write_bytes(content)
+    before = path.read_bytes()
+    holds = "headers" if kind == "headers.parquet" else "list"
+    reason = rf"games\.{kind}: would be replaced, but holds no {holds} of ckai: choose another output, or re"
+    with pytest.raises(DatasetError, match=reason):
+        convert("1. 11-15 *", tmp_path)
+    assert path.read_bytes() == before
+    assert list((tmp_path / "out").iterdir()) == [path]
+
+
+@pytest.mark.parametrize("text", ["1. 11-15 *\n1. 31-15 *\n", "1. 11-15 *"])
+def test_headers_and_lists_without_their_rows_are_replaced(tmp_path, text):
+    tally, *_ = convert(text, tmp_path)
+    tally.output.unlink()  # as after a kill
+    assert convert(text, tmp_path)[0].games_read == tally.games_read
+
+
+def test_files_are_told_apart_by_their_whole_path(tmp_path, monkeypatch):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "games.pdn").write_text("1. 11-15 *")
+    output = tmp_path / "rows.parquet"
+    monkeypatch.chdir(tmp_path / "one")
+    parse_files("games.pdn", output)
+    monkeypatch.chdir(tmp_path)
+    parse_files("one/games.pdn", output)
+    monkeypatch.chdir(tmp_path / "two")
+    with pytest.raises(DatasetError, match=r"holds rows of .*/one/games\.pdn: choose"):
+        parse_files("games.pdn", output)
+
+
+def test_headers_of_earlier_versions_name_their_files_row_by_row(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.pdn", "b.pdn"):
+        Path(name).write_text("1. 11-15 *")
+    parse_files("a.pdn", "rows.parquet")
+    headers = pq.read_table("rows.headers.parquet")
+    noted = pq.ParquetFile("rows.headers.parquet").metadata.metadata[b"ckai.sources"]
+    assert json.loads(noted) == [str(tmp_path / "a.pdn")]
+    pq.write_table(headers.replace_schema_metadata(HEADERS_SCHEMA.metadata), "rows.headers.parquet")
+    with pytest.raises(DatasetError, match=r"holds rows of a\.pdn: choose"):
+        parse_files("b.pdn", "rows.parquet")
+    parse_files(["a.pdn", "b.pdn"], "rows.parquet")
+
+
+@pytest.mark.parametrize("metadata", [{b"ckai.sources": b"[1"}, {b"ckai.sources": b"7"}, {}])
+def test_rows_with_damaged_headers_are_not_replaced(tmp_path, metadata):
+    tally, *_ = convert("1. 11-15 *", tmp_path)
+    headers = pq.read_table(headers_path(tally.output))
+    if not metadata:
+        headers = headers.drop_columns(["source"])
+    damaged = headers.replace_schema_metadata(HEADERS_SCHEMA.metadata | metadata)
+    pq.write_table(damaged, headers_path(tally.output))
+    with pytest.raises(DatasetError, match=r"holds rows whose headers, games\.headers\.parquet, cannot be"):
+        convert("1. 11-15 *", tmp_path)
 
 
 def test_utf16_is_refused_by_name(tmp_path):

@@ -1,5 +1,7 @@
 """Rows to batches: the split, streaming, what a batch holds, and files that cannot be used."""
 
+from dataclasses import replace
+
 import make_rows
 import numpy as np
 import pyarrow as pa
@@ -11,7 +13,7 @@ from ckai.datasets.convert import parse_files
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.reader import RowFile, iter_rows, newest_dataset, read_rows
 from ckai.datasets.rows import concatenate
-from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, DatasetError
+from ckai.datasets.schema import EXPERT_SCHEMA, HEADERS_SCHEMA, DatasetError, check_values
 from ckai.datasets.split import held_out, position_keys
 
 
@@ -240,6 +242,14 @@ def test_the_fingerprint_follows_the_content(tmp_path, expert, rows):
     assert RowFile(make_rows.write(tmp_path / "c.parquet", rows[:-1])).fingerprint() != first
 
 
+def test_the_fingerprint_notices_a_single_byte(tmp_path, expert):
+    data = bytearray(expert.read_bytes())
+    data[5000] ^= 1  # in a page, whose checksum is not read here
+    changed = tmp_path / "changed.parquet"
+    changed.write_bytes(data)
+    assert RowFile(changed).fingerprint() != RowFile(expert).fingerprint()
+
+
 def test_the_schema_here_is_that_of_the_writers(expert):
     assert pq.read_schema(expert).names == EXPERT_SCHEMA.names
 
@@ -309,6 +319,55 @@ def test_the_value_of_a_search_is_finite(tmp_path, rows):
     path = make_rows.write(tmp_path / "own.parquet", searched)
     with pytest.raises(DatasetError, match="row 3: expected a finite q, found inf"):
         read_rows(path)
+
+
+def visit(label, count):
+    return [{"label": label, "count": count}]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"q": 40.0}, r"expected a q in \[-1, 1\], found 40.0"),
+        ({"q": -1.001}, r"expected a q in \[-1, 1\], found -1.001"),
+        ({"visits": visit(0, 1)}, r"expected visits of the legal actions \[.*\], found 1 of 0"),
+        ({"visits": visit(127, 0) + visit(0, 9)}, r"expected visits of the legal actions .*, found 9 of 0"),
+        ({"visits": visit(128, 0)}, r"expected visits of the legal actions \[.*\], found 0 of 128"),
+        ({"visits": visit(255, 1)}, r"expected visits of the legal actions \[.*\], found 1 of 255"),
+        ({"z": 2}, "expected a z of -1, 0 or 1, found 2"),
+        ({"z": -128}, "expected a z of -1, 0 or 1, found -128"),
+        ({"quiet": -1}, "expected quiet >= 0, found -1"),
+        ({"board": [2] + [0] * 31}, r"expected a board of -3, -1, 0, 1 and 3, found \[0, 2\]"),
+        ({"board": [0] * 31 + [-128]}, r"expected a board of -3, -1, 0, 1 and 3, found \[-128, 0\]"),
+        ({"jumper": 32}, "expected a jumper from -1 to 31, found 32"),
+        ({"jumper": -2}, "expected a jumper from -1 to 31, found -2"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("at", [13, 120])
+def test_values_that_cannot_be_are_refused(tmp_path, rows, monkeypatch, change, message, at):
+    """They would spoil what is learned from all other rows, without a word."""
+    monkeypatch.setattr("ckai.datasets.schema._CHECKED_AT_ONCE", 7)
+    searched = make_rows.with_search(rows[:150])
+    searched[at] |= change
+    refuse(make_rows.write(tmp_path / "bad.parquet", searched), rf"row {at}: {message}")
+
+
+def test_values_at_their_bounds_are_read(tmp_path, rows):
+    searched = make_rows.with_search(rows[:150])
+    last = max(i for i in range(128) if searched[5]["legal"][i // 8] >> i % 8 & 1)
+    searched[3] |= {"q": 1.00001, "z": -1, "quiet": 0, "jumper": 31}
+    searched[4] |= {"q": float("nan"), "z": None, "board": [-3, -1, 1, 3] * 8, "visits": visit(127, 0)}
+    searched[5] |= {"visits": visit(last, 1)}
+    assert len(read_rows(make_rows.write(tmp_path / "good.parquet", searched))) == 150
+
+
+def test_boards_of_other_games_have_values_of_their_own(expert):
+    rows = read_rows(expert)
+    other = replace(rows, board=np.full_like(rows.board, 2), jumper=np.full_like(rows.jumper, 40))
+    check_values(expert, other, 0, "connect4")
+    with pytest.raises(DatasetError, match="expected a board"):
+        check_values(expert, other, 0, "checkers")
 
 
 @pytest.mark.parametrize("searched", [False, True])

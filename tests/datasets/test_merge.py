@@ -1,6 +1,7 @@
 """Merging positions and weighing data sets, against loops that are obviously right."""
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from make_rows import random_games, with_search, write
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFile
+from ckai.datasets.rows import Rows, Visits
 from ckai.datasets.schema import DatasetError
 
 
@@ -108,3 +110,63 @@ def test_a_whole_weight_takes_every_row_as_often(tmp_path):
 
     once, thrice = taken(), taken(weights=(3,))
     assert thrice == Counter({row: 3 * n for row, n in once.items()})
+
+
+def searched(labels, counts, squares=32, mask_bytes=16, boards=None):
+    """Rows of one position (or of `boards`), each with its label and its counts of the actions 0, 1, 2."""
+    n = len(labels)
+    boards = np.ones(n, np.int8) if boards is None else np.array(boards, np.int8)
+    listed = [range(len(row)) for row in counts]
+    visits = Visits(
+        np.cumsum([0, *map(len, counts)]),
+        np.array([action for row in listed for action in row], np.uint8),
+        np.array([count for row in counts for count in row], np.uint32),
+    )
+    return Rows(
+        game=np.arange(n, dtype=np.int32), ply=np.zeros(n, np.int16),
+        board=np.repeat(boards[:, None], squares, 1), jumper=np.full(n, -1, np.int8),
+        quiet=np.zeros(n, np.int16), legal=np.full((n, mask_bytes), 255, np.uint8),
+        label=np.array(labels, np.uint8), z=np.ones(n, np.int8), z_known=np.ones(n, np.bool_),
+        q=np.zeros(n, np.float32), visits=visits,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("counts", "wanted"),
+    [
+        ([[0, 0, 0], [1, 1, 2], [3, 1, 0]], [0.25, 0.25, 0.5]),
+        ([[0, 0, 0], [], [3, 1, 0]], [0, 0, 1]),  # no search: all weight on the action played
+        ([[1, 3, 0], [0, 0, 0], []], [0.25, 0.75, 0]),
+        ([[0, 0, 0], [0, 0, 0], [0, 0, 0]], [0, 0, 0]),
+    ],
+)
+def test_distinct_keeps_the_first_policy_target(counts, wanted):
+    # Another position stands between, with its own target.
+    rows = searched([2, 1, 2, 2], [counts[0], [1, 0, 0], *counts[1:]], boards=[1, 0, 1, 1])
+    merged = merge_positions(rows, "distinct")
+    assert merged.label.tolist() == [2, 1]
+    assert merged.game.tolist() == [0, 1]
+    policy = merged.visits.dense(merged.label, 128)
+    assert policy[:, :3].tolist() == [wanted, [1, 0, 0]]
+
+
+def test_an_average_without_any_count_keeps_the_action_played():
+    rows = searched([2, 1, 1], [[0, 0, 0], [0, 0, 0], [0, 4, 0]], boards=[1, 1, 0])
+    merged = merge_positions(rows, "average")
+    assert merged.label.tolist() == [2, 1]
+    assert merged.visits.dense(merged.label, 128).sum(1).tolist() == [0, 1]
+
+
+def test_actions_beyond_128_stay_what_they_are():
+    rows = searched([199, 199, 5], [[], [], []], squares=8, mask_bytes=25, boards=[1, 1, 3])
+    merged = merge_positions(replace(rows, visits=None), "average")
+    assert merged.label.tolist() == [199, 5]
+    assert merged.visits.labels.tolist() == [199, 5]
+    assert merged.visits.counts.tolist() == [2, 1]
+
+
+def test_distinct_tells_positions_apart_by_every_bit_of_their_keys(monkeypatch):
+    keys = np.array([1, 1 | 1 << 63], np.uint64)
+    monkeypatch.setattr("ckai.datasets.merge.position_keys", lambda board, jumper: keys)
+    rows = searched([2, 2], [[], []], boards=[1, 0])
+    assert len(merge_positions(rows, "distinct")) == 2

@@ -11,6 +11,7 @@ from numba import njit
 
 from ckai.cli.tables import command
 from ckai.datasets.files import LockedError
+from ckai.datasets.reader import RowFile
 from ckai.datasets.tables import DRAW, LOSS, WIN, ProbeResult, TableError, Tables, build_tables, table_path
 from ckai.datasets.tables.file import read_tables
 from ckai.datasets.tables.index import STARTS, class_key, index_of, place
@@ -272,6 +273,19 @@ def test_rows_of_endgames_replace_no_games(tmp_path, ckai):
         "holds rows that are not of PDN files"
         in ckai("parse", SAMPLE, "-o", tmp_path / "endgames.parquet")[2]
     )
+
+
+def test_a_repeated_endgame_has_the_split_number_of_the_first(tmp_path, ckai):
+    """Drawn with repetition, each row a game of its own: the split must not see them as different games."""
+    path = tmp_path / "endgames.parquet"
+    assert ckai("tables", "rows", "--pieces", 3, "--positions", 2000, "-o", path)[0] == 0
+    file = RowFile(path)
+    games, boards, _ = file.positions(0)
+    first: dict[bytes, int] = {}
+    wanted = [first.setdefault(board.tobytes(), at) for at, board in enumerate(boards)]
+    assert games.tolist() == list(range(2000))
+    assert file.split_numbers(games).tolist() == wanted
+    assert len(first) < 2000
 
 
 def test_the_commands(tmp_path, monkeypatch):
