@@ -18,10 +18,19 @@ from ckai.models.training.config import TargetConfig, TrainConfig
 from ckai.models.training.resuming import restore
 
 
+def has_policy_target(batch: dict[str, Tensor]) -> Tensor:
+    """`[B]` bool: whether there are shares of visits, or an action of experts, to learn the policy from."""
+    if "policy" not in batch:
+        return torch.ones_like(batch["label"], dtype=torch.bool)
+    return batch["policy"].any(1)
+
+
 def policy_loss(
     logits: Tensor, batch: dict[str, Tensor], *, mask_illegal: bool = False, smoothing: float = 0.0
 ) -> Tensor:
     """Mean cross-entropy with the action played, or with `policy` if the batch has it; in nats.
+
+    The mean is over the rows with a target (`has_policy_target`); 0 if there are none.
 
     Args:
         logits: `[B, M]`; games with fewer than 128 actions use the first M.
@@ -34,14 +43,14 @@ def policy_loss(
     if mask_illegal:
         # Large and finite, so that 0 * log(0) stays 0 in the target's sum.
         logits = logits.masked_fill(~unpack_legal(batch["legal"])[:, :actions], -1e9)
-    loss = functional.cross_entropy(
-        logits, batch["policy"][:, :actions] if "policy" in batch else batch["label"]
-    )
+    target = batch["policy"][:, :actions] if "policy" in batch else batch["label"]
+    loss = functional.cross_entropy(logits, target, reduction="none")
     if smoothing:
         legal = unpack_legal(batch["legal"])[:, :actions].float()
         spread = -(functional.log_softmax(logits, 1) * legal).sum(1) / legal.sum(1)
-        loss = (1 - smoothing) * loss + smoothing * spread.mean()
-    return loss
+        loss = (1 - smoothing) * loss + smoothing * spread
+    weight = has_policy_target(batch).float()
+    return (loss * weight).sum() / weight.sum().clamp(min=1)
 
 
 def value_target(batch: dict[str, Tensor], target: TargetConfig) -> Tensor:
@@ -125,8 +134,8 @@ class PolicyValueModule(pl.LightningModule):
         averaged: the moving average of its weights, or None.
         sums: `[5]` float64 over the epoch: rows, policy and value loss times rows, correct rows, steps.
         heldout: the metrics of the held-out rows.
-        heldout_sums: `[4]` float64 over the held-out rows: rows, policy loss times rows, rows with a value
-            target, value loss times those.
+        heldout_sums: `[4]` float64 over the held-out rows: rows with a policy target, policy loss times
+            those, rows with a value target, value loss times those.
         heads: auxiliary heads in training, or None.
         averaged_heads: the moving average of their weights, or None.
         head_sums, heldout_head_sums: `[heads, 3]` float64, see `auxiliary.auxiliary_losses`.
@@ -230,10 +239,8 @@ class PolicyValueModule(pl.LightningModule):
             self.heldout_head_sums += auxiliary.auxiliary_losses(answers, batch)[1]
         self.heldout.update(logits, value_of(raw), batch)
         policy, error = self._losses(logits, raw, batch)
-        known = has_value_target(batch).sum()
-        one = torch.ones((), device=policy.device)
-        rows = len(batch["label"])
-        self.heldout_sums += torch.stack([one * rows, policy * rows, known, error * known]).double()
+        shown, known = has_policy_target(batch).sum(), has_value_target(batch).sum()
+        self.heldout_sums += torch.stack([shown, policy * shown, known, error * known]).double()
 
     def on_validation_epoch_start(self) -> None:
         """Reset the held-out metrics."""
@@ -251,7 +258,11 @@ class PolicyValueModule(pl.LightningModule):
         return [*self.network.parameters(), *(self.heads.parameters() if self.heads is not None else ())]
 
     def average(self) -> None:
-        """Update the moving average after a step; Lightning's own hook would run after the callbacks."""
+        """Clip the weights and update their average after a step.
+
+        Lightning's own hook would run after the callbacks.
+        """
+        self.network.clip_weights()
         if self.averaged is not None:
             self.averaged.update_parameters(self.network)
         if self.averaged_heads is not None and self.heads is not None:
@@ -298,9 +309,9 @@ class PolicyValueModule(pl.LightningModule):
             same quantities as `train_policy_loss` and `train_value_loss`: with the same targets and mask;
             those of the auxiliary heads, see `auxiliary.report`.
         """
-        rows, policy, known, error = self.heldout_sums.tolist()
+        shown, policy, known, error = self.heldout_sums.tolist()
         report = {f"heldout_{name}": value for name, value in self.heldout.report().items()}
-        report["heldout_training_policy_loss"] = policy / max(rows, 1)
+        report["heldout_training_policy_loss"] = policy / max(shown, 1)
         if known:
             report["heldout_training_value_loss"] = error / known
         if self.heads is not None:

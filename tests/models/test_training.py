@@ -12,7 +12,9 @@ from ckai.models.registry import build, names
 from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TargetConfig, TrainConfig
 from ckai.models.training.lightning_module import (
     PolicyValueModule,
+    has_policy_target,
     outcome_shares,
+    planes_of,
     policy_loss,
     value_loss,
     value_target,
@@ -75,6 +77,39 @@ def test_policy_loss_of_equal_scores_is_the_log_of_the_choices():
     scores[0, 5] = math.log(3)
     wanted = (0.25 * math.log(4) + 0.75 * math.log(4 / 3)) / 2
     assert policy_loss(scores, batch, mask_illegal=True).item() == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.2])
+def test_rows_without_a_policy_target_do_not_dilute_the_others(smoothing):
+    """Searches too short to learn a policy from: their shares are all 0."""
+    torch.manual_seed(0)
+    scores = torch.randn(2, 128)
+    policy = torch.zeros(2, 128)
+    policy[0, 3], policy[0, 5] = 0.25, 0.75
+    batch = hand_batch(policy=policy)
+    alone = {name: tensor[:1] for name, tensor in batch.items()}
+    assert has_policy_target(batch).tolist() == [True, False]
+    assert has_policy_target(hand_batch()).tolist() == [True, True]
+    found = policy_loss(scores, batch, mask_illegal=True, smoothing=smoothing)
+    assert found.item() == pytest.approx(
+        policy_loss(scores[:1], alone, mask_illegal=True, smoothing=smoothing).item()
+    )
+    none = hand_batch(policy=torch.zeros(2, 128))
+    assert policy_loss(scores, none, mask_illegal=True, smoothing=smoothing).item() == 0
+
+
+def test_the_held_out_policy_loss_is_a_mean_over_rows_with_a_target():
+    torch.manual_seed(0)
+    policy = torch.zeros(2, 128)
+    policy[0, 3], policy[0, 5] = 0.25, 0.75
+    batch = hand_batch(policy=policy)
+    module = PolicyValueModule(build("mlp", {"hidden": 8}).eval(), TrainConfig(), epoch_steps=1)
+    with torch.no_grad():
+        for rows in (slice(0, 1), slice(0, 2), slice(1, 2)):
+            module.validation_step({name: tensor[rows] for name, tensor in batch.items()}, 0)
+        alone = {name: tensor[:1] for name, tensor in batch.items()}
+        wanted = policy_loss(module.network.forward_planes(planes_of(module.network, alone))[0], alone)
+    assert module.heldout_report()["heldout_training_policy_loss"] == pytest.approx(wanted.item())
 
 
 def test_the_value_learns_a_blend_and_only_from_known_results():
