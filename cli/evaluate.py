@@ -55,9 +55,9 @@ from ckai.datasets.machine import available_cores
 @click.option(
     "--solved",
     is_flag=True,
-    help="Count moves that give away a win or a draw on solved positions, in a game that has some, by the bare "
-    "policy and by searches. If CHECKPOINT is a run folder, measure every generation and write solved.csv and "
-    "solved.png there.",
+    help="Count moves that give away a win or a draw on solved positions, in a game that has some, by the "
+    "bare policy and by searches. If CHECKPOINT is a run folder, measure every generation and write "
+    "solved.csv and solved.png there.",
 )
 @click.option(
     "--visits",

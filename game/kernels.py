@@ -146,13 +146,6 @@ def legal_hops(own, opp, kings, jumper):
 
 
 @inner
-def has_move(own, opp, kings):
-    """Whether the side to move has a legal hop, between two moves (no jumper)."""
-    a, b, c, d, _ = legal_hops(own, opp, kings, -1)
-    return (a | b | c | d) != 0
-
-
-@inner
 def spread(x):
     """The 16 low bits of a set, bit i moved to bit 4 i."""
     x &= 0xFFFF

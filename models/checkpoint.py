@@ -16,6 +16,7 @@ Files are read with `weights_only=True`, so that an untrusted file cannot run co
 contents (`ckai.models.digest`), so that damage is noticed.
 """
 
+import copy
 import io
 import logging
 import pickle
@@ -140,12 +141,18 @@ def save_checkpoint(
         >>> load_checkpoint("small.ckpt").metrics
         {'top1': 0.5}
     """
+    weights = _on_cpu(network.state_dict(), dtype)
+    if dtype is not None:
+        # What a network keeps beside its weights must be of those that the file has.
+        as_loaded = copy.deepcopy(network)
+        as_loaded.load_state_dict(weights)
+        weights = _on_cpu(as_loaded.state_dict(), dtype)
     content = {
         "format": FORMAT,
         "architecture": network.architecture,
         "settings": asdict(network.settings),
         "encoding": network.encode.VERSION,
-        "weights": _on_cpu(network.state_dict(), dtype),
+        "weights": weights,
         "metrics": dict(metrics or {}),
         "info": dict(info or {}),
         "training": None if training is None else dict(training),

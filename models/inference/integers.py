@@ -29,6 +29,8 @@ SHIFT = SCALE.bit_length() - 1
 """log2 of `SCALE`."""
 PRODUCT_SCALE = SCALE * SCALE
 """Integer that stands for 1 in a sum of products."""
+TOLERANCE = 2.0**-10
+"""How far weights may be beyond the bounds of `Swift`, relatively: float16 rounds to 2 ** -11."""
 LARGEST_EXPONENT = 700.0
 """Exponent whose exponential still has room in float64: no weights make a value that is not finite."""
 
@@ -197,7 +199,8 @@ def quantize(network: Network) -> IntegerWeights:
         network: a `Swift` network.
 
     Raises:
-        BackendError: another architecture, or a weight that is not finite or too large for the integers.
+        BackendError: another architecture, or a weight that is not finite or beyond its bound, so that a sum
+            of integers could overflow.
     """
     if not isinstance(network, Swift):
         raise BackendError(
@@ -205,9 +208,9 @@ def quantize(network: Network) -> IntegerWeights:
         )
     if not all(bool(torch.isfinite(weights).all()) for weights in network.parameters()):
         raise BackendError("evaluator integers: expected finite weights, found NaN or infinity")
-    for name, (weights, scale, dtype) in network.scaled().items():
-        largest, most = float(weights.abs().max()), torch.iinfo(dtype).max / scale
-        if largest > most:
+    for name, most in network.bounds().items():
+        largest = float(network.get_parameter(name).detach().abs().max())
+        if largest > most * (1 + TOLERANCE):
             raise BackendError(
                 f"evaluator integers: expected weights of up to {most:g} in {name}, found {largest:g}: the "
                 "network may have diverged in training"

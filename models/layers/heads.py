@@ -1,4 +1,4 @@
-"""The two heads of a network: logits of the 128 actions, and a value.
+"""The two heads of a network: logits of the actions, and a value.
 
 The value head has raw outputs `[B, n]`: one, whose tanh is the value, or three, the logits of win, draw and
 loss for the side to move, whose value is P(win) - P(loss).
@@ -41,30 +41,39 @@ class PlanesPolicy(nn.Sequential):
 class StepPolicy(nn.Module):
     """Logits by 1x1 convolutions: four directions for each square.
 
-    An action is index * 4 + direction, so four planes, read square by square, are the 128 logits. Each action
-    has a bias, as the same step has another value elsewhere on the board. An optional dense part that depends
-    on the whole board adds its own logits.
+    An action is index * 4 + direction, so four planes, read square by square, are the logits. Each action has
+    a bias, as the same step has another value elsewhere on the board. An optional dense part that depends on
+    the whole board adds its own logits.
     """
 
-    def __init__(self, channels: int, hidden: int = 0) -> None:
+    def __init__(
+        self, channels: int, hidden: int = 0, *, squares: int = SQUARES, actions: int = NUM_ACTIONS
+    ) -> None:
         """Create the layers.
 
         Args:
             channels: of the input planes.
             hidden: units of the dense part; 0 omits it.
+            squares: of the board; by default, those of checkers.
+            actions: four a square.
+
+        Raises:
+            ValueError: the actions are not four a square.
         """
         super().__init__()
+        if actions != 4 * squares:
+            raise ValueError(f"expected four actions for each of {squares} squares, found {actions}")
         self.inner = nn.Conv2d(channels, channels, 1)
         self.out = nn.Conv2d(channels, 4, 1, bias=False)
-        self.bias = nn.Parameter(torch.zeros(NUM_ACTIONS))
+        self.bias = nn.Parameter(torch.zeros(actions))
         self.dense: nn.Module | None = None
         if hidden:
-            self.dense = PlanesPolicy(channels, SQUARES, hidden, NUM_ACTIONS)
+            self.dense = PlanesPolicy(channels, squares, hidden, actions)
 
     def forward(self, x: Tensor) -> Tensor:
-        """`[B, channels, 8, 4]` to `[B, 128]`."""
+        """`[B, channels, rows, columns]` to `[B, actions]`."""
         directions = self.out(functional.relu(self.inner(x)))
-        scores: Tensor = directions.flatten(2).transpose(1, 2).reshape(-1, NUM_ACTIONS) + self.bias
+        scores: Tensor = directions.flatten(2).transpose(1, 2).reshape(-1, len(self.bias)) + self.bias
         return scores if self.dense is None else scores + self.dense(x)
 
 

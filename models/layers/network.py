@@ -124,6 +124,9 @@ class Network(nn.Module):
         """The layer that reads the planes: a convolution, or a linear layer over all squares."""
         return next(m for m in self.modules() if isinstance(m, nn.Conv2d | nn.Linear))
 
+    def clip_weights(self) -> None:
+        """Clip the weights to the bounds of the architecture, if it has any; called after every step."""
+
     def stages(self) -> list[tuple[str, "Network"]]:
         """(name, network) pairs to train one after the other; the last is this network."""
         return [(self.architecture, self)]

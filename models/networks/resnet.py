@@ -64,7 +64,12 @@ class ResNet(TrunkNetwork):
         self.blocks = nn.Sequential(*(self.block() for _ in range(settings.blocks)))
         self.policy: nn.Module
         if self.encode.STEPS:
-            self.policy = StepPolicy(channels, settings.policy_hidden)
+            self.policy = StepPolicy(
+                channels,
+                settings.policy_hidden,
+                squares=self.encode.board_size,
+                actions=self.encode.NUM_ACTIONS,
+            )
         else:
             hidden = settings.policy_hidden or settings.value_hidden
             self.policy = PlanesPolicy(channels, self.encode.board_size, hidden, self.encode.NUM_ACTIONS)

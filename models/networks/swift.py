@@ -106,44 +106,44 @@ class Swift(Network):
         """See `Network.first_layer`."""
         return self.first
 
+    def bounds(self) -> dict[str, float]:
+        """Return the largest absolute value of each parameter, by its name: no sum of integers overflows."""
+        first = LARGEST_SUM / (self.encode.most_pieces + 2)
+        found = {"first.weight": first, "first.bias": first}
+        for layer in ("second", "third", "value", "policy", "policy_narrow"):
+            found |= {f"{layer}.weight": LARGEST_WEIGHT, f"{layer}.bias": LARGEST_BIAS}
+        return found
+
     def clip_weights(self) -> None:
-        """Clip the weights, so that no sum of integers can overflow."""
-        rows = self.encode.most_pieces + 2
+        """Clip the weights to `bounds`."""
         with torch.no_grad():
-            for parameter in self.first.parameters():
-                parameter.clamp_(-LARGEST_SUM / rows, LARGEST_SUM / rows)
-            for layer in (self.second, self.third, self.value, self.policy, self.policy_narrow):
-                layer.weight.clamp_(-LARGEST_WEIGHT, LARGEST_WEIGHT)
-                layer.bias.clamp_(-LARGEST_BIAS, LARGEST_BIAS)
+            for name, bound in self.bounds().items():
+                self.get_parameter(name).clamp_(-bound, bound)
 
     def rounded(self) -> dict[str, Tensor]:
-        """Return the integers of the weights, by name, see `scaled`.
-
-        A weight that is not finite, or too large for its integer, gives nonsense.
-        """
-        return {
-            name: torch.round(weights.double() * scale).to(dtype).contiguous()
-            for name, (weights, scale, dtype) in self.scaled().items()
-        }
-
-    def scaled(self) -> dict[str, tuple[Tensor, int, torch.dtype]]:
-        """Return the weights by the names of their integers, with the integer for 1 and the type of each.
+        """Return the integers of the weights, by name, as if these were within `bounds`.
 
         Weights and the biases of the first layer are multiples of 1 / `SCALE` in int16, other biases of
-        1 / `SCALE` ** 2 in int32. `first` is `[inputs, hidden]`.
+        1 / `SCALE` ** 2 in int32. `first` is `[inputs, hidden]`. A weight that is not finite gives nonsense.
         """
-        layers = {"second": self.second, "third": self.third, "value": self.value}
-        parts = {
-            "first": (self.first.weight.T, SCALE, torch.int16),
-            "first_bias": (self.first.bias, SCALE, torch.int16),
-            "policy": (self.policy.weight, SCALE, torch.int16),
-            "policy_narrow": (self.policy_narrow.weight, SCALE, torch.int16),
-            "policy_bias": (self.policy.bias + self.policy_narrow.bias, SCALE**2, torch.int32),
+        clipped = {
+            name: self.get_parameter(name).detach().clamp(-bound, bound)
+            for name, bound in self.bounds().items()
         }
-        for name, layer in layers.items():
-            parts[name] = (layer.weight, SCALE, torch.int16)
-            parts[f"{name}_bias"] = (layer.bias, SCALE**2, torch.int32)
-        return {name: (weights.detach(), scale, dtype) for name, (weights, scale, dtype) in parts.items()}
+        parts = {
+            "first": clipped["first.weight"].T,
+            "policy": clipped["policy.weight"],
+            "policy_narrow": clipped["policy_narrow.weight"],
+            "first_bias": clipped["first.bias"],
+        }
+        biases = {"policy_bias": clipped["policy.bias"] + clipped["policy_narrow.bias"]}
+        for layer in ("second", "third", "value"):
+            parts[layer], biases[f"{layer}_bias"] = clipped[f"{layer}.weight"], clipped[f"{layer}.bias"]
+        return {
+            name: torch.round(weights.double() * scale).to(dtype).contiguous()
+            for scale, dtype, some in ((SCALE, torch.int16, parts), (SCALE**2, torch.int32, biases))
+            for name, weights in some.items()
+        }
 
     def forward_planes(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """See `Network.forward_planes`."""

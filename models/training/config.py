@@ -10,13 +10,13 @@ from ckai.datasets.settings import setting, settings
 from ckai.models.networks import shipped
 
 MOVES_LEFT_HELP = (
-    "Weight of an auxiliary loss of training, the error of the plies predicted to the end of the game (Leela "
-    "Chess Zero's moves-left head), such as 0.1; 0 omits it"
+    "Weight of the auxiliary moves-left loss, the error of the predicted number of plies to the end of the "
+    "game (as in Leela Chess Zero), such as 0.1; 0 omits it"
 )
 """Help of `moves_left_weight`, in pretraining as in self-play."""
 OWNERSHIP_HELP = (
-    "Weight of an auxiliary loss of training, the mean cross-entropy over the squares of who is predicted to "
-    "have them at the end of the game (KataGo's ownership head), such as 0.5; 0 omits it"
+    "Weight of the auxiliary ownership loss, the mean cross-entropy of the predicted owner of each square at "
+    "the end of the game (as in KataGo), such as 0.5; 0 omits it"
 )
 """Help of `ownership_weight`."""
 

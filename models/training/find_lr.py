@@ -4,12 +4,12 @@ L. N. Smith, "Cyclical Learning Rates for Training Neural Networks" (2017). The 
 the rate where it fell fastest is a good highest rate for a one-cycle schedule.
 """
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import save_figure
@@ -18,7 +18,7 @@ from ckai.models.training.auxiliary import heads_for
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.pretrain import network_and_data
-from ckai.models.training.trainer import TrainingError
+from ckai.models.training.trainer import TrainingError, lightning_precision
 
 LOWEST, HIGHEST = 1e-5, 1.0
 DIVERGED = 3.0
@@ -54,11 +54,12 @@ def find_lr(
     """
     network, data = network_and_data(paths, config, memory_mb)
     flat = replace(config.train.optimizer, schedule="constant", warmup=0.0, lr=LOWEST)
-    network = copy.deepcopy(network)
     heads = heads_for(network, config.train.loss, seed=config.train.seed)
+    device = pick_device()
     module = PolicyValueModule(
         network, replace(config.train, optimizer=flat, ema=0.0), epoch_steps=steps, heads=heads
-    ).to(pick_device())
+    ).to(device)
+    rough = lightning_precision(config.train.precision, device) == "bf16-mixed"
     optimizer = module.configure_optimizers()["optimizer"]
     rates = np.geomspace(LOWEST, HIGHEST, steps)
     tried: list[float] = []
@@ -68,7 +69,8 @@ def find_lr(
         for group in optimizer.param_groups:
             group["lr"] = float(rates[step])
         ready = {k: v.to(module.device) for k, v in module.on_before_batch_transfer(batch, 0).items()}
-        loss = module.training_step(ready, step)
+        with torch.autocast(device.type, torch.bfloat16, enabled=rough):
+            loss = module.training_step(ready, step)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         module.on_before_optimizer_step(optimizer)

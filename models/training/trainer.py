@@ -113,7 +113,7 @@ def train(
     with _quiet():
         trainer = _trainer(
             device,
-            _precision(config.precision, device),
+            lightning_precision(config.precision, device),
             max_epochs=config.epochs - keeper.epoch,
             callbacks=[keeper],
             limit_val_batches=None if data.measures else 0,
@@ -360,7 +360,8 @@ def _plain(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: t.detach().cpu().clone() for name, t in weights.items()}
 
 
-def _precision(name: str, device: torch.device) -> Any:
+def lightning_precision(name: str, device: torch.device) -> Any:
+    """The precision of `TrainConfig` in Lightning's words: `32-true`, or `bf16-mixed` with autocast."""
     if name == "auto":
         rough = torch.cuda.is_bf16_supported() if device.type == "cuda" else _cpu_has_bf16()
         name = "bf16" if rough else "32"

@@ -1,4 +1,4 @@
-"""The network of integers: exact to a slow twin, close to the floats, and never out of its range."""
+"""The integer network: exact to a slow twin, close to the floats, and never out of its range."""
 
 import numpy as np
 import pytest
@@ -17,6 +17,8 @@ from ckai.models.inference.evaluator import BackendError, TorchEvaluator
 from ckai.models.inference.integers import IntegerEvaluator, quantize
 from ckai.models.networks.swift import INTEGERS, LARGEST_WEIGHT, MOST_NARROW_UNITS, MOST_UNITS, SCALE
 from ckai.models.registry import ModelError, build
+from ckai.models.training.config import TrainConfig
+from ckai.models.training.lightning_module import PolicyValueModule
 
 SMALL = {"hidden": 32, "narrow": 8, "narrowest": 8, "buckets": 4}
 
@@ -113,6 +115,44 @@ def test_no_sum_leaves_its_type_at_the_bounds():
     assert (logits > 0).all()
 
 
+@pytest.mark.parametrize(
+    ("name", "bound"),
+    [
+        ("first.weight", 32767 / 512 / 26),  # 24 pieces, a jumper and the bias
+        ("first.bias", 32767 / 512 / 26),
+        ("second.weight", 4.0),
+        ("third.weight", 4.0),
+        ("value.weight", 4.0),
+        ("policy.weight", 4.0),
+        ("policy_narrow.weight", 4.0),
+        ("second.bias", 1000.0),
+        ("policy.bias", 1000.0),
+    ],
+)
+def test_weights_whose_sums_could_overflow_are_refused(name, bound):
+    net = network()
+    with torch.no_grad():
+        weights = net.get_parameter(name)
+        weights.view(-1)[0] = -bound * 1.01
+        with pytest.raises(BackendError, match=rf"weights of up to {bound:g} in {name}, found .* diverged"):
+            quantize(net)
+        net.clip_weights()
+        at_the_bound = quantize(net)
+        weights.view(-1)[0] = -bound * (1 + 2**-11)  # as float16 may round it
+        assert all(np.array_equal(a, b) for a, b in zip(at_the_bound, quantize(net), strict=True))
+
+
+def test_a_step_of_training_ends_within_the_bounds():
+    """A result of training could be refused otherwise: the weights clipped before the step are not kept."""
+    net = network()
+    module = PolicyValueModule(net, TrainConfig(ema=0.9), epoch_steps=1)
+    with torch.no_grad():
+        net.policy.weight.fill_(LARGEST_WEIGHT + 1)
+    module.average()
+    quantize(module.network)
+    quantize(module.kept)
+
+
 def test_training_keeps_the_weights_within_their_bounds():
     net = network(spread=1.0).train()
     optimizer = torch.optim.SGD(net.parameters(), lr=100.0)
@@ -139,6 +179,18 @@ def test_a_checkpoint_holds_both_and_they_agree(tmp_path):
     boards = sample_positions(10, net.encode)
     mine, theirs = IntegerEvaluator(net), IntegerEvaluator(loaded.network())
     assert mine.evaluate(boards)[0].tolist() == theirs.evaluate(boards)[0].tolist()
+
+
+def test_a_checkpoint_in_float16_holds_the_integers_of_what_is_loaded(tmp_path):
+    net = network(spread=1.3)
+    before = {name: tensor.clone() for name, tensor in net.state_dict().items()}
+    save_checkpoint(tmp_path / "swift.ckpt", net, dtype=torch.float16)
+    loaded = load_checkpoint(tmp_path / "swift.ckpt")
+    assert loaded.weights["second.weight"].dtype == torch.float16
+    weights = quantize(loaded.network())._asdict()
+    for name in net.rounded():
+        assert torch.equal(loaded.weights[f"{INTEGERS}{name}"], torch.from_numpy(weights[name])), name
+    assert all(torch.equal(before[name], tensor) for name, tensor in net.state_dict().items())
 
 
 def test_positions_with_few_and_many_pieces_have_their_own_layers():

@@ -9,6 +9,7 @@ import torch
 from ckai.game import Position
 from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inputs.encodings import GridEncoding, PlanesEncoding
+from ckai.models.layers.heads import StepPolicy
 from ckai.models.layers.network import Network, NetworkSettings, register
 from ckai.models.registry import ModelError, _parse, build, names, network_type, parse_settings
 
@@ -58,6 +59,25 @@ def test_every_network_gives_128_scores_and_a_value(name):
     assert logits.shape == (7, 128)
     assert value.shape == (7,)
     assert value.abs().max() <= 1
+
+
+@pytest.mark.parametrize("hidden", [0, 3])
+def test_steps_are_scored_on_boards_of_any_size(hidden):
+    policy = StepPolicy(5, hidden, squares=18, actions=72)
+    assert policy(torch.zeros(2, 5, 6, 3)).shape == (2, 72)
+    with torch.no_grad():
+        policy.out.weight[2].fill_(1.0)
+        policy.inner.weight.zero_()
+        policy.inner.bias.zero_()
+        x = torch.zeros(1, 5, 6, 3)
+        before = policy(x)
+        policy.inner.weight[0, 0, 0, 0] = 1.0
+        x[0, 0, 4, 1] = 7.0  # on square 13, direction 2
+        changed = (policy(x) != before).flatten().nonzero().flatten().tolist()
+    assert 4 * 13 + 2 in changed
+    assert hidden or set(changed) <= set(range(4 * 13, 4 * 13 + 4))
+    with pytest.raises(ValueError, match="expected four actions for each of 18 squares, found 128"):
+        StepPolicy(5, squares=18, actions=128)
 
 
 def test_the_seed_network_has_the_articles_sizes():
@@ -137,6 +157,7 @@ def test_the_evaluator_answers_as_the_network_and_fills_given_arrays(name):
 
 
 def test_bf16_stays_near():
+    torch.manual_seed(0)
     rows = boards(32)
     network = build("cnn2x2", TINY["cnn2x2"])
     with torch.no_grad():  # answers of a fresh network are all near 0

@@ -223,6 +223,24 @@ def test_a_trial_run_leaves_nothing(tmp_path, data, ckai):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(("precision", "rough"), [("32", False), ("bf16", True)])
+def test_learning_rates_are_tried_in_the_precision_of_the_training(data, monkeypatch, precision, rough):
+    from ckai.models.training import find_lr as module
+
+    seen = []
+    real = module.PolicyValueModule.training_step
+
+    def step(self, batch, number):
+        seen.append(torch.is_autocast_enabled("cpu"))
+        return real(self, batch, number)
+
+    monkeypatch.setattr(module.PolicyValueModule, "training_step", step)
+    monkeypatch.setattr(module, "pick_device", lambda: torch.device("cpu"))
+    search = module.find_lr([data], config(precision=precision), steps=60)
+    assert len(seen) >= len(search.lr) > 10
+    assert set(seen) == {rough}
+
+
 @pytest.mark.slow
 @pytest.mark.draws
 def test_a_learning_rate_is_suggested_and_drawn(tmp_path, data, ckai):

@@ -26,7 +26,7 @@ from ckai.rl.alphabeta.transpositions import (
 
 
 class Guesses(IntegerEvaluator):
-    """A network of integers that gives every node of a tree its `guess` and its `prior`."""
+    """An integer network that gives every node of a tree its `guess` and its `prior`."""
 
     def __init__(self, nodes):
         units = 2 + WIDTH  # the guess above 0, below 0, and a logit for every action
