@@ -257,7 +257,7 @@ class PolicyValueModule(pl.LightningModule):
         """The parameters of the network, then those of the auxiliary heads."""
         return [*self.network.parameters(), *(self.heads.parameters() if self.heads is not None else ())]
 
-    def average(self) -> None:
+    def finish_step(self) -> None:
         """Clip the weights and update their average after a step.
 
         Lightning's own hook would run after the callbacks.

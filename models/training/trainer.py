@@ -251,7 +251,7 @@ class _Keeper(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Count the step; report progress and save when due."""
-        self.module.average()
+        self.module.finish_step()
         self.batch += 1
         self.step += 1
         now = time.monotonic()

@@ -148,7 +148,7 @@ def test_a_step_of_training_ends_within_the_bounds():
     module = PolicyValueModule(net, TrainConfig(ema=0.9), epoch_steps=1)
     with torch.no_grad():
         net.policy.weight.fill_(LARGEST_WEIGHT + 1)
-    module.average()
+    module.finish_step()
     quantize(module.network)
     quantize(module.kept)
 
