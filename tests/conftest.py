@@ -8,6 +8,7 @@ first process names it; the workers of pytest-xdist and the programs that tests 
 import atexit
 import gc
 import hashlib
+import logging
 import os
 import shutil
 import signal
@@ -64,6 +65,21 @@ os.environ["CKAI_EVALUATOR"] = "torch"  # what `auto` would choose depends on th
 def pytest_collection_modifyitems(items):
     """Run tests that start programs of ckai last: by then the kernels that the programs need are compiled."""
     items.sort(key=lambda item: item.get_closest_marker("programs") is not None)
+
+
+def pytest_collection_finish():
+    """Leave what was imported to none of the collections to come; each would look at all of it."""
+    gc.freeze()
+
+
+@pytest.fixture
+def logged():
+    """What the program logs, as messages; pytest's own plugin is off, see pyproject.toml."""
+    messages, handler = [], logging.Handler()
+    handler.emit = lambda record: messages.append(record.getMessage())
+    logging.getLogger("ckai").addHandler(handler)
+    yield messages
+    logging.getLogger("ckai").removeHandler(handler)
 
 
 @pytest.fixture(autouse=True)

@@ -136,6 +136,12 @@ def parsed(path):
     return ast.parse(path.read_text())
 
 
+@cache
+def nodes(tree):
+    """The nodes of a syntax tree; walking a tree takes longer than what a check does with it."""
+    return list(ast.walk(tree))
+
+
 def none_found(reasons):
     """Assert that no module has a reason to complain; `reasons` yields (module, reasons)."""
     found = {str(module): list(of_module) for module, of_module in reasons}
@@ -148,7 +154,7 @@ def package_of(folder):
 
 def imports(tree, package):
     """Full names of the modules that a syntax tree imports, relative imports too."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, 0) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -221,7 +227,7 @@ def test_the_check_of_imports_lets_pass():
 
 def targets(tree, package, names):
     """The modules of `names` that a syntax tree imports; a package only where it is imported itself."""
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in names)
         elif isinstance(node, ast.ImportFrom):
@@ -241,12 +247,16 @@ def module_of(path):
 
 
 NAMES = {module_of(path) for path in MODULES}
-IMPORTS = {
-    module_of(path): set(targets(parsed(path), package_of(path.parent), NAMES))
-    for path in MODULES
-    if path.name != "__init__.py"
-}
-"""What each module imports, in functions and under TYPE_CHECKING too; faces (`__init__`) are no importers."""
+
+
+@cache
+def all_imports():
+    """What each module imports, in functions and under TYPE_CHECKING too; faces (`__init__`) left out."""
+    return {
+        module_of(path): set(targets(parsed(path), package_of(path.parent), NAMES))
+        for path in MODULES
+        if path.name != "__init__.py"
+    }
 
 
 def circle(graph):
@@ -259,7 +269,7 @@ def circle(graph):
 
 
 def test_no_modules_import_each_other_in_a_circle():
-    assert circle(IMPORTS) is None
+    assert circle(all_imports()) is None
 
 
 def test_the_check_of_circles_finds():
@@ -292,7 +302,7 @@ def wrong_order(module, imported, orders=ORDERS):
 def test_parts_of_a_room_are_imported_in_order():
     none_found(
         (module, filter(None, (wrong_order(module, imported) for imported in names)))
-        for module, names in IMPORTS.items()
+        for module, names in all_imports().items()
     )
 
 
@@ -333,7 +343,7 @@ def own_faces(module, imported):
 
 
 def test_no_module_imports_the_face_above_it():
-    none_found((module, own_faces(module, names)) for module, names in IMPORTS.items())
+    none_found((module, own_faces(module, names)) for module, names in all_imports().items())
 
 
 def test_the_check_of_faces_finds():
@@ -350,16 +360,15 @@ def of_one_game(path):
 
 def docstrings(tree):
     """The constants of a syntax tree that are docstrings of a module, class, function or name."""
-    return {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return {id(node.value) for node in nodes(tree) if isinstance(node, ast.Expr)}
 
 
-def named_games(text, package):
+def named_games(text, tree, package):
     """How the source of a generic module names a game, as texts.
 
     Every game but the default one may not be named at all. The default one, checkers, may be an example in
     docstrings; its module, its positions and its name in code are for modules of that game.
     """
-    tree = ast.parse(text)
     squeezed = re.sub("[-_ ]", "", text.lower())
     for game in GAMES.keys() - {"checkers"}:
         # A name that is an everyday word counts after the size of its board, and as the name of a game.
@@ -369,7 +378,7 @@ def named_games(text, package):
     for name, _ in imports(tree, package):
         yield from (f"imports {name}" for module in GAMES.values() if f"{name}.".startswith(f"{module}."))
     prose = docstrings(tree)
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.ImportFrom) and package.startswith("ckai.rl"):
             names = {alias.name for alias in node.names} - {"Outcome", "MoveError"}
             if f"{node.module}.".startswith("ckai.game.") and names and node.module not in OF_EVERY_GAME:
@@ -385,7 +394,9 @@ def named_games(text, package):
 
 def test_no_generic_module_names_a_game():
     generic = [p for p in MODULES if p.relative_to(ROOT).parts[0] in GENERIC and not of_one_game(p)]
-    none_found((path, named_games(path.read_text(), package_of(path.parent))) for path in generic)
+    none_found(
+        (path, named_games(path.read_text(), parsed(path), package_of(path.parent))) for path in generic
+    )
 
 
 def test_what_is_of_one_game_is_there():
@@ -412,7 +423,7 @@ def test_what_is_of_one_game_is_there():
     ],
 )
 def test_the_check_of_games_finds(text, found):
-    assert list(named_games(text, "ckai.rl.search")) == found
+    assert list(named_games(text, ast.parse(text), "ckai.rl.search")) == found
 
 
 def too_large(sizes, longer):

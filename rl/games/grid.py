@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -82,7 +83,7 @@ class GridPosition:
 
     def legal_moves(self) -> list[GridMove]:
         """Return the legal moves, none if the game is over."""
-        actions, over, _ = self._legal_and_outcome()
+        actions, over, _ = self._legal_and_outcome
         return [] if over else [GridMove(action) for action in actions]
 
     def push(self, move: Any) -> "GridPosition":
@@ -107,7 +108,7 @@ class GridPosition:
 
     def outcome(self) -> Outcome | None:
         """Return how the game ended, or None while it is in progress."""
-        _, over, value = self._legal_and_outcome()
+        _, over, value = self._legal_and_outcome
         if not over:
             return None
         if value == 0:
@@ -117,6 +118,7 @@ class GridPosition:
     def _words(self) -> tuple[np.int64, ...]:
         return tuple(np.int64(word) for word in self.state)
 
+    @cached_property
     def _legal_and_outcome(self) -> tuple[list[int], bool, float]:
         actions = np.empty(self.rules.MAX_LEGAL_ACTIONS, np.uint8)
         count, over, value = _legal_and_outcome(self.rules, self._words(), actions)

@@ -18,7 +18,7 @@ from ckai.rl.selfplay.shards import games_so_far
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
     played_run(folder, "checkers", "planes")
-    played_run(folder, "connect4", "connect4", generations=1)
+    played_run(folder, "tictactoe", "tictactoe", generations=1)
     training = folder / "pretrained.run"
     training.mkdir()
     (training / "config.json").write_text(json.dumps({"model": "cnn2x2", "train": {"epochs": 3}}))
@@ -46,7 +46,7 @@ def client(folder):
 def test_runs_are_listed(client):
     with tab(client) as here:
         runs = {row["run"]: row for row in here.do("runs")["runs"]}
-        assert runs.keys() == {"runs/checkers", "runs/connect4", "pretrained.run"}
+        assert runs.keys() == {"runs/checkers", "runs/tictactoe", "pretrained.run"}
         assert runs["runs/checkers"] == {
             "run": "runs/checkers",
             "kind": "selfplay",
@@ -101,7 +101,7 @@ def test_a_run_is_followed_while_it_goes_on(client, folder):
         here.do("unfollow")
 
 
-@pytest.mark.parametrize(("game", "generation"), [("checkers", 2), ("connect4", 1)])
+@pytest.mark.parametrize(("game", "generation"), [("checkers", 2), ("tictactoe", 1)])
 def test_the_games_of_a_generation_are_opened(client, game, generation):
     with tab(client) as here:
         here.do("follow", run=f"runs/{game}")
@@ -130,7 +130,7 @@ def test_games_that_are_not_there_are_refused(client):
 
 
 def test_a_damaged_run_says_so(folder, tmp_path, monkeypatch):
-    shutil.copytree(folder / "runs" / "connect4", tmp_path / "runs" / "bad")
+    shutil.copytree(folder / "runs" / "tictactoe", tmp_path / "runs" / "bad")
     monkeypatch.chdir(tmp_path)
     with serving(tmp_path) as client, tab(client) as here:
         here.do("follow", run="runs/bad")

@@ -111,7 +111,7 @@ def test_threads_share_an_evaluator(cuda):
     assert Event.waits - before == 32
 
 
-def test_without_a_graph_it_goes_on_and_says_so_once(cuda, caplog):
+def test_without_a_graph_it_goes_on_and_says_so_once(cuda, logged):
     net, rows = network("cnn2x2"), sample_positions(40, network("cnn2x2").encode)
     cuda.fails = RuntimeError(
         "CUDA error: operation not permitted when stream is capturing\nCompile with ..."
@@ -121,7 +121,7 @@ def test_without_a_graph_it_goes_on_and_says_so_once(cuda, caplog):
         for _ in range(LANES):
             found = mine.evaluate(rows[:size])[1]
         np.testing.assert_allclose(found, TorchEvaluator(net).evaluate(rows[:size])[1], atol=1e-6)
-    assert [record.message for record in caplog.records] == [
+    assert logged == [
         "evaluator cpu: expected to capture a CUDA graph, found CUDA error: operation not permitted when "
         "stream is capturing; using none"
     ]

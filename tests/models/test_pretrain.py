@@ -82,6 +82,8 @@ VARIANTS = {
         "positions": "average",
     },
 }
+QUICK = ("mlp", "resnet with auxiliary heads", "cnn2x2 as in its article")
+"""Those that the fast tests train: among them are all parts of a training's state."""
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +104,7 @@ def uninterrupted(tmp_path_factory, data):
 @pytest.mark.parametrize("step", [9, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 11))])
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=pytest.mark.slow) if n in ("senet", "swift") else n for n in VARIANTS],
+    [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in VARIANTS],
 )
 def test_a_killed_training_continues_bit_for_bit(tmp_path, data, every_step, uninterrupted, name, step):
     options = dict(VARIANTS[name])

@@ -79,6 +79,21 @@ def plain_score(board, heights, who, stones, alpha, beta, seen, bounds):
     return best
 
 
+def random_moves(rng, stones):
+    """Random moves, columns 0 to 6, to a position with so many stones in which the game goes on."""
+    while True:
+        board, heights, moves = np.zeros((7, 6), np.int64), [0] * 7, []
+        while len(moves) < stones:
+            column = rng.choice([column for column in range(7) if heights[column] < 6])
+            board[column, heights[column]] = -1 if len(moves) % 2 else 1
+            if wins_at(board, column, heights[column]):
+                break
+            heights[column] += 1
+            moves.append(column)
+        if len(moves) == stones < 42:
+            return moves
+
+
 def plain(moves):
     """The score of the position after moves, columns 0 to 6."""
     board, heights, who = np.zeros((7, 6), np.int64), np.zeros(7, np.int64), 1

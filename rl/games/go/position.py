@@ -153,7 +153,7 @@ class GoPosition(GridPosition):
 
     def legal_moves(self) -> list[Any]:
         """Return the legal moves, the pass last; none if the game is over."""
-        actions, over, _ = self._legal_and_outcome()
+        actions, over, _ = self._legal_and_outcome
         return [] if over else [GoMove(action) for action in actions if not self._repeats(action)]
 
     def push(self, move: Any) -> "GoPosition":
@@ -181,7 +181,7 @@ class GoPosition(GridPosition):
 
     def outcome(self) -> Outcome | None:
         """Return how the game ended, or None while it is in progress."""
-        _, over, _ = self._legal_and_outcome()
+        _, over, _ = self._legal_and_outcome
         if not over:
             return None
         reason = GoReason.PASSES if self.passes == 2 else GoReason.LENGTH

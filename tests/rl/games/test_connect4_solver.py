@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from plain_connect4 import plain
+from plain_connect4 import plain, random_moves
 
 from ckai.rl.games.connect4 import SPEC, kernels
 from ckai.rl.games.connect4.book import INSTALLED, Book, positions_with
@@ -19,19 +19,6 @@ def played(moves):
     for column in moves:
         game.push(str(column + 1))
     return game.position
-
-
-def random_moves(rng, stones):
-    """Random moves to a position with so many stones in which the game goes on."""
-    while True:
-        game = SPEC.game(SPEC.position())
-        moves = []
-        while len(moves) < stones and game.outcome() is None:
-            move = rng.choice(game.position.legal_moves())
-            moves.append(int(str(move)) - 1)
-            game.push(move)
-        if len(moves) == stones and game.outcome() is None:
-            return moves
 
 
 @pytest.fixture(scope="module")

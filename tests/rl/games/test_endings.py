@@ -43,7 +43,11 @@ def owners(spec, position, last):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow) if name == "go" else name for name in game_names()]
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in ("go", "connect4") else name
+        for name in game_names()
+    ],
 )
 def test_rows_say_how_their_game_went_on(name):
     spec = get_game(name)

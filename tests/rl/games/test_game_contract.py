@@ -267,8 +267,11 @@ def test_files_and_networks_have_the_sizes_of_the_game(spec):
 
 @pytest.mark.parametrize(
     "spec",
-    # Compiling the self-play of Go takes 14 s.
-    [pytest.param(spec, marks=pytest.mark.slow) if spec.name == "go" else spec for spec in GAMES],
+    # Compiling the self-play of a game takes 5 to 14 s.
+    [
+        pytest.param(spec, marks=pytest.mark.slow) if spec.name in ("go", "connect4") else spec
+        for spec in GAMES
+    ],
     ids=lambda spec: spec.name,
 )
 def test_self_play_of_every_game(spec):

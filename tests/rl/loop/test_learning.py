@@ -90,9 +90,14 @@ def learned(folder, **settings):
     ],
     ids=str,
 )  # fmt: skip
-def test_every_training_setting_changes_the_weights(tmp_path, settings):
-    default, other = learned(tmp_path / "default"), learned(tmp_path / "other", **settings)
-    assert any(not torch.equal(default[name], other[name]) for name in default)
+def test_every_training_setting_changes_the_weights(tmp_path, by_default, settings):
+    other = learned(tmp_path / "other", **settings)
+    assert any(not torch.equal(by_default[name], other[name]) for name in by_default)
+
+
+@pytest.fixture(scope="module")
+def by_default(tmp_path_factory):
+    return learned(tmp_path_factory.mktemp("learned") / "default")
 
 
 @pytest.mark.parametrize("mask_illegal", [True, False])

@@ -182,7 +182,7 @@ def test_a_generation_may_be_played_meanwhile(tmp_path, network):
 
 @pytest.mark.parametrize("model", ["swift", pytest.param("mlp", marks=pytest.mark.slow)])
 def test_other_networks_and_games(tmp_path, model):
-    game = "connect4" if model == "swift" else "go"
+    game = "tictactoe" if model == "swift" else "go"
     network = build(model, {"hidden": 16, "encoding": game})
     selfplay = replace(TINY.selfplay, tables=0, max_plies=30, turn_positions=game == "go")
     learn = replace(TINY.learn, reanalyze=1.0, reanalyze_sims=12)

@@ -42,8 +42,8 @@ class Skewed(UniformEvaluator):
 
 
 def roots(count: int, **options: Any) -> list[tuple[int, Any]]:
-    """(ply, edges of the root) of searches in a game of Connect-4 without noise."""
-    spec = get_game("connect4")
+    """(ply, edges of the root) of searches in a game of tic-tac-toe without noise."""
+    spec = get_game("tictactoe")
     config = SelfPlayConfig(sims=2, in_flight=1, groups=1, tables=0, noise_epsilon=0.0, **options)
     evaluator, found = Skewed(spec.num_actions), list[tuple[int, Any]]()
     group = Group(evaluator, config, spec, None, None, [0], 0, lambda _: spec.position(), {})

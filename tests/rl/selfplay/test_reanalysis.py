@@ -114,9 +114,9 @@ def evaluator_of(kind, spec):
         ("checkers", "hashes", KINGS, 0),
         ("checkers", "hashes", "B:W30,K31,32:BK1,2,3", 3),
         ("checkers", "integers", None, 0),
-        ("connect4", "hashes", None, 0),
-        ("connect4", "integers", None, 0),
         ("tictactoe", "hashes", None, 0),
+        ("tictactoe", "integers", None, 0),
+        pytest.param("connect4", "hashes", None, 0, marks=pytest.mark.slow),
         pytest.param("go", "hashes", None, 0, marks=pytest.mark.slow),
     ],
 )
@@ -162,8 +162,8 @@ def self_play_target(trees, constants, out):
 
 @pytest.mark.parametrize("rule", ["forced", "gumbel"])
 def test_the_rule_at_the_root_is_that_of_self_play(tmp_path, rule):
-    spec, config = get_game("connect4"), replace(CONFIG, root_rule=rule, sims=16)
-    games = played("connect4", 2)
+    spec, config = get_game("tictactoe"), replace(CONFIG, root_rule=rule, sims=16)
+    games = played("tictactoe", 6)
     source = written(tmp_path / "rows.parquet", games)
     evaluator, output = Hashes(spec, 2), tmp_path / "new.parquet"
     reanalyze(source, output, evaluator, config, spec=spec, folder=tmp_path / "work")
@@ -184,11 +184,11 @@ def test_the_rule_at_the_root_is_that_of_self_play(tmp_path, rule):
 
 @pytest.fixture
 def rows(tmp_path):
-    return written(tmp_path / "rows.parquet", played("connect4", 8))
+    return written(tmp_path / "rows.parquet", played("tictactoe", 24))
 
 
 def again(rows, output, **more):
-    spec = get_game("connect4")
+    spec = get_game("tictactoe")
     given = {"share": 0.5, "seed": 4, "folder": output.with_suffix(".shards"), "spec": spec, **more}
     return reanalyze(rows, output, Hashes(spec, 2), CONFIG, **given)
 
@@ -210,7 +210,7 @@ def test_everything_else_stays(tmp_path, rows):
     assert done.q_change == pytest.approx(
         np.abs(new["q"].to_numpy() - source["q"].to_numpy())[drawn].mean(), rel=1e-6
     )
-    data = RowsDataModule([output], heldout=0.0, need_both_sides=False, game="connect4", surprise=0.5)
+    data = RowsDataModule([output], heldout=0.0, need_both_sides=False, game="tictactoe", surprise=0.5)
     assert data.train_rows == len(source)
     assert read_reanalysis(output, settings_of(CONFIG, 0.5, 4, "")) == done
     assert not output.with_suffix(".shards").exists()
@@ -261,7 +261,7 @@ def test_games_that_cannot_be_recreated_are_left(tmp_path, rows):
     table = pq.read_table(rows)
     starts = np.flatnonzero(np.diff(table["game"].to_numpy(), prepend=-1))
     label = table["label"].to_numpy().copy()
-    legal = read_rows(rows, game="connect4").legal_mask()[starts[2]]
+    legal = read_rows(rows, game="tictactoe").legal_mask()[starts[2]]
     label[starts[2]] = next(a for a in legal.nonzero()[0] if a != label[starts[2]])  # another game from there
     table = table.set_column(
         table.schema.get_field_index("label"), table.schema.field("label"), pa.array(label)
@@ -294,7 +294,7 @@ def clocked(clock):
 
 
 def test_the_change_of_the_policy_is_a_divergence(rows):
-    two = read_rows(rows, game="connect4").take(np.array([0, 1, 2]))
+    two = read_rows(rows, game="tictactoe").take(np.array([0, 1, 2]))
     legal = [mask.nonzero()[0].astype(np.uint8) for mask in two.legal_mask()]
     offsets = np.cumsum([0, *map(len, legal)])
     old = np.concatenate([np.eye(len(each), dtype=np.uint32)[0] * 8 for each in legal])
