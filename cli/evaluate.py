@@ -135,6 +135,8 @@ def command(
         return
     paths = paths or (newest_dataset(Path("data")),)
     files = [path for group in row_files(paths) for path in group]
+    if twice := [path for n, path in enumerate(files) if path.resolve() in [f.resolve() for f in files[:n]]]:
+        raise click.UsageError(f"expected each file once, found {twice[0]} twice in --data")
     evaluation = evaluate_checkpoint(
         loaded, files, split=split, split_seed=split_seed, heldout=heldout, memory_mb=memory_mb
     )

@@ -248,7 +248,8 @@ def _loaded_game(loaded: str, humans: Any, spec: "GameSpec", *, view: bool) -> "
         end = session.ply + len(session.ahead)
         click.echo(f"the game can be read up to ply {end}: {read.problem}", err=True)
     if view and not finished:
-        session.step(-session.ply)
+        if where.ply is None:
+            session.step(-session.ply)
         origin.continued = False
     return session, origin, view or finished
 

@@ -17,6 +17,10 @@ NEARLY = 0.5
 """Share of the best move's visits that a move needs to be played for variety."""
 
 
+class ResignsError(RuntimeError):
+    """An opponent resigns in place of a move."""
+
+
 @dataclass(frozen=True)
 class Reply:
     """A reply to a position."""

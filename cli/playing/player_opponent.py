@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ckai.cli.playing.opponent import Reply
+from ckai.cli.playing.opponent import Reply, ResignsError
 from ckai.cli.playing.session import side_of
 from ckai.rl.games.spec import GameSpec
 
@@ -66,7 +66,7 @@ class PlayerOpponent:
             while (move := game.position.move_of(actions)) is None:
                 action = self._side.actions([0])[0]
                 if action == RESIGN:
-                    raise RuntimeError(f"{self.name} resigns; type resign yourself to end the game, or undo")
+                    raise ResignsError(f"{self.name} resigns")
                 if not actions:
                     figures = self._side.figures(0)
                     result = self._result(game, action, figures, time.perf_counter() - begun)

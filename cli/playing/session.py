@@ -64,6 +64,14 @@ class Session:
         return len(self.game.moves)
 
     @property
+    def whole(self) -> Any:
+        """The game with the moves ahead."""
+        game = self.spec.game(self.game.positions[0])
+        for move in [*self.game.moves, *self.ahead]:
+            game.push(move)
+        return game
+
+    @property
     def human_to_move(self) -> bool:
         """Whether a person is to move."""
         return self.side in self.humans

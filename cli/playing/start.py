@@ -4,6 +4,7 @@ import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,13 @@ class Source:
     continued: bool = False
     """Whether the game goes on in its file, so that its headers stay."""
 
+    def left(self, ply: int) -> None:
+        """The game has left that of the file after so many plies."""
+        self.comments, self.result = self.comments[:ply], "*"
+        if not self.continued:
+            self.headers = {}
+            self.path = None
+
 
 HUMAN = "human"
 """Name of people in the headers of a saved game."""
@@ -142,15 +150,19 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
     raise StartError(f"expected one opening of {known}; ballot, or moves; found {text[:40]!r}")
 
 
+@cache
 def ballot_lines(spec: GameSpec) -> tuple[tuple[str, ...], ...]:
     """Return the moves of every balanced three-move opening, in the order of `GameSpec.openings`."""
     lines: dict[Any, tuple[Any, tuple[str, ...]]] = {spec.position().key: (spec.position(), ())}
-    for _ in range(BALLOT_PLIES):
+    for plies in range(1, BALLOT_PLIES + 1):
+        # Lines through openings only: without that, Go has half a million.
+        wanted = {position.key for position in spec.openings(plies)}
         after: dict[Any, tuple[Any, tuple[str, ...]]] = {}
         for position, moves in lines.values():
             for move in position.legal_moves():
                 following = position.push(move)
-                after.setdefault(following.key, (following, (*moves, str(move))))
+                if following.key in wanted:
+                    after.setdefault(following.key, (following, (*moves, str(move))))
         lines = after
     return tuple(lines[position.key][1] for position in spec.openings(BALLOT_PLIES))
 

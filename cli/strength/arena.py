@@ -196,6 +196,7 @@ class Arena:
                 spec=self.game,
                 tables=self.tables,
                 backend=self.evaluator,
+                hub_timeout=self.hub_timeout,
                 seed=self.seed + number,
                 **settings,
             )

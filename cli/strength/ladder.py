@@ -50,7 +50,7 @@ def command(
     Each player meets vanilla MCTS with random playouts, with twice as many playouts on every rung. The result
     is the number of playouts at which both would score the same. PLAYERS are given as in `ckai match`.
     """
-    from ckai.rl.matches.ladder import ladder_rating
+    from ckai.rl.matches.ladder import ladder_rating, ladder_text
     from ckai.rl.matches.plots import plot_ladder
     from ckai.rl.matches.ratings import plain
 
@@ -94,9 +94,7 @@ def command(
         )
         return
     for name, level in levels.items():
-        beyond = " or more" if level > rungs[-1] else " or fewer" if level < rungs[0] else ""
-        shown = min(max(level, rungs[0]), rungs[-1])
-        click.echo(
-            f"{name}: as good as vanilla MCTS with {count_text(round(shown), 'playout')} per move{beyond}"
-        )
+        shown = ladder_text(level, rungs)
+        noun = "playout" if shown == "1" else "playouts"
+        click.echo(f"{name}: as good as vanilla MCTS with {shown} {noun} per move")
     click.echo(str(plot))

@@ -60,6 +60,8 @@ def command(
             raise click.BadParameter(
                 f"expected levels from 1 to {FULL_LEVEL}, found {number}", param_hint="--only"
             )
+    if 1 in only and not against:
+        raise click.UsageError("level 1 has no level below it; name a player with --against")
     chosen = sorted(set(only)) or range(1, FULL_LEVEL + 1)
     matches = [
         (number, opponent)

@@ -101,7 +101,10 @@ def command(
         test = Sprt(*sprt) if sprt else None
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--sprt") from error
+    if save is not None and pdn is not None and save.resolve() == pdn.resolve():
+        raise click.BadParameter("expected another file than --save", param_hint="--pdn")
     file = GamesFile(pdn) if pdn is not None else None
+    unwritten: list[str] = []
     arena = Arena([a, b], **arena_settings)
     players = [arena.load(text, min(games, in_flight)) for text in (a, b)]
     positions = arena.positions(games // 2)
@@ -119,14 +122,22 @@ def command(
     try:
         with keep as saved, screen:
 
+            def write_pdn() -> None:
+                while file is not None and unwritten:
+                    file.add(unwritten.pop(0))
+
             def on_game(game: Any) -> None:
                 if file is not None:
-                    file.add(match_game_pdn(game, a, b, arena.game))
-                if saved is not None:
+                    unwritten.append(match_game_pdn(game, a, b, arena.game))
+                if saved is None:
+                    write_pdn()
+                else:
                     saved.add(game)
                 screen.add(game)
                 check_decided()
 
+            if saved is not None:
+                saved.on_write = write_pdn  # so no game played again after a kill is there twice
             done = [] if saved is None else list(saved.games)
             screen.result.games += done
             check_decided()  # an interrupted match may have been decided

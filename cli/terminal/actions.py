@@ -164,6 +164,7 @@ class Actions:
     def _begin(self, game: Any, ahead: Sequence[Any] = (), source: Source | None = None) -> None:
         """Begin another game with the same players, in a record of its own."""
         table, old = self._table, self._session
+        self._copies.clear()  # they have the game that ends here
         table.session = Session(game, old.humans, max_plies=old.max_plies, ahead=ahead, spec=old.spec)
         table.mode, table.reply, table.source = PLAY, None, source or Source()
         if table.clock is not None:
@@ -329,7 +330,9 @@ class Actions:
                 table.opponent.load()
             except (ValueError, OSError, RuntimeError) as error:
                 raise CommandError(str(error)) from error
-        if session.ahead or session.ended is not None or table.source.path is not None:
+        source = table.source
+        over = session.ended is not None or source.result != "*"
+        if session.ahead or over or (source.path is not None and not source.continued):
             self._begin(session.game, session.ahead)
         else:
             table.mode = PLAY

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ckai.cli.playing.clock import GameClock
-from ckai.cli.playing.opponent import Opponent, Reply
+from ckai.cli.playing.opponent import Opponent, Reply, ResignsError
 from ckai.cli.playing.record import Record, error_text
 from ckai.cli.playing.session import Session, Side
 from ckai.cli.playing.start import HUMAN, Source
@@ -64,6 +64,8 @@ class TerminalGame:
         self.reply: Reply | None = None
         """The engine's last move, until a person moves."""
         self.saved = False
+        self._saving = False
+        """Whether a save was begun and has not ended."""
         self._actions = Actions(self)
         self.adopt()
 
@@ -84,6 +86,8 @@ class TerminalGame:
             while self._turn():
                 pass
         except (KeyboardInterrupt, SystemExit):
+            if self._saving:  # Ctrl-C came in the middle of it
+                self.save()
             with suppress(OSError):  # the terminal may be gone
                 self.screen.print("")
                 self._goodbye()
@@ -99,7 +103,11 @@ class TerminalGame:
             if self.clock is not None:
                 self.clock.start(session.side, session.ply)
             if not session.human_to_move:
-                self.engine_move()
+                try:
+                    self.engine_move()
+                except ResignsError:
+                    session.resign()
+                    self.save()
                 return True
             legal = session.position.legal_moves()
             if self.options.auto_forced and len(legal) == 1:
@@ -166,6 +174,8 @@ class TerminalGame:
                 self.lose_on_time()
                 return
             self.clock.press(side)
+        if self.session.ahead[:1] != [move]:
+            self.source.left(self.session.ply)
         self.session.play(move)
         self.save()
 
@@ -222,15 +232,20 @@ class TerminalGame:
     # --- saving -------------------------------------------------------------------------------------
 
     def pdn(self) -> str:
-        """Return the game as PDN."""
-        session = self.session
+        """Return the game as PDN; while it is stepped through, all of it."""
+        session, source = self.session, self.source
+        if self.mode == VIEW and source.path is not None and not source.continued:
+            headers = {name: value for name, value in source.headers.items() if name != "Result"}
+            return session.spec.to_pdn(session.whole, headers, source.result)
         sides: tuple[Side, Side] = ("black", "white")
         names = {side.capitalize(): HUMAN if side in session.humans else self.opponent.name for side in sides}
         headers = {"Event": "ckai play", "Date": datetime.date.today().strftime("%Y.%m.%d"), **names}
         if self.clock is not None:
             headers["TimeControl"] = str(self.clock.control)
-        if self.source.continued:
-            headers = {k: v for k, v in self.source.headers.items() if k != "Result"} | names
+        if source.continued:
+            headers = {k: v for k, v in source.headers.items() if k != "Result"} | names
+        if self.mode == VIEW:
+            return session.spec.to_pdn(session.whole, headers, source.result)
         return session.spec.to_pdn(session.game, headers, session.result)
 
     def adopt(self) -> None:
@@ -241,12 +256,14 @@ class TerminalGame:
 
     def save(self) -> None:
         """Write the game to its file; an error is printed, and the game continues."""
+        self._saving = True
         try:
             self.record.write(self.pdn())
             self.saved = True
         except OSError as error:
             self.saved = False
             self.screen.print(f"the game could not be saved: {error_text(error)}")
+        self._saving = False
 
     # --- output -------------------------------------------------------------------------------------
 

@@ -10,8 +10,10 @@ from ckai.cli.web import questions
 from ckai.cli.web.desk import Desk
 from ckai.cli.web.library import Library, opened, plain_rows
 from ckai.cli.web.messages import Message
+from ckai.cli.web.notation import annotates
 from ckai.cli.web.runs import follow, list_runs, run_game
-from ckai.cli.web.table import ANALYSIS, PLAY, SIDES, Seat, TableError, annotates
+from ckai.cli.web.seats import SIDES, Seat
+from ckai.cli.web.table import ANALYSIS, PLAY, TableError
 from ckai.cli.web.tree import Node, Tree, side_text
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.clock import TimeControl
@@ -110,8 +112,11 @@ class Actions:
         if message.get("swap"):
             seats = {"black": seats["white"], "white": seats["black"]}
         tree = Tree(table.spec, table.tree.root.position)
+        start = tree.root
+        for each in table.start.path()[1:]:
+            start = tree.add(start, each.move)
         desk.replace()
-        table.begin(tree, seats, table.control, tree.root)
+        table.begin(tree, seats, table.control, start)
         desk.replaced()
         return {}
 

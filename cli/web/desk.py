@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ckai.cli.playing.opponent import ResignsError
 from ckai.cli.playing.record import error_text
 from ckai.cli.playing.session import Side
 from ckai.cli.web.searches import Job, Priority
@@ -187,7 +188,10 @@ class Desk:
         """Say why a player cannot move; the game waits."""
         if self._move is not None and self._move[1] is job:
             self._thinking = False
-            self.table.trouble = error_text(error)
+            if isinstance(error, ResignsError):
+                self.table.opponent_resigns()
+            else:
+                self.table.trouble = error_text(error)
             self.refresh()
 
     async def hurry(self) -> None:
@@ -349,12 +353,13 @@ class Desk:
         Returns:
             The path, once it is written; empty where nothing is to be saved.
         """
-        table, record = self.table, self.table.record
+        table = self.table
         done: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         if not always and (table.changed == self._saved or not table.saves_itself):
             done.set_result("")
             return done
-        self._saved, text = table.changed, table.pdn()
+        table.choose_file()
+        self._saved, text, record = table.changed, table.pdn(), table.record
         before = record.path, table.problem
 
         def written(path: str, problem: str | None) -> None:

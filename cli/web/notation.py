@@ -6,9 +6,15 @@ from ckai.cli.web.tree import Node, Tree
 from ckai.pdn import PdnGame, PdnMove, Variation, write_game
 from ckai.pdn.game import RESULTS
 from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.games.spec import GameSpec
 
 SIGNS = {"!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6}
 """Numbers of the signs behind a move."""
+
+
+def annotates(spec: GameSpec) -> bool:
+    """Whether the files of a game keep comments, signs and variations."""
+    return spec == DEFAULT_GAME
 
 
 def tree_of(game: PdnGame) -> Tree:
@@ -25,15 +31,18 @@ def tree_of(game: PdnGame) -> Tree:
 
 
 def _add_line(tree: Tree, node: Node, moves: list[PdnMove]) -> Node:
+    beside: list[tuple[Node, Node, Variation]] = []
     for each in moves:
         following = tree.add(node, each.move)
         nags = [*each.nags, *([SIGNS[each.marks]] if each.marks in SIGNS else [])]
         following.nags += [nag for nag in nags if nag not in following.nags]
         following.marks = "" if each.marks in SIGNS else each.marks
         following.comment = " ".join(filter(None, [following.comment, *each.comments]))
-        for variation in each.variations:
-            _add_variation(tree, node, following, variation)
+        beside += [(node, following, variation) for variation in each.variations]
         node = following
+    # After the whole line: a variation may begin with a move of the line itself, and the line comes first.
+    for parent, main, variation in beside:
+        _add_variation(tree, parent, main, variation)
     return node
 
 
@@ -60,7 +69,7 @@ def pdn_of(tree: Tree, end: Node, headers: list[tuple[str, str]], result: str) -
         result: one of `ckai.rl.games.faces.RESULTS`.
     """
     own = [(name, value) for name, value in headers if name.lower() not in _WRITTEN]
-    if tree.spec != DEFAULT_GAME:
+    if not annotates(tree.spec):
         return tree.spec.to_pdn(tree.game(end), dict(own), result)
     start = tree.root.position
     own += [("Result", result), ("GameType", "21")]
@@ -82,8 +91,12 @@ def pdn_of(tree: Tree, end: Node, headers: list[tuple[str, str]], result: str) -
 _WRITTEN = ("result", "gametype", "setup", "fen")
 
 
-def _line(node: Node, line: list[Node]) -> list[PdnMove]:
-    """Return the moves of a line from a node, each with its alternatives."""
+def _line(node: Node, line: list[Node], last: Node | None = None) -> list[PdnMove]:
+    """Return the moves of a line from a node, each with its alternatives.
+
+    What stood before or behind a variation of the file is a comment where the variation became another line;
+    the text behind `last` is left to the caller.
+    """
     moves = []
     for each in line:
         others = [_variation(other) for other in node.children if other is not each]
@@ -92,7 +105,7 @@ def _line(node: Node, line: list[Node]) -> list[PdnMove]:
                 each.move,
                 nags=list(each.nags),
                 marks=each.marks,
-                comments=[each.comment] if each.comment else [],
+                comments=list(filter(None, [each.before, each.comment, "" if each is last else each.rest])),
                 variations=[*others, *each.unread],
             )
         )
@@ -107,13 +120,13 @@ def _variation(first: Node) -> Variation:
         line.append(line[-1].children[0])
     return Variation(
         comments=[first.before] if first.before else [],
-        moves=_alone(first) + _line(first, line[1:]),
+        moves=_alone(first, line[-1]) + _line(first, line[1:], line[-1]),
         rest=line[-1].rest,
     )
 
 
-def _alone(node: Node) -> list[PdnMove]:
-    """Return the move of a node without its alternatives, which stand beside it already."""
-    comments: list[Any] = [node.comment] if node.comment else []
+def _alone(node: Node, last: Node) -> list[PdnMove]:
+    """Return the first move of a variation without its alternatives, which stand beside it already."""
+    comments: list[Any] = list(filter(None, [node.comment, "" if node is last else node.rest]))
     unread = list(node.unread)
     return [PdnMove(node.move, nags=list(node.nags), marks=node.marks, comments=comments, variations=unread)]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from ckai.cli.playing.start import HUMAN
 from ckai.cli.shared.networks import NO_NETWORK, network_file, networks_in
 from ckai.cli.shared.tables import open_tables
-from ckai.cli.web.table import PERSON, Seat, TableError
+from ckai.cli.web.seats import PERSON, Seat
+from ckai.cli.web.table import TableError
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.tables import Tables
 from ckai.models.pretrained import CKAI, PRETRAINED, SMALL

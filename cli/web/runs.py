@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ckai.cli.web.library import Library, opened
-from ckai.cli.web.table import TableError, annotates
+from ckai.cli.web.notation import annotates
+from ckai.cli.web.table import TableError
 from ckai.cli.web.tree import Tree
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.rl.games.spec import GameSpec
@@ -261,7 +262,7 @@ def _listed(index: int, text: str) -> dict[str, Any]:
     """Return a row of the list of games; the plies are counted as words of moves."""
     tags = dict(_TAG.findall(text))
     words = re.sub(r"\{[^}]*\}", " ", _TAG.sub("", text)).split()
-    moves = [word for word in words if word[:1].isdigit() and word[-1:] != "." and not _is_result(word)]
+    moves = [word for word in words if word[-1:] != "." and not _is_result(word)]
     return {
         "index": index,
         "black": tags.get("Black", ""),

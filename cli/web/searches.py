@@ -34,7 +34,7 @@ class Job:
         priority: what goes first.
         work: searches; it calls `attach` with what stops it and looks at `interrupted` between its steps.
             If it returns while `interrupted`, it is called again later, unless the job was cancelled.
-        gives_way: whether a job of a higher priority interrupts it.
+        gives_way: whether a job of a higher priority, or a newer analysis, interrupts it.
     """
 
     def __init__(self, priority: Priority, work: Callable[["Job"], None], *, gives_way: bool = False) -> None:
@@ -92,11 +92,12 @@ class Searches:
             thread.start()
 
     def submit(self, job: Job) -> Job:
-        """Put a job in its place; what runs gives way to it if it may."""
+        """Put a job in its place; what runs gives way to it if it may, an analysis also to a newer one."""
         with self._changed:
             self._waiting.append((job.priority, next(self._order), job))
             running = self._running
-            if running is not None and running.gives_way and running.priority > job.priority:
+            newer = job.priority == Priority.ANALYSIS  # otherwise it would wait for one without an end
+            if running is not None and running.gives_way and (running.priority > job.priority or newer):
                 running.interrupted = True
             self._changed.notify_all()
         return job

@@ -5,7 +5,9 @@ from typing import Any
 from ckai.cli.pages.board import measures
 from ckai.cli.playing.session import Session, Side
 from ckai.cli.shared.output import count_text
-from ckai.cli.web.table import PLAY, SIDES, Table, annotates
+from ckai.cli.web.notation import annotates
+from ckai.cli.web.seats import SIDES
+from ckai.cli.web.table import PLAY, Table
 from ckai.cli.web.tree import side_text, step_of, steps_of
 from ckai.datasets.tables import Tables
 from ckai.rl.games.registry import game_names, get_game

@@ -1,47 +1,27 @@
 """A table: a game with its tree, played or analysed in one tab of a browser."""
 
 import datetime
-from dataclasses import dataclass
+import itertools
 from typing import Any
 
 from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import Session, Side, side_of
-from ckai.cli.playing.start import HUMAN
-from ckai.cli.web.notation import pdn_of
+from ckai.cli.web.notation import annotates, pdn_of
+from ckai.cli.web.seats import PERSON, SIDES, Seat
 from ckai.cli.web.tree import LONGEST_COMMENT, Node, Tree
 from ckai.game import Outcome
-from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.clock import TimeControl
 
 PLAY, ANALYSIS = "play", "analysis"
 """The modes of a table."""
-SIDES: tuple[Side, Side] = ("black", "white")
 MANY_MOVES = 10
 """Moves of an analysis that are saved without being asked for; fewer have only been tried."""
 
 
 class TableError(ValueError):
     """What was asked for is not possible now; one line for people."""
-
-
-@dataclass(frozen=True)
-class Seat:
-    """Who plays a side."""
-
-    spec: str
-    """`HUMAN`, or the spec of a player, see `ckai.rl.matches.forms`."""
-    name: str
-    """For messages and PDN headers."""
-
-    @property
-    def human(self) -> bool:
-        """Whether a person plays."""
-        return self.spec == HUMAN
-
-
-PERSON = Seat(HUMAN, HUMAN)
 
 
 class Table:
@@ -54,6 +34,7 @@ class Table:
         shown: the node that is looked at.
         current: the end of the game that is played, also while it is interrupted by an analysis.
         seats: who plays.
+        start: where the game that is played begins; earlier moves are not taken back.
         clock: the clocks of both sides; None without.
         control: their time control as it was given.
         ended: outcome by resignation, agreement or time.
@@ -92,7 +73,7 @@ class Table:
         read = TimeControl.read(control) if control else None
         self.tree, self.seats, self.mode, self.control = tree, seats, PLAY, control
         tree.promote(start)
-        self.current = self.shown = start
+        self.start = self.current = self.shown = start
         self.clock = None if read is None else GameClock(read)
         self.ended: Outcome | None = None
         self.interrupted = False
@@ -105,7 +86,7 @@ class Table:
     def analyse(self, tree: Tree, headers: list[tuple[str, str]], result: str, trouble: str = "") -> None:
         """Look at a tree; what was there before must have been saved."""
         self.tree, self.mode = tree, ANALYSIS
-        self.shown = self.current = tree.root
+        self.start = self.shown = self.current = tree.root
         self.seats = dict.fromkeys(SIDES, PERSON)
         self.clock, self.control, self.ended, self.interrupted = None, "", None, False
         self.headers = headers
@@ -117,6 +98,10 @@ class Table:
         self.records = {PLAY: Record(), ANALYSIS: Record()}
         self.problem: str | None = None
         self._moves_tried, self._worked_on = 0, False
+        self._undone: list[Node] = []
+        """Moves that were taken back, in the order of the game."""
+        self._line_written: list[Node] = []
+        """The moves that the file of an analysis holds, where it holds one line only."""
 
     # --- the game -----------------------------------------------------------------------------------
 
@@ -177,6 +162,7 @@ class Table:
         node = self.tree.add(self.current, move)
         self.tree.promote(node)
         self.current = node
+        self._undone = []
         if following or person:
             self.shown = node
         self.changed += 1
@@ -211,23 +197,24 @@ class Table:
         else:
             target = self._undo_target()
             assert target is not None
+            self._undone = self.current.path()[target.ply + 1 :] + self._undone
             self.current = target
-            if self.clock is not None:
-                self.clock.restore(target.ply)
+        if self.clock is not None:
+            self.clock.restore(self.current.ply)  # the time may have been up
         self.shown = self.current
         self.changed += 1
 
     @property
     def can_undo(self) -> bool:
         """Whether `undo` is possible."""
-        return self.mode == PLAY and (self.ended is not None or self._undo_target() is not None)
+        return self.mode == PLAY and (self.ended or self._undo_target()) is not None
 
     def _undo_target(self) -> Node | None:
-        """Return the node before the last move of a person."""
+        """Return the node before the last move of a person, None if the game begins after it."""
         node = self.current.parent
         while node is not None and not self.seats[side_of(node.position)].human:
             node = node.parent
-        return node
+        return node if node is not None and node.ply >= self.start.ply else None
 
     def redo(self) -> None:
         """Play moves that were taken back, until a person is to move.
@@ -237,9 +224,10 @@ class Table:
         """
         if not self.can_redo:
             raise TableError("there is no move to play again")
-        node = self.current.children[0]
-        while node.children and not self.seats[side_of(node.position)].human:
-            node = node.children[0]
+        node = self._undone.pop(0)
+        while self._undone and not self.seats[side_of(node.position)].human:
+            node = self._undone.pop(0)
+        self.tree.promote(node)
         self.current = self.shown = node
         if self.clock is not None:
             self.clock.pause()
@@ -248,7 +236,7 @@ class Table:
     @property
     def can_redo(self) -> bool:
         """Whether `redo` is possible."""
-        return self.mode == PLAY and self.ended is None and bool(self.current.children)
+        return self.mode == PLAY and self.ended is None and bool(self._undone)
 
     # --- the end of a game --------------------------------------------------------------------------
 
@@ -265,6 +253,10 @@ class Table:
         session = self.session
         loser = people[0] if len(people) == 1 else self.side
         self._end(session.resign(loser))
+
+    def opponent_resigns(self) -> None:
+        """End the game: the player that is to move resigns."""
+        self._end(self.session.resign(self.side))
 
     def lose_on_time(self) -> None:
         """End the game: the time of the side to move is up."""
@@ -290,7 +282,10 @@ class Table:
     def interrupt(self) -> None:
         """Turn from playing to analysis; the game can be resumed unless it is over."""
         if self.mode == PLAY:
-            self.interrupted = self.outcome() is None
+            outcome = self.outcome()
+            self.interrupted = outcome is None
+            if outcome is not None:
+                self._result = outcome.result
             self.mode = ANALYSIS
             if self.clock is not None:
                 self.clock.pause()
@@ -362,6 +357,7 @@ class Table:
             self.shown = parent
         if self.current in below:
             self.current = parent
+        self._undone = list(itertools.takewhile(lambda each: each not in below, self._undone))
         self.changed += 1
 
     # --- saving -------------------------------------------------------------------------------------
@@ -383,15 +379,21 @@ class Table:
         """The path of the file, None before it is written."""
         return None if self.record.path is None else str(self.record.path)
 
+    def choose_file(self) -> None:
+        """Leave the file of an analysis as it is if it holds moves that the next text leaves out.
+
+        Only files of games without variations do: they hold the main line, and another one has become that.
+        """
+        if self.mode == ANALYSIS and not annotates(self.spec):
+            line = self.tree.root.end().path()
+            if any(node in self.tree and node not in line for node in self._line_written):
+                self.records[ANALYSIS] = Record()
+            self._line_written = line
+
     def pdn(self) -> str:
         """Return the game as PDN: while it is played, to its last move; in an analysis, the whole tree."""
         end = self.current if self.mode == PLAY else self.tree.root.end()
         return pdn_of(self.tree, end, self.headers, self.result)
-
-
-def annotates(spec: GameSpec) -> bool:
-    """Whether the files of a game keep comments, signs and variations."""
-    return spec == DEFAULT_GAME
 
 
 def _today() -> str:

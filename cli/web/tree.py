@@ -93,6 +93,9 @@ class Tree:
     def __len__(self) -> int:
         return len(self._nodes)
 
+    def __contains__(self, node: Node) -> bool:
+        return self._nodes.get(node.id) is node
+
     def node(self, number: int) -> Node:
         """Return the node with this id.
 

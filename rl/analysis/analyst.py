@@ -289,7 +289,10 @@ class Analyst:
                 if best is None or best[1] - (1 - following[id(node)].backed_up) < self.config.mistake:
                     continue
                 found = waiting.pop((id(node), best[0]), None)
-                if found is not None and found[2].legal and found[2].verdict is None:
+                # A search cannot see that the position it begins with is drawn.
+                if found is None or not found[2].legal or found[2].verdict is not None:
+                    continue
+                if not _is_drawn(found[2].root):
                     asked.append(found)
             if not asked:
                 return count

@@ -5,6 +5,7 @@ changes nothing but the values. Every comment of an analysis begins with a comma
 programs use: `[%eval +0.31]`, twice Black's expected points less 1, or `[%tables]`.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -16,7 +17,13 @@ from ckai.rl.analysis.report import GameReport, PlyReport
 ANNOTATOR = "ckai"
 """First word of the Annotator tag of a game that was analysed."""
 _EVAL, _TABLES = "[%eval ", "[%tables]"
-_VERDICTS = {1: "won for Black by the tables", 0: "drawn by the tables", -1: "won for White by the tables"}
+_VERDICTS = {1: "Won for Black by the tables.", 0: "Drawn by the tables.", -1: "Won for White by the tables."}
+_EVAL_TEXT = r"\[%eval [+-]\d\.\d\d\]"
+_GRADED = rf"(?:{'|'.join(grade.capitalize() for grade in Grade)}), costs \d\.\d\d points\. Better: \S+\."
+_SAID = "|".join(map(re.escape, _VERDICTS.values()))
+_OURS = re.compile(rf"\A{_EVAL_TEXT}(?: {_GRADED})?(?: (?:{_SAID}))? ?", flags=re.IGNORECASE)
+"""What an analysis writes at the beginning of a move's comment; what follows is somebody else's."""
+_BETTER = re.compile(rf"{_EVAL_TEXT} better")
 
 
 def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
@@ -54,8 +61,8 @@ def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
 
 def strip(game: PdnGame) -> PdnGame:
     """Return a copy without what an analysis by ckai wrote; a game that has none is copied as it is."""
+    ours = is_analysed(game)
     headers = [(name, value) for name, value in game.headers if not _is_annotator(name, value)]
-    ours = len(headers) < len(game.headers)
     return replace(
         game,
         headers=headers,
@@ -77,6 +84,11 @@ def sentence(ply: PlyReport) -> str:
     return f"{ply.grade.capitalize()}, costs {ply.cost:.2f} points. Better: {ply.best}."
 
 
+def is_analysed(game: PdnGame) -> bool:
+    """Return whether a game has the tag of an analysis by ckai, among others perhaps."""
+    return any(_is_annotator(name, value) for name, value in game.headers)
+
+
 def _is_annotator(name: str, value: str) -> bool:
     return name.lower() == "annotator" and value.split()[:1] == [ANNOTATOR]
 
@@ -86,7 +98,7 @@ def _copy(each: PdnMove) -> PdnMove:
 
 
 def _stripped(each: PdnMove) -> PdnMove:
-    ours = [c for c in each.comments if c.startswith(_EVAL)]
+    ours = [c for c in each.comments if _OURS.match(c)]
     nags = list(each.nags)
     for grade in Grade:
         if NAGS[grade] in nags and any(f"] {grade.capitalize()}, " in c for c in ours):
@@ -95,13 +107,19 @@ def _stripped(each: PdnMove) -> PdnMove:
         each.move,
         nags,
         each.marks,
-        [c for c in each.comments if not c.startswith(_EVAL)],
-        [v for v in each.variations if not (v.comments and v.comments[0].startswith(_EVAL))],
+        [left for c in each.comments if (left := _OURS.sub("", c))],
+        [v for v in each.variations if not _is_ours(v)],
     )
 
 
+def _is_ours(variation: Variation) -> bool:
+    """Whether a variation is as an analysis wrote it; one that somebody has worked on stays."""
+    plain = not any(m.comments or m.nags or m.marks or m.variations for m in variation.moves)
+    return plain and len(variation.comments) == 1 and bool(_BETTER.fullmatch(variation.comments[0]))
+
+
 def _annotated(each: PdnMove, ply: PlyReport, position: Position, verdict: str) -> PdnMove:
-    words = [eval_text(ply.black_points), sentence(ply), verdict.capitalize() + "." if verdict else ""]
+    words = [eval_text(ply.black_points), sentence(ply), verdict]
     each.comments.append(" ".join(filter(None, words)))
     if ply.grade is not None:
         each.nags.append(NAGS[ply.grade])

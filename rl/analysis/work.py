@@ -20,7 +20,7 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.threads import Worker
 from ckai.pdn import PdnError, PdnGame, read_games
 from ckai.rl.analysis.analyst import Analyst
-from ckai.rl.analysis.annotate import ANNOTATOR
+from ckai.rl.analysis.annotate import is_analysed
 from ckai.rl.analysis.batch import InterruptedSearchError
 from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.report import GameReport, Progress
@@ -86,7 +86,7 @@ def check_output(output: Path, files: Sequence[Path]) -> None:
     if not output.is_file():
         raise ForeignFileError(f"{output}: expected a name for a file, found a folder or a device")
     first = next(read_games(output), None) if output.stat().st_size else None
-    ours = first is not None and (first.header("Annotator") or "").split()[:1] == [ANNOTATOR]
+    ours = first is not None and is_analysed(first)
     if output.stat().st_size and not ours:
         raise ForeignFileError(
             f"{output}: expected an analysis by ckai to replace, found another file; choose another output"

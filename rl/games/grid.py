@@ -227,7 +227,14 @@ class GridSpec(GameSpec):
         stones = {"b": 0, "w": 0, ".": 0}
         for square, (row, column) in layout.squares.items():
             stones[rows[row][column]] |= 1 << self.bits[square]
-        black, white = stones["b"], stones["w"]
+        return self._placed(stones["b"], stones["w"])
+
+    def _placed(self, black: int, white: int) -> GridPosition:
+        """Return the position with these stones.
+
+        Raises:
+            ValueError: no game reaches it.
+        """
         if black.bit_count() - white.bit_count() not in (0, 1):
             raise ValueError(
                 "expected as many stones of both sides, or one more of the first, found "
@@ -235,7 +242,11 @@ class GridSpec(GameSpec):
             )
         self._check_stones(black | white)
         even = black.bit_count() == white.bit_count()
-        return self.position((black, white) if even else (white, black))
+        own, other = (black, white) if even else (white, black)
+        before = GridPosition(self.rules, (other, own)).outcome()
+        if before is not None and before.reason == GridReason.LINE:
+            raise ValueError("expected no line of the side to move, which would have ended the game")
+        return self.position((own, other))
 
     def set_up(self, pieces: Mapping[int, str], *, black: bool) -> GridPosition:
         """See `GameSpec.set_up`: the numbers of stones say who is to move."""
@@ -286,4 +297,8 @@ class GridSpec(GameSpec):
         words = text.split()
         if len(words) != 2 or not all(word.isdecimal() for word in words):
             raise ValueError(f"expected two numbers as Setup, found {text!r}")
-        return self.position((int(words[0]), int(words[1])))
+        own, other = int(words[0]), int(words[1])
+        taken = own | other
+        if own & other or taken & ~sum(1 << bit for bit in self.bits.values()):
+            raise ValueError(f"expected a Setup with each stone on a square of its own, found {text!r}")
+        return self._placed(*((own, other) if taken.bit_count() % 2 == 0 else (other, own)))

@@ -21,6 +21,7 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.leases.cluster import RayError, import_ray, reason_of
 from ckai.rl.leases.lease import hash_of
+from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
 from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
 from ckai.rl.matches.player_spec import ALPHA_BETA, PlayerSpec
 from ckai.rl.matches.players import Player, SearchPlayer
@@ -43,16 +44,18 @@ class SpecSeat:
     """The spec, see `ckai.rl.matches.forms`."""
     checkpoint: bytes | None
     """The network of the spec; None if it names none."""
+    hub_timeout: float = HUB_SILENCE_SECONDS
+    """See `load_player`."""
 
     @classmethod
-    def of(cls, text: str) -> "SpecSeat":
+    def of(cls, text: str, hub_timeout: float = HUB_SILENCE_SECONDS) -> "SpecSeat":
         """Read the checkpoint of a spec.
 
         Raises:
             PlayerSpecError: it is not a spec.
         """
         path = checkpoint_of(PlayerSpec.read(text))
-        return cls(text, None if path is None else path.read_bytes())
+        return cls(text, None if path is None else path.read_bytes(), hub_timeout)
 
     def load(self, game: GameSpec, tables: Tables | None, backend: str, threads: int) -> Player:
         """Load the player.
@@ -71,7 +74,13 @@ class SpecSeat:
                 start = ALPHA_BETA if who.startswith(ALPHA_BETA) else ""
                 text = f"{start}{path}{text.removeprefix(who)}"
             return load_player(
-                text, backend=backend, tables=tables, game=game, boards=2 * PAIRS, threads=threads
+                text,
+                backend=backend,
+                tables=tables,
+                game=game,
+                boards=2 * PAIRS,
+                threads=threads,
+                hub_timeout=self.hub_timeout,
             )
 
 
@@ -184,6 +193,7 @@ def play_match_on_ray(
     spec: GameSpec,
     tables: Tables | None,
     backend: str,
+    hub_timeout: float = HUB_SILENCE_SECONDS,
     done: Sequence[MatchGame] = (),
     on_game: Callable[[MatchGame], None] | None = None,
     stop: threading.Event | None = None,
@@ -198,6 +208,7 @@ def play_match_on_ray(
         spec: the game.
         tables: endgame tables; nodes use their own of as many pieces.
         backend: evaluator backend, see `load_evaluator`; each node tries it for itself.
+        hub_timeout: see `load_player`.
         done: finished games of this match, not played again.
         on_game: called with every finished game.
         stop: set it to end early; unfinished pairs are dropped.
@@ -213,7 +224,7 @@ def play_match_on_ray(
     """
     ray = import_ray()
     pieces = 0 if tables is None else tables.pieces
-    seats = (SpecSeat.of(a), SpecSeat.of(b))
+    seats = (SpecSeat.of(a, hub_timeout), SpecSeat.of(b, hub_timeout))
     orders = ray.put(MatchOrders(spec.name, seats, tuple(openings), pieces, backend, settings))
     task = ray.remote(play_pairs).options(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD")
     leased = _Leased(openings, spec, PAIRS, done, on_game or (lambda game: None))

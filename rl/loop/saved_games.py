@@ -31,6 +31,8 @@ class SavedGames:
     def __init__(self, path: Path, games: Sequence[MatchGame] = ()) -> None:
         """Begin with games; nothing is written yet."""
         self.path, self.games = path, list(games)
+        self.on_write: Callable[[], None] = lambda: None
+        """Called after each write of the file."""
         self._written = time.monotonic()
 
     @classmethod
@@ -63,6 +65,7 @@ class SavedGames:
         """Write the file."""
         write_whole(self.path, json.dumps(self.content()))
         self._written = time.monotonic()
+        self.on_write()
 
     def content(self) -> Any:
         """Return what the file has, as plain data."""

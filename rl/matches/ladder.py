@@ -1,18 +1,22 @@
 """The strength of a player as a number of playouts of vanilla MCTS."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 
 from ckai.rl.matches.elo import PairStatistics
+
+_LEAST, _MOST = -1.0, 40.0
+"""Bounds of a rating, as logarithms to base 2, beyond every rung."""
 
 
 def ladder_rating(rungs: Mapping[int, PairStatistics]) -> float:
     """Estimate the playouts per move at which vanilla MCTS would score 1/2 against a player.
 
     A logistic regression of the score on the logarithm of the playouts, by Newton's method, weighted by the
-    number of games. The estimate may lie beyond the first or last rung.
+    number of games. The estimate may lie beyond the first or last rung, and does where the scores do not fall
+    with the playouts: then only the side is known.
 
     Args:
         rungs: the player's score against vanilla MCTS, by playouts per move.
@@ -34,5 +38,11 @@ def ladder_rating(rungs: Mapping[int, PairStatistics]) -> float:
         if np.abs(step).max() < 1e-9:
             break
     if b >= -1e-3:  # the score does not fall with the playouts: only the side is known
-        return float(2 ** (x.max() if y.mean() > 0.5 else x.min()))
-    return float(2 ** np.clip(x.mean() - a / b, 0, 40))
+        return float(2 ** (_MOST if y.mean() > 0.5 else _LEAST))
+    return float(2 ** np.clip(x.mean() - a / b, _LEAST, _MOST))
+
+
+def ladder_text(level: float, rungs: Collection[int]) -> str:
+    """Return a ladder rating as a number of playouts, within the rungs: `640`, `20,480 or more`."""
+    beyond = " or more" if level > max(rungs) else " or fewer" if level < min(rungs) else ""
+    return f"{min(max(level, min(rungs)), max(rungs)):,.0f}{beyond}"

@@ -8,6 +8,7 @@ import numpy as np
 
 from ckai.datasets.files import whole_file
 from ckai.rl.matches.elo import PairStatistics
+from ckai.rl.matches.ladder import ladder_text
 from ckai.rl.matches.player_spec import GTP, HUB
 from ckai.rl.matches.ratings import Floats, Rating
 
@@ -64,7 +65,7 @@ def plot_ladder(
     figure, (axes,) = _figure(1, (7, 4.5))
     for name, scores in climbed.items():
         errors = np.array([np.abs(np.array(p.score_interval) - p.score) for p in scores.values()]).T
-        label = f"{short(name)}: {levels[name]:,.0f}"
+        label = f"{short(name)}: {ladder_text(levels[name], scores)}"
         axes.errorbar(
             list(scores), [pairs.score for pairs in scores.values()], errors, fmt="o-", capsize=3, label=label
         )

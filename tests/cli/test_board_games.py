@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 from board_tab import serving, tab
 
+from ckai.cli.playing.opponent import ResignsError
+from ckai.cli.playing.player_opponent import PlayerOpponent
 from ckai.cli.web.notation import pdn_of, tree_of
-from ckai.cli.web.table import SIDES, Seat, Table
+from ckai.cli.web.seats import SIDES, Seat
+from ckai.cli.web.table import Table
 from ckai.cli.web.tree import Tree, steps_of
 from ckai.game import Position
 from ckai.pdn import read_games, write_game
@@ -232,6 +235,54 @@ def test_the_time_runs_out(client):
         state = here.wait_for(lambda state: state["outcome"])
         assert state["outcome"]["text"] == "White won: Black is out of time (0-1)"
         assert state["clocks"]["running"] is None
+
+
+def test_a_loss_on_time_is_taken_back_with_the_time(client):
+    with tab(client) as here:
+        here.do("new", black="human", white="human", control="300ms")
+        here.wait_for(lambda state: state["outcome"])
+        here.do("undo")
+        assert (here.state["outcome"], here.state["clocks"]["running"]) == (None, "black")
+        assert here.state["clocks"]["black"] > 0
+
+
+def test_only_moves_that_were_taken_back_are_played_again(client):
+    with tab(client) as here:
+        here.do("new", black="human", white="human")
+        here.do("play", move="11-15")
+        here.do("analysis")
+        here.do("play", move="22-18", node=1)
+        here.do("resume")
+        assert not here.state["canRedo"]
+        assert "no move to play again" in here.refused("redo")
+        here.do("undo")
+        here.do("analysis")
+        here.do("play", move="9-14", node=0)
+        here.do("promote", node=here.state["node"])
+        here.do("resume")
+        here.do("redo")
+        assert here.moves() == ["11-15"]
+        here.do("undo")
+        here.do("analysis")
+        here.do("remove", node=1)
+        here.do("resume")
+        assert not here.state["canRedo"]
+
+
+def test_a_rematch_begins_where_the_game_began(client):
+    with tab(client) as here:
+        here.do("new", black="human", white="human", opening="9-13 21-17")
+        assert (here.moves(), here.state["canUndo"], here.state["canRedo"]) == (
+            ["9-13", "21-17"],
+            False,
+            False,
+        )
+        here.do("play", move="10-15")
+        here.do("undo")
+        assert (here.moves(), here.state["canUndo"]) == (["9-13", "21-17"], False)
+        here.do("resign")
+        here.do("rematch", swap=True)
+        assert here.moves() == ["9-13", "21-17"]
 
 
 def test_clocks_stand_still_in_an_analysis_and_without_a_tab(client):
@@ -466,6 +517,42 @@ def test_the_analysis_of_a_finished_game_leaves_its_file_as_it_was(client):
         assert len(only_game(other).moves) == 2
 
 
+def test_a_game_won_by_rule_keeps_its_result_in_an_analysis(client):
+    with tab(client) as here:
+        here.do("new", black="human", white="human", fen="B:W14:B10")
+        here.do("play", move="10x17")
+        here.do("analysis")
+        assert '[Result "1-0"]' in here.do("pdn")["text"]
+
+
+def test_another_main_line_of_a_game_without_variations_has_another_file(client):
+    with tab(client) as here:
+        here.do("setup", game="tictactoe", fen=".../.../...")
+        for move in ("1", "2", "3"):
+            here.do("play", move=move, node=here.state["node"])
+        first = here.do("save")["path"]
+        here.do("play", move="5", node=1)
+        here.do("promote", node=here.state["node"])
+        second = here.do("save")["path"]
+        assert first != second
+        texts = [Path(path).read_text().split("\n\n")[1].strip() for path in (first, second)]
+        assert texts == ["1. 1 2 2. 3 *", "1. 1 5 *"]
+        here.do("play", move="9", node=here.state["node"])
+        assert here.do("save")["path"] == second
+
+
+def test_a_player_that_resigns_loses(client, monkeypatch):
+    def resigns(self, *_, **__):
+        raise ResignsError("random resigns")
+
+    monkeypatch.setattr(PlayerOpponent, "reply", resigns)
+    with tab(client) as here:
+        here.do("new", black="human", white="random")
+        here.do("play", move="11-15")
+        state = here.wait_for(lambda state: state["outcome"])
+        assert state["outcome"]["text"] == "Black won: White resigned (1-0)"
+
+
 def test_other_games_have_variations_but_no_comments(client):
     with tab(client) as here:
         here.do("new", game="connect4", black="human", white="random")
@@ -494,6 +581,29 @@ def test_a_tree_is_written_and_read_back_as_it_was():
     for part in ("sharp", "before", "(1. ... 24-20 2. 11-15)", "and\nso on", "(garbage)", "$14", "after"):
         assert re.sub(r"\s", " ", part) in re.sub(r"\s", " ", text)
     assert copy.plain() == tree.plain()
+
+
+def written_again(text, promote=()):
+    """The moves of a text that was opened and written, with the line along these moves as the main one."""
+    (game,) = read_games(io.BytesIO(text.encode()))
+    tree = tree_of(game)
+    node = tree.root
+    for move in promote:
+        node = next(child for child in node.children if str(child.move) == move)
+    tree.promote(node)
+    return " ".join(pdn_of(tree, tree.root.end(), game.headers, game.result).split("]")[-1].split())
+
+
+def test_a_variation_that_begins_as_the_game_does_stays_behind_it():
+    text = "1. 11-15 (1. 11-15 23-18 8-11) 23-19 8-11 22-17 4-8 1-0"
+    assert written_again(text) == "1. 11-15 23-19 (1. ... 23-18 2. 8-11) 2. 8-11 22-17 3. 4-8 1-0"
+
+
+def test_texts_around_a_variation_stay_when_it_becomes_the_game():
+    text = "1. 11-15 23-19 ({Better is} 1. ... 23-18 {good} 2. 8-11 garbage here) 2. 8-11 *"
+    assert written_again(text) == text
+    promoted = "1. 11-15 23-18 {Better is} {good} (1. ... 23-19 2. 8-11) 2. 8-11 {garbage here} *"
+    assert written_again(text, ["11-15", "23-18"]) == promoted
 
 
 def test_scripts_in_a_file_stay_text(client):

@@ -7,7 +7,9 @@ import pytest
 from board_runs import played_run
 from board_tab import serving, tab
 
+from ckai.cli.web.runs import _listed
 from ckai.datasets.files import locked
+from ckai.rl.games.registry import get_game
 from ckai.rl.loop.folder import LOCK
 from ckai.rl.loop.live import generation_games, progress_of, split_games
 from ckai.rl.loop.run import Run
@@ -162,3 +164,15 @@ def test_texts_of_games_are_split_where_their_tags_begin(folder):
     assert len(texts) == 4
     assert all(text.startswith("[Event") and text.count("[Event ") == 1 for text in texts)
     assert split_games("") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "moves"), [("checkers", "11-15 22-18 15x22"), ("go", "D1 E1 F1"), ("tictactoe", "1 2 3")]
+)
+def test_the_plies_of_a_game_are_counted(name, moves):
+    spec = get_game(name)
+    game = spec.game()
+    for move in moves.split():
+        game.push(move)
+    row = _listed(0, spec.to_pdn(game, {"Black": "A"}, "*"))
+    assert (row["plies"], row["black"]) == (3, "A")

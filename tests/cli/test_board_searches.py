@@ -63,6 +63,18 @@ def test_an_analysis_gives_way_and_goes_on(searches):
     assert log == ["analysis", "move", "analysis"]
 
 
+def test_an_analysis_gives_way_to_a_newer_one(searches):
+    first, second = Work([], "first"), Work([], "second")
+    older = searches.submit(Job(Priority.ANALYSIS, first, gives_way=True))
+    first.begun.wait(60)
+    newer = searches.submit(Job(Priority.ANALYSIS, second, gives_way=True))
+    assert second.begun.wait(60)
+    first.begun.clear()
+    searches.cancel(newer)
+    assert first.begun.wait(60)
+    searches.cancel(older)
+
+
 def test_what_comes_first_goes_first_among_equals(searches):
     log = []
     first = Work(log, "first")

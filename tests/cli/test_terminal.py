@@ -10,10 +10,17 @@ from terminal_game import FirstMove, only_game, table
 
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.explain import Explainer
-from ckai.cli.playing.opponent import EngineOpponent, Reply
+from ckai.cli.playing.opponent import EngineOpponent, Reply, ResignsError
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import SIDES, Session
-from ckai.cli.playing.start import FileGame, StartError, ballot_lines, open_game, opening_moves
+from ckai.cli.playing.start import (
+    FileGame,
+    StartError,
+    ballot_lines,
+    game_of,
+    open_game,
+    opening_moves,
+)
 from ckai.cli.terminal.actions import Actions
 from ckai.cli.terminal.commands import COMMANDS, OVER, PLAY, VIEW, CommandError, help_lines, read_command
 from ckai.cli.terminal.screen import Screen, clean, make_console
@@ -234,6 +241,15 @@ def test_openings_by_name_and_by_moves(text, moves):
     assert opening_moves(text, CHECKERS, random.Random(0))[1] == tuple(moves.split())
 
 
+@pytest.mark.slow
+def test_ballots_of_go_are_its_openings():
+    spec = get_game("go")
+    lines = ballot_lines(spec)
+    assert len(lines) == len(set(lines)) == len(spec.openings(3))
+    reached = [game_of(line, spec).position.key for line in lines[::97]]
+    assert reached == [position.key for position in spec.openings(3)[::97]]
+
+
 def test_a_beginning_of_several_names_is_no_opening():
     with pytest.raises(StartError, match="one opening of Double Corner, Denny, Dundee, Dyke, Defiance; "):
         opening_moves("d", CHECKERS, random.Random(0))
@@ -308,6 +324,74 @@ def test_a_game_goes_on_from_where_one_looks(here):
     assert texts(script) == ["11-15", "22-18", "15x22", "26x17"]
     assert (here / "club.pdn").read_text() == FINISHED
     assert len(only_game(here / "games/game-001.pdn").moves) == 4
+
+
+def test_a_game_is_saved_whole_while_one_steps_through_it(here):
+    script, _ = run("11-15\n23-19\nresign\ny\nview\nfirst\nsave\nsave best.pdn\n", here, side="both")
+    for path in (script.record.path, "best.pdn"):
+        game = only_game(path)
+        assert ([str(each.move) for each in game.moves], game.result) == (["11-15", "23-19"], "0-1")
+    run("next\nsave mine.pdn\n", here, **opened(here, FINISHED))
+    copy = only_game("mine.pdn")
+    assert (len(copy.moves), copy.result, copy.header("Black")) == (6, "1-0", "A. One")
+
+
+def test_games_saved_in_one_file_are_all_there(here):
+    run("11-15\nsave best.pdn\nrematch\n9-13\nsave best.pdn\n24-20\nsave best.pdn\n", here, side="both")
+    games = [[str(each.move) for each in game.moves] for game in read_games(here / "best.pdn")]
+    assert games == [["11-15"], ["9-13", "24-20"]]
+
+
+def test_a_game_that_was_resigned_keeps_its_result_when_another_one_begins_in_it(here):
+    lines = "11-15\nresign\ny\nview\nback\nnext\nplay\n23-19\n"
+    run(lines, here, side="both")
+    games = [only_game(path) for path in sorted((here / "games").iterdir())]
+    assert [(len(game.moves), game.result) for game in games] == [(1, "1-0"), (2, "*")]
+
+
+def test_a_saved_game_that_was_looked_at_stays_in_its_file(here):
+    script, _ = run("11-15\n", here)
+    file = script.record.path
+    place = FileGame.read(str(file))
+    session, source, _ = open_game(place, place.load(CHECKERS), None, CHECKERS)
+    run("8-11\nview\nplay\n4-8\n", here, session=session, extra={"source": source})
+    assert len(only_game(file).moves) == 6
+    assert len(list((here / "games").iterdir())) == 1
+
+
+def test_a_game_that_left_its_file_has_neither_its_names_nor_its_comments(here):
+    _, text = run("9-14\nview\nback\n", here, **opened(here, FINISHED, ":1:0"))
+    assert "ply 1 of 2" in text
+    assert "A. One" not in text
+    assert "an old friend" not in text
+
+
+def test_ctrl_c_in_the_middle_of_saving_loses_no_move(here, monkeypatch):
+    script, shown = table("11-15\n", here, side="both")
+    write, calls = Record.write, []
+
+    def interrupted(record, text):
+        calls.append(1)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        return write(record, text)
+
+    monkeypatch.setattr(Record, "write", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        script.play()
+    assert len(only_game(script.record.path).moves) == 1
+    assert "saved in" in shown.getvalue()
+
+
+def test_an_opponent_that_resigns_has_lost(here):
+    class Resigns(FirstMove):
+        def search(self, position, **limits):
+            raise ResignsError("ckai test resigns")
+
+    script, text = run("11-15\nexplain\n", here, engine=Resigns())
+    assert "Black won: White resigned (1-0)" in text
+    assert "ckai test resigns" in text
+    assert only_game(script.record.path).result == "1-0"
 
 
 def test_a_saved_game_goes_on_in_its_file(here):

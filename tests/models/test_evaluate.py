@@ -16,10 +16,11 @@ from ckai.datasets.schema import selfplay_schema
 from ckai.game import Position
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.evaluation.evaluate import frequent_moves
-from ckai.models.evaluation.metrics import _calibration
+from ckai.models.evaluation.metrics import Metrics, _calibration
 from ckai.models.evaluation.plots import first_layers
 from ckai.models.inputs.registry import encoding_type
 from ckai.models.registry import build, names
+from ckai.rl.games.encoded import encoded_position
 from ckai.rl.games.registry import get_game
 
 SMALLEST = {"channels": 1, "hidden": 1}
@@ -98,6 +99,35 @@ def test_another_split_can_be_asked_for_and_is_said(tmp_path, opening, ckai):
     assert status == 0, err
     assert "on the held-out games (share 0.5, split seed 2)" in out
     assert "top-1 accuracy" in out
+
+
+def test_a_file_named_twice_is_refused(tmp_path, opening, ckai):
+    data, _ = opening
+    path = tmp_path / "net.ckpt"
+    save_checkpoint(path, constant_network({}))
+    other = data.parent / ".." / data.parent.name / data.name
+    status, _, err = ckai("evaluate", path, "--data", data, "--data", other, "--split", "all")
+    assert (status, "expected each file once" in err) == (2, True)
+
+
+def test_only_the_stones_on_the_board_are_pieces():
+    spec = get_game("go")
+    game, boards = spec.game(), []
+    encode = build("mlp", {"hidden": 8, "encoding": "go"}).encode
+    for move in ("D1", "E1", "F1", "G1"):
+        game.push(move)
+        boards.append(encoded_position(spec, game.position))
+    batch = {
+        "board": torch.from_numpy(np.stack(boards)),
+        "jumper": torch.full((4,), -1),
+        "label": torch.zeros(4, dtype=torch.int64),
+        "legal": torch.full((4, 11), 255, dtype=torch.uint8),
+        **{name: torch.zeros(4) for name in ("z", "ply")},
+        "z_known": torch.ones(4, dtype=torch.bool),
+    }
+    metrics = Metrics(layers=encode.LAYERS)
+    metrics.update(torch.zeros(4, 82), torch.zeros(4), batch)
+    assert metrics.columns()["pieces"].tolist() == [1, 2, 3, 4]
 
 
 @pytest.mark.slow

@@ -6,13 +6,14 @@ import { SIGNS } from "./movelist.js";
 import { askNewGame } from "./newgame.js";
 
 const PAUSE = 700; // milliseconds without a key before a comment is sent
+const LONGEST = 10_000; // characters, as the server has it
 
 export class Annotations {
   constructor(app) {
     this.app = app;
     this.table = app.table;
     this.signs = el("div.signs");
-    this.comment = el("textarea.comment-field", { rows: "2", input: () => this.typed(), blur: () => this.send() });
+    this.comment = el("textarea.comment-field", { rows: "2", maxlength: String(LONGEST), input: () => this.typed(), blur: () => this.send() });
     this.tools = el("div.tools");
     /** What can be done with the game as a whole. */
     this.files = el("div.tools");
@@ -25,7 +26,7 @@ export class Annotations {
     const { state, node, game } = this.table;
     const { app } = this;
     const able = game.abilities.annotations;
-    if (this.typing !== undefined && this.typing !== node.id) this.send();
+    if (this.typing !== undefined && (this.typing !== node.id || this.offline)) this.send();
     this.signs.hidden = !able || node.parent === null;
     this.signs.replaceChildren(...Object.entries(SIGNS).map(([nag, sign]) => el("button.sign", {
       "aria-label": t(`nag ${nag}`), title: t(`nag ${nag}`), "aria-pressed": String(node.nags.includes(Number(nag))),
@@ -34,7 +35,8 @@ export class Annotations {
     this.comment.hidden = !able;
     this.comment.placeholder = t("comment");
     this.comment.setAttribute("aria-label", t("comment on", { move: node.move || t("first position") }));
-    if (document.activeElement !== this.comment || this.of !== node.id) this.comment.value = node.comment;
+    const kept = this.typing === node.id; // typed here, and not sent yet
+    if (!kept && (document.activeElement !== this.comment || this.of !== node.id)) this.comment.value = node.comment;
     this.of = node.id;
     const variation = state.line.some((id) => {
       const each = this.table.nodes.get(id);
@@ -65,12 +67,17 @@ export class Annotations {
     this.timer = setTimeout(() => this.send(), PAUSE);
   }
 
-  send() {
+  async send() {
     clearTimeout(this.timer);
     if (this.typing === undefined) return;
-    const node = this.typing;
+    const node = this.typing, { connection } = this.table;
+    this.offline = !connection.ready; // then the state that comes with the connection sends it
+    if (this.offline) return;
     this.typing = undefined;
-    this.app.do("comment", { node, text: this.text });
+    const done = await this.app.do("comment", { node, text: this.text });
+    if (done || connection.ready || this.typing !== undefined) return;
+    this.typing = node; // lost on the way
+    this.offline = true;
   }
 
   async remove() {

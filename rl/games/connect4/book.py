@@ -4,6 +4,7 @@ The positions stand in no file: they are easily listed in a fixed order, and bou
 """
 
 import zipfile
+import zlib
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +17,8 @@ from ckai.rl.games.connect4 import kernels
 
 INSTALLED = Path(__file__).with_name("book.npz")
 """The book that is installed with ckai."""
+DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError)
+"""What numpy raises for a damaged file, beside what it documents."""
 MOST_STONES = 10
 """Of a book: there are a million positions with 10 stones."""
 
@@ -96,5 +99,5 @@ class Book(NamedTuple):
             if bounds.dtype != wanted.dtype or bounds.shape != wanted.shape:
                 raise ValueError(f"{bounds.shape} bounds of {bounds.dtype} for {stones} stones")
             return cls(stones, bounds)
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        except (OSError, ValueError, KeyError, TypeError, *DAMAGED) as error:
             raise ValueError(f"{path}: expected a book of Connect-4, found none ({error})") from error

@@ -4,7 +4,6 @@ The classes are those of P. Pons' test sets (2016), which AlphaZero.jl uses too:
 and by the plies until the end under best play. The positions are our own, see `ckai.rl.games.connect4.draws`.
 """
 
-import zipfile
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -14,6 +13,7 @@ import numpy as np
 
 from ckai.datasets.files import whole_file
 from ckai.rl.games.connect4 import kernels
+from ckai.rl.games.connect4.book import DAMAGED
 from ckai.rl.games.connect4.rules import Connect4
 from ckai.rl.games.connect4.scores import truth_of
 from ckai.rl.games.grid import GridMove, GridPosition
@@ -90,7 +90,7 @@ def load_draws(path: Path) -> list[Draw]:
             Draw(phases[phase], own, taken, score, tuple(moves) if set(moves) != {kernels.NO_SCORE} else ())
             for phase, (own, taken), score, moves in zip(*columns, strict=True)
         ]
-    except (OSError, ValueError, KeyError, IndexError, TypeError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, KeyError, IndexError, TypeError, *DAMAGED) as error:
         raise ValueError(f"{path}: expected positions of Connect-4, found none ({error})") from error
 
 

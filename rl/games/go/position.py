@@ -81,6 +81,24 @@ def _black_area(state):  # type: ignore[no-untyped-def]
     return black_area(state)
 
 
+def _points_of(stones: int, others: int) -> int:
+    """Return the stones of a side and the empty points that only it reaches, by Tromp-Taylor's rules."""
+    empty = ~(stones | others)
+    return (stones | _reached(stones, empty) & ~_reached(others, empty)).bit_count()
+
+
+def _reached(stones: int, empty: int) -> int:
+    """Return the points that stones are on or reach over empty ones; bit 9 * row + column."""
+    first = sum(1 << SIZE * row for row in range(SIZE))
+    board = (1 << POINTS) - 1
+    while True:
+        right, left = (stones << 1) & ~first, (stones & ~first) >> 1
+        more = stones | empty & board & (stones << SIZE | stones >> SIZE | right | left)
+        if more == stones:
+            return stones
+        stones = more
+
+
 @dataclass(frozen=True)
 class GoPosition(GridPosition):
     """A position: a state, and the boards that may not be repeated."""
@@ -187,7 +205,7 @@ class GoPosition(GridPosition):
         reason = GoReason.PASSES if self.passes == 2 else GoReason.LENGTH
         score = self.area - self.rules.komi
         if score == 0:
-            return Outcome(None, reason, f"{reason}, both have {(POINTS + self.rules.komi) / 2:g} points")
+            return Outcome(None, reason, f"{reason}, both have {_points_of(*self.stones):g} points")
         return Outcome("black" if score > 0 else "white", reason, f"by {abs(score):g} points")
 
     def _repeats(self, action: int) -> bool:

@@ -223,6 +223,38 @@ def test_annotations_of_others_are_kept(analyst):
     assert annotated.moves[0].nags == [4, 4]
 
 
+def test_what_somebody_added_to_an_analysis_is_kept(analyst):
+    game, report = analyzed(analyst, GIVEN_AWAY)
+    text = write_game(annotate(game, report, "net"))
+    (move,) = strip(read(text)[0]).moves
+    assert (move.comments, move.variations, move.nags) == (["my plan"], [], [])
+    worked = " ".join(text.split()).replace("Better: 32-28.", "Better: 32-28. I saw it too late")
+    worked = worked.replace("5-9)", "5-9 {see Fortman})").replace("] better", "] better, of course")
+    (move,) = strip(read(worked)[0]).moves
+    assert move.comments[0] == "my plan"
+    assert move.comments[1].endswith("I saw it too late")
+    assert len(move.variations) == 1
+    theirs = worked.replace("{my plan}", "{[%eval 0.1] their note}")
+    assert strip(read(theirs)[0]).moves[0].comments[0] == "[%eval 0.1] their note"
+
+
+def test_a_draw_that_was_thrown_away_is_a_blunder_whatever_a_search_thinks_of_it(analyst):
+    """1-5 would have been the third time; a search of that position itself knows nothing of it."""
+    text = '[FEN "W:WK18,K19,K27,K26:BK5"]\n1. ... 18-14 2. 5-1 14-18 3. 1-5 18-14 4. 5-1 14-18 5. 1-6 *'
+    (game,) = read(text)
+
+    class Sure(UniformEvaluator):
+        def evaluate(self, boards, out_logits=None, out_values=None):
+            logits, values = super().evaluate(boards, out_logits, out_values)
+            values[:] = np.sign(np.sign(boards[:, :32]).sum(1))
+            return logits, values
+
+    sure = Analyst(Sure(), AnalysisConfig(visits=100))
+    last = sure.analyze(game.play(), game.result).plies[-1]
+    sure.close()
+    assert (last.best, last.points, last.grade) == ("1-5", 0.5, Grade.BLUNDER)
+
+
 def test_a_report_of_another_game_is_refused(analyst):
     game, report = analyzed(analyst, GIVEN_AWAY)
     with pytest.raises(ValueError, match="expected the report of its 1 moves"):
@@ -337,6 +369,9 @@ def test_only_an_analysis_is_replaced(tmp_path, analyst):
     output = tmp_path / "out.pdn"
     check_output(output, [])
     output.write_text(write_game(annotate(game, report)))
+    check_output(output, [])
+    (by_two,) = read('[Annotator "R. Fortman"]\n' + GIVEN_AWAY)
+    output.write_text(write_game(annotate(by_two, report)))
     check_output(output, [])
     output.write_text(GIVEN_AWAY)
     with pytest.raises(ForeignFileError, match="an analysis by ckai"):

@@ -18,6 +18,9 @@ from ckai.models.checkpoint import CheckpointError, load_network, save_checkpoin
 from ckai.models.inference.choose import evaluate_positions, make_evaluator, sample_positions
 from ckai.models.registry import ModelError, build, names
 from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games.connect4 import book, classes
+from ckai.rl.games.connect4.book import Book
+from ckai.rl.games.connect4.classes import load_draws
 from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.games.solving import ExhaustiveSolver
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
@@ -373,3 +376,46 @@ def test_tic_tac_toe_is_learned_perfectly_from_nothing(tmp_path):
 
         walk(choose, game_spec.position(), black, lost)
     assert not lost
+
+
+@pytest.mark.parametrize(
+    ("game", "rows"),
+    [
+        ("tictactoe", "bbb/ww./..w"),
+        ("connect4", "......./......./......./......./www..../bbbb..w"),
+    ],
+)
+def test_a_position_after_a_line_is_refused(game, rows):
+    with pytest.raises(ValueError, match="expected no line of the side to move"):
+        get_game(game).read_position(rows)
+
+
+@pytest.mark.parametrize(
+    ("game", "setup", "text"),
+    [
+        ("connect4", "99999999999999999999 0", "each stone on a square of its own"),
+        ("connect4", "7 7", "each stone on a square of its own"),
+        ("connect4", "6 1", "as many stones of both sides, or one more"),
+        ("connect4", "0 2", "gap"),
+        ("tictactoe", "4503599627370496 0", "each stone on a square of its own"),
+        ("tictactoe", "7 448", "as many|no line"),
+    ],
+)
+def test_setups_that_are_none_are_refused(tmp_path, game, setup, text):
+    path = tmp_path / "game.txt"
+    path.write_text(f'[Setup "{setup}"]\n\n*\n')
+    with pytest.raises(ValueError, match=rf"game\.txt: expected .*({text})"):
+        get_game(game).read_game(path, 1)
+
+
+@pytest.mark.parametrize("load", [Book.load, load_draws])
+def test_damaged_files_of_connect4_are_refused(tmp_path, load):
+    whole = bytearray((book if load == Book.load else classes).INSTALLED.read_bytes())
+    path, refused = tmp_path / "damaged.npz", 0
+    for at in range(60, len(whole), len(whole) // 40):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+        try:
+            load(path)
+        except ValueError as error:
+            refused += str(error).startswith(str(path))
+    assert refused > 20

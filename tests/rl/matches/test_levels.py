@@ -140,6 +140,7 @@ def test_the_command_lists_and_measures():
     [
         (["--games", "2", "--only", "99"], f"expected levels from 1 to {FULL_LEVEL}, found 99"),
         (["--only", "1"], "--against and --only need --games"),
+        (["--games", "2", "--only", "1"], "level 1 has no level below it"),
     ],
 )
 def test_wrong_options(words, why):

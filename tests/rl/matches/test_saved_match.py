@@ -8,6 +8,7 @@ from ckai.cli.strength import match as module
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.pdn import read_games
+from ckai.rl.loop.saved_games import SavedMatch
 
 PLAYERS = ("alphabeta@1", "random")
 
@@ -124,3 +125,23 @@ def test_damaged_moves_are_refused(play, tmp_path):
     status, _, err = play("--games", 2)
     assert (status, path.read_text()) == (1, damaged)
     assert "expected the games of this match, found damaged ones" in err
+
+
+def test_games_that_are_lost_with_a_kill_are_in_the_pdn_once(play, tmp_path, monkeypatch):
+    pdn = tmp_path / "games.pdn"
+    with monkeypatch.context() as patch:
+        interrupt_after(patch, 5)
+        # A kill: nothing is written after the beginning.
+        patch.setattr(SavedMatch, "write", lambda saved: None)
+        play("--games", 24, "--pdn", pdn)
+    assert not pdn.exists()
+    (tmp_path / "match.json").unlink(missing_ok=True)
+    play("--games", 24, "--pdn", pdn)
+    rounds = [(game.header("Round"), game.header("Black")) for game in read_games(pdn)]
+    assert len(rounds) == len(set(rounds)) == 24
+
+
+def test_the_pdn_is_another_file_than_the_saved_match(play, tmp_path):
+    status, _, err = play("--games", 2, "--pdn", tmp_path / "match.json")
+    assert (status, "expected another file than --save" in err) == (2, True)
+    assert not (tmp_path / "match.json").exists()

@@ -9,7 +9,7 @@ from ckai.cli.strength.arena import Arena
 from ckai.cli.strength.tournament import _print_tables
 from ckai.pdn import read_games
 from ckai.rl.matches.elo import PairStatistics, score_of
-from ckai.rl.matches.ladder import ladder_rating
+from ckai.rl.matches.ladder import ladder_rating, ladder_text
 from ckai.rl.matches.plots import short
 from ckai.rl.matches.ratings import cross_table, fit, ratings
 
@@ -223,7 +223,15 @@ def test_the_ladder_command(ckai, tmp_path):
     assert "as good as vanilla MCTS with" in out
     one = ckai("ladder", "random", "--games", 2, "--first", 1, "--last", 1, "-o", plot, "--fresh")
     assert "random against 1 playout: " in one[2]
-    assert "with 1 playout per move" in one[1]
+    assert "with 1 or fewer playouts per move" in one[1]
     status, out, _ = ckai("ladder", "random", "--games", 4, "-o", plot, "--json", "--fresh")
     assert len(json.loads(out)["players"][0]["rungs"]) < 12  # stops after a lost rung
     assert ckai("ladder", "random", "--first", 50, "--last", 20)[0] == 2
+
+
+@pytest.mark.parametrize("rungs", [[10 * 2**n for n in range(12)], [1], [10, 20]])
+@pytest.mark.parametrize(("score", "text"), [(1, "or more"), (0, "or fewer")])
+def test_a_player_beyond_the_rungs_is_said_to_be(rungs, score, text):
+    scores = dict.fromkeys(rungs, PairStatistics.of([float(score)] * 40))
+    rung = max(rungs) if score else min(rungs)
+    assert ladder_text(ladder_rating(scores), rungs) == f"{rung:,} {text}"

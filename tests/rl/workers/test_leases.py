@@ -22,6 +22,7 @@ from ckai.rl.leases.folder import LeaseDesk, LeaseFolder
 from ckai.rl.leases.lease import Account, Lease, pack_shard, unpack_shard
 from ckai.rl.leases.ledger import Ledger, lease_size
 from ckai.rl.leases.ledgers import Ledgers
+from ckai.rl.leases.matches import SpecSeat
 from ckai.rl.leases.worker import LeaseWorker, WorkerError, _Session
 from ckai.rl.leases.workers import Sign
 from ckai.rl.loop.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig
@@ -455,3 +456,8 @@ def test_join_needs_a_run_and_takes_few_options(tmp_path, ckai):
         status, _, err = ckai("selfplay", "--join", tmp_path, *words)
         assert status == 2
         assert f"expected --join with --evaluator and --groups only, found {words[0]} too" in err
+
+
+def test_the_patience_with_a_program_goes_to_the_nodes():
+    seat = SpecSeat.of("hub:prog@8", 5)
+    assert seat.load(DEFAULT_GAME, None, "torch", 1).silence_seconds == 5
