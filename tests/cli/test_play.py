@@ -15,7 +15,7 @@ from child_process import started
 from click.testing import CliRunner
 from terminal_game import FirstMove, only_game, table
 
-from ckai.cli import play
+from ckai.cli import parse, play
 from ckai.cli.playing.opponent import EngineOpponent
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import SIDES
@@ -276,9 +276,10 @@ def test_a_hint_without_a_network_is_a_message(tmp_path):
 LINES = [*COMMANDS, "save x.pdn", "save \0", "save ~nobody/x", "go x"]
 
 
-@pytest.mark.parametrize("side", ["both", "white", "black"])
+# For Black, in every mode: `test_no_command_ends_the_program_in_any_mode`.
+@pytest.mark.parametrize("side", ["both", "white", pytest.param("black", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("command", LINES)
-@pytest.mark.parametrize("first", ["", "11-15\n", "22-18\n"])
+@pytest.mark.parametrize("first", ["", "11-15\n", pytest.param("22-18\n", marks=pytest.mark.slow)])
 def test_no_command_ends_the_program(here, side, command, first):
     script, shown = table(f"{first}{command}\nfen\n", here, side=side)
     script.play()
@@ -574,8 +575,8 @@ def test_a_game_through_a_pipe_is_parsed_back_to_the_same_game(here):
     assert b"\x1b" not in done.stdout
     game = only_game("a.pdn")
     assert len(game.moves) == 6
-    parsed = ckai(["parse", "a.pdn", "--json"], b"", here)
-    assert parsed.returncode == 0, parsed.stderr
+    parsed = CliRunner().invoke(parse.command, ["a.pdn", "--json"])
+    assert parsed.exit_code == 0, parsed.output
     tally = json.loads(parsed.stdout)
     assert (tally["games_kept"], tally["plies"]) == (1, 6)
     assert str(game.moves[0].move) == "11-15"

@@ -273,7 +273,10 @@ def test_sorting_is_the_chance_of_a_pair_in_order():
 @pytest.mark.parametrize(
     "value", [v if v == "wdl" else pytest.param(v, marks=pytest.mark.slow) for v in OUTPUTS]
 )
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize(
+    "name",
+    [n if n in ("cnn2x2", "resnet", "swift") else pytest.param(n, marks=pytest.mark.slow) for n in names()],
+)
 def test_one_batch_can_be_learned_by_heart(name, value):
     torch.manual_seed(0)
     size = 32

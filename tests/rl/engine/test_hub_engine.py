@@ -554,6 +554,7 @@ def until(process, start):
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.programs
 def test_the_program_ends_with_its_input():
     process = program("--engine", "uniform")
