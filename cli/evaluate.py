@@ -1,6 +1,7 @@
 """`ckai evaluate`: evaluate a network on held-out games."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -135,8 +136,9 @@ def command(
         return
     paths = paths or (newest_dataset(Path("data")),)
     files = [path for group in row_files(paths) for path in group]
-    if twice := [path for n, path in enumerate(files) if path.resolve() in [f.resolve() for f in files[:n]]]:
-        raise click.UsageError(f"expected each file once, found {twice[0]} twice in --data")
+    path, times = Counter(path.resolve() for path in files).most_common(1)[0]
+    if times > 1:
+        raise click.UsageError(f"expected each file once, found {path} {times} times in --data")
     evaluation = evaluate_checkpoint(
         loaded, files, split=split, split_seed=split_seed, heldout=heldout, memory_mb=memory_mb
     )

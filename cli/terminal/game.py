@@ -234,17 +234,16 @@ class TerminalGame:
     def pdn(self) -> str:
         """Return the game as PDN; while it is stepped through, all of it."""
         session, source = self.session, self.source
-        if self.mode == VIEW and source.path is not None and not source.continued:
-            headers = {name: value for name, value in source.headers.items() if name != "Result"}
-            return session.spec.to_pdn(session.whole, headers, source.result)
+        whole = self.mode == VIEW
         sides: tuple[Side, Side] = ("black", "white")
         names = {side.capitalize(): HUMAN if side in session.humans else self.opponent.name for side in sides}
         headers = {"Event": "ckai play", "Date": datetime.date.today().strftime("%Y.%m.%d"), **names}
         if self.clock is not None:
             headers["TimeControl"] = str(self.clock.control)
-        if source.continued:
-            headers = {k: v for k, v in source.headers.items() if k != "Result"} | names
-        if self.mode == VIEW:
+        if source.continued or (whole and source.path is not None):
+            headers = {k: v for k, v in source.headers.items() if k != "Result"}
+            headers |= names if source.continued else {}
+        if whole:
             return session.spec.to_pdn(session.whole, headers, source.result)
         return session.spec.to_pdn(session.game, headers, session.result)
 

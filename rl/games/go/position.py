@@ -5,6 +5,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ckai.game import MoveError, Outcome
 from ckai.game.jit import quick_kernel
 from ckai.rl.games.contract import State
@@ -81,22 +84,26 @@ def _black_area(state):  # type: ignore[no-untyped-def]
     return black_area(state)
 
 
-def _points_of(stones: int, others: int) -> int:
-    """Return the stones of a side and the empty points that only it reaches, by Tromp-Taylor's rules."""
-    empty = ~(stones | others)
-    return (stones | _reached(stones, empty) & ~_reached(others, empty)).bit_count()
-
-
-def _reached(stones: int, empty: int) -> int:
-    """Return the points that stones are on or reach over empty ones; bit 9 * row + column."""
-    first = sum(1 << SIZE * row for row in range(SIZE))
-    board = (1 << POINTS) - 1
+def reached(stones: NDArray[np.bool_], empty: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the points `[N, SIZE, SIZE]` that stones are on or reach over empty ones."""
     while True:
-        right, left = (stones << 1) & ~first, (stones & ~first) >> 1
-        more = stones | empty & board & (stones << SIZE | stones >> SIZE | right | left)
-        if more == stones:
+        beside = np.zeros_like(stones)
+        beside[:, 1:] |= stones[:, :-1]
+        beside[:, :-1] |= stones[:, 1:]
+        beside[:, :, 1:] |= stones[:, :, :-1]
+        beside[:, :, :-1] |= stones[:, :, 1:]
+        more = stones | beside & empty
+        if (more == stones).all():
             return stones
         stones = more
+
+
+def _points_of(black: int, white: int) -> int:
+    """Return Black's stones and the empty points that only it reaches, by Tromp-Taylor's rules."""
+    bits = np.arange(POINTS, dtype=object).reshape(1, SIZE, SIZE)
+    mine, theirs = ((stones >> bits & 1).astype(bool) for stones in (black, white))
+    empty = ~(mine | theirs)
+    return int((reached(mine, empty) & ~reached(theirs, empty)).sum())
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ckai.game.svg import Layout
 from ckai.rl.games.contract import State
 from ckai.rl.games.go.board import POINTS, SIZE
-from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, make_state, read_move
+from ckai.rl.games.go.position import COLUMNS, GoMove, GoPosition, make_state, reached, read_move
 from ckai.rl.games.go.rules import PASS, PLIES_BIT, STATE_WORDS, Go
 from ckai.rl.games.grid import GridSpec
 from ckai.rl.games.spec import Symmetry
@@ -51,20 +51,6 @@ def _openings(first: GoPosition, plies: int) -> tuple[GoPosition, ...]:
                     after[stones] = position.push(GoMove(at))
         positions = after
     return tuple(positions.values())
-
-
-def _reached(stones: NDArray[np.bool_], empty: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the points `[N, SIZE, SIZE]` that stones are on or reach over empty ones."""
-    while True:
-        beside = np.zeros_like(stones)
-        beside[:, 1:] |= stones[:, :-1]
-        beside[:, :-1] |= stones[:, 1:]
-        beside[:, :, 1:] |= stones[:, :, :-1]
-        beside[:, :, :-1] |= stones[:, :, 1:]
-        more = stones | beside & empty
-        if (more == stones).all():
-            return stones
-        stones = more
 
 
 class GoSpec(GridSpec):
@@ -131,7 +117,7 @@ class GoSpec(GridSpec):
         See `GameSpec.owners`; the scoring is that of `ckai.rl.games.go.board.area`.
         """
         grid = boards.reshape(-1, SIZE, SIZE)
-        mine, other = (_reached(grid == side, grid == 0) for side in (1, -1))
+        mine, other = (reached(grid == side, grid == 0) for side in (1, -1))
         return ((mine & ~other).astype(np.int8) - (other & ~mine)).reshape(boards.shape)
 
     # --- for people ---------------------------------------------------------------------------------
