@@ -306,6 +306,8 @@ class Actions:
         """Go through the game, which waits; leave a game in progress for it."""
         table, session = self._table, self._session
         if table.mode != VIEW:
+            if session.ended is not None:
+                session.ahead = []  # taken back before the end
             if not session.ahead:
                 table.source.result = session.result
             if table.clock is not None:
@@ -331,8 +333,7 @@ class Actions:
             except (ValueError, OSError, RuntimeError) as error:
                 raise CommandError(str(error)) from error
         source = table.source
-        over = session.ended is not None or source.result != "*"
-        if session.ahead or over or (source.path is not None and not source.continued):
+        if session.ahead or source.result != "*" or (source.path is not None and not source.continued):
             self._begin(session.game, session.ahead)
         else:
             table.mode = PLAY

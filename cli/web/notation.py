@@ -1,7 +1,5 @@
 """Trees as PDN with their variations, comments and signs, and games of files as trees."""
 
-from typing import Any
-
 from ckai.cli.web.tree import Node, Tree
 from ckai.pdn import PdnGame, PdnMove, Variation, write_game
 from ckai.pdn.game import RESULTS
@@ -100,15 +98,7 @@ def _line(node: Node, line: list[Node], last: Node | None = None) -> list[PdnMov
     moves = []
     for each in line:
         others = [_variation(other) for other in node.children if other is not each]
-        moves.append(
-            PdnMove(
-                each.move,
-                nags=list(each.nags),
-                marks=each.marks,
-                comments=list(filter(None, [each.before, each.comment, "" if each is last else each.rest])),
-                variations=[*others, *each.unread],
-            )
-        )
+        moves.append(_move(each, others, before=each.before, last=last))
         node = each
     return moves
 
@@ -120,13 +110,18 @@ def _variation(first: Node) -> Variation:
         line.append(line[-1].children[0])
     return Variation(
         comments=[first.before] if first.before else [],
-        moves=_alone(first, line[-1]) + _line(first, line[1:], line[-1]),
+        moves=[_move(first, [], before="", last=line[-1]), *_line(first, line[1:], line[-1])],
         rest=line[-1].rest,
     )
 
 
-def _alone(node: Node, last: Node) -> list[PdnMove]:
-    """Return the first move of a variation without its alternatives, which stand beside it already."""
-    comments: list[Any] = list(filter(None, [node.comment, "" if node is last else node.rest]))
-    unread = list(node.unread)
-    return [PdnMove(node.move, nags=list(node.nags), marks=node.marks, comments=comments, variations=unread)]
+def _move(node: Node, others: list[Variation], *, before: str, last: Node | None) -> PdnMove:
+    """Return the move of a node with its alternatives; those of a variation's first move stand beside it."""
+    rest = "" if node is last else node.rest
+    return PdnMove(
+        node.move,
+        nags=list(node.nags),
+        marks=node.marks,
+        comments=[text for text in (before, node.comment, rest) if text],
+        variations=[*others, *node.unread],
+    )

@@ -336,6 +336,13 @@ def test_a_game_is_saved_whole_while_one_steps_through_it(here):
     assert (len(copy.moves), copy.result, copy.header("Black")) == (6, "1-0", "A. One")
 
 
+def test_moves_taken_back_before_a_game_was_resigned_are_not_saved_with_it(here):
+    lines = "11-15\n23-19\n8-11\nundo\nresign\ny\nview\nsave\n"
+    script, _ = run(lines, here, side="both")
+    game = only_game(script.record.path)
+    assert ([str(each.move) for each in game.moves], game.result) == (["11-15", "23-19"], "0-1")
+
+
 def test_games_saved_in_one_file_are_all_there(here):
     run("11-15\nsave best.pdn\nrematch\n9-13\nsave best.pdn\n24-20\nsave best.pdn\n", here, side="both")
     games = [[str(each.move) for each in game.moves] for game in read_games(here / "best.pdn")]
