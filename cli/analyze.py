@@ -129,7 +129,7 @@ def command(
 def _analyze(
     work: "Work", network: Any, tables: Any, threads: int, bar: Callable[[int, int], None]
 ) -> "Progress":
-    """Analyse the games; say how to go on if it is broken off."""
+    """Analyse the games; say how to go on if it is interrupted."""
 
     def show(progress: "Progress") -> None:
         bar(progress.plies, work.contents.plies)
@@ -237,7 +237,7 @@ def _lines(result: dict[str, Any], total: "Progress") -> Iterable[str]:
     yield f"{games} analysed{kept}: {count_text(result['plies'], 'ply', 'plies')}, {marks}"
     theory = sum(game["theory"] is not None for game in result["games"])
     if theory:
-        yield f"{count_text(theory, 'game')} in which the endgame tables and the result part"
+        yield f"{count_text(theory, 'game')} in which tablebases and result disagree"
     yield f"games with comments, marks and lines: {click.format_filename(result['output'])}"
     if result["html"]:
         yield f"page: {click.format_filename(result['html'])}"

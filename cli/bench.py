@@ -92,7 +92,7 @@ def command(
 
     PART is rules, playouts, parse, network, tree, selfplay, games, search or training. The search is measured
     with every backend that is installed, the other parts with one. With --strength, each backend plays the
-    first one at each limit, the first one also itself at the next shorter limit; a integer network plays
+    first one at each limit, the first one also itself at the next shorter limit; integer networks play
     as tree search and as alpha-beta. The first backend at the shortest limit has 0 Elo.
 
     The two sides of a ratio take turns, so a machine that slows down affects both.

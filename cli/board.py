@@ -53,7 +53,7 @@ any case:
     "--host",
     default=LOOPBACK[0],
     show_default=True,
-    help="Address to listen on. Any but this machine's own needs the token in the address that is printed.",
+    help="Address to listen on; any but a loopback one requires the token in the printed URL.",
 )
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.  [default: browser]")
 @click.option("--engine", "engines", multiple=True, metavar="SPEC", help="Offer this player; repeatable.")

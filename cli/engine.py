@@ -54,7 +54,7 @@ gtp:"gnugo --mode gtp --chinese-rules --positional-superko --capture-all-dead"
     type=click.Choice(["hub", "gtp"]),
     default="hub",
     show_default=True,
-    help="Protocol: hub of draughts programs, or gtp of Go programs.",
+    help="Protocol: hub for draughts programs, or gtp for Go.",
 )
 @evaluator_option()
 @tables_option
@@ -72,7 +72,7 @@ def command(spec: str | None, protocol: str, evaluator: str, tables: str, thread
     signal.signal(signal.SIGTERM, _end)
     if protocol == "gtp":
         if threads is not None or tables not in ("auto", "none"):
-            raise click.UsageError("--tables and --threads are of the protocol hub; omit them with gtp")
+            raise click.UsageError("--tables and --threads are for --protocol hub; omit them with gtp")
         _serve_gtp(spec or GTP_PLAYER, evaluator, output)
     else:
         _serve_hub(spec or CKAI, evaluator, tables, threads or 0, output)

@@ -63,13 +63,13 @@ GENERATIONS = 10
 @experts_option
 @setting_option
 @ray_option
-@click.option("--dry-run", is_flag=True, help="Say what a generation will take, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Estimate the cost of a generation and exit.")
 @click.option(
     "--join",
     "joined",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="RUN",
-    help="Play games for the run in this folder, on which another process works, until it is finished; takes "
+    help="Play games for the run that another process trains in this folder, until it finishes; takes "
     "--evaluator and --groups only.",
 )
 @evaluator_option(DEFAULT_EVALUATOR)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SECONDS = 2.0
 """Time of a problem if nothing else is given."""
 
-_HELP = f"""Solve the problems of FILES, and check their results by the endgame tables.
+_HELP = f"""Solve the problems of FILES, and check their results by the tablebases.
 
 A PDN file has a problem in each game: the position of its FEN tag, its moves as the solution, its result.
 Other files have one in each line: a FEN, then a result (1-0 is a win of Black, or win, draw, loss for the
@@ -99,7 +99,7 @@ def command(
                 outcomes.append(solve(thinker, problem, limit, endgames))
     finally:
         thinker.close()
-        if outcomes:  # what is done when it is broken off is shown too
+        if outcomes:  # what is done when it is interrupted is shown too
             _print(outcomes, errors, spec, limit, as_json)
     failed = errors or any(each.solved is False or each.refutation for each in outcomes)
     return 1 if failed else 0

@@ -31,7 +31,7 @@ COMMANDS: dict[str, tuple[Any, str, str]] = {
     "selfplay, on other machines": (
         WorkSettings,
         "Workers",
-        "No part of the run, and given anew with each command; see [many machines](cluster.md).",
+        "No part of the run, and given again with each command; see [many machines](cluster.md).",
     ),
     "tune": (
         StudySettings,

@@ -1,7 +1,7 @@
 """A board as SVG, without dependencies: for notebooks, web pages and reports.
 
 A `Layout` says where the squares of a game are; the shapes are the same for every game. Each shape has a
-class (`square dark`, `number`, `piece`, `arrow`), so that a page can style it anew.
+class (`square dark`, `number`, `piece`, `arrow`), so that a page can style it again.
 """
 
 import itertools

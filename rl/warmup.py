@@ -89,7 +89,7 @@ def steps() -> Iterator[Callable[[], None]]:
 
 
 def _compile_tables() -> None:
-    """Compile what builds, probes and samples endgame tables."""
+    """Compile what builds, probes and samples tablebases."""
     with tempfile.TemporaryDirectory() as name:
         build_tables(2, Path(name) / "tables-2.ckt", threads=1)
     tables = Tables.open(3)

@@ -4,7 +4,7 @@
 
 Three files are damaged in turn: a small network, the installed one, and the state of a training. What is
 damaged are bits, bytes, the length, the types of entries and weights, and their keys; what PyTorch writes
-anew has no digest, as a file of an earlier version. Very large weights are another network, from which any
+again has no digest, as a file of an earlier version. Very large weights are another network, from which any
 answer is right. Commands evaluate the network, search with it and go on
 with the training, in a process that is started again after a crash or after `--seconds`.
 """
@@ -114,7 +114,7 @@ def change_bytes(rng: random.Random, path: Path) -> None:
 
 
 def change_a_part(rng: random.Random, path: Path) -> None:
-    """Damage a part and write its checksum anew: only the digest can tell."""
+    """Damage a part and write its checksum again: only the digest can tell."""
     with zipfile.ZipFile(path) as archive:
         parts = {part.filename: bytearray(archive.read(part)) for part in archive.infolist()}
     name = rng.choice([name for name, data in parts.items() if data])
@@ -244,7 +244,7 @@ class Case:
         """The answers to the commands with the whole file."""
 
     def path(self) -> Path:
-        """Begin anew in the folder, and return the file to damage."""
+        """Begin again in the folder, and return the file to damage."""
         shutil.rmtree(self.folder, ignore_errors=True)
         if self.name == "training":
             shutil.copytree(self.source, self.folder)

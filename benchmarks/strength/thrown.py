@@ -5,7 +5,7 @@
 
 `make` looks through lost games for a move of the loser that turns a level position into a lost one by a deep
 alpha-beta search with an integer network: before it the loser holds at least -LEVEL, after it the winner
-has at least LOST, both at the depth asked for and CONFIRMED plies deeper; where the endgame tables have a
+has at least LOST, both at the depth asked for and CONFIRMED plies deeper; where the tablebases have a
 position, they decide. One move a game, the last such, and no position twice.
 `check` analyses these games as `ckai analyze` does and counts the moves that carry a mark, by mark.
 """

@@ -39,7 +39,7 @@ def _rows_of_run(folder: Path) -> list[Path]:
 
     if not RunFolder.exists(folder):
         raise DatasetError(
-            f"{folder}: expected a Parquet file or the folder of a self-play run, found a folder that is none"
+            f"{folder}: expected a Parquet file or the folder of a self-play run, found another folder"
         )
     run = RunFolder.open(folder)
     files = [run.path(n, "rows.parquet") for n in range(1, run.generations + 1)]

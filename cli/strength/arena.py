@@ -60,7 +60,7 @@ _OPTIONS: list[Callable[[Any], Any]] = [
         default=HUB_SILENCE_SECONDS,
         show_default=True,
         metavar="SECONDS",
-        help="Silence after which a Hub program that searches to a depth is given up.",
+        help="Silence after which a depth-limited Hub program is dropped.",
     ),
     evaluator_option(),
 ]

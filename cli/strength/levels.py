@@ -43,7 +43,7 @@ def command(
 ) -> None:
     """List the levels of play, or measure them by matches.
 
-    A level plays the moves that people play, weighed by a search of some plies. Play against one with
+    A level plays the moves that people play, weighted by a shallow search. Play against one with
     `ckai play --level 3`.
 
     \b
@@ -120,7 +120,7 @@ def _print_levels() -> None:
     console = Console(highlight=False)
     console.print(table)
     console.print(
-        "temperature of the policy of people, plies of search after each move, and the value that makes a "
+        "temperature of the human policy, plies of search after each move, and the value that makes a "
         "move e times rarer; or the positions of an alpha-beta search per move; level "
         f"{FULL_LEVEL} is full strength, alpha-beta for {FULL_STRENGTH_SECONDS:g} s per move"
     )

@@ -55,7 +55,7 @@ each hop of a multi-jump capture, time limits to the whole move. A player whose 
     default=TIME_MARGIN,
     show_default=True,
     metavar="SECONDS",
-    help="Seconds by which a clock may be overstepped before the game is lost on time.",
+    help="Seconds a player may exceed its clock before losing on time.",
 )
 @click.option(
     "--in-flight",

@@ -51,14 +51,14 @@ GATE_GAMES = "gate.games"
     multiple=True,
     metavar="NAME=VALUES",
     help="A setting to try, by its name in a run's config.json: a range (learn.lr=1e-4..1e-2:log with "
-    "all orders of magnitude as likely, or start.opening_share=0..1) or values (learn.window=2,4,8); may be "
+    "a log-uniform draw, or start.opening_share=0..1) or values (learn.window=2,4,8); may be "
     "repeated.",
 )
 @settings_options(StudySettings)
 @settings_options(RunConfig, {"overlap": "on with a GPU", IN_FLIGHT: IN_FLIGHT_TEXT, GATE_GAMES: "0"})
 @experts_option
 @setting_option
-@click.option("--dry-run", is_flag=True, help="Say what would be tried, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="List the trials and exit.")
 @evaluator_option(DEFAULT_EVALUATOR)
 @json_option
 @click.pass_context

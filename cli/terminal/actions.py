@@ -79,7 +79,7 @@ class Actions:
         ended = session.ended is not None
         undone = session.undo()
         if not undone and not ended:
-            raise CommandError("there is no move of yours to take back")
+            raise CommandError("you have no move to take back")
         self._print(f"taken back: {', '.join(map(str, undone)) or 'the end of the game'}")
         self._moved()
         table.save()
@@ -182,7 +182,7 @@ class Actions:
         elif argument.lower() == "list":
             for name, moves in spec.named_openings.items():
                 self._print(f"{name}: {' '.join(moves)}")
-            self._print("ballot: a three-move opening by lot")
+            self._print("ballot: a random three-move opening")
         else:
             name, moves = opening_moves(argument, spec, random.Random())
             self._begin(game_of(moves, spec))
@@ -250,7 +250,7 @@ class Actions:
 
     def _flip(self, _: str) -> None:
         if not self._session.spec.turnable:
-            raise CommandError("this board has no other side")
+            raise CommandError("this board cannot be turned")
         self._table.flipped = not self._table.flipped
         self._table.show()
 

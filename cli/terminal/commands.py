@@ -36,7 +36,7 @@ SECTIONS: Final[dict[str, dict[str, CommandHelp]]] = {
         "hint": CommandHelp("i", "show a good move", (PLAY, VIEW)),
         "go": CommandHelp("g", "let the engine move", (PLAY,)),
         "undo": CommandHelp("u", "take your move back", (PLAY, OVER)),
-        "redo": CommandHelp("r", "play it again", (PLAY, OVER)),
+        "redo": CommandHelp("r", "redo the move", (PLAY, OVER)),
         "draw": CommandHelp(
             "d", "offer a draw", (PLAY,), more="Asks first; the engine declines if it is better."
         ),
@@ -58,7 +58,7 @@ SECTIONS: Final[dict[str, dict[str, CommandHelp]]] = {
         ),
         "opening": CommandHelp(
             "o",
-            "name it, or begin one",
+            "show or start one",
             argument="NAME",
             more="opening list: all names. opening NAME, opening ballot, opening ballot:N or opening 11-15 "
             "23-19: a new game from there. A ballot is a three-move opening in which no side loses a man, as "

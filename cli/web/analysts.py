@@ -51,7 +51,7 @@ class EngineAnalyst:
     Args:
         network: a checkpoint file, or the name of an installed network.
         evaluator: the backend.
-        tables: endgame tables; None: none.
+        tables: tablebases; None: none.
     """
 
     def __init__(self, network: str, evaluator: str, tables: Tables | None) -> None:
@@ -82,7 +82,7 @@ class EngineAnalyst:
 
 
 class SteppedAnalyst:
-    """A tree search of any game, begun anew with more and more visits.
+    """A tree search of any game, begun again with more and more visits.
 
     Args:
         spec: the game.

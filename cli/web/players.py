@@ -59,7 +59,7 @@ class Players:
         self._opponents: dict[Any, Opponent] = {}
         self._analysts: dict[Any, Analyst] = {}
         self.tables: Tables | None = None
-        """The endgame tables, once they are open."""
+        """The tablebases, once they are open."""
 
     # --- who there is -------------------------------------------------------------------------------
 

@@ -130,7 +130,7 @@ class Room(Services):
         if len(self.desks) >= MOST_TABLES:
             alone = [desk for desk in self.desks.values() if desk.link is None]
             if not alone:
-                raise TableError(f"expected at most {MOST_TABLES} tabs, found as many; close one")
+                raise TableError(f"{MOST_TABLES} tabs are open already; close one")
             self._drop(min(alone, key=lambda desk: desk.left_at))
         made = Desk(self, Table(secrets.token_urlsafe(16), DEFAULT_GAME))
         self.desks[made.table.key] = made

@@ -63,7 +63,7 @@ def state_of(
 
     Args:
         table: the table.
-        tables: endgame tables of its game, if any.
+        tables: tablebases of its game, if any.
         thinking: whether a player searches for its move.
         analyse: what is analysed, and whether.
         nodes: whether to send the nodes of the tree; they are the larger part.
@@ -134,7 +134,7 @@ def _onwards(table: Table) -> list[Any]:
 
 
 def verdict_of(spec: GameSpec, tables: Tables | None, position: Any) -> dict[str, Any] | None:
-    """Return what the endgame tables say of a position, None where they do not have it."""
+    """Return what the tablebases say of a position, None where they do not have it."""
     if tables is None or not spec.supports_tables or not tables.knows(position):
         return None
     found = tables.probe(position)

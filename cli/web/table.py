@@ -191,7 +191,7 @@ class Table:
             TableError: there is nothing to take back.
         """
         if not self.can_undo:
-            raise TableError("there is no move of yours to take back")
+            raise TableError("you have no move to take back")
         if self.ended is not None:
             self.ended = None
         else:
@@ -319,14 +319,14 @@ class Table:
             TableError: the files of this game have no comments, or the comment is too long.
         """
         if not annotates(self.spec):
-            raise TableError(f"the files of {self.spec.title or self.spec.name} have no comments and signs")
+            raise TableError(f"{self.spec.title or self.spec.name} files hold no comments or marks")
         if comment is not None:
             if len(comment) > LONGEST_COMMENT:
                 raise TableError(f"expected at most {LONGEST_COMMENT:,} characters, found {len(comment):,}")
             node.comment, node.before = " ".join(comment.split()), ""
         if nag is not None:
             if node.parent is None:
-                raise TableError("expected a move for a sign, found the first position")
+                raise TableError("expected a move to mark, found the first position")
             node.nags = [each for each in node.nags if each != nag] + [nag] * (nag not in node.nags)
         self._worked_on = True
         self.changed += 1

@@ -1,4 +1,4 @@
-"""Sample positions from endgame tables: one set for training, and a disjoint one for evaluation."""
+"""Sample positions from tablebases: one set for training, and a disjoint one for evaluation."""
 
 import json
 from dataclasses import dataclass

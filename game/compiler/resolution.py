@@ -5,7 +5,7 @@ integers, with a message for each that does not. That was a quarter of the time 
 `a + b` of integers gets the same answer.
 
 This uses parts of Numba that are not its public face. Where a version does not have them (`SUPPORTED`), every
-call is resolved anew.
+call is resolved again.
 """
 
 import inspect

@@ -1,4 +1,4 @@
-"""Evaluate a network against endgame tables, which have the exact value of each position."""
+"""Evaluate a network against tablebases, which have the exact value of each position."""
 
 from typing import Any
 

@@ -215,7 +215,7 @@ def _buffers(network: PackedNetwork, device: torch.device, pinned: bool) -> list
 
 
 def _drop_workspaces() -> None:
-    """Make cuBLAS allocate its workspaces anew, during a capture in the memory of the graphs.
+    """Make cuBLAS allocate its workspaces again, during a capture in the memory of the graphs.
 
     A graph goes on writing to the workspace that its stream had when it was captured. One from before the
     capture is freed when another evaluator frees a graph of that stream, or Lightning ends a training.

@@ -160,7 +160,7 @@ class Swift(Network):
 
 
 def _refresh_integers(network: nn.Module, prefix: str, keep_vars: bool) -> None:
-    """Round the weights anew before they are saved."""
+    """Round the weights again before they are saved."""
     assert isinstance(network, Swift)
     for name, rounded in network.rounded().items():
         network.get_buffer(f"{INTEGERS}{name}").copy_(rounded)

@@ -12,7 +12,7 @@ things are done before a move is blamed:
 - A move that would be called better than the one played has to stand up to a second opinion, an alpha-beta
   search or one with more visits still: else the position was lost before, and that move is blamed.
 
-Positions in the endgame tables have the tables' value.
+Positions in the tablebases have the tables' value.
 """
 
 from collections.abc import Callable, Sequence
@@ -83,7 +83,7 @@ class Analyst:
         Args:
             evaluator: evaluates positions of checkers; stays open.
             config: the settings; None: the defaults.
-            tables: endgame tables; None: none.
+            tables: tablebases; None: none.
             stopped: asked now and then whether to end.
         """
         self.config = config or AnalysisConfig()

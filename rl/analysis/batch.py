@@ -44,7 +44,7 @@ class BatchSearch:
         Args:
             evaluator: evaluates the leaves.
             most_visits: most visits of a search.
-            tables: endgame tables for the search; None: none.
+            tables: tablebases for the search; None: none.
             stopped: asked between batches whether to end.
         """
         nodes = most_visits + 3

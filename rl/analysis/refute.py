@@ -34,7 +34,7 @@ class AlphaBetaValues:
 
     Args:
         evaluator: the network.
-        tables: endgame tables for the search; None: none.
+        tables: tablebases for the search; None: none.
     """
 
     def __init__(self, evaluator: IntegerEvaluator, tables: Tables | None = None) -> None:

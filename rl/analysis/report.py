@@ -31,7 +31,7 @@ class PlyReport:
     """The engine's line, its move first."""
     grade: Grade | None = None
     verdict: Verdict | None = None
-    """Of the endgame tables for the side that moves, before the move; None if they do not have it."""
+    """Of the tablebases for the side that moves, before the move; None if they do not have it."""
 
     @property
     def cost(self) -> float:

@@ -1,4 +1,4 @@
-"""Where the endgame tables and the result of a game part."""
+"""Where the tablebases and the result of a game differ."""
 
 from collections.abc import Sequence
 

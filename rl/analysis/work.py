@@ -170,7 +170,7 @@ class Work:
 
         Args:
             evaluator: evaluates positions, called by all threads.
-            tables: endgame tables.
+            tables: tablebases.
             threads: number of threads, each with a game of its own.
             progress: called after every game, one call at a time.
 

@@ -82,7 +82,7 @@ class Engine:
             batches: calls of the evaluator in flight, of which `THREADS` run at the same time. Results depend
                 on this number, not on timing. Under a limit of time a thread has one, and results do.
             game: the draw rules; None: the usual ones.
-            tables: endgame tables. The search proves every position in them, and plays the shortest win or
+            tables: tablebases. The search proves every position in them, and plays the shortest win or
                 the longest loss there. None: none.
         """
         self.evaluator = evaluator
@@ -128,7 +128,7 @@ class Engine:
             source: a checkpoint file; or `ckai`, the network installed with ckai; or `uniform`, a search
                 without a network; or `rollout`, a search with random playouts.
             evaluator: the backend of the network, see `load_evaluator`: `auto`, the best one of this machine.
-            tables: endgame tables, or their number of pieces (see `Tables.open`); None: none.
+            tables: tablebases, or their number of pieces (see `Tables.open`); None: none.
             seed: see `Engine`.
             tell: called with the report of a trial of backends.
             **settings: other arguments of `Engine`.
@@ -244,7 +244,7 @@ class Engine:
             limit: when the search ends; by default after 400 visits.
             sims, seconds: short for `Limit(visits=sims, seconds=seconds)`, instead of `limit`.
             history: earlier positions of the game, oldest first, for repetitions. They also set the halfmove
-                clock of a FEN, which has none.
+                clock of a FEN without H.
             multipv: number of lines in the result, 1 or more; the search does not depend on it.
 
         Returns:

@@ -62,7 +62,7 @@ class TreeReader:
 
         Args:
             searcher: a searcher of checkers.
-            tables: endgame tables of its rules, or None.
+            tables: tablebases of its rules, or None.
             policy: the network's policy, to choose how a capture continues after the hops that were searched.
             tree: index of the tree.
         """

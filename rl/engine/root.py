@@ -21,7 +21,7 @@ class Root:
 
     @classmethod
     def read(cls, position: Position | str, history: Sequence[Position | str] = ()) -> "Root":
-        """Create a root from positions or FENs; a FEN has no halfmove clock, so the history sets it.
+        """Create a root from positions or FENs; the history sets the clock of a FEN without H.
 
         Raises:
             ValueError: the side to move has no legal move.

@@ -36,7 +36,7 @@ def load_evaluator(
         source: a checkpoint file, or the word `uniform` or `rollout`.
         backend: `auto`, the fastest correct one in batches of `SMALL_BATCH`, tried for some seconds the first
             time and remembered for this machine (`$CKAI_EVALUATOR` takes its place, if set); `fastest`, the
-            same for batches of `batch`, tried anew; or the name of a backend: `torch` (or `cpu`),
+            same for batches of `batch`, tried again; or the name of a backend: `torch` (or `cpu`),
             `torch-bf16`, `openvino`, `openvino-bf16`, `onnx`, `cuda`, `integers`.
         batch: positions per call in the trial of `fastest`.
         threads: number of threads that call the evaluator at the same time.

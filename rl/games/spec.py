@@ -113,7 +113,7 @@ class GameSpec(ABC):
         symmetries: of the board in the mover's view, the identity left out.
         layers: bytes of a square in an encoded board, see `ckai.models.inputs.encodings.Encoding.LAYERS`.
         turned_board: whether the board is turned for the other side: its square i is then the last but i.
-        supports_tables: whether there are endgame tables.
+        supports_tables: whether there are tablebases.
         supports_experts: whether games can begin in positions of expert games.
         run_defaults: settings of a self-play run that suit it better than the general ones, by dotted names.
         search_defaults: constants of `SearchConstants` for searches with a network, except in self-play.
@@ -210,7 +210,7 @@ class GameSpec(ABC):
         """Return the rules for a search.
 
         Args:
-            tables: endgame tables, if the game has any.
+            tables: tablebases, if the game has any.
             **limits: draw limits, if the game has any (`halfmove_limit`, `repetition_limit`).
         """
         return self.rules
@@ -247,7 +247,7 @@ class GameSpec(ABC):
         return boards
 
     def table_results(self, states: NDArray[np.int64], tables: Tables) -> NDArray[np.int8]:
-        """Return Black's results of states by endgame tables, for a game with `supports_tables`.
+        """Return Black's results of states by tablebases, for a game with `supports_tables`.
 
         Args:
             states: `[N, STATE_WORDS]`.
@@ -256,7 +256,7 @@ class GameSpec(ABC):
         Returns:
             `[N]`: 1, 0 or -1; `NOT_IN_TABLES` where the tables do not have the state.
         """
-        raise NotImplementedError(f"{self.name} has no endgame tables")
+        raise NotImplementedError(f"{self.name} has no tablebases")
 
     def openings(self, plies: int = 3, max_men_lost: int = 0) -> tuple[Any, ...]:
         """Return the distinct positions after a few plies that matches and self-play begin from.

@@ -45,7 +45,7 @@ class GtpSession:
         self._player: Player | None = None
         self._side: Side | None = None
         self._shown: int | None = None
-        """Positions of the stack that the side was shown; None: it must be shown the game anew."""
+        """Positions of the stack that the side was shown; None: it must be shown the game again."""
         self._control: TimeControl | None = None
         self._clocks: dict[bool, Clock] = {}
         """By whether it is Black's."""
@@ -240,7 +240,7 @@ class GtpSession:
             self._side.start(0, self._stack[first][0], self._seed, clock)
             self._shown = first + 1
         for _, move in self._stack[self._shown :]:
-            assert move is not None, "a move out of turn is shown anew"
+            assert move is not None, "a move out of turn is shown again"
             self._side.play(0, move.action)
         self._shown = len(self._stack)
         return self._side

@@ -17,7 +17,7 @@ class Parameters:
     engine: str
     """Player spec, see `ckai.rl.matches.forms`."""
     tables: str
-    """Endgame tables: one of `table_choices`."""
+    """Tablebases: one of `table_choices`."""
     evaluator: str
     """Backend of the network: one of `evaluator_choices`."""
     table_choices: tuple[str, ...]

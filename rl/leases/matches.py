@@ -62,7 +62,7 @@ class SpecSeat:
 
         Args:
             game: the game.
-            tables: endgame tables; None: none.
+            tables: tablebases; None: none.
             backend: evaluator backend, see `load_evaluator`.
             threads: threads that call its network.
         """
@@ -119,7 +119,7 @@ class MatchOrders:
     seats: tuple[Seat, Seat]
     openings: tuple[Any, ...]
     tables: int
-    """Pieces of the endgame tables; 0: none."""
+    """Pieces of the tablebases; 0: none."""
     backend: str
     settings: dict[str, Any]
     """Of `play_match`."""
@@ -162,7 +162,7 @@ class LeasedMatches:
             seats: the players.
             openings: start positions.
             spec: the game.
-            tables: pieces of the endgame tables, which nodes have of their own; 0: none.
+            tables: pieces of the tablebases, which nodes have of their own; 0: none.
             done: finished games of this match; not counted again.
             on_game: called with every other game.
             stop: set it to end early; unfinished pairs are dropped.
@@ -206,7 +206,7 @@ def play_match_on_ray(
         b: spec of the second player.
         openings: start positions.
         spec: the game.
-        tables: endgame tables; nodes use their own of as many pieces.
+        tables: tablebases; nodes use their own of as many pieces.
         backend: evaluator backend, see `load_evaluator`; each node tries it for itself.
         hub_timeout: see `load_player`.
         done: finished games of this match, not played again.

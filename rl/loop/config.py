@@ -187,7 +187,7 @@ class RunConfig:
     max_age: int = setting(
         default=2,
         ge=1,
-        help="Most generations by which a game may be late; older games are dropped",
+        help="Most generations a game may be late; games later than that are dropped",
     )
     start: StartConfig = setting(default_factory=StartConfig, help="Start positions")
     selfplay: SelfPlayConfig = setting(default_factory=SelfPlayConfig, help="Self-play")
@@ -203,7 +203,7 @@ class RunConfig:
         if (self.selfplay.tables and not spec.supports_tables) or (
             self.start.expert_share and not spec.supports_experts
         ):
-            raise ValueError(f"expected no endgame tables and no expert positions for {self.game}")
+            raise ValueError(f"expected no tablebases and no expert positions for {self.game}")
         if (self.selfplay.turn_positions or self.learn.symmetries) and not spec.symmetries:
             raise ValueError(f"expected no symmetries for {self.game}, whose board has none")
 

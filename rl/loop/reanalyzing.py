@@ -1,7 +1,7 @@
 """The reanalysis of a run: rows of the older generations of the window get new targets before learning.
 
 Of an older generation g, generation n learns `gen_g/reanalyzed-n.parquet` in place of `gen_g/rows.parquet`.
-It is the file that generation n - 1 learned, with a share of the rows searched anew with the newest network;
+It is the file that generation n - 1 learned, with a share of the rows searched again with the newest network;
 so rows keep their newest targets. Once generation n is finished, the file before is removed.
 """
 

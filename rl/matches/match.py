@@ -53,7 +53,7 @@ class MatchGame:
 
     @property
     def adjudicated(self) -> bool:
-        """Whether endgame tables gave the result."""
+        """Whether tablebases gave the result."""
         return self.outcome is not None and self.outcome.reason == MatchReason.ADJUDICATED
 
     @property
@@ -93,7 +93,7 @@ class MatchResult:
 
     @property
     def adjudicated(self) -> int:
-        """Games whose result endgame tables gave."""
+        """Games whose result tablebases gave."""
         return sum(game.adjudicated for game in self.games)
 
     @property
@@ -217,7 +217,7 @@ def play_match(
         openings: start positions.
         spec: the game.
         max_plies: longer games count as draws.
-        adjudicate: the endgame tables of as many pieces end a game with its true result as soon as they have
+        adjudicate: the tablebases of as many pieces end a game with its true result as soon as they have
             its position, without regard to draws by count; 0: none do.
         time_margin: seconds by which a clock may be overstepped before the game is lost on time.
         threads: number of threads.

@@ -105,7 +105,7 @@ def reanalyze(
     warn: Callable[[str], None] = lambda line: None,
     stop: threading.Event | None = None,
 ) -> Reanalysis | None:
-    """Search some positions of a row file anew, and write the rows with the new targets.
+    """Search some positions of a row file again, and write the rows with the new targets.
 
     The visit counts, q and the policy KL of these rows are those of a full search of self-play with
     `config.sims` visits, in an empty tree and without noise at the root; everything else stays. Rows whose
@@ -132,7 +132,7 @@ def reanalyze(
     Raises:
         DatasetError: `source` cannot be used.
         LockedError: another process works in `folder`.
-        TableError: there are no endgame tables of `config.tables` pieces.
+        TableError: there are no tablebases of `config.tables` pieces.
         ValueError: see `Searches.search`.
     """
     counts, stop = counts or ReanalysisCounts(), stop or threading.Event()

@@ -83,7 +83,7 @@ def replay(rows: Rows, hops: NDArray[np.int8], rules: Any, spec: GameSpec) -> Re
     Args:
         rows: the rows, ordered by game, ply and hop.
         hops: `[N]`, the column `hop`.
-        rules: the rules of the game, without endgame tables.
+        rules: the rules of the game, without tablebases.
         spec: the game.
     """
     starts = np.flatnonzero(np.diff(rows.game, prepend=rows.game[0] - 1, append=rows.game[-1] + 1))

@@ -12,7 +12,7 @@ side to move at the node, which is the same at all nodes of a bucket. Lambda and
 `value_bias_factor` and `value_bias_exponent` of the `SearchConstants`.
 
 As in KataGo a node is corrected when it is evaluated, and again by the newest bias whenever a simulation
-passes it. KataGo then computes the node's mean anew from its children. Here sums grow: the change of the
+passes it. KataGo then computes the node's mean again from its children. Here sums grow: the change of the
 node's own value is added to its sum and goes up with the simulation's value, so that every sum above has it
 too, which gives the same means. What differs:
 

@@ -56,7 +56,7 @@ class DistillProgress:
 
 
 def starting_states(paths: Sequence[str | Path], config: DistillConfig, spec: GameSpec) -> NDArray[np.int64]:
-    """Return the states of rows, `[N, STATE_WORDS]`: all of them, or about `MOST_STARTS` drawn by lot.
+    """Return the states of rows, `[N, STATE_WORDS]`: all of them, or about `MOST_STARTS` drawn at random.
 
     Games that a training with the same `heldout` and `split_seed` holds out are left out.
 

@@ -49,7 +49,7 @@ class Group(Searches):
             config: the settings.
             spec: the game.
             pool: past networks as opponents; None: none.
-            tables: endgame tables; None: none.
+            tables: tablebases; None: none.
             numbers: numbers of the games to play, in order.
             seed: of the run.
             starts: first position of a game by its number.

@@ -127,14 +127,14 @@ def copy_game(records: Records, t: int, spec: GameSpec = DEFAULT_GAME) -> Finish
 
 
 def with_table_results(game: FinishedGame, tables: Tables) -> FinishedGame:
-    """Return a game with value targets from endgame tables.
+    """Return a game with value targets from tablebases.
 
     Rows in the tables get their table value, rows before the first of these its value, other rows the result.
     The tables ignore draws by the halfmove clock and by repetition.
 
     Args:
         game: a game of checkers.
-        tables: the endgame tables.
+        tables: the tablebases.
     """
     states = np.ascontiguousarray(game.rows["state"])
     truth = game.spec.table_results(states, tables)
@@ -163,7 +163,7 @@ def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
 def _endings(games: Sequence[FinishedGame]) -> dict[str, NDArray[Any]]:
     """Return the columns of rows that say how their game ended, the targets of auxiliary heads.
 
-    A game ends by the rules, or where the endgame tables know its result. The end of a game that a side
+    A game ends by the rules, or where the tablebases know its result. The end of a game that a side
     resigned, or that was stopped, is not known.
 
     Args:

@@ -50,7 +50,7 @@ class Searches:
             evaluator: evaluates the leaves.
             config: the settings.
             spec: the game.
-            tables: endgame tables; None: none.
+            tables: tablebases; None: none.
             trees: T, number of trees.
             seed: of the orientations of games, if the settings have them.
             inline: whether an integer network is evaluated in the kernels.

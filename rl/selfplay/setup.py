@@ -53,7 +53,7 @@ def play_rules(config: SelfPlayConfig) -> PlayRules:
 
 
 def search_rules(config: SelfPlayConfig, spec: GameSpec, tables: Tables | None = None) -> Any:
-    """Return the game's rules with the draw limits of the settings and, if given, endgame tables."""
+    """Return the game's rules with the draw limits of the settings and, if given, tablebases."""
     return spec.make_rules(
         tables, halfmove_limit=config.halfmove_limit, repetition_limit=config.repetition_limit
     )

@@ -2,7 +2,7 @@
 
 A position costs one evaluation, which labels it and draws the next action. In place of some actions a random
 one is played, so that the walks also see what good play avoids: a network that learned from good games alone
-does not know that a blunder loses. A walk ends with the game, after some plies, or in the endgame tables.
+does not know that a blunder loses. A walk ends with the game, after some plies, or in the tablebases.
 
 In every kernel `records` is the `Records` of `ckai.rl.selfplay.recording`, `walks` the `Walks`, `t` the index
 of a walk.
@@ -67,7 +67,7 @@ def start_walk(game, walks, records, t, number, state, stream):
 
 @inner
 def arrive(game, walks, records, t, state):
-    """Move walk `t` to a state; it is FINISHED if the game is over or the endgame tables have the state.
+    """Move walk `t` to a state; it is FINISHED if the game is over or the tablebases have the state.
 
     Returns:
         Whether it is still PLAYING.

@@ -68,7 +68,7 @@ def play_games(
         `progress`, or new counts if that is None.
 
     Raises:
-        TableError: there are no endgame tables of `config.tables` pieces.
+        TableError: there are no tablebases of `config.tables` pieces.
         Exception: whatever the evaluator or a callback raised, once all threads have ended.
     """
     tables = Tables.open(config.tables) if config.tables else None

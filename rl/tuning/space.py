@@ -14,14 +14,14 @@ from ckai.rl.loop.config import RunConfig
 FORMS = "such as learn.lr=1e-4..1e-2:log, start.opening_share=0..1 or learn.window=2,4,8"
 """Examples of what can be tried, for messages."""
 LOG = ":log"
-"""Behind a range: drawn so that all orders of magnitude are as likely."""
+"""Behind a range: drawn log-uniformly."""
 STEPS = 1000
 """Steps in a range of real numbers: drawn values are rounded to them, so that they have few digits."""
 
 
 @dataclass(frozen=True)
 class Choices:
-    """Some values, all as likely."""
+    """Some values, equally likely."""
 
     values: tuple[Any, ...]
     """At least two, all different."""

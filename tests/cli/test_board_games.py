@@ -190,7 +190,7 @@ def test_a_player_that_cannot_be_used_says_why(client):
 def test_moves_are_taken_back_and_played_again(client):
     with tab(client) as here:
         here.do("new", black="human", white="random")
-        assert "no move of yours" in here.refused("undo")
+        assert "no move to take back" in here.refused("undo")
         here.do("play", move="11-15")
         here.wait_for(lambda state: len(state["line"]) == 3 and not state["thinking"])
         played = here.moves()

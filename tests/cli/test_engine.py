@@ -58,7 +58,7 @@ def test_the_exchange_of_the_page():
 def test_options_of_hub_are_refused_with_gtp(ckai, words):
     status, out, err = ckai("engine", "--protocol", "gtp", *words)
     assert (status, out) == (2, "")
-    assert "--tables and --threads are of the protocol hub" in err
+    assert "--tables and --threads are for --protocol hub" in err
 
 
 def test_examples_are_in_the_help(capsys):

@@ -229,7 +229,7 @@ def test_undo_is_in_the_file_too(tmp_path):
 def test_nothing_to_undo(tmp_path):
     script, shown = table("undo\n", tmp_path)
     script.play()
-    assert "there is no move of yours to take back" in shown.getvalue()
+    assert "you have no move to take back" in shown.getvalue()
     assert not (tmp_path / "games").exists()
 
 

@@ -117,7 +117,7 @@ def test_a_dry_run_says_what_would_be_tried(ckai):
         (("--try", "learn.epochs=1,2", "--trials", 5), "give --trials 3 or more values to try"),
         (("--try", "learn.lr=1e-3..1", "--against", "nobody"), "nobody: expected a checkpoint"),
         (("--try", "learn.lr=1e-3..1", "--score", "mistakes"), "with classes of solved positions"),
-        (("--try", "selfplay.tables=0,3", "--trials", 2), "expected no endgame tables"),
+        (("--try", "selfplay.tables=0,3", "--trials", 2), "expected no tablebases"),
     ],
 )
 def test_what_a_study_refuses_is_one_line(ckai, options, message):

@@ -1,4 +1,4 @@
-"""Endgame tables: known counts, values that follow from their successors, files that are whole or refused."""
+"""Tablebases: known counts, values that follow from their successors, files that are whole or refused."""
 
 import json
 import random

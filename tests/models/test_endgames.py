@@ -1,4 +1,4 @@
-"""Rows drawn from endgame tables, and networks measured against them."""
+"""Rows drawn from tablebases, and networks measured against them."""
 
 import json
 

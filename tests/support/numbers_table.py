@@ -1,4 +1,4 @@
-"""The generated parts of docs/numbers.md. `python tests/support/numbers_table.py` writes them anew."""
+"""The generated parts of docs/numbers.md. `python tests/support/numbers_table.py` writes them again."""
 
 import re
 from pathlib import Path

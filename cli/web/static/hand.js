@@ -200,7 +200,7 @@ export class Hand {
     if (focus) cell.focus();
   }
 
-  /** Lay the cells anew, as after a turn of the board. */
+  /** Lay the cells again, as after a turn of the board. */
   lay() {
     this.byName = new Map();
     const rows = Array.from({ length: this.game.layout.rows }, () => []);

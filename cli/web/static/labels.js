@@ -6,7 +6,7 @@ const LABELS = {
   "offline": "not connected: the server does not answer; nothing is lost, try again in a moment",
   "reconnecting": "The connection is lost. Your game is safe on the server; connecting again …",
   "elsewhere": "This game was opened in another tab.", "back here": "Play it here",
-  "copied": "Copied.", "copy failed": "The browser did not allow copying: mark the text and copy it by hand.",
+  "copied": "Copied.", "copy failed": "The browser did not allow copying: select the text and copy it.",
 
   // the board
   "board of": "{game} board", "square": "square {square}", "cell": "column {column}, row {row}",
@@ -34,11 +34,11 @@ const LABELS = {
   "welcome text": "Begin a new game, or move the men of both sides as you like.",
 
   // new game
-  "game": "Game", "your side": "You play", "either": "By lot", "both": "Two people", "none": "Watch two engines",
+  "game": "Game", "your side": "You play", "either": "Random", "both": "Two people", "none": "Watch two engines",
   "opponent": "Opponent", "first engine": "Plays {side}", "levels": "Level", "networks": "Network",
   "search": "Search", "other": "Other", "other player": "With another limit, such as ckai@2s",
   "clock": "Clock", "no clock": "No clock", "start from": "Start from", "first position": "First position",
-  "this position": "The position on the board", "ballot": "A ballot by lot", "start": "Start",
+  "this position": "The position on the board", "ballot": "A random ballot", "start": "Start",
 
   // analysis
   "engine": "Engine", "lines": "Lines", "network": "Network", "visits": "{n} visits", "depth": "depth {n}",
@@ -69,8 +69,8 @@ const LABELS = {
   "find": "Find a name or an event", "result": "Result", "any result": "Any result", "black wins": "First side won",
   "white wins": "Second side won", "drawn": "Drawn", "unfinished": "Unfinished", "event": "Event", "date": "Date",
   "plies": "Plies", "count games": "{total} of {count} games", "problems": "{n} cannot be read to the end",
-  "reading": "Reading {name} …", "too large": "{name}: expected at most {most} MB, found {found} MB; cut the file in parts", "paste here": "Paste games in PDN", "load": "Load",
-  "unreadable": "cannot be read to its end: {problem}", "nothing found": "No game fits.",
+  "reading": "Reading {name} …", "too large": "{name}: expected at most {most} MB, found {found} MB; split the file", "paste here": "Paste games in PDN", "load": "Load",
+  "unreadable": "cannot be read to its end: {problem}", "nothing found": "No matches.",
 
   // inside
   "look": "Look inside", "looking": "Searching and recording …", "search visits": "Visits",

@@ -1,8 +1,8 @@
 """Balanced openings of checkers: positions in which neither side loses a man by force.
 
-Tournaments draw their openings by lot from the three-move ballot; of all positions after three plies 174 lose
-no man by force, and the ballot has as many. A man is lost by force where alpha-beta on material says so for
-either side.
+Tournaments draw their openings at random from the three-move ballot; of all positions after three plies 174
+lose no man by force, and the ballot has as many. A man is lost by force where alpha-beta on material says so
+for either side.
 """
 
 from functools import cache

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @game(num_actions=NUM_ACTIONS, position_bytes=SQUARES + 2, max_legal_actions=64)
 class Checkers(NamedTuple):
-    """The rules of checkers: draw limits (see `ckai.game.play`) and endgame tables."""
+    """The rules of checkers: draw limits (see `ckai.game.play`) and tablebases."""
 
     halfmove_limit: int = HALFMOVE_LIMIT
     """Halfmove clock at which a game is drawn, in plies."""
@@ -47,7 +47,7 @@ class Checkers(NamedTuple):
         return self.halfmove_limit + 2
 
     def with_tables(self, tables: "Tables | None") -> "Checkers":
-        """Return the same rules with these endgame tables; None: without any."""
+        """Return the same rules with these tablebases; None: without any."""
         if tables is None:
             return self._replace(pieces=0, values=_NO_VALUES, lookup=_NO_LOOKUP)
         return self._replace(pieces=tables.pieces, values=tables.values, lookup=tables.layout.lookup)

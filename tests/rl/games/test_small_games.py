@@ -291,7 +291,7 @@ def test_files_of_another_game_are_refused(tmp_path):
         load_network(run.network)
     with pytest.raises(RunError, match="expected a network for connect4, found one for tictactoe"):
         Run.create(tmp_path / "other", network("tictactoe"), small("connect4"))
-    with pytest.raises(ValueError, match="no endgame tables"):
+    with pytest.raises(ValueError, match="no tablebases"):
         RunConfig(game="connect4")
     with pytest.raises(ValueError, match="one of the games"):
         get_game("chess")

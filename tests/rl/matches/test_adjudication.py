@@ -1,4 +1,4 @@
-"""Games of matches that endgame tables end: `play_match(adjudicate=...)` and `ckai match --adjudicate`."""
+"""Games of matches that tablebases end: `play_match(adjudicate=...)` and `ckai match --adjudicate`."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Endgame tables at work: in the search, in self-play, in matches and in what is played."""
+"""Tablebases at work: in the search, in self-play, in matches and in what is played."""
 
 import random
 from dataclasses import replace

@@ -50,7 +50,7 @@ def buckets(searcher: Searcher) -> dict[int, tuple[float, float]]:
 
 
 def summed_buckets(searcher: Searcher) -> dict[int, tuple[float, float]]:
-    """The same, computed anew from the nodes of the tree."""
+    """The same, computed again from the nodes of the tree."""
     trees, sums = searcher.tree_batch, dict[int, tuple[float, float]]()
     for node, bias in zip(trees.nodes[0, : trees.info[0]["nodes"]], trees.bias.nodes[0], strict=False):
         searched = node["status"] == OPEN and node["proof"] == NONE and node["visits"] > 1
