@@ -132,10 +132,11 @@ def command(
             )
     else:
         source, config = new_run(wanted, evaluator, ray, work)
+        positions = expert_positions(experts, config)
         if dry_run:
             describe(config, source, evaluator, ray, work, as_json)
             return
-        run = Run.create(folder, source, config, expert_positions(experts, config))
+        run = Run.create(folder, source, config, positions)
         run.set_target(GENERATIONS if generations is None else generations)
     if dry_run:
         describe(run.config, run.network, evaluator, ray, work, as_json)

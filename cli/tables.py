@@ -30,7 +30,7 @@ def command() -> None:
 )
 @_folder
 @click.option("--threads", type=click.IntRange(1), help="CPU threads.  [default: one per core]")
-@click.option("--fresh", is_flag=True, help="Rebuild them if they exist.")
+@click.option("--fresh", is_flag=True, help="Rebuild them from scratch, discarding an unfinished build too.")
 @json_option
 def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as_json: bool) -> None:
     """Solve all positions with up to N pieces: win, loss or draw, and the distance in plies.
@@ -47,7 +47,7 @@ def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as
         header = read_header(path)[0]
     built = header is None
     if header is None:
-        header = build_with_progress(pieces, path, threads)
+        header = build_with_progress(pieces, path, threads, fresh)
     if header["pieces"] != pieces:
         raise TableError(
             f"{path}: expected tables of {pieces} pieces, found {header['pieces']}; rebuild them with --fresh"

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ckai.datasets.files import WriteError, temporary_path
+from ckai.datasets.files import WriteError, held, remove_temporaries, temporary_path
 from ckai.datasets.outputs import (
     LIST_KEYS,
     absolute_sources,
@@ -158,8 +158,10 @@ def _write_files(
     first_error: PdnError | None = None
     temporary = temporary_path(tally.refused)
     output.parent.mkdir(parents=True, exist_ok=True)
+    remove_temporaries(output.parent, of=tally.refused.name)
     try:
         with (
+            held(temporary),
             TableWriter(output, EXPERT_SCHEMA) as rows,
             TableWriter(headers_path(output), HEADERS_SCHEMA) as headers,
             temporary.open("w", encoding="utf-8") as refused,

@@ -90,8 +90,10 @@ def temporary_path(path: Path) -> Path:
 def remove_temporaries(folder: Path, of: str | None = None, besides: str | None = None) -> None:
     """Remove the temporary files and folders that killed processes left; what cannot be removed stays.
 
+    Files that a process is writing stay too: it holds them, see `held`.
+
     Args:
-        folder: where to look. No other process may be writing there: see `locked`.
+        folder: where to look. No other process may be making temporary folders there: see `locked`.
         of: only those of the file of this name in the folder itself; None: all, in the folders below too.
         besides: name of a folder in it that is left alone.
     """
@@ -101,9 +103,21 @@ def remove_temporaries(folder: Path, of: str | None = None, besides: str | None 
             continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
-        else:
+        elif not is_locked(path):
             with suppress(OSError):
                 path.unlink()
+
+
+@contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Create a temporary file and lock it during a `with` block: `remove_temporaries` leaves it alone.
+
+    Raises:
+        OSError: it cannot be created.
+    """
+    with path.open("a") as file:
+        _flock(file)
+        yield
 
 
 @contextmanager
@@ -173,7 +187,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     temporary = temporary_path(path)
     make_parent(path)
     try:
-        with temporary.open("wb") as file:
+        with held(temporary), temporary.open("wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())

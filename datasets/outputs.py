@@ -74,7 +74,7 @@ def _are_headers(path: Path) -> bool:
         return True
     try:
         return VERSION_KEY in (pq.read_schema(path).metadata or {})
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         return False
 
 
@@ -100,7 +100,7 @@ def _other_content(output: Path, sources: Sequence[str] | None) -> str:
     """What a file holds besides rows of `sources`, "" if nothing."""
     try:
         metadata = pq.read_schema(output).metadata or {}
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         return "no rows of ckai"
     if VERSION_KEY not in metadata:
         return "no rows of ckai"
@@ -117,7 +117,8 @@ def _other_content(output: Path, sources: Sequence[str] | None) -> str:
         return f"rows whose headers, {headers.name}, cannot be read"
     now = absolute_sources(sources)
     for path in sources_before:
-        if not any(path == each or path.startswith(each + os.sep) for each in now):  # or in an archive
+        same = any(path == each or path.startswith(each + os.sep) for each in now)  # or in an archive
+        if not same or path == STDIN_NAME:  # what came from there cannot be read again
             here = os.getcwd() + os.sep
             return f"rows of {path.removeprefix(here)}" + (" too" if len(sources_before) > 1 else "")
     return ""

@@ -297,7 +297,7 @@ def _open(path: Path) -> Any:
         return pq.ParquetFile(path, page_checksum_verification=True)
     except PermissionError as error:
         raise DatasetError(f"{path}: may not be read ({error.strerror}): change its permissions") from error
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = str(error).splitlines()[0]
         raise DatasetError(
             f"{path}: expected a Parquet file, found a file that is not one or is cut short ({reason})"

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ckai.datasets.files import WriteError, make_parent, temporary_path
+from ckai.datasets.files import WriteError, held, make_parent, remove_temporaries, temporary_path
 from ckai.datasets.schema import EXPERT_SCHEMA
 
 ROW_GROUP = 65_536
@@ -100,9 +100,12 @@ class TableWriter:
 
     def __init__(self, path: Path, schema: pa.Schema = EXPERT_SCHEMA) -> None:
         make_parent(path)
+        remove_temporaries(path.parent, of=path.name)
         self.path, self.schema = path, schema
         self.temporary = temporary_path(path)
+        self._held = ExitStack()
         try:
+            self._held.enter_context(held(self.temporary))
             self._writer: Any = pq.ParquetWriter(
                 self.temporary,
                 schema,
@@ -113,6 +116,7 @@ class TableWriter:
             )
         except OSError as error:
             # pyarrow writes more than the reason of the system into `strerror`.
+            self._held.close()
             reason = os.strerror(error.errno) if error.errno else str(error).splitlines()[0]
             raise WriteError(error.errno, reason, str(path)) from error
         self._pending: list[pa.Table] = []
@@ -164,3 +168,4 @@ class TableWriter:
                 self._writer.close()
         with suppress(OSError):
             self.temporary.unlink()
+        self._held.close()

@@ -4,7 +4,9 @@ The format is recognised by the first bytes, not by the name: browsers unpack `.
 """
 
 import bz2
+import errno
 import gzip
+import lzma
 import os
 import stat
 import sys
@@ -146,7 +148,8 @@ def _members(raw: IO[bytes], name: str) -> Iterator[Source]:
     with _damage(name, "zip archive"):
         archive = zipfile.ZipFile(raw)
     with archive:
-        files = [member for member in archive.infolist() if not member.is_dir()]
+        with _damage(name, "zip archive"):
+            files = [member for member in archive.infolist() if not member.is_dir()]
         chosen = [m for m in files if m.filename.lower().endswith(".pdn") and not _hidden(m.filename)]
         if not chosen:
             listed = ", ".join(m.filename for m in files[:3]) + (", ..." if len(files) > 3 else "")
@@ -178,14 +181,22 @@ class _Checked:
         return block
 
 
+_DAMAGE = (
+    EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError,
+    UnicodeDecodeError, IndexError,  # of the names in a zip archive
+)  # fmt: skip
+"""Errors of reading compressed files, besides those of the system."""
+
+
 @contextmanager
 def _damage(name: str, form: str) -> Iterator[None]:
     try:
         yield
-    except (EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError) as error:
+    except _DAMAGE as error:
         raise _damaged(error, name, form) from error
     except OSError as error:
-        if error.errno is None:  # raised by gzip and bz2, not by the system
+        # Raised by gzip and bz2, not by the system; or the place of a member is before the archive.
+        if error.errno is None or (form == "zip archive" and error.errno == errno.EINVAL):
             raise _damaged(error, name, form) from error
         raise _read_error(error, name) from error
 

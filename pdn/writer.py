@@ -17,12 +17,18 @@ def write_game(game: PdnGame) -> str:
     line ends by spaces. Everything else is read back as it was, but for the spaces of a comment, of which
     the reader keeps one between two words. A game with a `problem` is written up to it.
 
+    Raises:
+        ValueError: a tag name that the reader would not accept: it does not begin with an ASCII letter.
+
     >>> import io
     >>> from ckai.pdn import read_games
     >>> (game,) = read_games(io.BytesIO(b'[Event "Club"]11-15 23-19;remark'))
     >>> write_game(game)
     '[Event "Club"]\\n\\n1. 11-15 23-19 {remark}\\n\\n'
     """
+    for name, _ in game.headers:
+        if not _TAG.match(name):
+            raise ValueError(f"expected a tag name that begins with a letter from A to Z, found {name!r}")
     lines = [f'[{_CONTROLS.sub(" ", name)} "{_escape(value)}"]' for name, value in game.headers]
     words = [*_comments(game.comments), *_moves(game.start, game.moves)]
     if game.token is not None:
@@ -41,14 +47,25 @@ def write_game(game: PdnGame) -> str:
 def write_games(games: Iterable[PdnGame]) -> str:
     """Write several games, one after the other; see `write_game`.
 
+    A game without a result gets `*` if the next one has no tags: nothing else would separate them.
+
     >>> from ckai.game import Game
     >>> from ckai.pdn import from_game
     >>> write_games(from_game(Game(), {}, result) for result in ("1-0", "*")).count("[Result ")
     2
     """
-    return "".join(map(write_game, games))
+    texts: list[str] = []
+    ended = True
+    for game in games:
+        if not ended and not game.headers:
+            texts.append("*\n\n")
+        texts.append(write_game(game))
+        ended = game.token is not None
+    return "".join(texts)
 
 
+_TAG = re.compile(r"[A-Za-z]")
+"""What a tag name begins with, see `ckai.pdn.lexer`."""
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 """C0 and C1 control characters: a terminal would obey them."""
 

@@ -70,13 +70,16 @@ def ensure_tables(pieces: int) -> None:
         build_with_progress(pieces, table_path(pieces, cache_folder()))
 
 
-def build_with_progress(pieces: int, path: Path, threads: int | None = None) -> dict[str, Any]:
+def build_with_progress(
+    pieces: int, path: Path, threads: int | None = None, fresh: bool = False
+) -> dict[str, Any]:
     """Build tables with a progress bar, after printing the estimated cost.
 
     Args:
         pieces: largest number of pieces.
         path: file to write.
         threads: CPU threads; default: one per core.
+        fresh: drop what an interrupted build left.
 
     Returns:
         The header of the file.
@@ -92,4 +95,4 @@ def build_with_progress(pieces: int, path: Path, threads: int | None = None) -> 
         f"{cost.memory / 2**20:,.0f} MiB of memory"
     )
     with progress_bar("solving", "positions") as progress:
-        return build_tables(pieces, path, threads=threads, progress=progress)
+        return build_tables(pieces, path, threads=threads, fresh=fresh, progress=progress)

@@ -1,6 +1,7 @@
 """Build tables: one class after another on all cores, each saved, so that a kill costs one class."""
 
 import shutil
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.datasets.files import WriteError, locked, write_whole
+from ckai.datasets.files import WriteError, locked, remove_temporaries, write_whole
 from ckai.datasets.machine import available_cores
 from ckai.datasets.tables.file import TableError, read_tables, write_tables
 from ckai.datasets.tables.layout import Class, Layout, levels, make_layout
@@ -48,6 +49,7 @@ def build_tables(
     path: Path,
     *,
     threads: int | None = None,
+    fresh: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> dict[str, Any]:
     """Solve all positions with up to `pieces` pieces and write them to a table file.
@@ -59,6 +61,7 @@ def build_tables(
         pieces: 2 to 6.
         path: the file to write, usually `table_path(pieces, cache_folder())`.
         threads: CPU threads; None: one a core.
+        fresh: drop the classes that a killed build left.
         progress: called with the positions solved and the positions in all.
 
     Returns:
@@ -78,13 +81,20 @@ def build_tables(
     """
     layout = make_layout(pieces)
     with locked(path.with_name(f".{path.name}.lock")):
-        return _build(layout, path, threads or available_cores(), progress)
+        remove_temporaries(path.parent, of=path.name)
+        kept = path.with_suffix(".building")
+        if fresh:
+            shutil.rmtree(kept, ignore_errors=True)
+        header = _build(layout, path, kept, threads or available_cores(), progress)
+        shutil.rmtree(kept)
+    return header
 
 
-def _build(layout: Layout, path: Path, threads: int, progress: Callable[[int, int], None]) -> dict[str, Any]:
-    """`build_tables` under its lock."""
+def _build(
+    layout: Layout, path: Path, kept: Path, threads: int, progress: Callable[[int, int], None]
+) -> dict[str, Any]:
+    """`build_tables` under its lock; solved classes are kept in the folder `kept`."""
     values = np.full(layout.positions, UNKNOWN, np.uint8)
-    kept = path.with_suffix(".building")
     try:
         kept.mkdir(exist_ok=True)
     except OSError as error:
@@ -99,7 +109,8 @@ def _build(layout: Layout, path: Path, threads: int, progress: Callable[[int, in
         if saved is None:
             if solve_pair(*of, values, layout.lookup) < 0:
                 raise TableError(f"{of}: expected distances of at most {LONGEST} plies, found a longer one")
-            write_whole(file, b"".join(part.tobytes() for part in parts))
+            solved_values = b"".join(part.tobytes() for part in parts)
+            write_whole(file, solved_values + _checksum(solved_values))
         else:
             at = 0
             for part in parts:
@@ -121,7 +132,6 @@ def _build(layout: Layout, path: Path, threads: int, progress: Callable[[int, in
                 raise
     header = {"counts": _counts(layout, values), "longest": _longest(layout, values)}
     write_tables(path, layout, values, header)
-    shutil.rmtree(kept)
     return read_tables(path)[2]
 
 
@@ -130,12 +140,17 @@ def _size(layout: Layout, of: Class) -> int:
 
 
 def _saved(file: Path, size: int) -> NDArray[np.uint8] | None:
-    """Values saved by an earlier build; files are written atomically, so checking the size is enough."""
+    """Values saved by an earlier build with their checksum; None if there are none, or others."""
     try:
-        values = np.fromfile(file, np.uint8)
+        data = file.read_bytes()
     except FileNotFoundError:
         return None
-    return values if len(values) == size and not (values == UNKNOWN).any() else None
+    values, checksum = data[:size], data[size:]
+    return np.frombuffer(values, np.uint8) if checksum == _checksum(values) else None
+
+
+def _checksum(values: bytes) -> bytes:
+    return zlib.crc32(values).to_bytes(4, "little")
 
 
 def _counts(layout: Layout, values: NDArray[np.uint8]) -> dict[str, list[int]]:

@@ -13,6 +13,8 @@ load only the pages they use. Both files are verified each time they are opened.
 import hashlib
 import json
 import lzma
+import re
+import shlex
 import zlib
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.datasets.files import write_whole
+from ckai.datasets.files import remove_temporaries, write_whole
+from ckai.datasets.machine import cache_folder
 from ckai.datasets.tables.layout import Layout, make_layout
 
 FORMAT = b"ckai tables 1\n"
@@ -66,17 +69,17 @@ def read_header(path: Path) -> tuple[dict[str, Any], bytes]:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise TableError(f"{path}: no such file; `ckai tables build` builds it") from None
+        raise TableError(f"{path}: no such file; `{_command(path)}` builds it") from None
     except OSError as error:
         raise TableError(f"{path}: cannot be read ({error.strerror or error})") from error
     if not data.startswith(FORMAT):
         start = data[: len(FORMAT)].decode("ascii", "replace").split("\n")[0]
-        raise TableError(f"{path}: expected {FORMAT.decode().strip()!r}, found {start!r}; {_AGAIN}")
+        raise TableError(f"{path}: expected {FORMAT.decode().strip()!r}, found {start!r}; {_again(path)}")
     digest, _, body = data[len(FORMAT) :].partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode() != digest:
         raise TableError(
             f"{path}: expected the checksum {digest[:12].decode('ascii', 'replace')}..., found another: "
-            f"the file is damaged or cut short; {_AGAIN}"
+            f"the file is damaged or cut short; {_again(path)}"
         )
     length = int.from_bytes(body[:8], "little")
     header: dict[str, Any] = json.loads(body[8 : 8 + length])
@@ -96,12 +99,24 @@ def read_tables(path: Path) -> tuple[Layout, NDArray[np.uint8], dict[str, Any]]:
         return layout, _unpack(layout, header, blocks), header
     raw = path.with_suffix(".values")
     if not _is_intact(raw, layout, header):
+        remove_temporaries(raw.parent, of=raw.name)
         write_whole(raw, _unpack(layout, header, blocks).data)
     # Copy-on-write, not read-only: Numba would compile every kernel again for read-only arrays.
     return layout, np.asarray(np.memmap(raw, np.uint8, "c")), header
 
 
-_AGAIN = "build it again with `ckai tables build --fresh`"
+def _command(path: Path) -> str:
+    """The command that builds a table file."""
+    words = ["ckai tables build"]
+    if pieces := re.fullmatch(r"tables-([2-6])\.ckt", path.name):
+        words.append(f"--pieces {pieces[1]}")
+    if path.parent != cache_folder():
+        words.append(f"--folder {shlex.quote(str(path.parent))}")
+    return " ".join(words)
+
+
+def _again(path: Path) -> str:
+    return f"build it again with `{_command(path)} --fresh`"
 
 
 def _unpack(layout: Layout, header: dict[str, Any], blocks: bytes) -> NDArray[np.uint8]:

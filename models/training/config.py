@@ -156,8 +156,8 @@ class PretrainConfig:
     split_seed: int = setting(default=0, help="Seed that selects the held-out games")
     positions: Positions = setting(
         default="all",
-        help="Treatment of repeated positions: keep all rows (all), each move once (distinct), or average "
-        "them into one row (average)",
+        help="Treatment of positions that repeat within a file: keep all rows (all), each move once "
+        "(distinct), or average them into one row (average)",
     )
     weights: tuple[Annotated[float, Field(gt=0)], ...] = setting(
         default=(),

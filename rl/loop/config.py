@@ -31,8 +31,8 @@ class LearnConfig:
     )
     positions: Positions = setting(
         default="all",
-        help="Treatment of repeated positions: keep all rows (all), each move once (distinct), or average "
-        "them into one row (average)",
+        help="Treatment of positions that repeat within a generation: keep all rows (all), each move once "
+        "(distinct), or average them into one row (average)",
     )
     policy_kl_share: float = setting(
         default=0.0,

@@ -76,7 +76,7 @@ class PlayedRun(ClosedRun):
         backend: str,
         workers: Workers,
         *,
-        late: int = 0,
+        late: Callable[[], int],
         stop: threading.Event | None = None,
     ) -> dict[str, Any]:
         """Play the missing games of a generation and return its statistics; empty if stopped.
@@ -86,7 +86,7 @@ class PlayedRun(ClosedRun):
             on_event: see `Run.go`, as the next two.
             backend: as there.
             workers: as there.
-            late: most games, all of them leased, that are not waited for.
+            late: returns the most games, all of them leased, that are not waited for; asked again and again.
             stop: set it to end early.
         """
         summary, shards = self.path(n, "selfplay.json"), self.path(n, "shards")
@@ -108,7 +108,7 @@ class PlayedRun(ClosedRun):
             )
             if stop.is_set():
                 return {}
-            absent = self._close(n, expected, late, spent, self._counts.pop(n))
+            absent = self._close(n, expected, late(), spent, self._counts.pop(n))
             if absent.stale:
                 warn(warning_of(absent, self.config.max_age))
         shutil.rmtree(shards, ignore_errors=True)
@@ -118,7 +118,7 @@ class PlayedRun(ClosedRun):
         self,
         ledgers: Ledgers,
         games: int,
-        late: int,
+        late: Callable[[], int],
         progress: SelfPlayCounts,
         on_event: EventCallback,
         backend: str,
@@ -156,7 +156,7 @@ class PlayedRun(ClosedRun):
             for line in workers.exchange(ledgers):
                 tell(warning=line)
             # After the exchange, which withdraws what nobody has begun where this process could play it.
-            ledgers.close(late)
+            ledgers.close(late())
             report()
             if not players:  # without games of this process there are no snapshots to bring it
                 spent().write(folder)

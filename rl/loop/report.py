@@ -112,8 +112,8 @@ def endings(table: Any, ends: Sequence[Ending], config: SelfPlayConfig) -> dict[
 
     Returns:
         `adjudicated` games, or `labelled` rows, whose z is from a tablebase (`SelfPlayConfig.tables_mode`);
-        `resigned` games; `played_out` games in which a side met the resignation threshold but played on, and
-        of these the ones that it did not lose (`wrongly`).
+        `resigned` games; `played_out` games in which a side met the resignation threshold but played on to a
+        result, and of these the ones that it did not lose (`wrongly`).
     """
     counts: dict[str, int] = {}
     if config.tables and config.tables_mode == "adjudicate":
@@ -123,7 +123,7 @@ def endings(table: Any, ends: Sequence[Ending], config: SelfPlayConfig) -> dict[
     if config.resign:
         counts["resigned"] = sum(end.resigned for end in ends)
         lost = {"Black": "0-1", "White": "1-0"}
-        played_out = [end for end in ends if end.resigner is not None]
+        played_out = [end for end in ends if end.resigner is not None and end.result in SCORES]
         counts["played_out"] = len(played_out)
         counts["wrongly"] = sum(end.result != lost[str(end.resigner)] for end in played_out)
     return counts

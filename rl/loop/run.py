@@ -90,32 +90,43 @@ class Run(ReanalyzedRun):
             try:
                 while self.generations < generations:
                     n = self.generations + 1
-                    # The last generation waits for all its games, so that none is left out of the run.
-                    late = int(self.config.late * self.config.games) if n < generations else 0
+                    late = partial(self._late, n, generations)
                     played = self._play(n, on_event, backend, workers, late=late)
                     if "workers" in played:
                         played["workers"]["learner_waited"] = round(time.monotonic() - finished, 3)
                     ahead = self.config.overlap and n < generations
-                    with self._playing(n + 1, on_event, backend, workers) if ahead else nullcontext():
+                    next_late = self._late(n + 1, generations)
+                    playing = self._playing(n + 1, on_event, backend, workers, late=next_late)
+                    with playing if ahead else nullcontext():
                         self._finish(n, played, on_event, backend, workers)
                         finished = time.monotonic()
             finally:
                 workers.close()
             self._publish()
 
+    def _late(self, n: int, generations: int) -> int:
+        """Most games that generation `n` of so many does not wait for; the last one waits for all of them."""
+        return int(self.config.late * self.config.games) if n < generations else 0
+
     @contextmanager
-    def _playing(self, n: int, on_event: EventCallback, backend: str, workers: Workers) -> Iterator[None]:
-        """Play generation `n` in a thread during the block."""
-        stop, errors = threading.Event(), []
+    def _playing(
+        self, n: int, on_event: EventCallback, backend: str, workers: Workers, *, late: int
+    ) -> Iterator[None]:
+        """Play generation `n` in a thread during the block; then wait for all but `late` of its games."""
+        stop, waited_for, errors = threading.Event(), threading.Event(), []
 
         def work() -> None:
             try:
-                self._play(n, on_event, backend, workers, stop=stop)
+                # While the block goes on, nobody waits for the last games.
+                self._play(
+                    n, on_event, backend, workers, late=lambda: late if waited_for.is_set() else 0, stop=stop
+                )
             except BaseException as error:
                 errors.append(error)
 
         with running([Worker(target=work, name=f"generation {n}")], stop):
             yield
+            waited_for.set()
         if errors:
             raise errors[0]
 

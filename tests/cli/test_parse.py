@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -123,6 +124,7 @@ def test_the_output_is_named_after_the_first_file(here, name, output):
 def test_standard_input_is_read_from_a_pipe(here):
     code = "import sys; from ckai.cli.main import main; sys.argv[0] = 'ckai'; main()"
     for data in (GAME.encode(), gzip.compress(GAME.encode())):
+        shutil.rmtree(here / "data", ignore_errors=True)
         done = subprocess.run(
             [sys.executable, "-c", code, "parse", "-", "--json"], input=data, capture_output=True, timeout=240
         )

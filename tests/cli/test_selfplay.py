@@ -182,6 +182,8 @@ def test_a_dry_run_says_what_a_generation_takes_and_leaves_nothing(ckai):
     assert "workers: 1 of 3 cores each (this machine: 1)" in out
     assert "a generation of 50 games takes about" in out
     assert not Path("runs").exists()
+    status, _, err = ckai(*NEW, "--dry-run", "--experts", "missing.parquet")
+    assert (status, "--experts ROWS and --expert-share" in err) == (1, True), (status, err)
     found = json.loads(ckai(*NEW, "--dry-run", "--games", 50, "--evaluator", "torch", "--json")[1])
     assert found["games"] == 50
     assert found["evaluations_per_second_of_a_core"] > 0

@@ -331,13 +331,31 @@ def test_broken_archives_are_errors_of_one_line(tmp_path, data, reason):
     assert not list((tmp_path / "out").iterdir())
 
 
+def test_damage_in_any_place_of_an_archive_is_an_error_of_one_line(tmp_path):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("Ä.pdn", "1. 11-15 22-17 *\n" * 20)
+    whole, seen, lines = packed.getvalue(), set(), []
+    for at in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[at] ^= 0xFF
+        (tmp_path / "x").write_bytes(damaged)
+        try:
+            parse_files(tmp_path / "x", tmp_path / f"{at}.parquet")
+        except (PdnError, DatasetError) as error:
+            seen.add(type(error.__cause__).__name__)
+            lines.append(str(error).count("\n"))
+    assert not any(lines)
+    assert seen >= {"LZMAError", "BadZipFile", "UnicodeDecodeError"}
+
+
 def test_standard_input_is_read(tmp_path, monkeypatch):
     def on_stdin(data):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(data))))
 
-    for data in (ODD.encode(), gzip.compress(ODD.encode()), bz2.compress(ODD.encode())):
+    for n, data in enumerate((ODD.encode(), gzip.compress(ODD.encode()), bz2.compress(ODD.encode()))):
         on_stdin(data)
-        tally = parse_files("-", tmp_path / "rows.parquet")
+        tally = parse_files("-", tmp_path / f"{n}.parquet")
         assert tally.games_read == 10
         assert {h["source"] for h in pq.read_table(headers_path(tally.output)).to_pylist()} == {
             "standard input"
@@ -345,6 +363,9 @@ def test_standard_input_is_read(tmp_path, monkeypatch):
     on_stdin(zipped({"a.pdn": "1. 9-13 *"}))
     with pytest.raises(PdnError, match="standard input: expected PDN, gzip or bzip2, found a zip archive"):
         parse_files("-", tmp_path / "rows.parquet")
+    on_stdin(ODD.encode())
+    with pytest.raises(DatasetError, match="would be replaced, but holds rows of standard input"):
+        parse_files("-", tmp_path / "0.parquet")  # other text may have come from there
     on_stdin(b"")
     with pytest.raises(PdnError, match=r"standard input: expected games of PDN .* found none in 0 bytes"):
         parse_files("-", tmp_path / "rows.parquet")

@@ -63,6 +63,23 @@ def test_what_killed_processes_left_is_removed(tmp_path):
     assert all(path.exists() for path in keep)
 
 
+def test_what_is_being_written_is_not_removed(tmp_path):
+    with whole_file(tmp_path / "x") as file, TableWriter(tmp_path / "y.parquet") as writer:
+        remove_temporaries(tmp_path)
+        TableWriter(tmp_path / "y.parquet").__exit__(None, None, None)
+        file.write(b"x")
+        writer.commit()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x", "y.parquet"]
+
+
+def test_rows_replace_what_a_killed_writer_left(tmp_path):
+    left = temporary_path(tmp_path / "y.parquet")
+    left.write_text("half")
+    with TableWriter(tmp_path / "y.parquet") as writer:
+        writer.commit()
+    assert [path.name for path in tmp_path.iterdir()] == ["y.parquet"]
+
+
 def test_a_lock_keeps_others_off_and_dies_with_its_process(tmp_path):
     path = tmp_path / "deep" / ".lock"
     hold = "import sys; from pathlib import Path; from ckai.datasets.files import locked\n"

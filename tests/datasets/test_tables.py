@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from ckai.datasets.tables import DRAW, LOSS, WIN, ProbeResult, TableError, Table
 from ckai.datasets.tables.file import read_tables
 from ckai.datasets.tables.index import STARTS, class_key, index_of, place
 from ckai.datasets.tables.layout import levels, make_layout
-from ckai.datasets.tables.solve import DRAWN, look
+from ckai.datasets.tables.solve import DRAWN, look, solve_pair
 from ckai.game import Position
 from ckai.game.kernels import apply_hop, legal_actions
 
@@ -181,8 +182,38 @@ def test_many_positions_are_answered_in_one_call(three):
 def test_what_is_not_in_the_tables_is_said(three, folder):
     with pytest.raises(TableError, match=r"expected 2 to 3 pieces .*, found 24"):
         three.probe(Position.start())
-    with pytest.raises(TableError, match=r"tables-4\.ckt: no such file; `ckai tables build`"):
+    command = r"`ckai tables build --pieces 4 --folder \S+none` builds it"
+    with pytest.raises(TableError, match=r"tables-4\.ckt: no such file; " + command):
         Tables.open(4, folder=folder / "none")
+
+
+def test_what_a_killed_build_left_is_checked_and_dropped_on_request(three, folder, tmp_path, monkeypatch):
+    solved = []
+
+    def solve(*of):
+        solved.append(of)
+        return solve_pair(*of)
+
+    monkeypatch.setattr("ckai.datasets.tables.build.solve_pair", solve)
+    monkeypatch.setattr("ckai.datasets.tables.build.write_tables", lambda *of: 1 / 0)  # killed at the end
+    path = table_path(3, tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        build_tables(3, path, threads=1)
+    monkeypatch.undo()
+    monkeypatch.setattr("ckai.datasets.tables.build.solve_pair", solve)
+    kept = sorted(path.with_suffix(".building").glob("*.values"))
+    assert len(solved) == len(kept) > 3
+    kept[0].write_bytes(b"\xff" * kept[0].stat().st_size)
+    solved.clear()
+    build_tables(3, path, threads=1)
+    assert len(solved) == 1
+    assert path.read_bytes() == table_path(3, folder).read_bytes()
+    shutil.copytree(tmp_path, tmp_path / "again")
+    (tmp_path / "again" / "tables-3.building").mkdir()
+    (tmp_path / "again" / "tables-3.building" / kept[0].name).write_bytes(b"")
+    solved.clear()
+    build_tables(3, tmp_path / "again" / "tables-3.ckt", threads=1, fresh=True)
+    assert len(solved) == len(kept)
 
 
 @pytest.mark.parametrize("at", [3, 40, 90, 2000, -5])

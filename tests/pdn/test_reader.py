@@ -550,6 +550,21 @@ def test_several_games_are_written_one_after_the_other():
     assert [moves(g) for g in read(write_games(games))] == [moves(g) for g in games]
 
 
+@pytest.mark.parametrize("first", ["1. 11-15 22-18", '[Event "tags alone"]', "1. 11-15 {remark}"])
+def test_a_game_without_a_result_is_not_joined_to_the_next(first):
+    games = [one(first), one("1. 9-14 22-18 2. 5-9 *")]
+    again = read(write_games(games))
+    assert [moves(game) for game in again] == [moves(game) for game in games]
+    assert [game.problem for game in again] == [None, None]
+
+
+@pytest.mark.parametrize("name", ["Événement", "1st", "_x", ""])
+def test_tags_that_no_reader_accepts_are_refused(name):
+    game = from_game(Game(), {"Event": "Club", name: "v"}, "*")
+    with pytest.raises(ValueError, match="expected a tag name that begins with a letter"):
+        write_game(game)
+
+
 def test_wrong_results_and_comments_are_refused():
     with pytest.raises(ValueError, match="expected a result"):
         from_game(Game(), {}, "won")

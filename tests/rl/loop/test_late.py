@@ -238,6 +238,14 @@ def test_the_next_generation_takes_late_games_in(tmp_path, network, monkeypatch,
         assert "2 late games out" in console.export_text()
 
 
+def test_with_overlap_a_generation_is_waited_for_no_longer_than_without(tmp_path, network):
+    # Generation 2 is played while generation 1 is learned.
+    run = Run.create(tmp_path / "run", network, replace(TINY, overlap=True))
+    run.go(3, ignore_event, workers=SlowWorkers(held_back(SECOND + 15, until=3)))
+    check_whole(run, 3)
+    assert run.history()[1]["selfplay"]["late"] == [SECOND + 14, SECOND + 15]
+
+
 @pytest.mark.slow
 def test_the_last_generation_waits_for_all_games(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)

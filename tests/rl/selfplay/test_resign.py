@@ -7,7 +7,7 @@ from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.loop.report import endings
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.pdn import RESIGNED, WOULD_RESIGN, finished_pdn
-from ckai.rl.selfplay.rows import to_table
+from ckai.rl.selfplay.rows import Ending, to_table
 from ckai.rl.selfplay.snapshots import GameSnapshot
 from ckai.rl.selfplay.workers import play_games
 
@@ -84,10 +84,18 @@ def test_wrong_resignations_are_counted():
     config = SelfPlayConfig(**{**SETTINGS, "resign": 0.25})
     counts = endings(to_table(games, 1), [game.ending for game in games], config)
     score = {"Black": -1, "White": 1}
-    resignable = [game for game in games if game.resigner]
+    resignable = [game for game in games if game.resigner and game.ending.result != "*"]
     wrong = [game for game in resignable if game.result != score[game.resigner]]
     assert counts == {"resigned": 0, "played_out": len(resignable), "wrongly": len(wrong)}
     assert wrong
+
+
+def test_games_without_a_result_are_no_wrong_resignations():
+    games = play(4, resign_disabled_prob=1.0)
+    config = SelfPlayConfig(**{**SETTINGS, "resign": 0.25})
+    ends = [Ending(result, False, False, "Black") for result in ("*", "0-1", "1-0", "*")]
+    counts = endings(to_table(games, 1), ends, config)
+    assert counts == {"resigned": 0, "played_out": 2, "wrongly": 1}
 
 
 def test_a_continued_game_keeps_who_would_have_resigned():
