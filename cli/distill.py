@@ -1,7 +1,6 @@
 """`ckai distill`: label positions with a network, to train a smaller one."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -48,14 +47,17 @@ def command(
     """Label positions with the policy and the value of TEACHER.
 
     Follows short walks from positions of --data, by the teacher's policy with some random actions, and writes
-    the labelled positions as rows for ckai pretrain. After an interruption, the same command continues.
+    the labelled positions as rows for ckai pretrain. After an interruption, the same command without --fresh
+    continues.
     """
 
     from ckai.cli.shared.output import progress_bar
     from ckai.datasets.reader import RowFile
     from ckai.models.checkpoint import load_checkpoint
+    from ckai.models.pretrained import network_path
     from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.games.registry import get_game
+    from ckai.rl.leases.lease import hash_of
     from ckai.rl.selfplay.distill import DistillProgress, distill
 
     config = change_settings(DistillConfig(), given_settings(ctx))
@@ -68,14 +70,14 @@ def command(
         RowFile(path, spec.name)
     batch = max(1, config.in_flight // threads)
     network = load_evaluator(teacher, evaluator, batch=batch, threads=threads, game=spec.name)
-    identity: dict[str, Any] = {"checkpoint": str(teacher), "run": checkpoint.info.get("run", "")}
+    digest = checkpoint.digest or hash_of(network_path(teacher).read_bytes())
     with progress_bar("labelling", "positions") as update:
 
         def show(counts: DistillProgress) -> None:
             update(min(counts.positions, config.positions), config.positions)
 
         counts = distill(
-            network, output, config, teacher=str(identity), data=files, spec=spec, threads=threads,
+            network, output, config, teacher=digest, data=files, spec=spec, threads=threads,
             fresh=fresh, progress=show,
         )  # fmt: skip
     if as_json:

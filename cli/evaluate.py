@@ -127,6 +127,8 @@ def command(
         )
     truth = _against_tables(network, tables) if tables else None
     if truth is not None and not paths:
+        if plots is not None or split is not None:
+            raise click.UsageError("expected --data with --plots and --split, found --tables alone")
         identity = {"checkpoint": str(checkpoint), "digest": loaded.digest}
         click.echo(
             json.dumps({**identity, **truth})

@@ -32,8 +32,10 @@ def command(checkpoint: Path, to: str, output: Path | None, as_json: bool) -> No
     """
     from ckai.models.checkpoint import load_network
     from ckai.models.inference.export import SUFFIXES, export_network
+    from ckai.models.pretrained import network_path
 
     path = output or checkpoint.with_suffix(SUFFIXES[to])
+    checkpoint = network_path(checkpoint)
     network = load_network(checkpoint, game=None)
     if path.exists() and path.samefile(checkpoint):
         raise click.UsageError(f"expected another --output than the checkpoint itself, found {path}")

@@ -128,7 +128,9 @@ class RowsDataModule(pl.LightningDataModule):
             raise ValueError(f"expected positions {', '.join(POSITIONS)}, found {positions!r}")
         if weights and (len(weights) != len(paths) or not all(0 < w < 1000 for w in weights)):
             listed = ", ".join(f"{w:g}" for w in weights)
-            raise ValueError(f"expected a weight above 0 for each of {len(paths)} data sets, found {listed}")
+            raise ValueError(
+                f"expected a weight above 0 and below 1000 for each of {len(paths)} data sets, found {listed}"
+            )
         if not 0 <= surprise <= 1:
             raise ValueError(f"expected surprise in [0, 1], found {surprise}")
         self.files = RowFiles(paths, game, endings)
@@ -157,6 +159,10 @@ class RowsDataModule(pl.LightningDataModule):
                     f"expected {side} games, found none among {self.files.rows} rows with a held-out share "
                     f"of {heldout}"
                 )
+        if self.train_rows and not self.epoch_rows:
+            raise ValueError(
+                f"expected weights that leave some of {self.train_rows} rows in an epoch, found {weights}"
+            )
         self._epoch, self._skip = 0, 0
 
     # --- for Lightning ------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ class Evaluation:
 
 
 def trained_on(checkpoint: Checkpoint, file: RowFile) -> bool | None:
-    """Whether a network was trained on a file, by its name or its number of rows.
+    """Whether a network was trained on a file, by its number of rows, or its name if it has more.
 
     A file that was moved, renamed, or parsed again with more games numbers its games as before.
 
@@ -72,7 +72,11 @@ def trained_on(checkpoint: Checkpoint, file: RowFile) -> bool | None:
     data = checkpoint.info.get("data")
     if not data:
         return None
-    return any(file.path.name == entry.get("name") or file.rows == entry.get("rows") for entry in data)
+    return any(
+        file.rows == entry.get("rows")
+        or (file.path.name == entry.get("name") and file.rows > entry.get("rows", 0))
+        for entry in data
+    )
 
 
 def evaluate_checkpoint(
@@ -125,7 +129,8 @@ def evaluate_checkpoint(
     if split is None:
         split = "all" if other_data and split_seed is None and heldout is None else "heldout"
     if split == "heldout" and not share:
-        raise DatasetError("expected a held-out share above 0, found 0: the network was trained on all games")
+        all_games = "" if stored.get("heldout", share) else ": the network was trained on all games"
+        raise DatasetError(f"expected a held-out share above 0, found 0{all_games}; try --split all")
     if split == "heldout" and not data.heldout_rows:
         raise DatasetError(f"expected held-out games, found none with a share of {share}; try --split all")
     device = pick_device()

@@ -127,6 +127,10 @@ class Network(nn.Module):
     def clip_weights(self) -> None:
         """Clip the weights to the bounds of the architecture, if it has any; called after every step."""
 
+    def trained_parameters(self) -> list[nn.Parameter]:
+        """The parameters that this network's outputs depend on: those that its training changes."""
+        return list(self.parameters())
+
     def stages(self) -> list[tuple[str, "Network"]]:
         """(name, network) pairs to train one after the other; the last is this network."""
         return [(self.architecture, self)]

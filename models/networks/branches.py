@@ -54,6 +54,11 @@ class Branches(DenseNetwork):
         self.join1 = nn.Linear(3 * settings.branch_hidden, settings.hidden)
         self.join2 = nn.Linear(settings.hidden, settings.hidden)
 
+    def trained_parameters(self) -> list[nn.Parameter]:
+        """All but those of the branches' own heads."""
+        own = {id(p) for branch in self.branches.values() for p in _heads(cast(DenseNetwork, branch))}
+        return [p for p in self.parameters() if id(p) not in own]
+
     def stages(self) -> list[tuple[str, Network]]:
         """Each branch alone, then the whole network."""
         parts = [(name, cast(Network, branch)) for name, branch in self.branches.items()]
@@ -63,3 +68,7 @@ class Branches(DenseNetwork):
         """See `DenseNetwork.features`."""
         parts = [branch.features(x) for branch in self.branches.values()]  # type: ignore[operator]
         return functional.relu(self.join2(functional.relu(self.join1(torch.cat(parts, 1)))))
+
+
+def _heads(network: DenseNetwork) -> list[nn.Parameter]:
+    return [*network.policy.parameters(), *network.value.parameters()]

@@ -31,11 +31,11 @@ def check_output(output: Path) -> None:
     """Check the output before the training, not after it.
 
     Raises:
-        TrainingError: it is the run folder's name, or a file that is no checkpoint.
+        TrainingError: its name does not end in .ckpt, or it is a file that is no checkpoint.
         WriteError: it cannot be written.
     """
-    if output == run_folder(output):
-        raise TrainingError(f"{output}: expected another suffix than .run, which the run folder has")
+    if output.suffix != ".ckpt":
+        raise TrainingError(f"{output}: expected a name that ends in .ckpt: the run folder is named after it")
     make_parent(output)
     if output.exists():
         try:

@@ -255,7 +255,10 @@ class PolicyValueModule(pl.LightningModule):
 
     def _trained(self) -> list[torch.nn.Parameter]:
         """The parameters of the network, then those of the auxiliary heads."""
-        return [*self.network.parameters(), *(self.heads.parameters() if self.heads is not None else ())]
+        return [
+            *self.network.trained_parameters(),
+            *(self.heads.parameters() if self.heads is not None else ()),
+        ]
 
     def finish_step(self) -> None:
         """Clip the weights and update their average after a step.

@@ -8,7 +8,7 @@ import json
 import shutil
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ckai.datasets.files import locked, remove_temporaries, write_whole
-from ckai.datasets.reader import check_dataset, read_rows
+from ckai.datasets.reader import RowFile, check_dataset, read_rows
 from ckai.datasets.rows import Rows
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.tables import Tables
@@ -150,7 +150,8 @@ def reanalyze(
     with locked(folder / ".lock"):
         remove_temporaries(folder)
         size = max(1, min(SHARD_ROWS, -(-len(exact) // config.group_count)))
-        _drop_others(folder, {**settings, "source": source.name, "rows": size})
+        fingerprint = RowFile(source, spec.name).fingerprint()
+        _drop_others(folder, {**settings, "searches": asdict(config), "source": fingerprint, "rows": size})
         parts = [exact[start : start + size] for start in range(0, len(exact), size)]
         work = _Work(evaluator, config, spec, rows, replayed, parts, folder, seed, counts, on_shard, warn)
         work.run(stop)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import locked, remove_temporaries, write_whole
+from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError, headers_path
 from ckai.datasets.tables import Tables
 from ckai.datasets.writer import TableWriter
@@ -162,11 +163,12 @@ def distill(
         evaluator: the teacher; called by several threads.
         output: the Parquet file to write.
         config: the settings; None: the defaults.
-        teacher: identifies the teacher: shards of another one are refused.
+        teacher: identifies the teacher, such as its digest: shards of another one are refused.
         data: rows whose positions walks begin in; empty: they begin in openings.
         spec: the game.
         threads: threads that walk at the same time.
-        fresh: drop what an earlier call left, and replace the output.
+        fresh: drop what an earlier call left, and replace the output; a call that goes on with such a one
+            has it not set.
         progress: called after each shard.
         stop: event to set for an early end; the shards stay.
 
@@ -180,12 +182,18 @@ def distill(
         ValueError: the teacher's outputs are not finite.
     """
     output, config = Path(output), config or DistillConfig()
-    if output.exists() and not fresh:
-        raise DistillError(f"{output}: exists; use --fresh to replace it, or another --output")
     folder = output.with_suffix(".shards")
+    settings = {
+        **asdict(config),
+        "teacher": teacher,
+        "data": [RowFile(Path(path), spec.name).fingerprint() for path in data],
+        "replaces": RowFile(output, spec.name).fingerprint() if output.exists() else "",
+    }
+    if output.exists() and not fresh and _kept_settings(folder) != settings:
+        raise DistillError(f"{output}: exists; use --fresh to replace it, or another --output")
     with locked(folder / ".lock"):
         remove_temporaries(folder)
-        _check_settings(folder, {**asdict(config), "teacher": teacher, "data": list(map(str, data))}, fresh)
+        _check_settings(folder, settings, fresh)
         counts, stop = DistillProgress(), stop or threading.Event()
         _write_shards(evaluator, folder, config, data, spec, threads, counts, progress, stop)
         if stop.is_set():
@@ -195,12 +203,18 @@ def distill(
     return counts
 
 
+def _kept_settings(folder: Path) -> dict[str, Any] | None:
+    """The settings of the shards in a folder, None if there are none."""
+    path = folder / "config.json"
+    return dict(json.loads(path.read_text())) if path.exists() else None
+
+
 def _check_settings(folder: Path, settings: dict[str, Any], fresh: bool) -> None:
     path = folder / "config.json"
     if fresh:
         for shard in folder.glob("*.parquet"):
             shard.unlink()
-    elif path.exists() and json.loads(path.read_text()) != json.loads(json.dumps(settings)):
+    elif _kept_settings(folder) not in (None, settings):
         raise DistillError(
             f"{folder}: has shards of other settings or another teacher; use --fresh to drop them"
         )

@@ -13,7 +13,7 @@ from ckai.cli.main import main
 from ckai.datasets.files import ForeignFileError, WriteError
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.evaluator import BackendError, TorchEvaluator, append_extra
-from ckai.models.inference.export import SUFFIXES, ExportError, export_network
+from ckai.models.inference.export import SUFFIXES, Exported, ExportError, export_network
 from ckai.models.registry import build
 
 NEEDS = {"onnx": ["onnx", "onnxruntime"], "openvino": ["openvino"], "torchscript": []}
@@ -107,6 +107,15 @@ def test_the_checkpoint_is_not_written_over(tmp_path, ckai):
     assert status == 2
     assert "expected another --output than the checkpoint itself" in err
     assert path.read_bytes() == before
+
+
+def test_an_installed_network_is_exported_again(tmp_path, ckai, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exported = Exported(tmp_path / "human.pt", 34, 128, 1, 0.0, 0.0)
+    monkeypatch.setattr("ckai.models.inference.export.export_network", lambda *of: exported)
+    (tmp_path / "human.pt").write_text("of an earlier export")
+    status, _, err = ckai("export", "human", "--to", "torchscript")
+    assert status == 0, err
 
 
 def test_unknown_formats_are_refused(tmp_path):

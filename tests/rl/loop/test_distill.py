@@ -82,6 +82,29 @@ def test_an_interrupted_distillation_goes_on(tmp_path, teacher):
     assert not (tmp_path / "rows.shards").exists()
 
 
+def test_a_replacement_goes_on_too(tmp_path, teacher):
+    path, whole = tmp_path / "rows.parquet", tmp_path / "whole.parquet"
+    distill(teacher, path, SMALL)
+    before, stop = path.read_bytes(), threading.Event()
+    larger = replace(SMALL, positions=400)
+    distill(teacher, whole, larger)
+    distill(teacher, path, larger, fresh=True, progress=lambda counts: stop.set(), stop=stop)
+    assert path.read_bytes() == before
+    counts = []
+    distill(teacher, path, larger, progress=lambda now: counts.append(now.walks))
+    assert counts[0] == 2 * SMALL.shard_walks  # one shard was there
+    assert pq.read_table(path).equals(pq.read_table(whole))
+
+
+def test_shards_of_other_data_are_refused(tmp_path, teacher):
+    source, path, stop = tmp_path / "source.parquet", tmp_path / "rows.parquet", threading.Event()
+    distill(teacher, source, SMALL)
+    distill(teacher, path, SMALL, data=[source], progress=lambda counts: stop.set(), stop=stop)
+    distill(teacher, source, replace(SMALL, seed=5), fresh=True)
+    with pytest.raises(DistillError, match="has shards of other settings or another teacher"):
+        distill(teacher, path, SMALL, data=[source])
+
+
 def test_nothing_else_is_replaced(tmp_path, teacher):
     path = tmp_path / "rows.parquet"
     distill(teacher, path, SMALL)

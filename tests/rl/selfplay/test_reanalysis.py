@@ -257,6 +257,17 @@ def test_shards_of_other_settings_are_dropped(tmp_path, rows, monkeypatch):
     assert counts.kept == 0
 
 
+def test_shards_of_other_rows_are_dropped(tmp_path, rows, monkeypatch):
+    """The rows of every generation of a run have the same name."""
+    monkeypatch.setattr(module, "SHARD_ROWS", 16)
+    (tmp_path / "other").mkdir()
+    other = written(tmp_path / "other" / rows.name, played("tictactoe", 25))
+    stop, output, counts = threading.Event(), tmp_path / "new.parquet", ReanalysisCounts()
+    again(other, output, on_shard=stop.set, stop=stop)
+    again(rows, output, counts=counts)
+    assert counts.kept == 0
+
+
 def test_games_that_cannot_be_recreated_are_left(tmp_path, rows):
     table = pq.read_table(rows)
     starts = np.flatnonzero(np.diff(table["game"].to_numpy(), prepend=-1))
