@@ -126,6 +126,8 @@ def command(
                 f"expected a network for {DEFAULT_GAME_NAME} to measure search, found {checkpoint} for {game}"
             )
         selected = parts or [part for part in PARTS if part != "search" or game == DEFAULT_GAME_NAME]
+        if (limits or match_games) and "search" not in selected:
+            raise click.UsageError("expected the part search with --limit and --strength, found none")
         backends = BACKENDS if evaluator == "fastest" else (evaluator,)
         times = limits or bench_search.LIMITS
         if match_games:

@@ -27,9 +27,9 @@ A PDN file has a problem in each game: the position of its FEN tag, its moves as
 Other files have one in each line: a FEN, then a result (1-0 is a win of Black, or win, draw, loss for the
 side to move) and the moves of the solution, as far as they are known, then a comment after a semicolon.
 
-A problem is solved when the search ends on the first move of the solution, or on a move proven to be as good;
-without a solution, when it ends on a value of the expected result. The time shown is the point after which
-the answer stayed correct. The limit applies to each problem.  [default: {SECONDS:g} s]
+A problem is solved when the search ends on the first move of the solution, or on one proven to win or draw as
+well; without a solution, when it ends on a value of the expected result. The time shown is the point after
+which the answer stayed correct. The limit applies to each problem.  [default: {SECONDS:g} s]
 
 The exit status is 0 if all problems that can be checked are solved and no stated result is refuted, 1 if
 not, or if a problem cannot be read.

@@ -187,7 +187,7 @@ class AlphaBetaSearch:
         if timer is not None:
             timer.daemon = True
             timer.start()
-        done = 0
+        done, complete = 0, memory.root.copy()
         threads = [Worker(target=self._help, args=(helper, words, root), daemon=True) for helper in helpers]
         for thread in threads:
             thread.start()
@@ -195,8 +195,11 @@ class AlphaBetaSearch:
             while done < MOST_HOPS and not (depth is not None and done >= depth):
                 score = self._iterate(self.evaluation, memory, words, done + 1, root)
                 if memory.stop[0]:
+                    if done and memory.root[ROOT_SCORE] <= -PROVEN:
+                        memory.root[:] = complete  # the moves that were not searched may be better
                     break
                 done += 1
+                complete[:] = memory.root
                 if on_depth is not None:
                     on_depth(self._result(words, done))
                 if abs(score) >= PROVEN and WON - abs(score) <= done:

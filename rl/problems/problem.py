@@ -36,7 +36,7 @@ class Problem:
     @property
     def label(self) -> str:
         """The place of the problem and its name."""
-        return f"{self.path}:{self.number}" + (f" {self.name}" if self.name else "")
+        return f"{self.path}, problem {self.number}" + (f", {self.name}" if self.name else "")
 
 
 def result_for(text: str, position: Position) -> Proof | None:

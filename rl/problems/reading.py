@@ -48,7 +48,7 @@ def _read_pdn(source: Path | io.BytesIO, path: str) -> Iterator[Problem | Proble
 def _from_game(game: PdnGame, path: str) -> Problem | ProblemError:
     if game.rejected or (game.problem is not None and not game.moves):
         return ProblemError(str(game.problem))
-    where = f"{path}:{game.line}: game {game.number}"
+    where = f"{path}:{game.line}: problem {game.number + 1}"
     if game.header("FEN") is None:
         return ProblemError(f"{where}: expected a FEN tag with the position of a problem, found none")
     if game.problem is not None:
@@ -75,7 +75,7 @@ def _read_fens(text: str, path: str) -> Iterator[Problem | ProblemError]:
         try:
             yield _from_line(line, path, number)
         except (PositionError, MoveError, ProblemError) as error:
-            yield ProblemError(f"{path}:{at}: {error}")
+            yield ProblemError(f"{path}:{at}: problem {number}: {error}")
 
 
 def _from_line(line: str, path: str, number: int) -> Problem:

@@ -12,7 +12,7 @@ from ckai.rl.engine.result import Proof
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.clock import move_time
-from ckai.rl.thinkers.thinker import Interrupt, Publish, Report, most_seconds
+from ckai.rl.thinkers.thinker import Interrupt, Publish, Report, most_seconds, undrawn
 
 
 class AlphaBetaThinker:
@@ -43,11 +43,12 @@ class AlphaBetaThinker:
     def think(self, game: Game, limit: Limit, publish: Publish, interrupt: Interrupt) -> Report:
         """See `Thinker`."""
         begun = time.perf_counter()
-        limit = self._fixed or limit
+        limit, plies = self._fixed or limit, len(game.moves)
+        game = undrawn(game)
         position, search = game.position, self._search
-        seconds, enough, depth = most_seconds(limit, len(game.moves)), None, limit.depth
+        seconds, enough, depth = most_seconds(limit, plies), None, limit.depth
         if limit.clock is not None:
-            enough = move_time(limit.clock, limit.increment, limit.remaining_moves, len(game.moves)).target
+            enough = move_time(limit.clock, limit.increment, limit.remaining_moves, plies).target
             if len(position.legal_moves()) == 1:
                 depth = 1
 

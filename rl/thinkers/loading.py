@@ -1,6 +1,7 @@
 """`load_thinker`: the thinker of a player spec."""
 
 import os
+from dataclasses import replace
 
 from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
@@ -8,6 +9,7 @@ from ckai.game import Game, Position
 from ckai.models.pretrained import network_path
 from ckai.rl.engine.engine import THREADS, Engine
 from ckai.rl.engine.limit import Limit
+from ckai.rl.matches.alphabeta import AlphaBetaPlayer
 from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
 from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, LEVEL, PlayerSpec, PlayerSpecError
 from ckai.rl.matches.players import SearchPlayer
@@ -57,13 +59,18 @@ def load_thinker(
         )
     else:
         thinker = SideThinker(player)
+    trial = thinker
+    if isinstance(player, AlphaBetaPlayer):  # its depth may take minutes
+        trial = SideThinker(replace(player, depth=1))
     for fen in _TRIAL_FENS:
         game = Game(Position.from_fen(fen))
         for _ in range(3):  # the later ones go on from the search before
-            for move in thinker.think(game, _TRIAL, lambda report: None, Interrupt()).pv[:2]:
+            for move in trial.think(game, _TRIAL, lambda report: None, Interrupt()).pv[:2]:
                 game.push(move)
             if not game.legal_moves():
                 break
+    if trial is not thinker:
+        trial.close()
     thinker.forget()
     return thinker
 

@@ -5,7 +5,7 @@ import random
 from ckai.game import Game
 from ckai.rl.engine.limit import Limit
 from ckai.rl.matches.players import Player
-from ckai.rl.thinkers.thinker import Interrupt, Publish, Report
+from ckai.rl.thinkers.thinker import Interrupt, Publish, Report, undrawn
 
 
 class SideThinker:
@@ -19,6 +19,7 @@ class SideThinker:
 
     def think(self, game: Game, limit: Limit, publish: Publish, interrupt: Interrupt) -> Report:
         """See `Thinker`; only the move is given."""
+        game = undrawn(game)
         side, position = self._side, game.position
         side.start(0, game.positions[0], random.getrandbits(63))
         for move in game.moves:

@@ -2,10 +2,10 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
-from ckai.game import Game, Move
+from ckai.game import HALFMOVE_LIMIT, Game, Move
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Proof
 from ckai.rl.search.clock import move_time
@@ -89,6 +89,15 @@ class Thinker(Protocol):
 
     def close(self) -> None:
         """Release all resources."""
+
+
+def undrawn(game: Game) -> Game:
+    """Return a game to search in place of one that the halfmove clock has drawn: the clock begins again.
+
+    All replies would be draws otherwise. Other games are returned as they are.
+    """
+    position = game.position
+    return game if position.halfmove_clock < HALFMOVE_LIMIT else Game(replace(position, halfmove_clock=0))
 
 
 def most_seconds(limit: Limit, plies: int) -> float | None:

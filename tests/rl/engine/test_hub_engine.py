@@ -514,6 +514,20 @@ def test_earlier_positions_count_for_repetitions(spec):
     thinker.close()
 
 
+@pytest.mark.parametrize("spec", ["alphabeta:ckai@6", "alphabeta@6"])
+def test_a_position_that_the_clock_has_drawn_is_searched_as_if_it_had_not(spec):
+    """White exchanges into a won ending; who takes all replies for draws plays any move."""
+    thinker = load_thinker(spec)
+    game = Game(Position.from_fen("W:WK18,K15:BK4:H80"))
+    for _ in range(5):
+        assert str(thinker.think(game, Limit(depth=6), lambda report: None, Interrupt()).move) == "15-11"
+    thinker.close()
+
+
+def test_a_deep_player_is_ready_at_once():
+    load_thinker("alphabeta@99").close()  # a search of this depth would not end
+
+
 def test_a_level_of_fixed_strength_keeps_to_its_own_limit():
     thinker = load_thinker("level:14")
     assert thinker.limit == Limit(nodes=QUICK_NODES[0])
