@@ -1,4 +1,4 @@
-"""The front door: click commands, one file each, and the terminal board.
+"""The command line: click commands, one file each, and games in the terminal and the browser.
 
-Owns words, options and screens. Whatever a library user would miss belongs to the other rooms.
+Owns messages, options and screens. Whatever a library user needs belongs to the other packages.
 """

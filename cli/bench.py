@@ -70,7 +70,7 @@ PARTS = ("rules", "playouts", "parse", "network", "tree", "selfplay", "games", "
     "match_games",
     metavar="GAMES",
     type=EVEN,
-    help="Also play matches of so many games for the Elo of each backend at each --limit; takes long.",
+    help="Also play matches of this many games for the Elo of each backend at each --limit; takes long.",
 )
 @json_option
 def command(

@@ -1,4 +1,4 @@
-"""Package faces that import nothing until a name is used, so that `ckai --help` need not load torch."""
+"""Packages that import their public names on first use, so that `ckai --help` need not load torch."""
 
 import importlib
 import sys

@@ -21,7 +21,7 @@ def refused_path(rows: Path) -> Path:
 
 
 def failed_path(rows: Path) -> Path:
-    """The list of games none of which could be used, where a row file stands that stays."""
+    """The list of the games of a failed attempt, beside a row file that was kept: `games.failed.jsonl`."""
     return rows.with_name(f"{rows.stem}.failed.jsonl")
 
 

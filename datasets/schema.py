@@ -202,11 +202,11 @@ def check_schema(path: Path, schema: Any, game: str) -> bool:
 ROUNDING: Final = 1e-4
 """How far a q may be outside [-1, 1]."""
 _CHECKED_AT_ONCE = 8192
-"""Rows; what is computed of so many stays in a core's cache."""
+"""Rows checked at a time, so that their intermediate arrays stay in a core's cache."""
 
 
 def check_values(path: Path, rows: Rows, first: int, game: str) -> None:
-    """Refuse rows with values that cannot be, which would spoil what is learned from all others.
+    """Refuse rows with impossible values, which would spoil what is learned from all others.
 
     Args:
         path: the file of the rows.
@@ -216,8 +216,8 @@ def check_values(path: Path, rows: Rows, first: int, game: str) -> None:
 
     Raises:
         DatasetError: an action played, or with visits, that is not legal; a result or a search's value
-            outside [-1, 1], other than NaN; a halfmove clock below 0; an ending that no game has; a board or
-            a jumper that is none.
+            outside [-1, 1], other than NaN; a halfmove clock below 0; an ending that no game has; an
+            impossible board or jumper.
     """
     for start in range(0, len(rows), _CHECKED_AT_ONCE):
         _check_part(path, rows.part(start, start + _CHECKED_AT_ONCE), first + start, game)

@@ -1,7 +1,6 @@
-"""What is said when kernels are compiled, and how often that happens.
+"""The message shown when kernels are compiled, and a count of what was compiled.
 
-Whoever uses the package from Python reads the line through `logging`, logger `ckai`; a program may say it in
-its own way with `report_with`.
+By default it is a warning of the logger `ckai`; a program may show it in its own way with `report_with`.
 """
 
 import logging
@@ -69,7 +68,7 @@ def _is_ours(event: Any) -> bool:
 
 
 def message() -> str:
-    """Return the line: whether it is for once, or for every start because there is no cache."""
+    """Return the message: it happens only once, or at every start because nothing can be cached."""
     if kernel_cache.folder() is not None:
         return "compiling for this machine (only the first time) ..."
     return f"compiling for this machine, again at every start: no cache folder can be written{_HINT}"
@@ -84,13 +83,13 @@ def report_unsaved(error: OSError) -> None:
 
 
 def report_with(report: Callable[[str], None]) -> None:
-    """Pass the line to `report` from now on; default: a warning of the logger `ckai`."""
+    """Pass the message to `report` from now on; default: a warning of the logger `ckai`."""
     global _report
     _report = report
 
 
 def install() -> None:
-    """Say the line when the first kernel of this process is compiled."""
+    """Report the first kernel that this process compiles."""
     event.register(_EVENT, _Reporter())
 
 

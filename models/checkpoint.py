@@ -282,7 +282,7 @@ def _read(path: Path) -> tuple[Any, str | None]:
             else "damaged data"
         )
         raise CheckpointError(f"{path}: expected plain data and tensors, found {reason}; not read") from error
-    except Exception as error:  # nobody can say what a strange file makes PyTorch raise
+    except Exception as error:  # a strange file can make PyTorch raise anything
         raise CheckpointError(
             f"{path}: expected a ckai checkpoint, found a file that cannot be read ({_first_line(error)})"
         ) from error

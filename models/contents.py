@@ -160,7 +160,7 @@ def _fitting(name: str, tensor: Tensor, like: Tensor, of: str) -> Tensor:
 
 
 def _check_dense(name: str, tensor: Tensor) -> None:
-    """Refuse a tensor whose numbers do not all stand in memory, each once."""
+    """Refuse a tensor that is not dense and on the CPU, or whose elements share memory."""
     if tensor.is_nested or tensor.layout != torch.strided or tensor.is_quantized or tensor.is_meta:
         kind = (
             "a nested one" if tensor.is_nested else f"one of {tensor.dtype}, {tensor.layout}, {tensor.device}"

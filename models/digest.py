@@ -1,4 +1,4 @@
-"""The digest of a checkpoint's file: damage that PyTorch would read without a word is noticed.
+"""The digest of a checkpoint's file: damage that PyTorch would read silently is noticed.
 
 A checkpoint is PyTorch's zip archive with one more part, `digest`: the SHA-256, in hexadecimal, of the name,
 the length and the bytes of every other part, in the order of the archive. PyTorch passes over that part, so

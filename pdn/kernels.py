@@ -296,7 +296,7 @@ def replay_chunk(
     first_game: int,
     first_number: int,
 ) -> tuple[int, int]:
-    """Call `replay` after checking the dtype of `segments`; see there for arguments and result."""
+    """Call `replay`, see there, after checking the dtype of `segments`: TypeError if it is not SEGMENT."""
     if segments.dtype != SEGMENT:
         raise TypeError("expected segments of dtype SEGMENT")
     done: tuple[int, int] = replay(

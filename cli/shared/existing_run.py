@@ -23,7 +23,7 @@ NO_INIT = Path("none")
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a command says of a run; None or empty where it says nothing."""
+    """What a command specifies of a run; None or empty where it specifies nothing."""
 
     init: Path | None
     """Checkpoint to start from, or `NO_INIT`."""
@@ -38,7 +38,7 @@ class Wanted:
     """Settings by path, such as `learn.lr`."""
 
     def difference(self, run: "Run") -> str:
-        """Return the first thing that the run has otherwise, such as `selfplay.sims = 50, not 100`, or "".
+        """Return the first difference of the run, such as `selfplay.sims = 50, not 100`, or "".
 
         Raises:
             ValueError: a wrong setting or file.

@@ -140,7 +140,7 @@ def command(
 
 
 def _difference(study: "Study", wanted: Wanted, of_study: dict[str, Any], tried: tuple[str, ...]) -> str:
-    """Return the first thing that a study has otherwise than a command says, or ""."""
+    """Return the first difference of a study from what a command says, or ""."""
     from ckai.rl.tuning.space import parse_space
 
     if tried and (space := parse_space(tried)) != study.space:

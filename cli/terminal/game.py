@@ -140,7 +140,7 @@ class TerminalGame:
         return self._wait(self.opponent, lambda: self.opponent.reply(self.session.game, clock=clock))
 
     def search(self, game: Any, lines: int) -> Reply:
-        """Search the current position of a game with the analyst, for at least so many lines.
+        """Search the current position of a game with the analyst, for at least `lines` lines.
 
         Raises:
             ValueError, OSError, RuntimeError: the engine cannot be loaded, or its network fails.

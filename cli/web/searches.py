@@ -49,7 +49,7 @@ class Job:
         self.error: Exception | None = None
 
     def attach(self, stop: Callable[[], None] | None) -> None:
-        """Say what stops the search in progress; None: there is none."""
+        """Set the function that stops the search in progress; None: no search is running."""
         self._stop = stop
 
     def run(self) -> bool:

@@ -17,7 +17,7 @@ from ckai.rl.search.clock import TimeControl
 PLAY, ANALYSIS = "play", "analysis"
 """The modes of a table."""
 MANY_MOVES = 10
-"""Moves of an analysis that are saved without being asked for; fewer have only been tried."""
+"""Moves from which an analysis is saved without being asked for; fewer have only been tried."""
 
 
 class TableError(ValueError):
@@ -185,7 +185,7 @@ class Table:
             raise TableError("the game is over")
 
     def undo(self) -> None:
-        """Take back the moves from the last one a person made; an end that is not by rule alone.
+        """Take back a person's last move and all after it; a resignation, agreement or lost time alone.
 
         Raises:
             TableError: there is nothing to take back.

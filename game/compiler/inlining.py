@@ -4,7 +4,7 @@ Numba optimizes each function with all that it calls, and makes machine code of 
 its callers, where the same is done again: a function at the bottom of ten others is optimized ten times.
 Here such a function stays as it was translated until the kernel at the top is optimized as a whole.
 
-This uses parts of Numba that are not its public face. Where a version does not have them (`SUPPORTED`),
+This uses parts of Numba that are not public. Where a version does not have them (`SUPPORTED`),
 functions are compiled in Numba's own way, which takes twice as long.
 """
 

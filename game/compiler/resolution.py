@@ -4,7 +4,7 @@ For each call in a function Numba tries all implementations until one fits: a do
 integers, with a message for each that does not. That was a quarter of the time to compile, and the next
 `a + b` of integers gets the same answer.
 
-This uses parts of Numba that are not its public face. Where a version does not have them (`SUPPORTED`), every
+This uses parts of Numba that are not public. Where a version does not have them (`SUPPORTED`), every
 call is resolved again.
 """
 

@@ -1,4 +1,4 @@
 """Measuring networks on held-out rows: metrics, groups, endgame checks, plots.
 
-May import `inputs` and `networks`.
+May import `inputs`, `layers`, checkpoints and `inference`.
 """

@@ -78,9 +78,9 @@ class Metrics:
         """Start without rows.
 
         Args:
-            layers: bytes of a square in a board, of which the first has its piece, see `Encoding.LAYERS`.
             seen: `[K]` uint64, sorted keys of the training side's positions; None: leave out the metrics of
                 unseen positions.
+            layers: bytes of a square in a board, of which the first has its piece, see `Encoding.LAYERS`.
         """
         self._seen, self._layers = seen, layers
         self._parts: list[dict[str, Tensor]] = []

@@ -36,7 +36,7 @@ SECONDS = 0.1
 """Minimum duration of a measurement."""
 
 SLOW = 0.3
-"""Duration in seconds of a first call from which it is the whole measurement."""
+"""Seconds from which a first call is long enough to be the whole measurement."""
 
 Maker = Callable[[Network, int, Evaluator | None], Evaluator]
 
@@ -133,7 +133,7 @@ def choose_evaluator(
         source: a checkpoint, its file, or a network.
         batch: positions per call.
         threads: threads that call at once.
-        tolerance: max difference; None: `EXACT` for float32, `ROUGH` for bfloat16.
+        tolerance: max difference; None: `EXACT` for float32, `ROUGH` for bfloat16, `cuda` and integers.
         prefer: backend to use without timing if it is available and correct.
         candidates: backends to try.
 

@@ -227,17 +227,17 @@ def _drop_workspaces() -> None:
 
 @contextmanager
 def _memory_for(what: str, device: torch.device) -> Iterator[None]:
-    """Say in one line that the GPU's memory is full.
+    """Turn PyTorch's error for a full GPU memory in the block into one line.
 
     Raises:
-        BackendError: it is.
+        BackendError: the GPU's memory is full.
     """
     try:
         yield
     except torch.cuda.OutOfMemoryError as error:
         raise BackendError(
             f"evaluator {device}: expected memory for {what}, found the GPU's full; play fewer games at a "
-            "time (--in-flight), or do not learn beside (--no-overlap)"
+            "time (--in-flight), or do not train at the same time (--no-overlap)"
         ) from error
 
 

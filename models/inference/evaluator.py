@@ -42,13 +42,13 @@ class Evaluator(Protocol):
         """Evaluate positions.
 
         Args:
-            boards: `[B, 34]` int8, mover's view, see the module's docstring; any B >= 0; not modified.
-            out_logits: `[B, 128]` float32, written to; None: a new array.
+            boards: `[B, position_bytes]` int8, mover's view, see the module; any B >= 0; not modified.
+            out_logits: `[B, NUM_ACTIONS]` float32, 128 in checkers, written to; None: a new array.
             out_values: `[B]` float32, written to; None: a new array.
 
         Returns:
-            `[B, 128]` float32 logits of the actions, legal or not, and `[B]` float32 values in [-1, 1] for
-            the side to move; the output arrays, if given.
+            `[B, NUM_ACTIONS]` float32 logits of all actions, legal or not, and `[B]` float32 values in
+            [-1, 1] for the side to move; the output arrays, if given.
 
         Raises:
             ValueError: wrong shape or type.
@@ -71,7 +71,7 @@ class PackedNetwork(nn.Module):
         """Bytes of an input row."""
 
     def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """`[B, width]` int8 (see `append_extra`) to logits `[B, 128]` and values `[B]`."""
+        """`[B, width]` int8 (see `append_extra`) to logits `[B, NUM_ACTIONS]` and values `[B]`."""
         logits, values = self.network(
             rows[:, : self.squares],
             rows[:, self.squares],
@@ -88,7 +88,7 @@ def float32_copy(network: Network) -> PackedNetwork:
 
 
 def append_extra(boards: Boards, encoding: Encoding) -> Boards:
-    """Positions `[B, 34]` followed by the encoding's extra bytes: `[B, 34 + EXTRA]` int8."""
+    """Positions `[B, n]`, n `position_bytes`, and the encoding's extra bytes: `[B, n + EXTRA]` int8."""
     if not encoding.EXTRA:
         return boards
     rows = torch.from_numpy(boards)

@@ -3,11 +3,11 @@
 import threading
 
 POLL_SECONDS = 0.2
-"""Time between two looks at Ctrl-C, which does not wake every system from a wait without an end."""
+"""Longest single wait: on some systems Ctrl-C does not interrupt a wait without a timeout."""
 
 
 class Worker(threading.Thread):
-    """A thread of which an interrupted `join` is a `join` that may be called again.
+    """A thread whose `join` can be called again after it was interrupted.
 
     In Python before 3.13 an exception during `Thread.join`, such as that of Ctrl-C, makes a running thread
     pass for one that has ended: the next `join` returns at once, and the interpreter shuts down while the

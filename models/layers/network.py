@@ -94,10 +94,10 @@ class Network(nn.Module):
         """The architecture: from input planes to logits and raw value outputs.
 
         Args:
-            x: `[B, PLANES, 8, 4]` planes of the encoding.
+            x: `[B, PLANES, *SHAPE]` planes of the encoding, `[B, PLANES, 8, 4]` in checkers.
 
         Returns:
-            `[B, 128]` logits of the actions, and `[B, 1]` or `[B, 3]` raw value outputs
+            `[B, NUM_ACTIONS]` logits of the actions, and `[B, 1]` or `[B, 3]` raw value outputs
             (`ckai.models.layers.heads`).
         """
         raise NotImplementedError
@@ -114,8 +114,8 @@ class Network(nn.Module):
             extra: `[B, EXTRA]` int8, the result of the encoding's `extra`; None: compute it here.
 
         Returns:
-            `[B, 128]` logits of the actions, legal or not, and `[B]` values in [-1, 1] for the side to move
-            (+1: it wins).
+            `[B, NUM_ACTIONS]` logits of the actions, legal or not, and `[B]` values in [-1, 1] for the side
+            to move (+1: it wins).
         """
         logits, raw = self.forward_planes(self.encode(board, jumper, halfmove_clock, self.dtype, extra))
         return logits, value_of(raw)

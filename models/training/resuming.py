@@ -1,6 +1,6 @@
-"""What a training goes on from: a saved state is compared with that of a training that begins.
+"""Checks of the saved state that a training resumes from, against the state of a training that begins.
 
-A state that does not fit would end the training far from its cause, or be learned from without a word. All
+A state that does not fit would fail far from its cause, or silently spoil the training. All
 functions raise ValueError with one line that says what was expected and what was found.
 """
 
@@ -84,11 +84,11 @@ def restore(name: str, part: Any, saved: Mapping[str, Any]) -> None:
     """
     like = part.state_dict()
     for key in like:
-        if key not in saved and not key.startswith("_"):  # a schedule would begin again without a word
+        if key not in saved and not key.startswith("_"):  # a schedule would silently start over
             raise ValueError(f"expected {key} in {name}, found none")
     try:
         part.load_state_dict(saved)
-    except Exception as error:  # nobody can say what a strange state makes PyTorch raise
+    except Exception as error:  # a strange state can make PyTorch raise anything
         raise ValueError(f"expected {name} to fit this training, found another ({error!r:.100})") from error
     # Afterwards, because states of earlier versions of PyTorch get the entries that they lack.
     check_like(name, {**part.state_dict(), "state": {}} if "state" in like else part.state_dict(), like)

@@ -96,7 +96,7 @@ def plot_runs(path: Path, runs: Sequence[TrainingRun]) -> None:
 
 
 def read_run(folder: Path) -> TrainingRun | None:
-    """Return the training run of a folder; None if it is none, or cannot be read."""
+    """Return the training run of a folder; None if the folder is not one, or cannot be read."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         model = config["model"]

@@ -89,7 +89,7 @@ def train(
 
     Raises:
         TrainingError: the loss is not finite.
-        ValueError: `state` is none of this training, or `heads` are not those of the losses with a weight.
+        ValueError: `state` is not of this training, or `heads` do not match the losses with a weight.
         KeyboardInterrupt: on Ctrl-C; the last saved state is intact.
 
     Examples:

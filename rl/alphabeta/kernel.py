@@ -120,13 +120,13 @@ def take_action(memory, at, count, action):
 
 @inner
 def credit(memory, action, bonus):
-    """Add to the history of an action; what is far from 0 moves less."""
+    """Add a bonus to the history of an action, less the nearer it is to `LARGEST_HISTORY`."""
     memory.history[action] += bonus - memory.history[action] * abs(bonus) // LARGEST_HISTORY
 
 
 @inner
 def reward(memory, at, i, depth):
-    """Reward action number `i` at `at`, which refuted, and punish those before it, which did not."""
+    """Reward action number `i` at `at`, which caused a cutoff, and penalize those tried before it."""
     actions = memory.actions[at]
     action = actions[i]
     if memory.killers[at, 0] != action:
@@ -152,7 +152,7 @@ def reduction_of(constants, memory, depth, i, rank):
 def terminal_score(game, memory, state, key, count, at, plies, within):
     """Return (whether a state below the root needs no search, its score): game over, repeated, in a table.
 
-    A state within a move is searched also where a table has it: else nothing would know how the move goes on.
+    A state within a move is searched even if a table has it: otherwise the rest of the move would be unknown.
     """
     over, value = contract.outcome(game, state, count)
     if over:
@@ -201,7 +201,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
         settled, score = terminal_score(game, memory, state, key, count, at, plies, within)
         if settled:
             return score
-        # No line from here can be better than a win at once.
+        # Mate distance pruning: no line from here is better than a win on the next ply.
         beta = min(beta, np.int64(WON - plies - 1))
         if alpha >= beta:
             return beta

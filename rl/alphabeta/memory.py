@@ -15,12 +15,12 @@ MOST_HOPS = 512
 NEVER = 1000
 """A depth or number of moves that no search reaches."""
 LARGEST_HISTORY = 16_384
-"""Bound of the history of an action, which stands for 1."""
+"""Bound of the absolute history of an action; it stands for 1."""
 
 NODES, EVALUATIONS, LIMIT, AGE = 0, 1, 2, 3
-"""Counters: positions searched and evaluated, the number of positions at which to stop, and of the search."""
+"""Indices of `Memory.counters`: nodes searched, positions evaluated, node limit, number of the search."""
 ROOT_ACTION, ROOT_SCORE = 0, 1
-"""What `Memory.root` holds."""
+"""Indices of `Memory.root`."""
 
 
 class Memory(NamedTuple):
@@ -60,7 +60,7 @@ class Constants(NamedTuple):
     reduction_divisor: float = 2.5
     """See `reduction_base`."""
     unlikely: float = 3.0
-    """Log odds below the likeliest action from which an action is reduced by one ply more."""
+    """An action this many log odds or more below the likeliest is reduced by one more ply."""
     policy_depth: int = 2
     """Least depth at which the network's policy orders the moves."""
     history_weight: float = 1.0
@@ -70,9 +70,9 @@ class Constants(NamedTuple):
     static_depth: int = 4
     """Greatest depth at which a position is given up for its network's score alone."""
     static_margin: int = 1000
-    """What that score must be above the window for each ply of depth."""
+    """How far that score must be above the window, per ply of depth."""
     razor_margin: int = 1000
-    """What it must be below the window for each ply of depth."""
+    """How far it must be below the window, per ply of depth."""
     internal_depth: int = 4
     """Least depth at which a state without an action in the table is searched one ply less."""
 

@@ -71,7 +71,7 @@ class _Helper(NamedTuple):
 
     evaluation: InlineNetwork
     memory: Memory
-    """Its own, but for the table and the sign to stop."""
+    """Its own, except for the shared table and stop flag."""
     number: int
     """From 1 on."""
 
@@ -112,7 +112,7 @@ class AlphaBetaSearch:
         ]
 
     def _memory(self, table: NDArray[np.int64], stop: NDArray[np.uint8]) -> Memory:
-        """Return the memory of one thread, with a table and a sign to stop that it may share."""
+        """Return the memory of one thread, with a table and a stop flag that it may share."""
         words, most = self.game.STATE_WORDS, self.game.MAX_LEGAL_ACTIONS
         return Memory(
             table=table,
@@ -222,7 +222,7 @@ class AlphaBetaSearch:
         return self._result(words, done)
 
     def _help(self, helper: _Helper, state: Any, root: int) -> None:
-        """Search a state in a thread beside the main one, which finds in the table what this one found out.
+        """Search a state in a helper thread, whose results the main thread finds in the shared table.
 
         Every other helper is a ply ahead, so that not all search the same at once.
         """

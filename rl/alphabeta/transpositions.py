@@ -14,7 +14,7 @@ from ckai.datasets.splitmix import MIX_1
 from ckai.game.jit import inner
 
 STATIC_ONLY, EXACT, LOWER, UPPER = 0, 1, 2, 3
-"""What the score of an entry is of the true one; `STATIC_ONLY`: it has no score and no action."""
+"""How an entry's score bounds the true one; `STATIC_ONLY`: it has no score and no action."""
 NO_SCORE = 32_767
 """Stands for a static score that was not computed."""
 LARGEST_DEPTH = 255
@@ -23,7 +23,7 @@ LARGEST_DEPTH = 255
 _OFFSET, _SHORT, _BYTE = 32_768, 0xFFFF, 0xFF
 _AGES = 64
 _AGED = 8
-"""Plies of depth that an entry counts less for each search since it was written."""
+"""Plies taken off the depth of an entry, when one is replaced, for each search since it was written."""
 
 
 @inner
@@ -100,7 +100,7 @@ def action_of(fields):
 
 @inner
 def _worth(fields, age):
-    """Return how much is lost with an entry."""
+    """Return the worth of an entry when one is replaced: its depth, less for older searches."""
     if fields == 0:
         return np.int64(-1_000_000)
     return depth_of(fields) - _AGED * (age - (fields >> 50) & _AGES - 1)

@@ -3,7 +3,7 @@
     from ckai.rl.analysis import Analyst, annotate
     report = Analyst(evaluator).analyze(game)       # a GameReport: what each move costs, and what was better
 
-May import `games`, `evaluators`, `search` and `engine`.
+May import `games`, `evaluators`, `search`, `alphabeta` and `engine`.
 """
 
 from typing import TYPE_CHECKING

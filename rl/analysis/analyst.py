@@ -84,7 +84,7 @@ class Analyst:
             evaluator: evaluates positions of checkers; stays open.
             config: the settings; None: the defaults.
             tables: tablebases; None: none.
-            stopped: asked now and then whether to end.
+            stopped: called now and then; returns whether to stop.
         """
         self.config = config or AnalysisConfig()
         self.tables = tables
@@ -111,7 +111,7 @@ class Analyst:
             The report, a `PlyReport` for each move.
 
         Raises:
-            InterruptedSearchError: `stopped` said so.
+            InterruptedSearchError: `stopped` returned True.
             ValueError: the evaluator answered with numbers that are not finite.
 
         Example:

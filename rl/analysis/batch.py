@@ -45,7 +45,7 @@ class BatchSearch:
             evaluator: evaluates the leaves.
             most_visits: most visits of a search.
             tables: tablebases for the search; None: none.
-            stopped: asked between batches whether to end.
+            stopped: called between batches; returns whether to stop.
         """
         nodes = most_visits + 3
         self.trees = max(1, min(TREES, MOST_NODES // nodes))
@@ -72,7 +72,7 @@ class BatchSearch:
             The results in the order of the positions, each with one line.
 
         Raises:
-            InterruptedSearchError: `stopped` said so.
+            InterruptedSearchError: `stopped` returned True.
             ValueError, Exception: see `Searcher.step`.
         """
         results: list[SearchResult] = []

@@ -49,7 +49,7 @@ def expected_points(value: float, sharpness: float = 1.0) -> float:
 
 
 def grade_of(cost: float, config: AnalysisConfig) -> Grade | None:
-    """Return the grade of a move that costs so many expected points, None if they are too few for one.
+    """Return the grade of a move that costs `cost` expected points, None below the least inaccuracy.
 
     >>> [grade_of(cost, AnalysisConfig()) for cost in (0.04, 0.05, 0.5)]
     [None, <Grade.INACCURACY: 'inaccuracy'>, <Grade.BLUNDER: 'blunder'>]
@@ -63,7 +63,7 @@ def grade_of(cost: float, config: AnalysisConfig) -> Grade | None:
 
 
 def phase_of(pieces: int, config: AnalysisConfig) -> Phase:
-    """Return the phase of a position with so many pieces.
+    """Return the phase of a position with `pieces` pieces on the board.
 
     >>> [str(phase_of(pieces, AnalysisConfig())) for pieces in (24, 19, 10)]
     ['opening', 'midgame', 'endgame']

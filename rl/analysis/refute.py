@@ -45,7 +45,7 @@ class AlphaBetaValues:
         self._search.forget()
 
     def deeper(self, root: Root, visits: int) -> Deeper:
-        """Search a position that has a legal move, at the cost of a tree search of so many visits or less."""
+        """Search a position that has a legal move, at most at the cost of a tree search of `visits`."""
         history = [pack(earlier) for earlier in root.history]
         found = self._search.search(pack(root.position), history, nodes=NODES * visits)
         actions: Any = found.pv or (found.action,)

@@ -1,4 +1,4 @@
-"""Analysis of whole files, by several threads; an interrupted one goes on where it ended.
+"""Analysis of whole files, by several threads; an interrupted one resumes where it stopped.
 
 Each game that is done is a file of its own in a work folder beside the output, written under a temporary name
 and renamed, so that a kill loses the games in progress at most.
@@ -124,7 +124,7 @@ class Work:
 
     @contextmanager
     def opened(self, *, fresh: bool = False) -> Iterator[None]:
-        """Hold the work folder, which is made or gone on with.
+        """Hold the lock of the work folder, created or continued, during a `with` block.
 
         Args:
             fresh: drop what an interrupted analysis left.

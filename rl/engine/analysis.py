@@ -17,7 +17,7 @@ _searching: set["Analysis"] = set()
 
 @atexit.register
 def _end_all() -> None:
-    """End what a program left running: a thread that is still at work then may abort the process."""
+    """End the searches that a program left running: a thread at work during exit may abort the process."""
     for analysis in list(_searching):
         analysis._end()
 

@@ -80,7 +80,7 @@ class Engine:
             nodes: positions in the tree at which a search ends; None: what a quarter of the memory holds.
             leaves: most positions in one call of the evaluator; a small tree sends fewer.
             batches: calls of the evaluator in flight, of which `THREADS` run at the same time. Results depend
-                on this number, not on timing. Under a limit of time a thread has one, and results do.
+                on this number, not on timing. By time each thread has one, and results depend on timing.
             game: the draw rules; None: the usual ones.
             tables: tablebases. The search proves every position in them, and plays the shortest win or
                 the longest loss there. None: none.

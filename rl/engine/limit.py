@@ -69,7 +69,7 @@ class Limit:
 
     @property
     def by_time(self) -> bool:
-        """Whether time may end the search, or nothing does: its results depend on the machine."""
+        """Whether time limits the search, or nothing does, so that its results depend on the machine."""
         timed = self.seconds is not None or self.clock is not None
         return timed or (self.visits is None and self.nodes is None and self.depth is None)
 

@@ -42,7 +42,7 @@ def set_index(words, row, sets):
 
 @inner
 def copy_row(source, out):
-    """Copy a row into another. Assigning a slice would compile for seconds, for the message of an error."""
+    """Copy a row into another. Assigning a slice takes seconds to compile, for its error message alone."""
     for i in range(len(out)):
         out[i] = source[i]
 

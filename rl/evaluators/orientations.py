@@ -11,9 +11,9 @@ from ckai.models.inference.evaluator import Boards, Floats
 class Orientations:
     """A symmetry of the board for each game, in which a network sees all its positions.
 
-    What a network makes of one orientation and not of another is spread over the games. AlphaGo Zero draws a
-    symmetry for each position instead; but then positions beside each other differ by noise, which can
-    mislead a short search (docs/go.md).
+    So a network's bias for an orientation averages out over the games. AlphaGo Zero draws a symmetry for
+    each position instead; but then the values of neighbouring positions differ by noise, which can mislead a
+    short search (docs/go.md).
     """
 
     def __init__(self, symmetries: Symmetries, seed: int = 0) -> None:

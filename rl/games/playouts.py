@@ -1,7 +1,7 @@
 """Random playouts in Numba: games of uniformly random legal actions.
 
-A playout ends where the rules end it, repetition apart, which it does not look for: a game whose positions
-can repeat needs another rule that ends it. Random numbers are SplitMix64, one for each action, scaled by
+A playout ends where the rules end it, but does not detect repetitions: a game whose positions can repeat
+needs another rule that ends it. Random numbers are SplitMix64, one for each action, scaled by
 multiplication (no action of 48 is more than 1e-8 likelier than another).
 """
 

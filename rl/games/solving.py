@@ -16,7 +16,7 @@ class Truth(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int]:
-        """A key by which better truths sort later: a win before a slower one, a loss after a slower one."""
+        """A key that is higher for better results: for faster wins, and for slower losses."""
         return self.value, -self.value * self.plies
 
     def before(self) -> "Truth":
@@ -41,7 +41,7 @@ class Solver(ABC):
     """Solves positions of a game; what it has seen may make later ones faster. For one thread at a time.
 
     Attributes:
-        quick: whether every position takes less than a blink.
+        quick: whether every position is solved in a fraction of a second.
     """
 
     quick: ClassVar[bool] = False

@@ -112,12 +112,12 @@ class GameSpec(ABC):
         plies: of an average game, for estimates.
         symmetries: of the board in the mover's view, the identity left out.
         layers: bytes of a square in an encoded board, see `ckai.models.inputs.encodings.Encoding.LAYERS`.
-        turned_board: whether the board is turned for the other side: its square i is then the last but i.
+        turned_board: whether the other side sees the board turned: its square i is then square n - 1 - i.
         supports_tables: whether there are tablebases.
         supports_experts: whether games can begin in positions of expert games.
         run_defaults: settings of a self-play run that suit it better than the general ones, by dotted names.
         search_defaults: constants of `SearchConstants` for searches with a network, except in self-play.
-        solver: solves its positions, made without arguments; None: the truth is out of reach.
+        solver: class that solves its positions, made without arguments; None: it cannot be solved.
         layout: how its board is drawn, see `ckai.game.svg`; None: it is not.
         column_labels: text below each column of the board, or none.
         row_labels: text beside each row of the board, or none.
@@ -336,10 +336,10 @@ class GameSpec(ABC):
 
         Args:
             position: the position before the move.
-            text: what was typed, forgivingly read.
+            text: what was typed; read leniently.
 
         Raises:
-            MoveError: none or several fit; one line, which says what would.
+            MoveError: no legal move fits, or several do; one line that says what was expected.
         """
         for move in position.legal_moves():
             if str(move) == text.strip():
@@ -359,7 +359,7 @@ class GameSpec(ABC):
 
         Args:
             pieces: `b`, `w`, `B` and `W` by the squares of `layout`, as `pieces` returns them.
-            black: whether Black is to move; left out of account where the pieces say who is.
+            black: whether Black is to move; ignored where the numbers of pieces decide it.
 
         Raises:
             ValueError: the rules exclude the position; says what was expected.

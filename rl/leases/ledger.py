@@ -1,4 +1,4 @@
-"""The account of a generation in the process of the run: which of its games wait, are leased, are there."""
+"""The games of a generation in the process of the run: which wait, which are leased, which have come."""
 
 import secrets
 import threading
@@ -29,7 +29,7 @@ class LeaseCounts:
     refused: int = 0
     """Shards that were damaged, too old, or played by another network."""
     repeated: int = 0
-    """Games that came although they were in the run already."""
+    """Games received although the run had them already."""
     moved: int = 0
     """Bytes of shards."""
     by_worker: dict[str, int] = field(default_factory=dict)
@@ -193,7 +193,7 @@ class Ledger(Numbers):
             self.withdraw(name)
 
     def close(self) -> None:
-        """Let the groups of this process wait no longer for games that are leased."""
+        """Stop the groups of this process from waiting for leased games."""
         self._closed = True
 
     def _let_wait(self, numbers: Iterable[int]) -> None:

@@ -1,6 +1,6 @@
 """Matches on Ray: pairs of games are leased to the nodes of a cluster.
 
-A pair goes back when whoever plays it is lost, and is in the match once. The result does not depend on where
+A pair is leased again when its player is lost, and counts once. The result does not depend on where
 a pair was played: each game has a random stream of its own. The pairs of `ckai match` and `ckai tournament`
 are tasks; those of a run's gate match go to its workers, which hold the cores.
 """

@@ -37,7 +37,7 @@ class _Actor:
 
     handle: Any
     sign: Any
-    """Reference to the answer of `_Player.sign` that is awaited, None between two."""
+    """Reference to the awaited answer of `ckai.rl.leases.actor.Player.sign`; None: none is awaited."""
     heard: float
     """When it last answered, or was last asked for a sign: between generations nobody asks."""
     name: str = ""

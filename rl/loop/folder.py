@@ -189,7 +189,7 @@ class RunFolder:
         return None
 
     def _trial(self) -> dict[str, Any]:
-        """Read what the trial of the backends found; raises any of the errors of a file that is not whole."""
+        """Read what the trial of the backends found; raises whatever reading a damaged file raises."""
         trial: dict[str, Any] = json.loads((self.folder / EVALUATOR).read_text(encoding="utf-8"))
         return trial
 

@@ -38,7 +38,7 @@ class PlayMatch(Protocol):
 
 
 def in_threads(new: SearchPlayer, old: SearchPlayer) -> PlayMatch:
-    """Return what plays the match in threads of this process, compiled.
+    """Return a function that plays the match in threads of this process; what it calls is compiled.
 
     Args:
         new: player with the new network.

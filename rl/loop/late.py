@@ -54,7 +54,7 @@ def late_games(run: RunFolder, n: int) -> list[int]:
 
 
 def warning_of(absent: Absent, max_age: int) -> str:
-    """Return what to say of games that are given up, in one line."""
+    """Return the warning about games that are given up, in one line."""
     numbers = ", ".join(map(str, absent.stale[:5])) + (", ..." if len(absent.stale) > 5 else "")
     return (
         f"expected late games within max_age = {max_age} generations, found {len(absent.stale)} still out "

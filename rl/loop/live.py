@@ -1,4 +1,4 @@
-"""What a run of self-play does now, read from its files while another process works on it."""
+"""The progress of a run of self-play, read from its files while another process works on it."""
 
 import json
 from contextlib import suppress

@@ -83,10 +83,8 @@ class PlayedRun(ClosedRun):
 
         Args:
             n: the generation.
-            on_event: see `Run.go`, as the next two.
-            backend: as there.
-            workers: as there.
-            late: returns the most games, all of them leased, that are not waited for; asked again and again.
+            on_event, backend, workers: see `Run.go`.
+            late: returns how many games, all of them leased, need not be waited for; called repeatedly.
             stop: set it to end early.
         """
         summary, shards = self.path(n, "selfplay.json"), self.path(n, "shards")
@@ -130,12 +128,8 @@ class PlayedRun(ClosedRun):
         Args:
             ledgers: the missing games.
             games: games that the generation has at the end, if none is late.
-            late: see `_play`, as the others.
             progress: counts of the games.
-            on_event: as there.
-            backend: as there.
-            workers: as there.
-            stop: as there.
+            late, on_event, backend, workers, stop: see `_play`.
         """
         n, folder = ledgers.generation, ledgers.own.writer.folder
 

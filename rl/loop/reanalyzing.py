@@ -71,7 +71,7 @@ class ReanalyzedRun(PlayedRun):
         return measured
 
     def _remove_reanalyzed(self, n: int) -> None:
-        """Remove the files in whose place those of generation `n`, which is finished, have come."""
+        """Remove the files that those of generation `n`, which is finished, have replaced."""
         if self.config.learn.reanalyze:
             for g in self._older(n):
                 for path in self.path(g).glob("reanalyzed-*.parquet"):

@@ -105,7 +105,7 @@ class Run(ReanalyzedRun):
             self._publish()
 
     def _late(self, n: int, generations: int) -> int:
-        """Most games that generation `n` of so many does not wait for; the last one waits for all of them."""
+        """Most games that generation `n` need not wait for; the last of `generations` waits for all."""
         return int(self.config.late * self.config.games) if n < generations else 0
 
     @contextmanager

@@ -18,7 +18,7 @@ class RunSummary:
 
     path: Path
     changed: dict[str, Any]
-    """Settings that differ from the defaults of the game, by their dotted names; a game but checkers too."""
+    """Settings that differ from the defaults of the game, by dotted name; `game` too if not checkers."""
     status: str
     """`running`, `finished` or `unfinished`, see `RunFolder.status`."""
     generations: int
@@ -32,7 +32,7 @@ class RunSummary:
     elo: float | None
     """Sum of the Elo differences of the accepted networks' gate matches; None without matches."""
     seconds: float
-    """Time spent on self-play, training and gate matches."""
+    """Seconds spent on self-play, reanalysis, training and gate matches."""
     last: dict[str, Any]
     """Measurements of the last finished generation; empty if there is none."""
 

@@ -1,4 +1,4 @@
 """Matches: players and their specs, openings, Elo, ratings, SPRT, plots.
 
-May import `games`, `evaluators` and `search`.
+May import `games`, `evaluators`, `search` and `alphabeta`.
 """

@@ -30,7 +30,7 @@ from ckai.rl.matches.players import MoveSide, Side
 from ckai.rl.search.clock import Clock
 
 LEAST_PRIOR = 1e-6
-"""Probability below which the policy tells moves apart no longer."""
+"""Least prior of a move: smaller ones count as this, so that their logarithm is bounded."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def move_values(search: AlphaBetaSearch, game: Game, depth: int) -> dict[Move, f
         if not after.legal_moves():
             values[move] = 1.0
         elif any(earlier.key == after.key for earlier in game.positions):
-            values[move] = 0.0  # a draw, as everywhere in the search, which does not ask it of its root
+            values[move] = 0.0  # a draw, which the search does not check at its root
         else:
             values[move] = -search.search(pack(after), history, depth=depth).value
     return values

@@ -56,7 +56,7 @@ class Side(Protocol):
         """Make `actions` return soon; may be called from any thread. Players that cannot do it do nothing."""
 
     def figures(self, board: int) -> list["ActionFigures"]:
-        """Return what the last search of a board says of its actions; empty if there was no tree search."""
+        """Return the figures of each action by the last search of a board; empty without a tree search."""
 
     def close(self) -> None:
         """Release all resources."""

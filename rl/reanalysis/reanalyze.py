@@ -56,11 +56,11 @@ class ReanalysisCounts(SelfPlayCounts):
 
 
 def drawn_rows(path: Path, share: float, seed: int) -> NDArray[np.int64]:
-    """Return the indices of the rows of a file that are to be reanalyzed, ascending: each with one chance.
+    """Draw the rows of a file to reanalyze, each with probability `share`; return their indices, ascending.
 
     Args:
         path: the file.
-        share: the chance, [0, 1].
+        share: probability of each row, [0, 1].
         seed: seed of the choice.
 
     Raises:

@@ -16,7 +16,7 @@ from ckai.rl.selfplay.shards import read_table, write_table
 METADATA = b"ckai.reanalysis"
 """Metadata key of the settings of a reanalysis, in its shards and in the rows with what was measured."""
 BLEND = 0.01
-"""Share of an even distribution in the old policy target of a `policy_change`."""
+"""Weight of a uniform distribution blended into the old policy target by `policy_change`."""
 _NEW = ("q", "visits", "surprise")
 """Columns that are replaced, where a file has them."""
 _SHARD = pa.schema(
@@ -56,7 +56,7 @@ class Reanalysis:
 def policy_change(rows: Rows, new: Visits) -> NDArray[np.float32]:
     """Return the KL divergence of new policy targets from those of rows, KL(new || old).
 
-    The old target is blended with a share `BLEND` of an even distribution over the legal actions: a search
+    The old target is blended with weight `BLEND` of a uniform distribution over the legal actions: a search
     leaves many actions without a visit, and the divergence would not be finite.
 
     Args:

@@ -87,7 +87,7 @@ TREE = np.dtype(
 NODE_BIAS = np.dtype(
     [
         ("network_value", np.float64),  # V(s) as the network gave it, for the side to move at the node
-        ("corrected", np.float64),  # what of it stands in the node's value sum
+        ("corrected", np.float64),  # the corrected V(s) that is part of the node's value sum
         ("weight", np.float64),  # of its error in its bucket, 0 without visits below it
         ("weighted_error", np.float64),  # the error times the weight
         ("context", np.uint32),  # what it shares with the nodes of its bucket
@@ -147,7 +147,7 @@ class Tree(NamedTuple):
     history: Array
     """[H, W] int64, repetition keys of the game's states before the root, oldest first."""
     bias: BiasMemory | None
-    """None without value bias correction: kernels for such trees are compiled without a word of it."""
+    """None without value bias correction: kernels for such trees are compiled without it."""
     transpositions: Array
     """[2 C] uint64, the nodes by their states, see `ckai.rl.search.transpositions`; [0]: not needed."""
 
@@ -217,7 +217,7 @@ def allocate_trees(game: Any, trees: int, nodes: int, leaves: int, **parts: Unpa
         trees: T, number of trees, 1 or more.
         nodes: C, capacity of a tree in nodes, 1 or more.
         leaves: most leaves of one tree in a batch; B = T * leaves.
-        parts: what else there is memory for.
+        parts: see `Parts`.
 
     Returns:
         The arrays, filled with zeros. A tree is used after `ckai.rl.search.batch.set_root_state`.
@@ -250,7 +250,7 @@ GROWING = ("nodes", "edges", "bias", "transpositions", "scratch")
 
 def memory_nodes(game: Any, **parts: Unpack[Parts]) -> int:
     """Return the capacity in nodes of a tree that takes `MEMORY_SHARE` of the memory of this process."""
-    # Trees so large that their tables of buckets are as large as they get.
+    # So large that the tables of buckets do not grow: memory is then linear in the nodes.
     few, more = (tree_batch_bytes(game, 1, MOST_BUCKETS + nodes, 1, **parts) for nodes in (0, 1000))
     thousand = more - few
     return int(MEMORY_SHARE * available_memory() / thousand) * 1000

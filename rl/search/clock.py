@@ -22,7 +22,7 @@ LEAST_MOVES, EXPECTED_PLIES = 12, 48
 """Moves of its own that a player always expects to make, and plies of a game after which it expects no more:
 C and MaxPly of Huang, Coulom and Lin, for games of about 40 moves a side."""
 LONGEST = 3.0
-"""How many times the time of a move a search may take while its result is unsettled."""
+"""Most multiples of a move's time that a search may take while its result is unsettled."""
 OVERHEAD = 0.02
 """Seconds kept back on every move for what is not search: threads that wait for a core, passing the move."""
 RIVAL = 0.1
@@ -45,7 +45,7 @@ class ClockReason(StrEnum):
 
 @dataclass(frozen=True)
 class TimeControl:
-    """The time of each player for a game, or for every so many moves.
+    """A time control: the time of each player for a game, or for a number of moves.
 
     Raises:
         ValueError: a number is out of range.
@@ -133,12 +133,12 @@ class Clock:
         return self._started is not None
 
     def start(self) -> None:
-        """Let the clock run; it goes on if it does."""
+        """Start the clock; does nothing if it runs."""
         if self._started is None:
             self._started = self._now()
 
     def stop(self) -> None:
-        """Let the clock stand still."""
+        """Stop the clock; does nothing if it does not run."""
         self._left, self._started = self.left, None
 
     def reset(self, left: float) -> None:
@@ -194,7 +194,7 @@ def move_time(
 
 
 class Contest(NamedTuple):
-    """How firmly the first of the moves at a root stands."""
+    """How safe the lead of the first move at a root is."""
 
     lead: float
     """Visits that the next move needs to catch up, those in flight counted; infinite without a next move."""

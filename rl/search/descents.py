@@ -39,7 +39,7 @@ from ckai.rl.search.transpositions import share_evaluation
 WIDTH = 8
 """Most descents in step: 4 hide less of the memory's latency, and 16 no more."""
 ON = -1
-"""A descent goes on; else it ended as `ckai.rl.search.mcts.descend` says."""
+"""A descent continues; otherwise it ended, see `ckai.rl.search.mcts.descend`."""
 
 
 @hot
@@ -184,13 +184,13 @@ def at_edges_of(node):
 
 @hot
 def give_up(tree, place):
-    """End a descent on its way: the path to its place is not in flight any more."""
+    """Abandon a descent: the path to its place is no longer in flight."""
     add_in_flight(tree, place if place >= 0 else at_edges_of(place), -1)
 
 
 @hot
 def step_down(game, trees, t, constants, place):
-    """Take a descent a step on: from a node to its edges, or over one of its edges to the next node.
+    """Advance a descent by a step: from a node to its edges, or over one of its edges to the next node.
 
     Args:
         game, trees, t, constants: see the module.

@@ -92,7 +92,7 @@ class SearchConstants(NamedTuple):
         )
 
     def typed(self) -> "SearchConstants":
-        """Return the same with every field of its type: kernels are compiled again for `c_init=4`, an int."""
+        """Return a copy with fields of their declared types: `c_init=4`, an int, would recompile kernels."""
         values: Any = (type(default)(x) for x, default in zip(self, SearchConstants(), strict=True))
         return SearchConstants(*values)
 

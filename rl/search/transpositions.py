@@ -1,4 +1,4 @@
-"""Evaluations that a tree has already: positions that another order of moves reached, in Numba.
+"""Transpositions: positions that a tree has evaluated already, by another order of moves, in Numba.
 
 The network's answer depends on the state alone. So a new node whose state is that of a node evaluated before,
 its transposition, takes that node's priors and network value and is backed up at once. Nothing else is
@@ -145,7 +145,7 @@ def hash_of(state):
 
 @hot
 def place_of(tree, mixed):
-    """Return the entry from which on a hash is looked for."""
+    """Return the entry at which the search for a hash begins."""
     return np.int64((mixed & LOW) * np.uint64(tree.info[0].table_size) >> HALF)
 
 

@@ -80,7 +80,7 @@ def context_of(tree, node):
 
 @inner
 def find_bucket(tree, context):
-    """Return the index of the bucket of a context, which is made if need be; -1 if there is none."""
+    """Return the index of the bucket of a context, created if needed; -1 if there is no room for it."""
     if (context >> _KNOWN) & 3 < 2:
         return np.int64(-1)
     mask = len(tree.bias.buckets) - 1
@@ -107,7 +107,7 @@ def clear_buckets(tree):
 
 @inner
 def join_bucket(tree, node, value):
-    """Set down the network's value of a node that is backed up for the first time, and find its bucket.
+    """Record the network's value of a node that is backed up for the first time, and find its bucket.
 
     The first value of a tree, that of its root, empties the table: what is in it is of another tree.
     """

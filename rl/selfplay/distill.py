@@ -167,8 +167,8 @@ def distill(
         data: rows whose positions walks begin in; empty: they begin in openings.
         spec: the game.
         threads: threads that walk at the same time.
-        fresh: drop what an earlier call left, and replace the output; a call that goes on with such a one
-            has it not set.
+        fresh: drop what an earlier call left, and replace the output; leave it unset to continue an
+            interrupted call.
         progress: called after each shard.
         stop: event to set for an early end; the shards stay.
 

@@ -61,7 +61,7 @@ def load_snapshots(paths: Iterable[Path], state_words: int) -> tuple[dict[int, G
         try:
             with np.load(path, allow_pickle=False) as data:
                 read = _split({name: data[name] for name in data.files}, state_words)
-        except Exception as error:  # nobody can say what a damaged file makes NumPy raise
+        except Exception as error:  # a damaged file can make NumPy raise anything
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             damaged.append(
                 f"{path}: expected unfinished games, found a damaged file ({reason}); they start again"

@@ -25,7 +25,7 @@ STREAM = np.dtype([("rng", np.uint64)])
 
 
 class WalkRules(NamedTuple):
-    """How walks go."""
+    """Settings of the walks."""
 
     temperature: float
     """Actions are drawn from P ** (1 / T), T above 0."""
@@ -143,7 +143,7 @@ def choose(walks, t, policy, count, rules):
         return np.int64(uniform(stream) * count)
     likeliest, total = 0.0, 0.0
     for i in range(count):
-        likeliest = max(likeliest, policy[i])  # a power of a share of it: not all can underflow
+        likeliest = max(likeliest, policy[i])  # powers are of shares of it, so that not all underflow
     for i in range(count):
         total += (policy[i] / likeliest) ** (1.0 / rules.temperature)
     remainder = uniform(stream) * total

@@ -1,4 +1,4 @@
-"""Players behind one face: a search of a game's position that reports as it goes and can be stopped.
+"""Players behind one interface: a search of a game's position that reports as it goes and can be stopped.
 
-May import `engine` and `matches`; used by what speaks to other programs and by what solves problems.
+May import every folder up to `engine` and `matches`; used by `hub` and `problems`.
 """

@@ -60,7 +60,7 @@ class Interrupt:
                 self._stop()
 
     def attach(self, stop: Callable[[], None]) -> None:
-        """Give the function that ends the search; it is called at once if that was asked before."""
+        """Set the function that ends the search; it is called at once if `ask` was called before."""
         with self._lock:
             self._stop = stop
             if self._asked:

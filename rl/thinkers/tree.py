@@ -9,7 +9,7 @@ from ckai.rl.thinkers.thinker import Interrupt, Publish, Report, most_seconds
 INTERVAL = 0.05
 """Seconds between two results."""
 REUSE_SECONDS = 0.6e-6
-"""Time that the next search needs for each position of the tree before it, at most."""
+"""Most seconds that the next search needs per position of the tree that it takes over."""
 
 
 class TreeThinker:

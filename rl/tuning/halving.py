@@ -50,6 +50,6 @@ def best_first(merits: Mapping[int, float]) -> list[int]:
     """Return the trials in the order of their merit, the highest first; of equals, the first trial.
 
     Args:
-        merits: what is to be large, by the number of the trial.
+        merits: what to maximize, by the number of the trial.
     """
     return sorted(merits, key=lambda trial: (-merits[trial], trial))

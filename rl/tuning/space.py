@@ -163,7 +163,7 @@ def draw_trials(space: Sequence[Tried], base: RunConfig, count: int, seed: int) 
         For each trial the values of the settings to try, by name.
 
     Raises:
-        ValueError: there are not so many, or a draw is of values that do not go together.
+        ValueError: fewer than `count` trials can differ, or a draw combines values that exclude each other.
     """
     flat = flat_settings(base.to_dict())
     first = {tried.name: flat[tried.name] for tried in space}

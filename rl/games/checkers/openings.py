@@ -21,7 +21,7 @@ VALUES = MaterialValues(man=100, king=130, loss=1_000_000, loss_per_ply=1, halfm
 
 @cache
 def balanced_openings(plies: int = 3, depth: int = DEPTH, max_men_lost: int = 0) -> tuple[Position, ...]:
-    """Return every distinct position after `plies` plies in which neither side wins more men by force.
+    """Return the distinct positions after `plies` plies where no side loses too many men by force.
 
     Args:
         plies: 0 or more.

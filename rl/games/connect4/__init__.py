@@ -1,4 +1,4 @@
-"""Connect-4: its rules for the search, its `GameSpec`, and a solver that knows the truth about it."""
+"""Connect-4: its rules for the search, its `GameSpec`, and a solver."""
 
 from ckai.rl.games.connect4.rules import Connect4, four
 from ckai.rl.games.connect4.spec import SPEC, Connect4Encoding, Connect4Spec

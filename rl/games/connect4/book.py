@@ -18,9 +18,9 @@ from ckai.rl.games.connect4 import kernels
 INSTALLED = Path(__file__).with_name("book.npz")
 """The book that is installed with ckai."""
 DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError)
-"""What numpy raises for a damaged file, beside what it documents."""
+"""What numpy raises for a damaged file, besides what it documents."""
 MOST_STONES = 10
-"""Of a book: there are a million positions with 10 stones."""
+"""Most stones of the positions in a book: there are a million positions with 10."""
 
 
 class Positions(NamedTuple):

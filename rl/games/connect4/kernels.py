@@ -129,8 +129,8 @@ def negamax(own, taken, alpha, beta, keys, bounds, book_keys, book_bounds, book_
     Args:
         own: stones of the side to move.
         taken: all stones.
-        alpha: scores up to here need not be told apart; below `beta`.
-        beta: nor those from here.
+        alpha: lower end of the window, below `beta`: scores up to it need not be distinguished.
+        beta: upper end of the window: scores from it on need not be distinguished.
         keys: `[size]` uint32, low bits of the key that is in each slot; the size is odd and above 2**17, so
             that slot and low bits together say the whole key (Chinese remainder theorem).
         bounds: `[size]` uint8, 0: none; to 37: score at most `bound - 19`; above: at least `bound - 56`.

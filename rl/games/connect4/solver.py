@@ -18,13 +18,13 @@ BYTES = 5
 
 
 class Connect4Solver(Solver):
-    """Solves positions; what it has seen makes related ones faster. Not for several threads at once."""
+    """Solves positions; earlier results make related positions faster. Not thread-safe."""
 
     def __init__(self, megabytes: int = 80, book: Path | None = INSTALLED) -> None:
         """Allocate the table of bounds.
 
         Args:
-            megabytes: of its memory, at least 1; the first position wants some 500 without a book.
+            megabytes: memory of the table, at least 1; the first position takes about 500 without a book.
             book: file of what needs no search, see `Book`; None: all is found by search.
 
         Raises:

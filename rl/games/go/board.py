@@ -121,7 +121,7 @@ def liberties(near_low, near_high, low, high, empty_low, empty_high, last):
         near_low, near_high: the set of the points.
         low, high: the stones of a side.
         empty_low, empty_high: the empty points.
-        last: whether of the chains with one.
+        last: True: of the chains with one liberty; False: of those with several.
     """
     found_low, found_high = np.int64(0), np.int64(0)
     left_low, left_high = near_low & low, near_high & high

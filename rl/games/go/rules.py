@@ -76,7 +76,7 @@ def plies_played(state):
 
 @hot
 def passes(state):
-    """Return the number of passes that the last moves were, at most 2."""
+    """Return the number of consecutive passes just before a state, at most 2."""
     return state[4] >> PASSES_BIT & 3
 
 
