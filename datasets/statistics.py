@@ -15,7 +15,8 @@ from ckai.datasets.reader import RowFiles
 from ckai.datasets.rows import Rows
 from ckai.datasets.schema import DatasetError, headers_path
 from ckai.datasets.split import position_keys
-from ckai.game.squares import NUM_ACTIONS, SQUARES, neighbour
+from ckai.game.kernels import JUMP_TO, STEP_TO
+from ckai.game.squares import SQUARES
 
 Counts = NDArray[np.int64]
 ProgressCallback = Callable[[int, int], None]
@@ -23,8 +24,6 @@ ProgressCallback = Callable[[int, int], None]
 
 PHASE_PLIES = 10
 _PHASES = 3277  # as many as a game of 32,767 plies has
-_STEP_TO = np.array([neighbour(action // 4, action % 4) for action in range(NUM_ACTIONS)])
-_JUMP_TO = np.array([neighbour(action // 4, action % 4, 2) for action in range(NUM_ACTIONS)])
 _RESULTS = ("white", "drawn", "black", "unknown")
 _KEY_BYTES = 24  # memory for the key of one position while keys are sorted
 
@@ -207,8 +206,8 @@ class _Tally:
         at = np.arange(n)
         first = hop == 0
         origin, action = rows.label >> 2, rows.label
-        capture = rows.board[at, _STEP_TO[action]] < 0
-        to = np.where(capture, _JUMP_TO[action], _STEP_TO[action])
+        capture = rows.board[at, STEP_TO[action]] < 0
+        to = np.where(capture, JUMP_TO[action], STEP_TO[action])
         king = rows.board[at, origin] == 3
         legal = np.bitwise_count(np.ascontiguousarray(rows.legal).view(np.uint64)).sum(1, dtype=np.int64)
         pieces = (rows.board != 0).sum(1)

@@ -65,6 +65,11 @@ def split_action(action: int) -> tuple[int, int]:
     return action // 4, action % 4
 
 
+def turn_board(bits: int) -> int:
+    """A board of 32 bits turned by 180 degrees: the view of the other side."""
+    return int(f"{bits:032b}"[::-1], 2)
+
+
 POSSIBLE_ACTIONS: Final = tuple(
     make_action(index, direction)
     for index in range(SQUARES)

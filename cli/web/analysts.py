@@ -1,20 +1,18 @@
 """Searches that tell what they find while they search: the engine, and players of other games in steps."""
 
 import time
-from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from ckai.cli.playing.player_opponent import PlayerOpponent
 from ckai.cli.web.searches import Job
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.engine import Engine, Limit, SearchResult
+from ckai.rl.engine.analysis import Publish
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.players import SearchPlayer
-
-Publish: TypeAlias = Callable[[SearchResult], None]
 
 INTERVAL = 0.1
 """Seconds between two results."""

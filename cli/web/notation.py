@@ -64,7 +64,7 @@ def pdn_of(tree: Tree, end: Node, headers: list[tuple[str, str]], result: str) -
         tree: the game.
         end: the last node of the main line, which runs through it; what follows it is left out.
         headers: tags in order; the result, the first position and the kind of game are added.
-        result: one of `ckai.rl.games.faces.RESULTS`.
+        result: one of `RESULTS`.
     """
     own = [(name, value) for name, value in headers if name.lower() not in _WRITTEN]
     if not annotates(tree.spec):

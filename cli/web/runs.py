@@ -15,6 +15,7 @@ from ckai.cli.web.notation import annotates
 from ckai.cli.web.table import TableError
 from ckai.cli.web.tree import Tree
 from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.pdn.game import RESULTS
 from ckai.rl.games.spec import GameSpec
 
 POLL_SECONDS = 2.0
@@ -273,7 +274,7 @@ def _listed(index: int, text: str) -> dict[str, Any]:
 
 
 def _is_result(word: str) -> bool:
-    return word in ("1-0", "0-1", "1/2-1/2", "*")
+    return word in RESULTS
 
 
 def run_game(

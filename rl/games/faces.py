@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
-"""The first player won, the second won, drawn, unknown."""
-
 
 class Cell(NamedTuple):
     """A square of a drawn board."""
@@ -46,7 +43,7 @@ class LoadedGame:
     """The game with its moves, see `ckai.rl.games.spec.PlayedGame`."""
     headers: Mapping[str, str]
     result: str
-    """One of `RESULTS`."""
+    """One of `ckai.pdn.game.RESULTS`."""
     comments: tuple[str, ...] = ()
     """A comment for every move, empty where there is none; or nothing at all."""
     problem: str = ""

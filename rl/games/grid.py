@@ -16,9 +16,10 @@ import numpy as np
 
 from ckai.game import MoveError, Outcome
 from ckai.game.jit import quick_kernel
+from ckai.pdn.game import RESULTS
 from ckai.rl.games import contract
 from ckai.rl.games.contract import State, as_state
-from ckai.rl.games.faces import RESULTS, LoadedGame
+from ckai.rl.games.faces import LoadedGame
 from ckai.rl.games.spec import GameSpec
 
 

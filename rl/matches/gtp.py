@@ -16,7 +16,7 @@ from ckai.rl.games.go.board import SIZE
 from ckai.rl.games.go.position import read_move
 from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
 from ckai.rl.matches.players import RESIGN, MoveSide, Side
-from ckai.rl.matches.program import SPARE_SECONDS, START_SECONDS, Program, ProgramError
+from ckai.rl.matches.program import SPARE_SECONDS, START_SECONDS, Program, ProgramError, check_silence
 from ckai.rl.search.clock import Clock, TimeControl
 
 
@@ -169,8 +169,7 @@ class GtpPlayer:
     GAME: ClassVar[str] = SPEC.name
 
     def __post_init__(self) -> None:
-        if not self.silence_seconds > 0:
-            raise ValueError(f"expected silence_seconds above 0, found {self.silence_seconds!r}")
+        check_silence(self.silence_seconds)
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""

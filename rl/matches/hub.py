@@ -17,7 +17,7 @@ from ckai.game import Game, Move, Position
 from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
 from ckai.rl.matches.hub_text import find_move, hub_move, hub_position, read_line, write_line
 from ckai.rl.matches.players import MoveSide, Side
-from ckai.rl.matches.program import SPARE_SECONDS, START_SECONDS, Program, ProgramError
+from ckai.rl.matches.program import SPARE_SECONDS, START_SECONDS, Program, ProgramError, check_silence
 from ckai.rl.search.clock import Clock, TimeControl
 
 INIT_SECONDS = 120.0
@@ -187,8 +187,7 @@ class HubPlayer:
     GAME: ClassVar[str] = DEFAULT_GAME_NAME
 
     def __post_init__(self) -> None:
-        if not self.silence_seconds > 0:
-            raise ValueError(f"expected silence_seconds above 0, found {self.silence_seconds!r}")
+        check_silence(self.silence_seconds)
 
     def sit(self, boards: int) -> Side:
         """See `Player`."""

@@ -13,6 +13,16 @@ SPARE_SECONDS = 30.0
 """Time beyond a limit of seconds after which a program is given up."""
 
 
+def check_silence(seconds: float) -> None:
+    """Refuse a time after which a silent program is given up that is not above 0.
+
+    Raises:
+        ValueError: it is 0, negative or NaN.
+    """
+    if not seconds > 0:
+        raise ValueError(f"expected silence_seconds above 0, found {seconds!r}")
+
+
 class ProgramError(RuntimeError):
     """A program cannot be started or violates its protocol; says what was expected and found."""
 

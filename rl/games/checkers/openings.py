@@ -29,9 +29,10 @@ def balanced_openings(plies: int = 3, depth: int = DEPTH, max_men_lost: int = 0)
         max_men_lost: most men that a side may lose by force.
     """
     after = positions_after(Position.start(), plies)
-    return tuple(p for p in after if abs(_value(p, depth)) < VALUES.man * (max_men_lost + 1))
+    return tuple(p for p in after if abs(material_value(p, depth)) < VALUES.man * (max_men_lost + 1))
 
 
-def _value(position: Position, depth: int) -> int:
+def material_value(position: Position, depth: int) -> int:
+    """Return the value for the side to move in `VALUES`; below depth 0 only captures are searched."""
     where = (position.own, position.opp, position.kings, position.jumper, position.halfmove_clock, depth)
     return int(alpha_beta(*map(np.int64, where), np.int64(-UNBOUNDED), np.int64(UNBOUNDED), VALUES))

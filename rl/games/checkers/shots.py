@@ -1,10 +1,7 @@
 """Shots of checkers: short lines that win men by force, found by alpha-beta on material."""
 
-import numpy as np
-
 from ckai.game import Move, Position
-from ckai.game.material import UNBOUNDED, alpha_beta
-from ckai.rl.games.checkers.openings import VALUES
+from ckai.rl.games.checkers.openings import material_value
 from ckai.rl.games.faces import Shot
 
 DEPTH = 7
@@ -28,9 +25,9 @@ def find_shot(position: Position, depth: int = DEPTH) -> Shot | None:
     """
     if not position.legal_moves():
         return None
-    at_once = _value(position, 0)
+    at_once = material_value(position, 0)
     for plies in range(1, depth + 1):
-        if _value(position, plies) - at_once >= LEAST:
+        if material_value(position, plies) - at_once >= LEAST:
             shot = _shot(position, plies)
             # In the middle of an exchange a gain may only make up for what was given before.
             if shot.wins or shot.taken > shot.given:
@@ -44,7 +41,9 @@ def _shot(position: Position, plies: int) -> Shot:
     counts = [0, 0]
     here, turn = position, 0
     while here.legal_moves():
-        best = max(here.legal_moves(), key=lambda move: -_value(here.push(move), plies - len(line) - 1))
+        best = max(
+            here.legal_moves(), key=lambda move: -material_value(here.push(move), plies - len(line) - 1)
+        )
         line.append(best)
         counts[turn] += len(best.captured)
         here, turn = here.push(best), 1 - turn
@@ -52,9 +51,3 @@ def _shot(position: Position, plies: int) -> Shot:
         if not still or len(line) > 4 * DEPTH:
             break
     return Shot(tuple(line), counts[0], counts[1], wins=turn == 1 and not here.legal_moves())
-
-
-def _value(position: Position, depth: int) -> int:
-    """Return the value for the side to move; below depth 0 only captures are searched."""
-    where = (position.own, position.opp, position.kings, position.jumper, position.halfmove_clock, depth)
-    return int(alpha_beta(*map(np.int64, where), np.int64(-UNBOUNDED), np.int64(UNBOUNDED), VALUES))
