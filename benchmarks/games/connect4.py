@@ -18,7 +18,7 @@ import numpy as np
 from ckai.rl.games.connect4.book import INSTALLED, Book, positions_with
 from ckai.rl.games.connect4.classes import CLASSES, Draw, load_draws, save_draws
 from ckai.rl.games.connect4.draws import draw_classes
-from ckai.rl.games.connect4.scores import truth_of
+from ckai.rl.games.connect4.scores import solved_value
 from ckai.rl.games.connect4.solver import Connect4Solver
 from ckai.rl.games.connect4.spec import SPEC
 
@@ -29,7 +29,7 @@ def first(megabytes: int) -> None:
     Connect4Solver(1, None).score_of(1 << 7, 1 | 1 << 7 | 1 << 14)  # compiles
     for book in (INSTALLED, None):
         solver, begun = Connect4Solver(megabytes, book), time.perf_counter()
-        truth = truth_of(solver.score(SPEC.position()), 0)
+        truth = solved_value(solver.score(SPEC.position()), 0)
         seconds = time.perf_counter() - begun
         print(
             f"{book or 'no book'}: value {truth.value}, {truth.plies} plies; {solver.visited:,} positions, "

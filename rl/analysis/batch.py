@@ -85,7 +85,7 @@ class BatchSearch:
         targets = np.zeros(self.trees, np.int32)
         targets[: len(roots)] = visits
         for t, root in enumerate(roots):
-            root.plant(searcher, t)
+            root.set_in(searcher, t)
             forget_draw(searcher, t, root.position)
         with one_torch_thread():
             while searcher.step(targets):

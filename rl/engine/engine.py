@@ -21,7 +21,7 @@ from ckai.rl.engine.policy import evaluate_policy
 from ckai.rl.engine.reading import TreeReader
 from ckai.rl.engine.result import Policy, SearchResult, StopReason
 from ckai.rl.engine.root import Root, legal_moves, read_position, set_root
-from ckai.rl.engine.task import Course, Task
+from ckai.rl.engine.task import SearchRun, Task
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.checkers import Checkers
 from ckai.rl.search.arrays import NEW
@@ -408,7 +408,7 @@ class Engine:
         self._root = task.root
         reader.root_changed()
         kept = 0 if searcher.root(0)["status"] == NEW else reader.nodes
-        course = Course(task, searcher, reader, kept=kept, begun=begun, most_nodes=self._most_nodes)
+        search = SearchRun(task, searcher, reader, kept=kept, begun=begun, most_nodes=self._most_nodes)
         earlier_evaluations = searcher.evaluations
         published_at, published_visits = -interval, 0
 
@@ -416,21 +416,21 @@ class Engine:
             return reader.result(
                 task.root.position,
                 task.multipv,
-                seconds=course.seconds,
-                nodes=course.added,
+                seconds=search.seconds,
+                nodes=search.added,
                 evaluations=searcher.evaluations - earlier_evaluations,
                 reason=reason,
             )
 
         with one_torch_thread():
             searcher.step(np.ones(1, np.int32))  # the root is evaluated under any limit
-            reason = course.reached()
+            reason = search.reached()
             while reason is None:
-                reason = course.step() or course.reached()
+                reason = search.step() or search.reached()
                 if publish is not None and reader.ready and reason is None:
                     visits = int(searcher.root(0)["visits"])
-                    if course.seconds - published_at >= interval and visits > published_visits:
+                    if search.seconds - published_at >= interval and visits > published_visits:
                         publish(result(None))
-                        published_at, published_visits = course.seconds, visits
+                        published_at, published_visits = search.seconds, visits
             searcher.flush()
             return result(reason)

@@ -17,7 +17,7 @@ from ckai.rl.engine.policy import turn_of
 from ckai.rl.engine.result import Line, MoveMap, Policy, Proof, SearchResult, StopReason, Turn, Value
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import OPEN
-from ckai.rl.search.clock import Contest
+from ckai.rl.search.clock import RootLead
 from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.searcher import Searcher
 
@@ -93,18 +93,18 @@ class TreeReader:
         """Whether the root is evaluated, so that there is a result."""
         return int(self._searcher.root(self._tree)["status"]) == OPEN
 
-    def contest(self, position: Position) -> Contest:
+    def root_lead(self, position: Position) -> RootLead:
         """Compare the moves of the position at the root, see `ckai.rl.search.clock`."""
         moves = position.legal_moves()
         if len(moves) == 1:
-            return Contest(np.inf, True)
+            return RootLead(np.inf, True)
         if not self.ready:
-            return Contest(0.0, True)
-        found = self._searcher.contest(self._tree)
+            return RootLead(0.0, True)
+        found = self._searcher.root_lead(self._tree)
         action = self._searcher.best(self._tree)
         # Which way a capture goes on after the first hop is open while that has visits.
         several = sum(move.actions[0] == action for move in moves) > 1
-        return Contest(0.0, found.settled) if several else found
+        return RootLead(0.0, found.settled) if several else found
 
     def root_changed(self) -> None:
         """Discard what was computed for the last root."""

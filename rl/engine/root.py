@@ -33,7 +33,7 @@ class Root:
         legal_moves(here)
         return cls(here, earlier)
 
-    def plant(self, searcher: Searcher, t: int) -> None:
+    def set_in(self, searcher: Searcher, t: int) -> None:
         """Make this the root of tree `t`, emptied, with the history that repetitions can reach."""
         here = self.position
         history = self.history[-here.halfmove_clock :] if here.halfmove_clock else []
@@ -75,7 +75,7 @@ def set_root(searcher: Searcher, root: Root, old: Root | None) -> None:
         for action in actions:
             searcher.play(0, action)
     else:
-        root.plant(searcher, 0)
+        root.set_in(searcher, 0)
     forget_draw(searcher, 0, here)
 
 

@@ -11,7 +11,7 @@ from ckai.rl.engine.reading import TreeReader
 from ckai.rl.engine.result import StopReason
 from ckai.rl.engine.root import Root
 from ckai.rl.games.contract import NONE
-from ckai.rl.search.clock import OVERHEAD, Contest, Thinking, move_time
+from ckai.rl.search.clock import OVERHEAD, MoveTimer, RootLead, move_time
 from ckai.rl.search.searcher import UNWATCHED, Searcher
 
 
@@ -31,7 +31,7 @@ class Task:
             raise TypeError(f"expected a Limit, such as Limit(visits=400), found {self.limit!r}")
 
 
-class Course:
+class SearchRun:
     """The course of one search: its steps until a limit is reached.
 
     Attributes:
@@ -53,14 +53,14 @@ class Course:
         """
         self._task, self._searcher, self._reader, self._most_nodes = task, searcher, reader, most_nodes
         self.kept, self.begun = kept, begun
-        self._clock: Thinking | None = None
+        self._clock: MoveTimer | None = None
         limit = task.limit
         if limit.clock is not None:
             margin = OVERHEAD + (2 * searcher.pacing.longest(searcher.leaves) if searcher.pacing else 0.0)
             times = move_time(
                 limit.clock, limit.increment, limit.remaining_moves, len(task.root.history), margin
             )
-            self._clock = Thinking(times, begun, int(searcher.root(0)["visits"]))
+            self._clock = MoveTimer(times, begun, int(searcher.root(0)["visits"]))
 
     @property
     def seconds(self) -> float:
@@ -81,7 +81,7 @@ class Course:
             return StopReason.SECONDS
         if self._clock is not None:
             now, visits = time.perf_counter(), int(self._searcher.root(0)["visits"])
-            if self._clock.ended(now, visits, self._contest):
+            if self._clock.ended(now, visits, self._root_lead):
                 over = now - self.begun >= self._clock.time.target
                 return StopReason.CLOCK if over else StopReason.DECIDED
         if limit.depth is not None and self._reader.depth() >= limit.depth:
@@ -90,8 +90,8 @@ class Course:
             return StopReason.NODES
         return None
 
-    def _contest(self) -> Contest:
-        return self._reader.contest(self._task.root.position)
+    def _root_lead(self) -> RootLead:
+        return self._reader.root_lead(self._task.root.position)
 
     def step(self) -> StopReason | None:
         """Search one more batch; return why the search has ended, or None if it has not."""

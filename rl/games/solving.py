@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 
-class Truth(NamedTuple):
+class SolvedValue(NamedTuple):
     """What best play of both sides leads to."""
 
     value: int
@@ -19,16 +19,16 @@ class Truth(NamedTuple):
         """A key that is higher for better results: for faster wins, and for slower losses."""
         return self.value, -self.value * self.plies
 
-    def before(self) -> "Truth":
+    def before(self) -> "SolvedValue":
         """Return what this is for the other side, one move earlier."""
-        return Truth(-self.value, self.plies + 1)
+        return SolvedValue(-self.value, self.plies + 1)
 
 
 class SolvedPosition(NamedTuple):
     """A position with the truth about all its moves."""
 
     position: Any
-    moves: Mapping[Any, Truth]
+    moves: Mapping[Any, SolvedValue]
     """Every legal move: what it leads to, for the side to move."""
 
     @property
@@ -47,10 +47,10 @@ class Solver(ABC):
     quick: ClassVar[bool] = False
 
     @abstractmethod
-    def solve(self, position: Any) -> Truth:
+    def solve(self, position: Any) -> SolvedValue:
         """Return the truth about a position for its side to move; `plies` is 0 where the game is over."""
 
-    def moves(self, position: Any) -> dict[Any, Truth]:
+    def moves(self, position: Any) -> dict[Any, SolvedValue]:
         """Return every legal move and what it leads to, for the side to move."""
         return {move: self.solve(position.push(move)).before() for move in position.legal_moves()}
 
@@ -60,14 +60,14 @@ class Solver(ABC):
 
 
 @cache
-def _exhaustive(position: Any) -> Truth:
+def _exhaustive(position: Any) -> SolvedValue:
     outcome = position.outcome()
     if outcome is not None:
-        return Truth(0 if outcome.winner is None else -1, 0)  # who is to move did not make the line
+        return SolvedValue(0 if outcome.winner is None else -1, 0)  # who is to move did not make the line
     return max((_exhaustive(position.push(move)).before() for move in position.legal_moves()), key=_order)
 
 
-def _order(truth: Truth) -> tuple[int, int]:
+def _order(truth: SolvedValue) -> tuple[int, int]:
     return truth.order
 
 
@@ -76,6 +76,6 @@ class ExhaustiveSolver(Solver):
 
     quick = True
 
-    def solve(self, position: Any) -> Truth:
+    def solve(self, position: Any) -> SolvedValue:
         """See `Solver`; the position has an `outcome` method and can be hashed."""
         return _exhaustive(position)

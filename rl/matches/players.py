@@ -15,7 +15,7 @@ from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.solving import Solver
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.clock import OVERHEAD, Clock, MoveTime, Thinking, TimeControl, move_time
+from ckai.rl.search.clock import OVERHEAD, Clock, MoveTime, MoveTimer, TimeControl, move_time
 from ckai.rl.search.factory import make_searcher, measured_pacing
 from ckai.rl.search.pacing import SIZES
 from ckai.rl.search.searcher import UNWATCHED, Searcher
@@ -204,11 +204,11 @@ class _SearchSide:
             return
         left = MoveTime(max(0.0, until.target - begun), max(0.0, until.most - begun))
         by_clock = self.clocks[board] is not None
-        thinking = Thinking(left, begun, int(searcher.root(board)["visits"]), early=by_clock)
+        thinking = MoveTimer(left, begun, int(searcher.root(board)["visits"]), early=by_clock)
         most = np.iinfo(np.int32).max
         while not self.stopped.is_set():
             visits = int(searcher.root(board)["visits"])
-            if thinking.ended(time.perf_counter(), visits, lambda: searcher.contest(board)):
+            if thinking.ended(time.perf_counter(), visits, lambda: searcher.root_lead(board)):
                 break
             searcher.make_room(self.most_nodes)
             self.visits[board] = min(most, visits + searcher.in_flight + UNWATCHED)

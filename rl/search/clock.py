@@ -1,7 +1,7 @@
 """Time controls, the clocks of games, and how much of the time left a search spends on a move.
 
 `move_time` divides the time left by the moves that the player may still have to make; both the formula and
-the two rules of `Thinking` are those of Huang, Coulom and Lin, "Time Management for Monte-Carlo Tree Search
+the two rules of `MoveTimer` are those of Huang, Coulom and Lin, "Time Management for Monte-Carlo Tree Search
 Applied to the Game of Go" (2010): a search ends early when its first move can no longer change (EARLY), and
 goes on while the most visited move is not the one of the highest value (UNST). Baier and Winands, "Time
 Management for Monte Carlo Tree Search" (2016), found the same rules best in five other games.
@@ -193,7 +193,7 @@ def move_time(
     return MoveTime(target, min(LONGEST * target, bound))
 
 
-class Contest(NamedTuple):
+class RootLead(NamedTuple):
     """How safe the lead of the first move at a root is."""
 
     lead: float
@@ -202,16 +202,16 @@ class Contest(NamedTuple):
     """Whether no rival has a higher value."""
 
 
-def contest(edges: Any) -> Contest:
+def root_lead(edges: Any) -> RootLead:
     """Compare the moves at a root.
 
     Args:
-        edges: `[n]` EDGE, the edges of a root that is not proven, n 1 or more. Those that are proven lost are
-            out of the contest.
+        edges: `[n]` EDGE, the edges of a root that is not proven, n 1 or more. Those that are proven lost
+            do not count.
     """
     edges = edges[edges["proof"] != LOSS]
     if len(edges) < 2:
-        return Contest(np.inf, True)
+        return RootLead(np.inf, True)
     visits = edges["visits"].astype(np.int64)
     # Without visits, the value of an edge counts as that of the worst.
     values = np.where(visits > 0, edges["value_sum"] / np.maximum(visits, 1), -1.0)
@@ -219,10 +219,12 @@ def contest(edges: Any) -> Contest:
     best = order[-1]
     others = np.delete(visits + edges["in_flight"], best)
     rivals = visits >= max(1.0, RIVAL * visits[best])
-    return Contest(float(visits[best] - others.max()), bool(values[best] >= values[rivals].max(initial=-1.0)))
+    return RootLead(
+        float(visits[best] - others.max()), bool(values[best] >= values[rivals].max(initial=-1.0))
+    )
 
 
-class Thinking:
+class MoveTimer:
     """One move by time: decides when its search ends."""
 
     def __init__(self, time_of_move: MoveTime, begun: float, visits: int, *, early: bool = True) -> None:
@@ -241,13 +243,13 @@ class Thinking:
         self._interval = time_of_move.target / CHECKS
         self._next = begun
 
-    def ended(self, now: float, visits: int, compare: Callable[[], Contest]) -> bool:
+    def ended(self, now: float, visits: int, compare: Callable[[], RootLead]) -> bool:
         """Return whether the search ends: its time is over, or its first move can no longer change.
 
         Args:
             now: the time, in seconds.
             visits: visits of the root.
-            compare: returns the contest at the root; called only now and then.
+            compare: returns the lead at the root; called only now and then.
         """
         if now - self.begun >= self.time.most:
             return True

@@ -27,7 +27,7 @@ from ckai.rl.search.batch import (
     select_all_leaves,
     set_root_state,
 )
-from ckai.rl.search.clock import Contest, contest
+from ckai.rl.search.clock import RootLead, root_lead
 from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
 from ckai.rl.search.threads import Helpers
@@ -353,11 +353,11 @@ class Searcher:
         if not play_root_action(self.game, self.tree_batch, t, action):
             raise ValueError(f"action {action} is not legal at the root of tree {t}")
 
-    def contest(self, t: int) -> Contest:
+    def root_lead(self, t: int) -> RootLead:
         """Compare the actions at the root of tree `t`, which is expanded and not proven."""
         root = self.root(t)
         first = int(root["first_edge"])
-        return contest(self.tree_batch.edges[t, first : first + int(root["num_edges"])])
+        return root_lead(self.tree_batch.edges[t, first : first + int(root["num_edges"])])
 
     def best(self, t: int) -> int:
         """Return the action to play in tree `t`, see `ckai.rl.search.mcts.best_root_edge`."""

@@ -15,9 +15,9 @@ from ckai.datasets.files import whole_file
 from ckai.rl.games.connect4 import kernels
 from ckai.rl.games.connect4.book import DAMAGED
 from ckai.rl.games.connect4.rules import Connect4
-from ckai.rl.games.connect4.scores import truth_of
+from ckai.rl.games.connect4.scores import solved_value
 from ckai.rl.games.grid import GridMove, GridPosition
-from ckai.rl.games.solving import SolvedPosition, Truth
+from ckai.rl.games.solving import SolvedPosition, SolvedValue
 
 INSTALLED = Path(__file__).with_name("classes.npz")
 """The positions that are installed with ckai."""
@@ -47,7 +47,7 @@ class Draw(NamedTuple):
         """Its class, one of `CLASSES`; empty if it was drawn before."""
         if self.score == kernels.NO_SCORE:
             return ""
-        return class_of(self.taken.bit_count(), truth_of(self.score, self.taken.bit_count()))
+        return class_of(self.taken.bit_count(), solved_value(self.score, self.taken.bit_count()))
 
     @property
     def key(self) -> int:
@@ -56,7 +56,7 @@ class Draw(NamedTuple):
         return min(key, int(kernels.mirrored(np.int64(key))))
 
 
-def class_of(stones: int, truth: Truth) -> str:
+def class_of(stones: int, truth: SolvedValue) -> str:
     """Return the class of a position, one of `CLASSES`."""
     phase = next(name for name, (_, last) in PHASES.items() if stones <= last)
     length = "Easy" if truth.plies <= EASY else "Medium" if truth.plies <= MEDIUM else "Hard"
@@ -106,7 +106,7 @@ def load_classes(path: Path = INSTALLED) -> dict[str, tuple[SolvedPosition, ...]
         if draw.moves:
             stones = draw.taken.bit_count()
             moves = {
-                GridMove(column): truth_of(score, stones)
+                GridMove(column): solved_value(score, stones)
                 for column, score in enumerate(draw.moves)
                 if score != kernels.NO_SCORE
             }

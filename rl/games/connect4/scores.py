@@ -1,10 +1,10 @@
 """What a score of Connect-4 says."""
 
 from ckai.rl.games.connect4.kernels import SQUARES
-from ckai.rl.games.solving import Truth
+from ckai.rl.games.solving import SolvedValue
 
 
-def truth_of(score: int, stones: int) -> Truth:
+def solved_value(score: int, stones: int) -> SolvedValue:
     """Return what a score says.
 
     Args:
@@ -12,7 +12,7 @@ def truth_of(score: int, stones: int) -> Truth:
         stones: on the board.
     """
     if not score:
-        return Truth(0, SQUARES - stones)
+        return SolvedValue(0, SQUARES - stones)
     if score > 0:
-        return Truth(1, 2 * (SQUARES // 2 + 1 - score - stones // 2) - 1)
-    return Truth(-1, 2 * (SQUARES // 2 + 1 + score - (stones + 1) // 2))
+        return SolvedValue(1, 2 * (SQUARES // 2 + 1 - score - stones // 2) - 1)
+    return SolvedValue(-1, 2 * (SQUARES // 2 + 1 + score - (stones + 1) // 2))

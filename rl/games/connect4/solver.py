@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from ckai.rl.games.connect4 import kernels
 from ckai.rl.games.connect4.book import INSTALLED, Book, positions_with
 from ckai.rl.games.connect4.classes import load_classes
-from ckai.rl.games.connect4.scores import truth_of
+from ckai.rl.games.connect4.scores import solved_value
 from ckai.rl.games.grid import GridPosition
-from ckai.rl.games.solving import SolvedPosition, Solver, Truth
+from ckai.rl.games.solving import SolvedPosition, SolvedValue, Solver
 
 BYTES = 5
 """Memory of an entry of the table."""
@@ -71,12 +71,12 @@ class Connect4Solver(Solver):
             return bound - 3 * kernels.HIGHEST - 2, kernels.HIGHEST
         return -kernels.HIGHEST, bound - kernels.HIGHEST - 1 if bound else kernels.HIGHEST
 
-    def solve(self, position: GridPosition) -> Truth:
+    def solve(self, position: GridPosition) -> SolvedValue:
         """See `Solver`."""
         outcome = position.outcome()
         if outcome is not None:
-            return Truth(0 if outcome.winner is None else -1, 0)
-        return truth_of(self.score(position), sum(map(int.bit_count, position.state)))
+            return SolvedValue(0 if outcome.winner is None else -1, 0)
+        return solved_value(self.score(position), sum(map(int.bit_count, position.state)))
 
     def classes(self) -> Mapping[str, Sequence[SolvedPosition]]:
         """See `Solver` and `ckai.rl.games.connect4.classes`."""

@@ -27,12 +27,12 @@ from ckai.rl.search.clock import (
     OVERHEAD,
     Clock,
     ClockReason,
-    Contest,
     MoveTime,
-    Thinking,
+    MoveTimer,
+    RootLead,
     TimeControl,
-    contest,
     move_time,
+    root_lead,
 )
 from ckai.rl.search.pacing import SIZES, Pacing
 
@@ -163,47 +163,47 @@ def edges(*rows):
 
 
 def test_the_contest_of_the_moves():
-    assert contest(edges((100, 0.1, 5, 0), (60, 0.0, 7, 0), (0, 0, 0, 0))) == (33, True)
-    assert contest(edges((60, 0.2, 0, 0), (100, 0.1, 0, 0))) == (40, False)
-    assert contest(edges((5, 0.9, 0, 0), (100, 0.1, 0, 0))) == (95, True)  # too few visits to count
-    assert contest(edges((100, 0.1, 0, 0), (100, 0.3, 0, 0))) == (0, True)
+    assert root_lead(edges((100, 0.1, 5, 0), (60, 0.0, 7, 0), (0, 0, 0, 0))) == (33, True)
+    assert root_lead(edges((60, 0.2, 0, 0), (100, 0.1, 0, 0))) == (40, False)
+    assert root_lead(edges((5, 0.9, 0, 0), (100, 0.1, 0, 0))) == (95, True)  # too few visits to count
+    assert root_lead(edges((100, 0.1, 0, 0), (100, 0.3, 0, 0))) == (0, True)
     # A move that loses is no rival, however many visits it has.
-    assert contest(edges((100, 0.1, 0, 0), (900, 0.3, 0, LOSS))) == (math.inf, True)
-    assert contest(edges((100, 0.1, 0, LOSS))) == (math.inf, True)
+    assert root_lead(edges((100, 0.1, 0, 0), (900, 0.3, 0, LOSS))) == (math.inf, True)
+    assert root_lead(edges((100, 0.1, 0, LOSS))) == (math.inf, True)
 
 
 def test_a_search_ends_when_its_first_move_cannot_change():
-    thinking = Thinking(MoveTime(10, 20), 0.0, 0)
-    assert not thinking.ended(1.0, 100, lambda: Contest(90, True))  # 900 visits are to come
-    assert not thinking.ended(5.0, 500, lambda: Contest(499, True))
-    assert thinking.ended(5.5, 550, lambda: Contest(451, True))
+    thinking = MoveTimer(MoveTime(10, 20), 0.0, 0)
+    assert not thinking.ended(1.0, 100, lambda: RootLead(90, True))  # 900 visits are to come
+    assert not thinking.ended(5.0, 500, lambda: RootLead(499, True))
+    assert thinking.ended(5.5, 550, lambda: RootLead(451, True))
     # Visits of earlier searches do not make this one faster.
-    assert Thinking(MoveTime(10, 20), 0.0, 5000).ended(1.0, 5100, lambda: Contest(901, True))
-    assert not Thinking(MoveTime(10, 20), 0.0, 5000).ended(1.0, 5100, lambda: Contest(899, True))
+    assert MoveTimer(MoveTime(10, 20), 0.0, 5000).ended(1.0, 5100, lambda: RootLead(901, True))
+    assert not MoveTimer(MoveTime(10, 20), 0.0, 5000).ended(1.0, 5100, lambda: RootLead(899, True))
 
 
 def test_a_search_that_speeds_up_counts_on_it():
-    thinking = Thinking(MoveTime(10, 20), 0.0, 0)
-    assert not thinking.ended(1.0, 10, lambda: Contest(10, True))
-    assert not thinking.ended(2.0, 510, lambda: Contest(3000, True))  # 500 a second now
-    assert thinking.ended(3.0, 1010, lambda: Contest(3501, True))
+    thinking = MoveTimer(MoveTime(10, 20), 0.0, 0)
+    assert not thinking.ended(1.0, 10, lambda: RootLead(10, True))
+    assert not thinking.ended(2.0, 510, lambda: RootLead(3000, True))  # 500 a second now
+    assert thinking.ended(3.0, 1010, lambda: RootLead(3501, True))
 
 
 def test_an_unsettled_search_goes_on():
-    thinking = Thinking(MoveTime(10, 20), 0.0, 0)
-    assert not thinking.ended(10.0, 1000, lambda: Contest(0, False))
-    assert not thinking.ended(19.9, 1990, lambda: Contest(900, False))
-    assert thinking.ended(20.0, 2000, lambda: Contest(0, False))
-    thinking = Thinking(MoveTime(10, 20), 0.0, 0)
-    assert not thinking.ended(9.9, 990, lambda: Contest(0, True))
-    assert thinking.ended(10.2, 1020, lambda: Contest(0, True))
+    thinking = MoveTimer(MoveTime(10, 20), 0.0, 0)
+    assert not thinking.ended(10.0, 1000, lambda: RootLead(0, False))
+    assert not thinking.ended(19.9, 1990, lambda: RootLead(900, False))
+    assert thinking.ended(20.0, 2000, lambda: RootLead(0, False))
+    thinking = MoveTimer(MoveTime(10, 20), 0.0, 0)
+    assert not thinking.ended(9.9, 990, lambda: RootLead(0, True))
+    assert thinking.ended(10.2, 1020, lambda: RootLead(0, True))
 
 
 def test_fixed_time_is_fixed():
     def never():
         raise AssertionError("the moves were compared")
 
-    thinking = Thinking(MoveTime(10, 10), 0.0, 0, early=False)
+    thinking = MoveTimer(MoveTime(10, 10), 0.0, 0, early=False)
     assert not thinking.ended(9.99, 1000, never)
     assert thinking.ended(10.0, 1000, never)
 
@@ -273,7 +273,7 @@ def test_a_search_by_clock_ends_with_its_decision(leaning):
 
 
 def test_with_equal_moves_the_time_is_used(leaning, monkeypatch):
-    monkeypatch.setattr(task.Course, "_contest", lambda self: Contest(0.0, True))
+    monkeypatch.setattr(task.SearchRun, "_root_lead", lambda self: RootLead(0.0, True))
     target = move_time(3600, margin=OVERHEAD).target
     result = leaning.search(START, Limit(clock=3600))
     assert result.reason == StopReason.CLOCK
@@ -284,8 +284,8 @@ def test_the_way_a_capture_goes_on_is_part_of_the_decision(leaning):
     jumps = Position.from_fen("B:W7,15,16,29,31,32:B2,4")
     assert [str(move) for move in jumps.legal_moves()] == ["2x11x18", "2x11x20"]
     leaning.search(jumps, Limit(visits=200))
-    assert leaning._searcher.contest(0).lead == math.inf  # one hop
-    assert leaning._reader.contest(jumps).lead == 0.0  # two moves
+    assert leaning._searcher.root_lead(0).lead == math.inf  # one hop
+    assert leaning._reader.root_lead(jumps).lead == 0.0  # two moves
 
 
 def test_no_time_left_is_one_evaluation():

@@ -8,9 +8,9 @@ from plain_connect4 import plain, random_moves
 
 from ckai.rl.games.connect4 import SPEC, kernels
 from ckai.rl.games.connect4.book import INSTALLED, Book, positions_with
-from ckai.rl.games.connect4.scores import truth_of
+from ckai.rl.games.connect4.scores import solved_value
 from ckai.rl.games.connect4.solver import Connect4Solver
-from ckai.rl.games.solving import Truth
+from ckai.rl.games.solving import SolvedValue
 
 
 def played(moves):
@@ -55,9 +55,11 @@ def test_every_move_has_the_truth_of_what_it_leads_to(solver):
         for move, truth in moves.items():
             after = position.push(move)
             if after.outcome() is None:
-                assert truth == truth_of(solver.score(after), sum(map(int.bit_count, after.state))).before()
+                assert (
+                    truth == solved_value(solver.score(after), sum(map(int.bit_count, after.state))).before()
+                )
             else:
-                assert truth == Truth(int(after.outcome().winner is not None), 1)
+                assert truth == SolvedValue(int(after.outcome().winner is not None), 1)
 
 
 def test_mirrored_positions_have_the_same_score():
@@ -138,14 +140,14 @@ def test_the_installed_book_can_be_read():
 
 @pytest.mark.slow
 def test_the_first_position_is_solved_with_the_installed_book():
-    assert Connect4Solver(64).solve(SPEC.position()) == Truth(1, 41)
+    assert Connect4Solver(64).solve(SPEC.position()) == SolvedValue(1, 41)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3000)
 def test_the_first_position_is_solved_from_nothing():
     solver = Connect4Solver(1000, None)
-    assert solver.solve(SPEC.position()) == Truth(1, 41)
+    assert solver.solve(SPEC.position()) == SolvedValue(1, 41)
     assert solver.visited > 10**8
 
 
@@ -170,16 +172,16 @@ def test_a_small_table_changes_no_score():
 @pytest.mark.parametrize(
     ("score", "stones", "truth"),
     [
-        (1, 0, Truth(1, 41)),  # the first player wins with the 41st stone
-        (0, 30, Truth(0, 12)),
-        (18, 6, Truth(1, 1)),
-        (18, 7, Truth(1, 1)),
-        (-17, 7, Truth(-1, 2)),
-        (-1, 37, Truth(-1, 4)),
+        (1, 0, SolvedValue(1, 41)),  # the first player wins with the 41st stone
+        (0, 30, SolvedValue(0, 12)),
+        (18, 6, SolvedValue(1, 1)),
+        (18, 7, SolvedValue(1, 1)),
+        (-17, 7, SolvedValue(-1, 2)),
+        (-1, 37, SolvedValue(-1, 4)),
     ],
 )
 def test_scores_say_plies(score, stones, truth):
-    assert truth_of(score, stones) == truth
+    assert solved_value(score, stones) == truth
 
 
 def test_the_plies_are_those_of_perfect_play(solver):
@@ -218,4 +220,4 @@ def test_what_cannot_be_solved_is_refused(solver):
         solver.score(played([0, 1, 0, 1, 0, 1, 0]))
     with pytest.raises(ValueError, match="at least 1 megabyte"):
         Connect4Solver(0)
-    assert solver.solve(played([0, 1, 0, 1, 0, 1, 0])) == Truth(-1, 0)
+    assert solver.solve(played([0, 1, 0, 1, 0, 1, 0])) == SolvedValue(-1, 0)

@@ -18,7 +18,7 @@ from ckai.rl.games.connect4.kernels import NO_SCORE
 from ckai.rl.games.connect4.solver import Connect4Solver
 from ckai.rl.games.grid import GridMove
 from ckai.rl.games.registry import get_game
-from ckai.rl.games.solving import SolvedPosition, Truth
+from ckai.rl.games.solving import SolvedPosition, SolvedValue
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match
@@ -110,7 +110,9 @@ def test_a_draw_that_came_before_has_no_class():
 
 def position_with(values):
     """The first position, with made-up values of its moves."""
-    return SolvedPosition(SPEC.position(), {GridMove(c): Truth(value, 9) for c, value in enumerate(values)})
+    return SolvedPosition(
+        SPEC.position(), {GridMove(c): SolvedValue(value, 9) for c, value in enumerate(values)}
+    )
 
 
 class Always:
@@ -139,7 +141,7 @@ def test_a_mistake_changes_the_value():
 
 def test_the_policy_plays_only_what_is_legal():
     full = SPEC.read_position("...w.../...b.../...w.../...b.../...w.../...b...")
-    moves = {move: Truth(0 if str(move) == "3" else -1, 9) for move in full.legal_moves()}
+    moves = {move: SolvedValue(0 if str(move) == "3" else -1, 9) for move in full.legal_moves()}
     assert count_policy_mistakes(Always(), SPEC, {"x": [SolvedPosition(full, moves)]})["x"].mistakes == 0
 
 
