@@ -94,6 +94,8 @@ def command(
     config = change_settings(AnalysisConfig(), given_settings(ctx))
     output = output or Path(f"{source_stem(files[0])}-analysis.pdn")
     check_output(output, files)
+    if html is not None and html.resolve() == output.resolve():
+        raise click.BadParameter("expected another file than --output", param_hint="--html")
     _check_page(html)
     report_compilation()
     source = _network(source)

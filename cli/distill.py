@@ -87,4 +87,5 @@ def command(
         f"{output}: {count_text(counts.positions, 'position')} of {count_text(counts.walks, 'walk')}, "
         f"labelled by {network.name}"
     )
-    click.echo(f"train on them: ckai pretrain --data {output} --model swift")
+    encoding = f" --set encoding={spec.encoding}" if spec.encoding else ""
+    click.echo(f"train on them: ckai pretrain --data {output} --model swift{encoding}")

@@ -133,7 +133,7 @@ class RowsDataModule(pl.LightningDataModule):
             )
         if not 0 <= surprise <= 1:
             raise ValueError(f"expected surprise in [0, 1], found {surprise}")
-        self.files = RowFiles(paths, game, endings)
+        self.game, self.files = game, RowFiles(paths, game, endings)
         self.surprise, self.symmetries = surprise, symmetries
         self.positions, self.weights = positions, tuple(weights) or (1.0,) * len(paths)
         self._overfit = 0

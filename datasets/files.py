@@ -145,9 +145,8 @@ def locked(path: Path) -> Iterator[None]:
             pid = file.read().strip()
             raise LockedError(path, f"process {pid}" if pid.isdecimal() else "another process")
         with suppress(OSError):  # a full disk: the number is only for messages
-            file.truncate(0)
-            file.write(str(os.getpid()))
-            file.flush()
+            os.ftruncate(file.fileno(), 0)
+            os.write(file.fileno(), str(os.getpid()).encode())  # nothing stays in a buffer
         yield
 
 

@@ -114,8 +114,10 @@ class Rows:
             arrays += vars(self.visits).values()
         return sum(array.nbytes for array in arrays)
 
-    def take(self, index: Index) -> "Rows":
-        """The rows at `index`, in its order."""
+    def take(self, index: Any) -> "Rows":
+        """The rows at `index`, in its order: numbers, a mask or a slice, as numpy takes them."""
+        if not isinstance(index, np.ndarray) or index.dtype == np.bool_ or (index < 0).any():
+            index = np.arange(len(self))[index]
         return Rows(
             self.game[index],
             self.ply[index],

@@ -137,12 +137,15 @@ class Statistics:
 
 
 def describe(
-    paths: Sequence[str | Path], *, memory_mb: int = 512, progress: ProgressCallback | None = None
+    paths: str | Path | Sequence[str | Path],
+    *,
+    memory_mb: int = 512,
+    progress: ProgressCallback | None = None,
 ) -> Statistics:
     """Compute the statistics of a data set.
 
     Args:
-        paths: row files, taken as one data set.
+        paths: one or several row files, taken as one data set.
         memory_mb: MiB for the keys of positions; a data set that needs more is read several times.
         progress: called with the rows read and the rows to read in all.
 
@@ -154,6 +157,7 @@ def describe(
         >>> statistics.games, statistics.plies, statistics.results
         (2, 11, {'black': 1, 'white': 0, 'drawn': 1, 'unknown': 0})
     """
+    paths = [paths] if isinstance(paths, str | Path) else paths
     files = RowFiles(paths)
     per_pass = max(1, memory_mb * 2**20 // _KEY_BYTES)
     passes = -(-files.rows // per_pass)

@@ -1,6 +1,9 @@
 """PDN files that commands append games to."""
 
+import errno
 import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 
@@ -45,15 +48,32 @@ class GamesFile:
         held = path.read_bytes() if path.exists() else b""
         self._gap = b"" if not held or held.endswith(b"\n\n") else b"\n\n"
 
+    def missing(self, games: Iterable[str]) -> list[str]:
+        """Return those of some games, given as PDN with tags, that the file does not have.
+
+        Raises:
+            GamesFileError: it cannot be read.
+        """
+        try:
+            held = self._path.read_text(encoding="utf-8", errors="replace") if self._path.exists() else ""
+        except OSError as error:
+            raise _unusable(self._path, error.strerror) from error
+        there = {text.strip() for text in re.split(r"\n\n(?=\[)", held)}
+        return [game for game in games if game.strip() not in there]
+
     def add(self, game: str) -> None:
-        """Append a game, given as PDN.
+        """Append a game, given as PDN, whole or not at all.
 
         Raises:
             GamesFileError: it cannot be written.
         """
+        data = self._gap + game.encode()
         try:
             with self._path.open("ab", buffering=0) as file:
-                file.write(self._gap + game.encode())
+                begun, written = file.tell(), file.write(data)
+                if written < len(data):  # a full disk
+                    file.truncate(begun)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
             raise _unusable(self._path, error.strerror) from error
         self._gap = b""

@@ -124,7 +124,8 @@ def command(
 
             def write_pdn() -> None:
                 while file is not None and unwritten:
-                    file.add(unwritten.pop(0))
+                    file.add(unwritten[0])
+                    del unwritten[0]
 
             def on_game(game: Any) -> None:
                 if file is not None:
@@ -139,6 +140,8 @@ def command(
             if saved is not None:
                 saved.on_write = write_pdn  # so no game played again after a kill is there twice
             done = [] if saved is None else list(saved.games)
+            if file is not None:  # those that a kill or a full disk kept out of it
+                unwritten += file.missing(match_game_pdn(game, a, b, arena.game) for game in done)
             screen.result.games += done
             check_decided()  # an interrupted match may have been decided
             result = arena.play(

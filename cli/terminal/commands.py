@@ -148,7 +148,7 @@ def read_command(line: str, position: Any, spec: GameSpec, mode: str = PLAY) -> 
         if mode not in COMMANDS[name].modes:
             raise CommandError(f"{name}: {_WRONG_MODE[mode]}")
         return Command(name, argument)
-    if spec.names_move(text):
+    if spec.names_move(text) or text in map(str, position.legal_moves()):
         if mode == OVER:
             raise CommandError(_WRONG_MODE[mode])
         return Command("move", move=spec.read_move(position, text))

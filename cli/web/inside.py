@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from ckai.cli.shared.networks import NO_NETWORK, network_file
 from ckai.cli.web.analysts import Analyst
@@ -114,21 +115,24 @@ def plane_names(network: Network) -> list[str]:
     return named or [f"plane {n + 1}" for n in range(network.encode.PLANES)]
 
 
-def filters_of(network: Network, spec: GameSpec) -> dict[str, Any]:
-    """Return the strongest filters of a network's first layer.
+def filters_of(network: Network, spec: GameSpec) -> dict[str, Any] | None:
+    """Return the strongest filters of a network's first layer; None: it has none that reads the planes.
 
     Returns:
         Of a convolution `rows`, `columns` and for each filter a list of weights by row for each plane; of a
         layer over the whole board the same by square, in the view of the first player.
     """
-    weights = network.first_layer().weight.detach().float()  # type: ignore[operator]
+    layer = network.first_layer()
+    if not isinstance(layer, nn.Conv2d | nn.Linear):
+        return None
+    weights = layer.weight.detach().float()
     strongest = weights.flatten(1).norm(dim=1).argsort(descending=True)[:MOST_FILTERS]
     shape: dict[str, Any]
     if weights.dim() == 4:
         chosen = weights[strongest].flatten(2)
         shape = {"kind": "kernels", "rows": weights.shape[2], "columns": weights.shape[3]}
     else:
-        chosen = weights[strongest].unflatten(1, (-1, network.encode.board_size))
+        chosen = weights[strongest].reshape(len(strongest), -1, network.encode.board_size)
         shape = {"kind": "squares", "squares": sorted(spec.drawn_layout().squares)}
     items = np.round(chosen.numpy().astype(float), DIGITS).tolist()
     return shape | {

@@ -205,12 +205,14 @@ class Tables:
         """Open the tables in a folder.
 
         Args:
-            pieces: open the tables for this many pieces; None: the largest that exist.
+            pieces: open the tables for this many pieces, 2 to 6; None: the largest that exist.
             folder: None: the user's cache folder, and the package for up to 3 pieces.
 
         Raises:
-            TableError: the tables have not been built, or the file is damaged.
+            TableError: the tables have not been built, the file is damaged, or no tables have so many pieces.
         """
+        if pieces is not None and pieces not in range(2, MOST + 1):
+            raise TableError(f"expected tables of 2 to {MOST} pieces, found {pieces}")
         place = folder or cache_folder()
         if pieces is None:
             built = [n for n in range(2, MOST + 1) if table_path(n, place).exists()]

@@ -10,9 +10,15 @@ Here such functions run uncached.
 
 A function is compiled with or without the counting of references, as its caller is. Numba has one entry for
 both in its index; here they have two.
+
+Kernels are compiled for the rules that they are called with, a class of a game. The rules of a user's own
+game change while they are written, and Numba looks at the source of the kernel alone: so the key of an entry
+includes a hash of the file of the rules.
 """
 
+import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -21,6 +27,7 @@ from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
 from numba.core.targetconfig import ConfigStack
+from numba.core.types.containers import BaseTuple
 
 LOCK = ".ckai.lock"
 """Name of the lock file in a cache folder."""
@@ -90,5 +97,25 @@ def _load_locked(self: Any, key: Any) -> Any:
 def _key_by_counting(self: Any, signature: Any, codegen: Any) -> Any:
     """Return the key of an entry; those of functions without counting, see `recursive_kernel`, differ."""
     caller = ConfigStack.top_or_none()
-    key = _key(self, signature, codegen)
+    key = (*_key(self, signature, codegen), *sorted(set(_sources(getattr(signature, "args", signature)))))
     return key if caller is None or caller.nrt else (*key, "uncounted")
+
+
+def _sources(types: Any) -> Iterator[str]:
+    """Hashes of the files that define the classes of named tuples, those of this package apart."""
+    for each in types:
+        of_class = getattr(each, "instance_class", None)
+        if of_class is not None and not of_class.__module__.startswith("ckai."):
+            file = getattr(sys.modules.get(of_class.__module__), "__file__", None)
+            if file is not None:
+                yield _hash_of(file)
+        if isinstance(each, BaseTuple):
+            yield from _sources(each.types)
+
+
+@cache
+def _hash_of(file: str) -> str:
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    except OSError:
+        return ""

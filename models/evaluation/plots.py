@@ -17,7 +17,7 @@ _ROW = 16
 
 
 def first_layers(network: Network) -> list[tuple[str, NDArray[np.float32]]]:
-    """The weights of the first layer of each part of the network that is trained on its own.
+    """The weights of the first layer of each part of the network that is trained on its own, if it has one.
 
     Returns:
         (name, `[filters, PLANES, height, width]`) of each part; dense layers have the whole board as
@@ -27,7 +27,8 @@ def first_layers(network: Network) -> list[tuple[str, NDArray[np.float32]]]:
     layers = []
     for name, part in stages[:-1] or stages:
         layer = part.first_layer()
-        assert isinstance(layer, nn.Conv2d | nn.Linear)
+        if not isinstance(layer, nn.Conv2d | nn.Linear):
+            continue
         weight = layer.weight.detach().float().cpu().numpy()
         if isinstance(layer, nn.Linear):
             weight = weight.reshape(len(weight), -1, *network.encode.SHAPE)
@@ -39,12 +40,14 @@ def plot_filters(path: Path, network: Network) -> None:
     """Draw the first layer's filters as a PNG: one image for each filter and plane, blue below 0, red above.
 
     With several planes each filter has a line of its own; with one, filters are side by side. Row 0 is the
-    mover's own back row.
+    mover's own back row. A network without such a layer is not drawn.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     layers = first_layers(network)
+    if not layers:
+        return
     sheets = [_sheet(weights[:MOST_FILTERS]) for _, weights in layers]
     height = sum(sheet.shape[0] for sheet in sheets)
     width = max((sheet.shape[1] for sheet in sheets), default=1)

@@ -79,6 +79,7 @@ def network_and_data(
         split_seed=config.split_seed,
         seed=config.train.seed,
         memory_mb=memory_mb,
+        game=network.encode.GAME,
         positions=config.positions,
         weights=config.weights,
         endings=bool(head_weights(config.train.loss)),
@@ -178,7 +179,6 @@ def _pretrain(
     info = _info(config, data, run_id)
     state = _train(network, heads, data, config, state, run, info, save_seconds, progress, say)
     metrics = _final_metrics(network, data)
-    plots.plot_filters(run / "filters.png", network)
     info |= {
         "epochs": state["epoch"],
         "best_epoch": state["best_epoch"] + 1,
@@ -188,6 +188,7 @@ def _pretrain(
     }
     save_checkpoint(output, network, metrics=metrics, info=info, auxiliary=weights_of(heads))
     (run / REPLACES).unlink(missing_ok=True)
+    plots.plot_filters(run / "filters.png", network)
     return PretrainResult(output, run, config, metrics, info, "continued" if saved else "")
 
 

@@ -89,7 +89,8 @@ def train(
 
     Raises:
         TrainingError: the loss is not finite.
-        ValueError: `state` is not of this training, or `heads` do not match the losses with a weight.
+        ValueError: `state` is not of this training, `heads` do not match the losses with a weight, or the
+            rows are of another game.
         KeyboardInterrupt: on Ctrl-C; the last saved state is intact.
 
     Examples:
@@ -104,6 +105,8 @@ def train(
         check_state(state)
         if state["finished"]:
             return state
+    if data.game != network.encode.GAME:
+        raise ValueError(f"expected rows of {network.encode.GAME}, the network's game, found {data.game}")
     device = device or pick_device()
     if network.CHANNELS_LAST:
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]

@@ -128,7 +128,7 @@ class Engine:
             source: a checkpoint file; or `ckai`, the network installed with ckai; or `uniform`, a search
                 without a network; or `rollout`, a search with random playouts.
             evaluator: the backend of the network, see `load_evaluator`: `auto`, the best one of this machine.
-            tables: tablebases, or their number of pieces (see `Tables.open`); None: none.
+            tables: tablebases, or their number of pieces (see `Tables.open`); None or 0: none.
             seed: see `Engine`.
             tell: called with the report of a trial of backends.
             **settings: other arguments of `Engine`.
@@ -138,7 +138,7 @@ class Engine:
             TableError: there are no such tables.
             ValueError: there is no such backend, or it is not available on this machine.
         """
-        tables = Tables.open(tables) if isinstance(tables, int) else tables
+        tables = Tables.open(tables) if tables and isinstance(tables, int) else tables or None
         loaded = load_evaluator(source, evaluator, threads=THREADS, tell=tell)
         engine = cls(loaded, seed=seed, tables=tables, **settings)
         engine._owns_evaluator = True

@@ -114,7 +114,7 @@ class GridPosition:
             return None
         if value == 0:
             return Outcome(None, GridReason.FULL)
-        return Outcome("white" if self.black else "black", GridReason.LINE)
+        return Outcome("black" if self.black == (value > 0) else "white", GridReason.LINE)
 
     def _words(self) -> tuple[np.int64, ...]:
         return tuple(np.int64(word) for word in self.state)

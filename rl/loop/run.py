@@ -123,6 +123,8 @@ class Run(ReanalyzedRun):
                 )
             except BaseException as error:
                 errors.append(error)
+                warning = f"self-play stopped ({error}); the run ends after this training"
+                on_event(RunEvent(n, "selfplay", 0, self.config.games, {"warning": warning}))
 
         with running([Worker(target=work, name=f"generation {n}")], stop):
             yield

@@ -50,8 +50,9 @@ def compile_selfplay(spec: GameSpec, evaluator: Evaluator | None, value_bias_fac
 @cache
 def _compile_rows(spec: GameSpec, value_bias_factor: float) -> None:
     """Compile self-play with any evaluator: all root rules, against past networks, and its rows."""
-    position = spec.position()
-    position.push(position.legal_moves()[0]).outcome()
+    game = spec.game()
+    game.push(game.position.legal_moves()[0])
+    game.outcome()
     evaluator = UniformEvaluator(spec.num_actions)
     config, games = smallest_config(spec, value_bias_factor), list[FinishedGame]()
     pool = Pool(PoolConfig(share=0.5), 0, [0], [evaluator])

@@ -194,6 +194,8 @@ def test_what_is_not_ours_is_not_replaced(here, ckai):
         assert (code, out) == (1, "")
         assert why in err
     assert Path("page.html").read_text() == "<p>my page</p>"
+    code, _, err = ckai("analyze", "mine.pdn", *QUICK, "-o", "same.pdn", "--html", "./same.pdn")
+    assert (code, "expected another file than --output" in err) == (2, True)
     assert ckai("analyze", "mine.pdn", *QUICK, "--html", "new.html")[0] == 0
     assert ckai("analyze", "mine.pdn", *QUICK, "--html", "new.html")[0] == 0  # its own are
 

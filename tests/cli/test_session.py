@@ -61,6 +61,11 @@ def test_commands_and_their_short_forms(line, name, argument):
     assert (command.name, command.argument, command.move) == (name, argument, None)
 
 
+def test_a_move_is_read_whatever_it_looks_like(monkeypatch):
+    monkeypatch.setattr(type(CHECKERS), "names_move", lambda self, text: False)
+    assert str(read_command("11-15", START).move) == "11-15"
+
+
 def test_no_two_commands_share_a_short_form():
     names = [word for name, each in COMMANDS.items() for word in [name, *each.short.split()]]
     assert len(names) == len(set(names))

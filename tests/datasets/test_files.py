@@ -103,6 +103,15 @@ def test_a_lock_keeps_others_off_and_dies_with_its_process(tmp_path):
         write_whole(tmp_path / "x", "y")
 
 
+def test_a_lock_on_a_full_disk_hides_no_other_error(tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(KeyboardInterrupt), locked(tmp_path / ".lock"):
+        raise KeyboardInterrupt
+
+
 def test_a_device_is_not_replaced_by_a_file(tmp_path):
     """Renaming a file over it would."""
     pipe = tmp_path / "pipe"

@@ -92,8 +92,10 @@ def test_weights_say_how_often_an_epoch_takes_a_data_set(tmp_path, memory_mb):
     assert rows == data.epoch_rows
     assert data.epoch_rows == pytest.approx(2.5 * len(games[0]) + 0.25 * len(games[1]), abs=8)
     assert data.steps_per_epoch == sum(1 for _ in data.epoch(3))
-    with pytest.raises(ValueError, match="expected a weight above 0 for each of 2 data sets, found 1"):
+    with pytest.raises(ValueError, match="above 0 and below 1000 for each of 2 data sets, found 1"):
         RowsDataModule(paths, weights=(1,))
+    with pytest.raises(ValueError, match=r"expected weights that leave some of \d+ rows in an epoch"):
+        RowsDataModule(paths, heldout=0, weights=(1e-6, 1e-6), memory_mb=memory_mb)
 
 
 def test_a_whole_weight_takes_every_row_as_often(tmp_path):

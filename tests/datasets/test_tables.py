@@ -216,6 +216,12 @@ def test_what_a_killed_build_left_is_checked_and_dropped_on_request(three, folde
     assert len(solved) == len(kept)
 
 
+@pytest.mark.parametrize("pieces", [-1, 0, 1, 7])
+def test_tables_that_there_are_not_are_refused(pieces):
+    with pytest.raises(TableError, match=f"expected tables of 2 to 6 pieces, found {pieces}"):
+        Tables.open(pieces)
+
+
 @pytest.mark.parametrize("at", [3, 40, 90, 2000, -5])
 def test_a_damaged_file_is_refused_by_name(three, folder, tmp_path, at):
     data = bytearray(table_path(3, folder).read_bytes())

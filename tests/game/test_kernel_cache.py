@@ -1,5 +1,6 @@
 """Numba's cache on disk, written by several at once."""
 
+import importlib
 import subprocess
 import sys
 import threading
@@ -7,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from numba import typeof
 from numba.core import event
 from numba.core.caching import IndexDataCacheFile
 from numba.core.compiler import Flags
@@ -14,6 +16,7 @@ from numba.core.targetconfig import ConfigStack
 
 from ckai.game import compiling, kernels
 from ckai.game.compiler import kernel_cache
+from ckai.rl.games.registry import DEFAULT_GAME
 
 
 def cache_file(folder):
@@ -78,6 +81,23 @@ def test_code_that_cannot_be_saved_is_reported_and_used(tmp_path, monkeypatch):
     assert len(said) == 1
     assert "No space left" in said[0]
     assert "NUMBA_CACHE_DIR" in said[0]
+
+
+def test_a_kernel_is_compiled_again_when_the_rules_of_a_users_game_change(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    keys = []
+    for value in ("1", "2", "1"):
+        (tmp_path / "rules_of_mine.py").write_text(
+            f"from typing import NamedTuple\nclass Mine(NamedTuple):\n    limit: int = {value}\n"
+        )
+        kernel_cache._hash_of.cache_clear()  # as in a new process
+        monkeypatch.delitem(sys.modules, "rules_of_mine", raising=False)
+        importlib.invalidate_caches()
+        mine = importlib.import_module("rules_of_mine").Mine
+        keys.append(tuple(kernel_cache._sources((typeof((1, mine())), typeof(1)))))
+    assert keys[0] == keys[2] != keys[1]
+    assert len(keys[0]) == 1
+    assert not tuple(kernel_cache._sources((typeof(DEFAULT_GAME.rules),)))
 
 
 @pytest.mark.slow

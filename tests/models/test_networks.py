@@ -6,12 +6,15 @@ import numpy as np
 import pytest
 import torch
 
+from ckai.cli.web.inside import filters_of
 from ckai.game import Position
+from ckai.models.evaluation.plots import first_layers, plot_filters
 from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inputs.encodings import GridEncoding, PlanesEncoding
 from ckai.models.layers.heads import StepPolicy
 from ckai.models.layers.network import Network, NetworkSettings, register
 from ckai.models.registry import ModelError, _parse, build, names, network_type, parse_settings
+from ckai.rl.games.registry import DEFAULT_GAME
 
 TINY = {
     "branches": {"channels": 4, "branch_hidden": 8, "hidden": 16},
@@ -132,6 +135,33 @@ def test_a_program_can_bring_its_own_network():
         from ckai.models.layers import network as registry
 
         del registry._NETWORKS["flat"]
+
+
+def test_a_network_whose_first_layer_reads_no_board_has_no_filters(tmp_path):
+    @dataclass(frozen=True, kw_only=True)
+    class Settings(NetworkSettings):
+        encoding: str = "grid"
+
+    class Squares(Network):
+        """Embeds each square, as transformers do."""
+
+        def __init__(self, settings):
+            super().__init__(settings)
+            self.embed = torch.nn.Linear(1, 16)
+
+    class Table(Network):
+        def __init__(self, settings):
+            super().__init__(settings)
+            self.weights = torch.nn.Parameter(torch.zeros(128))
+
+    for kind in (Squares, Table):
+        kind.architecture, kind.settings_type = "squares", Settings
+        network = kind(Settings())
+        assert network.first_layer() is None
+        assert first_layers(network) == []
+        plot_filters(tmp_path / "filters.png", network)
+        assert filters_of(network, DEFAULT_GAME) is None
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", names())

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from ckai.datasets.files import LockedError
+from ckai.datasets.schema import DatasetError
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.networks import shipped
 from ckai.models.registry import build
@@ -617,15 +618,16 @@ def test_kill_minus_nine_at_any_moment_loses_and_doubles_nothing(tmp_path, data)
 
 def test_only_a_checkpoint_is_replaced(tmp_path, data):
     """With --fresh too, and it is said before the training."""
-    notes = tmp_path / "notes.txt"
+    notes = tmp_path / "notes.ckpt"
     notes.write_text("mine")
     with pytest.raises(
-        TrainingError, match=r"notes\.txt: expected a ckai checkpoint.*only checkpoints are replaced"
+        TrainingError, match=r"notes\.ckpt: expected a ckai checkpoint.*only checkpoints are replaced"
     ):
         pretrain([data], notes, config(1), fresh=True)
     assert notes.read_text() == "mine"
-    with pytest.raises(TrainingError, match=r"expected another suffix than \.run"):
-        pretrain([data], tmp_path / "net.run", config(1))
+    for name in ("net.run", "net.pt", "net-0.1"):
+        with pytest.raises(TrainingError, match=r"expected a name that ends in \.ckpt"):
+            pretrain([data], tmp_path / name, config(1))
 
 
 def test_files_of_others_in_the_run_folder_stay(tmp_path, data):
@@ -637,3 +639,9 @@ def test_files_of_others_in_the_run_folder_stay(tmp_path, data):
     for fresh in (False, True):
         pretrain([data], tmp_path / "net.ckpt", config(1), fresh=fresh)
         assert [path.read_text() for path in mine] == ["mine", "mine"]
+
+
+def test_rows_of_another_game_than_the_networks_are_refused(tmp_path, data):
+    setup = PretrainConfig(model="mlp", settings={"hidden": 4, "encoding": "connect4"})
+    with pytest.raises(DatasetError, match="expected rows of connect4, found rows of checkers"):
+        pretrain([data], tmp_path / "net.ckpt", setup)

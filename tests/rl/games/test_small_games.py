@@ -419,3 +419,12 @@ def test_damaged_files_of_connect4_are_refused(tmp_path, load):
         except ValueError as error:
             refused += str(error).startswith(str(path))
     assert refused > 20
+
+
+def test_a_game_may_be_lost_by_who_moved_last():
+    """Of a game of one's own, in which a line loses."""
+    position = get_game("connect4").position()
+    for value, winner in ((1.0, "black"), (-1.0, "white")):
+        ended = position.push(position.legal_moves()[0]).push(position.legal_moves()[0])  # Black to move
+        ended.__dict__["_legal_and_outcome"] = ([], True, value)
+        assert ended.outcome().winner == winner

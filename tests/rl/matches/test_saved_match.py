@@ -1,6 +1,8 @@
 """`ckai match --save`: an interrupted match goes on, grows, and is not mixed with another one."""
 
+import io
 import json
+from pathlib import Path
 
 import pytest
 
@@ -136,6 +138,29 @@ def test_games_that_are_lost_with_a_kill_are_in_the_pdn_once(play, tmp_path, mon
         play("--games", 24, "--pdn", pdn)
     assert not pdn.exists()
     (tmp_path / "match.json").unlink(missing_ok=True)
+    play("--games", 24, "--pdn", pdn)
+    rounds = [(game.header("Round"), game.header("Black")) for game in read_games(pdn)]
+    assert len(rounds) == len(set(rounds)) == 24
+
+
+def test_games_that_a_full_disk_kept_out_of_the_pdn_are_in_it_later(play, tmp_path, monkeypatch):
+    pdn, real = tmp_path / "games.pdn", Path.open
+
+    class Full(io.FileIO):
+        """On a disk with little room, which takes a part of what is written."""
+
+        def write(self, data):
+            return super().write(data[: max(0, 4096 - self.tell())])
+
+    def open_file(self, *mode, **more):
+        return Full(self, "ab") if self == pdn and mode == ("ab",) else real(self, *mode, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", open_file)
+        status, _, err = play("--games", 24, "--pdn", pdn)
+    assert (status, "No space left on device" in err) == (1, True)
+    assert 0 < len(list(read_games(pdn))) < 24
+    assert all(game.problem is None and game.result for game in read_games(pdn))
     play("--games", 24, "--pdn", pdn)
     rounds = [(game.header("Round"), game.header("Black")) for game in read_games(pdn)]
     assert len(rounds) == len(set(rounds)) == 24
