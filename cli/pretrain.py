@@ -117,6 +117,8 @@ def command(
     files = [path for group in of_path for path in group]
     weighted = zip(config.weights, of_path, strict=False)  # a run's weight is that of each generation
     config = replace(config, weights=tuple(weight for weight, group in weighted for _ in group))
+    if find_lr and (fast_dev_run or config.train.overfit):
+        raise click.UsageError("expected --find-lr without --fast-dev-run and --overfit; omit one of them")
     if find_lr:
         _find_lr(files, data_text, output, config, memory_mb, as_json)
         return

@@ -58,8 +58,11 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
             return math.inf if math.isnan(value) else value
 
         runs.sort(key=rank)
-    if plot is not None and runs:
-        plot_runs(plot, runs)
+    if plot is not None:
+        if runs:
+            plot_runs(plot, runs)
+        else:
+            click.echo(f"ckai: no training runs under {folder}, so no plot", err=True)
     if as_json:
         print_json(
             {
@@ -77,7 +80,7 @@ def command(folder: Path, sort: str, plot: Path | None, as_json: bool) -> None:
                     for run in runs
                 ],
                 "selfplay": [{**asdict(run), "path": str(run.path)} for run in selfplay],
-                "plot": None if plot is None else str(plot),
+                "plot": str(plot) if plot is not None and runs else None,
             }
         )
         return

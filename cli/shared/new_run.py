@@ -154,7 +154,7 @@ def first_network(
     from ckai.rl.loop.folder import RunError
 
     if init == NO_INIT:
-        torch.manual_seed(seed)
+        torch.manual_seed(seed % 2**63)
         name = model or "cnn2x2"
         encoding = get_game(game).encoding if game else None
         settings = {"encoding": encoding} if encoding else {}

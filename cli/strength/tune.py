@@ -29,7 +29,7 @@ from ckai.rl.tuning.config import StudySettings
 if TYPE_CHECKING:
     from ckai.rl.tuning.study import Study
 
-GATE_GAMES = "gate.games"
+GATE_GAMES, EXPERT_SHARE = "gate.games", "start.expert_share"
 """Setting of the gate match, which trials do not play by default: they have matches of their own."""
 
 
@@ -109,9 +109,12 @@ def command(
         space = parse_space(tried)
         config = change_settings(StudySettings(), of_study).study
         first, base = new_run(replace(wanted, given={GATE_GAMES: 0, **given}), evaluator)
-        positions = expert_positions(experts, base)
+        trials = draw_trials(space, base, config.trials, base.seed)
+        shares = [trial.get(EXPERT_SHARE, base.start.expert_share) for trial in trials]
+        most = replace(base, start=replace(base.start, expert_share=max(shares)))
+        positions = expert_positions(experts, most)
         if dry_run:
-            print_plan(config, draw_trials(space, base, config.trials, base.seed), base.games, as_json)
+            print_plan(config, trials, base.games, as_json)
             return
         study = Study.create(
             folder,
@@ -168,7 +171,11 @@ def repeat_command(study: "Study", trial: int) -> str:
     config = study.run(trial).config
     usual = flat_settings(default_config(config.game).to_dict())
     changed = {name: value for name, value in flat_settings(config.to_dict()).items() if value != usual[name]}
-    words = ["ckai", "selfplay", *study.options]
+    options = list(study.options)
+    if not config.start.expert_share and "--experts" in options:  # refused without a share
+        at = options.index("--experts")
+        del options[at : at + 2]
+    words = ["ckai", "selfplay", *options]
     words += ["--generations", str(study.schedule[-1].generations)]
     for name, value in changed.items():
         words += ["--setting", f"{name}={value_text(value)}"]

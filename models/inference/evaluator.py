@@ -215,7 +215,7 @@ def import_extra(module: str, extra: str) -> Any:
     except ImportError as error:
         reason = "" if isinstance(error, ModuleNotFoundError) else f" ({str(error).splitlines()[0]})"
         raise BackendError(
-            f"this evaluator needs the package {module}{reason}; install it with pip install 'ckai[{extra}]'"
+            f"this needs the package {module}{reason}; install it with pip install 'ckai[{extra}]'"
         ) from error
 
 

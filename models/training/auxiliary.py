@@ -66,7 +66,7 @@ def heads_for(
     check_trunk(network, loss)
     assert isinstance(network, TrunkNetwork)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(seed % 2**63)
         heads = AuxiliaryHeads(network, names)
     for name, head in heads.items():
         prefix = f"{name}."

@@ -70,7 +70,7 @@ def network_and_data(
         DatasetError: data that cannot be used.
         ModelError: an unknown architecture or setting.
     """
-    torch.manual_seed(config.train.seed)
+    torch.manual_seed(config.train.seed % 2**63)
     network = build(config.model, config.settings)
     data = RowsDataModule(
         paths,
@@ -330,6 +330,8 @@ def _earlier(run: Path, settings: dict[str, Any]) -> Checkpoint | None:
     found = differences(with_defaults(before, asdict(PretrainConfig())), settings)
     if not found:
         return saved
+    if found[0].startswith("in_memory"):
+        found[0] = f"rows {found[0].replace('_', ' ')}, which follows from --memory-mb"
     named = found[0] + (f", and {len(found) - 1} more" if len(found) > 1 else "")
     if saved.training["finished"]:
         raise TrainingError(

@@ -99,17 +99,17 @@ def read_run(folder: Path) -> TrainingRun | None:
     """Return the training run of a folder; None if the folder is not one, or cannot be read."""
     try:
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        model = config["model"]
+        model, changed = config["model"], _differences(config)
+        epochs = int(config.get("train", {}).get("epochs", 0))
         history = _history(folder / "metrics.csv")
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # of another program
         return None
-    epochs = int(config.get("train", {}).get("epochs", 0))
     last = history[-1] if history else {}
     ends: dict[Any, float] = {row.get("stage"): row.get("seconds", 0.0) for row in history}
     return TrainingRun(
         path=folder,
         model=str(model),
-        changed=_differences(config),
+        changed=changed,
         epochs=len(history),
         target=epochs,
         finished=bool(last) and bool(epochs) and _has_result(folder),

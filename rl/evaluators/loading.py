@@ -65,8 +65,16 @@ def load_evaluator(
     from ckai.models.inference.remember import remember, remembered
 
     network = load_network(source, game)
+    named = os.environ.get("CKAI_EVALUATOR")
+    if backend == AUTO and named and named != AUTO:
+        try:
+            return load_evaluator(
+                source, named, batch=batch, threads=threads, prefer=prefer, game=game, tell=tell
+            )
+        except (BackendError, ValueError) as error:
+            raise type(error)(f"CKAI_EVALUATOR: {error}") from error
     if backend == AUTO:
-        backend = os.environ.get("CKAI_EVALUATOR") or backend_without_trial(network) or AUTO
+        backend = backend_without_trial(network) or AUTO
     before = remembered(network, threads) if backend == AUTO else None
     if before is not None:
         with suppress(BackendError):  # a package that was removed, say

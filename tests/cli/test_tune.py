@@ -108,6 +108,13 @@ def test_a_dry_run_says_what_would_be_tried(ckai):
     assert not list(Path().iterdir())
 
 
+@pytest.mark.parametrize("dry", [(), ("--dry-run",)])
+def test_shares_of_expert_positions_are_tried_with_experts(ckai, dry):
+    words = ("tune", "--init", "none", "--model", "mlp", "--try", "start.expert_share=0,0.5", "--trials", 2)
+    status, _, err = ckai(*words, *dry)
+    assert (status, "expected --experts ROWS and --expert-share together" in err) == (1, True)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

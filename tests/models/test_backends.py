@@ -166,7 +166,7 @@ def test_a_missing_package_is_one_clear_line(networks, monkeypatch, backend, pac
     monkeypatch.setattr("ckai.models.inference.evaluator.importlib.import_module", missing)
     with pytest.raises(BackendError) as caught:
         make_evaluator(networks["cnn2x2"], backend)
-    expected = f"this evaluator needs the package {package}; install it with pip install 'ckai[{extra}]'"
+    expected = f"this needs the package {package}; install it with pip install 'ckai[{extra}]'"
     assert str(caught.value) == expected
 
 

@@ -282,6 +282,9 @@ def test_runs_are_compared(tmp_path, data, ckai):
     pretrain([data], tmp_path / "deep" / "b.ckpt", other)
     (tmp_path / "c.run").mkdir()
     (tmp_path / "c.run" / "config.json").write_text("{")
+    for name, of_others in (("d", {"train": "corpus.txt"}), ("e", {"settings": [1]}), ("f", {"train": None})):
+        (tmp_path / f"{name}.run").mkdir()
+        (tmp_path / f"{name}.run" / "config.json").write_text(json.dumps({"model": "gpt2", **of_others}))
     status, out, _ = ckai("runs", tmp_path, "--sort", "loss", "--plot", tmp_path / "all.png", "--json")
     assert status == 0
     found = {Path(run["run"]).stem: run for run in json.loads(out)["runs"]}
@@ -306,6 +309,8 @@ def test_runs_are_compared(tmp_path, data, ckai):
     assert status == 0
     assert "ema=0.9" in out
     assert "no training or self-play runs under" in ckai("runs", tmp_path / "c.run")[1]
+    _, out, err = ckai("runs", tmp_path / "c.run", "--plot", tmp_path / "none.png", "--json")
+    assert (json.loads(out)["plot"], "so no plot" in err) == (None, True)
 
 
 @pytest.mark.draws

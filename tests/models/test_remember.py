@@ -71,3 +71,11 @@ def test_the_environment_decides(checkpoint, monkeypatch):
     monkeypatch.setenv("CKAI_EVALUATOR", "torch")
     monkeypatch.setattr(loading, "SMALL_BATCH", 0)  # a trial would fail
     assert "torch float32" in load_evaluator(checkpoint).name
+
+
+def test_a_wrong_backend_in_the_environment_is_named(tmp_path, monkeypatch):
+    save_checkpoint(tmp_path / "net.ckpt", build("mlp", {"hidden": 4}))
+    for name in ("opnvino", "integers"):
+        monkeypatch.setenv("CKAI_EVALUATOR", name)
+        with pytest.raises(ValueError, match=f"CKAI_EVALUATOR: .*{name}"):
+            load_evaluator(tmp_path / "net.ckpt")
