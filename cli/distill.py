@@ -11,6 +11,8 @@ from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import change_settings
 from ckai.rl.selfplay.distill_config import DistillConfig
 
+DEFAULT_EVALUATOR = "fastest"
+
 
 @click.command("distill", cls=SettingsCommand)
 @click.argument("teacher", type=click.Path(path_type=Path))
@@ -29,7 +31,12 @@ from ckai.rl.selfplay.distill_config import DistillConfig
     help=f"Rows from whose positions the walks start: {ROWS_HELP}.  [default: openings only]",
 )
 @settings_options(DistillConfig)
-@click.option("--evaluator", default="fastest", show_default=True, help="Backend of the network.")
+@click.option(
+    "--evaluator",
+    default=DEFAULT_EVALUATOR,
+    show_default=True,
+    help="Backend of the network; with --nodes it is integers.",
+)
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads.  [default: all cores]")
 @click.option("--fresh", is_flag=True, help="Discard an unfinished distillation, and replace the output.")
 @json_option
@@ -69,6 +76,7 @@ def command(
     for path in files:
         RowFile(path, spec.name)
     batch = max(1, config.in_flight // threads)
+    evaluator = "integers" if config.nodes and evaluator == DEFAULT_EVALUATOR else evaluator
     network = load_evaluator(teacher, evaluator, batch=batch, threads=threads, game=spec.name)
     digest = checkpoint.digest or hash_of(network_path(teacher).read_bytes())
     with progress_bar("labelling", "positions") as update:

@@ -94,6 +94,7 @@ def command(
 
     from ckai.cli.shared.training import TrainingBar, metrics_table
     from ckai.datasets.reader import newest_dataset
+    from ckai.models.checkpoint import load_checkpoint
     from ckai.models.registry import parse_settings
     from ckai.models.training.folder import run_folder
     from ckai.models.training.pretrain import pretrain, pretrain_nothing_kept, trial_run
@@ -107,7 +108,14 @@ def command(
     model = config.model
     chosen = PRESETS[preset] if preset else {}
     settings = chosen.get("set", {}) if model == chosen.get("model", model) else {}
-    config = replace(config, settings={**settings, **parse_settings(model, list(pairs))})
+    if config.init:
+        if preset or pairs or "model" in given_settings(ctx):
+            raise click.UsageError("expected --init without --preset, --model and --set, found both")
+        checkpoint = load_checkpoint(config.init)
+        model = checkpoint.architecture
+        config = replace(config, model=model, settings=checkpoint.settings)
+    else:
+        config = replace(config, settings={**settings, **parse_settings(model, list(pairs))})
     paths = paths or (newest_dataset(Path("data")),)
     if config.weights and len(config.weights) != len(paths):
         raise click.UsageError(

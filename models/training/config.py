@@ -147,6 +147,10 @@ class PretrainConfig:
     """Settings of `ckai pretrain`."""
 
     model: str = setting(default="cnn2x2", help=f"Network architecture: {', '.join(shipped())}")
+    init: str = setting(
+        default="",
+        help="Start from the weights of this checkpoint, or installed network, with its architecture",
+    )
     settings: dict[str, Any] = setting(
         default_factory=dict,
         option=None,

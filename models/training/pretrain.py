@@ -69,9 +69,10 @@ def network_and_data(
     Raises:
         DatasetError: data that cannot be used.
         ModelError: an unknown architecture or setting.
+        CheckpointError: `config.init` cannot be read.
     """
     torch.manual_seed(config.train.seed % 2**63)
-    network = build(config.model, config.settings)
+    network = load_checkpoint(config.init).network() if config.init else build(config.model, config.settings)
     data = RowsDataModule(
         paths,
         batch_size=config.train.batch_size,
@@ -151,10 +152,13 @@ def _pretrain(
 ) -> PretrainResult:
     """`pretrain` under its lock."""
     run = run_folder(output)
-    heads = heads_for(network, config.train.loss, seed=config.train.seed)
+    first = load_checkpoint(config.init) if config.init else None
+    heads = heads_for(
+        network, config.train.loss, seed=config.train.seed, saved=first.auxiliary if first else {}
+    )
     remove_temporaries(run)
     remove_temporaries(output.parent, output.name)
-    settings = _describe(config, network, data)
+    settings = _describe(config, network, data) | ({"init_digest": first.digest} if first else {})
     saved = None if fresh else _earlier(run, settings)
     if not fresh and output.exists():
         done = _finished(saved, run, output)
@@ -177,6 +181,8 @@ def _pretrain(
     if heads is not None and not data.files.endings:
         say("no data set says how its games ended: nothing to learn for the auxiliary heads; parse it again")
     info = _info(config, data, run_id)
+    if first:  # its games were not held out either
+        info["data"] = [*first.info.get("data", ()), *info["data"]]
     state = _train(network, heads, data, config, state, run, info, save_seconds, progress, say)
     metrics = _final_metrics(network, data)
     info |= {

@@ -1,8 +1,10 @@
 """Distillation: rows labelled by a network, its policy in place of visits and its value in place of q.
 
-Hinton et al. 2015, with the logits' softmax at temperature 1. Rows come from walks (`ckai.rl.selfplay.walks`)
-that begin in positions of other rows or in openings. They are written in shards, so that a killed run goes on
-where it was, and put together at the end; a walk depends on the seed and its number alone.
+Hinton et al. 2015, with the logits' softmax at temperature 1. The value may be that of an alpha-beta search
+with the network, as the networks of chess and shogi programs are trained (NNUE). Rows come from walks
+(`ckai.rl.selfplay.walks`) that begin in positions of other rows or in openings. They are written in shards,
+so that a killed run goes on where it was, and put together at the end; a walk depends on the seed and its
+number alone.
 """
 
 import json
@@ -26,7 +28,9 @@ from ckai.datasets.tables import Tables
 from ckai.datasets.writer import TableWriter
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
+from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.inference.threads import Worker
+from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
@@ -38,6 +42,8 @@ from ckai.rl.selfplay.rows import copy_game, headers_of_rows, to_table
 from ckai.rl.selfplay.shards import read_table, write_table
 from ckai.rl.selfplay.walks import STREAM, WalkRules, Walks, decode_boards, start_walk, step_walks
 
+ENTRIES = 4096
+"""Size of the table of the searches that label values."""
 MOST_STARTS = 1_000_000
 """Most positions of rows that are kept in memory as starts."""
 TAGS = {"Black": "ckai", "White": "ckai", "Result": "*"}
@@ -107,6 +113,11 @@ class _Group:
         )
         self.logits = np.zeros((size, spec.num_actions), np.float32)
         self.values = np.zeros(size, np.float32)
+        self.search = None
+        if config.nodes:
+            if not isinstance(evaluator, IntegerEvaluator):
+                raise DistillError(f"expected an integer network to search with, found {evaluator.name}")
+            self.search = AlphaBetaSearch(evaluator, game=self.game, entries=ENTRIES)
 
     def start(self, t: int, number: int) -> bool:
         """Start a walk; return False where there is nothing to label."""
@@ -136,6 +147,11 @@ class _Group:
             if not playing.any():
                 break
             evaluate_into(self.evaluator, self.walks.boards, self.logits, self.values)
+            if self.search is not None:
+                for t in np.flatnonzero(playing).tolist():
+                    self.search.forget()  # a label depends on its position alone
+                    state = tuple(self.walks.states[t].tolist())
+                    self.values[t] = self.search.search(state, nodes=self.config.nodes).value
             if step_walks(self.game, self.walks, self.records, self.rules, self.logits, self.values) < 0:
                 raise non_finite_error(self.evaluator)
         return done

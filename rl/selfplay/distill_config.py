@@ -23,6 +23,12 @@ class DistillConfig:
         help="Share of the games of --data to leave out: what ckai pretrain holds out",
     )
     split_seed: int = setting(default=0, help="Seed that selects the games left out")
+    nodes: int = setting(
+        default=0,
+        ge=0,
+        help="Label values by an alpha-beta search of this many positions, for which the teacher must be an "
+        "integer network; 0: by the teacher alone",
+    )
     tables: int = setting(
         default=0, ge=0, le=5, help="End a walk when it reaches the N-piece tablebases; 0 uses none"
     )

@@ -650,3 +650,36 @@ def test_rows_of_another_game_than_the_networks_are_refused(tmp_path, data):
     setup = PretrainConfig(model="mlp", settings={"hidden": 4, "encoding": "connect4"})
     with pytest.raises(DatasetError, match="expected rows of connect4, found rows of checkers"):
         pretrain([data], tmp_path / "net.ckpt", setup)
+
+
+def test_a_training_may_start_from_a_checkpoint(tmp_path, data, ckai, every_step):
+    first = pretrain([data], tmp_path / "first.ckpt", config(1))
+    words = (
+        "pretrain",
+        "--init",
+        first.output,
+        "--data",
+        data,
+        "--epochs",
+        2,
+        "--lr",
+        1e-9,
+        "--batch-size",
+        64,
+    )
+    status, _, err = ckai(*words, "-o", tmp_path / "next.ckpt", "--weight-decay", 0, "--precision", 32)
+    assert status == 0, err
+    before, after = load_checkpoint(first.output), load_checkpoint(tmp_path / "next.ckpt")
+    assert (after.architecture, after.settings) == (before.architecture, before.settings)
+    assert after.info["data"] == 2 * before.info["data"]
+    for name, weights in before.weights.items():
+        torch.testing.assert_close(after.weights[name], weights, atol=1e-5, rtol=1e-3)
+    for more in (("--model", "mlp"), ("--set", "hidden=4"), ("--preset", "small")):
+        status, _, err = ckai(*words, *more, "-o", tmp_path / "x.ckpt")
+        assert (status, "expected --init without --preset, --model and --set" in err) == (2, True)
+    setup = PretrainConfig(init=str(first.output), train=config(2).train)
+    with pytest.raises(Killed):
+        pretrain([data], tmp_path / "cut.ckpt", setup, save_seconds=0, progress=killed_after(9))
+    pretrain([data], tmp_path / "other.ckpt", config(3)).output.replace(first.output)
+    with pytest.raises(TrainingError, match=r"unfinished training with other settings \(init_digest"):
+        pretrain([data], tmp_path / "cut.ckpt", setup)

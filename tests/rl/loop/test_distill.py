@@ -19,14 +19,16 @@ from ckai.game.jit import quick_kernel
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference.choose import evaluate_positions
 from ckai.models.inference.evaluator import TorchEvaluator
+from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.registry import build
 from ckai.models.training.config import TargetConfig
 from ckai.models.training.lightning_module import has_value_target, value_loss, value_target
+from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import get_game
-from ckai.rl.selfplay.distill import DistillError, distill
+from ckai.rl.selfplay.distill import ENTRIES, DistillError, distill
 from ckai.rl.selfplay.distill_config import DistillConfig
-from ckai.rl.selfplay.walks import SHARES, STREAM, WalkRules, Walks, choose
+from ckai.rl.selfplay.walks import SHARES, STREAM, WalkRules, Walks, choose, decode_boards
 
 SMALL = DistillConfig(positions=300, plies=5, in_flight=16, shard_walks=32, seed=4)
 
@@ -50,6 +52,25 @@ def test_rows_have_the_teachers_policy_and_value(tmp_path, teacher):
     assert not rows.z_known.any()
     assert len(np.unique(rows.board, axis=0)) > 100
     assert pq.read_table(headers_path(path)).num_rows == len(np.unique(rows.game))
+
+
+def test_values_are_those_of_a_search(tmp_path, teacher):
+    network = build("swift", {"hidden": 16, "narrow": 4, "narrowest": 4}).eval()
+    integers = IntegerEvaluator(network)
+    config = replace(SMALL, nodes=60)
+    for threads in (1, 2):
+        distill(integers, tmp_path / f"{threads}.parquet", config, threads=threads)
+    rows = read_rows(tmp_path / "1.parquet")
+    assert rows.q.tolist() == read_rows(tmp_path / "2.parquet").q.tolist()
+    spec = get_game("checkers")
+    boards = np.concatenate([rows.board, rows.jumper[:, None], rows.quiet[:, None].astype(np.int8)], 1)
+    states = np.zeros((len(rows), spec.state_words), np.int64)
+    decode_boards(spec.rules, np.ascontiguousarray(boards), states)
+    for state, q in list(zip(states.tolist(), rows.q.tolist(), strict=True))[::9]:
+        search = AlphaBetaSearch(integers, entries=ENTRIES)
+        assert q == pytest.approx(search.search(tuple(state), nodes=60).value, abs=1e-6)
+    with pytest.raises(DistillError, match="expected an integer network to search with"):
+        distill(teacher, tmp_path / "other.parquet", config)
 
 
 def test_rows_follow_from_the_seed_and_not_from_the_threads(tmp_path, teacher):
