@@ -68,9 +68,9 @@ def test_problems_of_pdn(tmp_path, packed):
     assert first.position == FIRST
     assert (first.number, first.name, first.result) == (1, "First position", "win")
     assert [str(move) for move in first.solution] == ["15-11", "4-8", "11x4"]
-    assert first.label == f"{path}:1 First position"
+    assert first.label == f"{path}, problem 1, First position"
     assert (second.solution, second.result) == ([], "win")
-    assert "game 2: expected a FEN tag" in str(third)
+    assert "problem 3: expected a FEN tag" in str(third)
     assert "'18-1' is illegal here" in str(fourth)
 
 
