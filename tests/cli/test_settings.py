@@ -257,5 +257,5 @@ def test_a_config_of_a_pretraining_of_before_is_read():
     }  # fmt: skip
     config = read_settings(PretrainConfig, old)
     old["train"]["loss"] |= {"moves_left_weight": 0.0, "ownership_weight": 0.0}  # since then
-    assert asdict(config) == {**old, "weights": (2.0, 0.5)}
+    assert asdict(config) == {**old, "weights": (2.0, 0.5), "init": ""}
     assert change_settings(config, {}) == config
