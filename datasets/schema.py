@@ -52,7 +52,8 @@ _COLUMNS: Final = [
 ]
 
 _ENDING_COLUMNS: Final = [
-    # Both null where the end of the game is not known; files written before may lack them.
+    # Null and zeros where the end of the game is not known. Files written before may lack them, or have nulls
+    # in both.
     ("plies_left", pa.int16(), True),  # plies to the end of the game, this one included: 1 or more
     ("ownership", pa.list_(pa.int8(), 32), True),  # who has a square at the end: 1 the mover, -1, 0 nobody
 ]

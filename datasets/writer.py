@@ -41,13 +41,12 @@ def row_arrays(
         board: `[N, squares]`.
         legal: `[N, mask bytes]`, little-endian bits.
         unknown: the value of `z` that means an unknown result; null in the file.
-        plies_left: `[N]`, 0 where the end of the game is not known: both are null there; None: nowhere known.
-        ownership: `[N, points]`.
+        plies_left: `[N]`, 0 where the end of the game is not known: null there; None: nowhere known.
+        ownership: `[N, points]`, 0 where the end is not known.
     """
     n = len(game)
     if plies_left is None or ownership is None:
         plies_left, ownership = np.zeros(n, np.int16), np.zeros(board.shape, np.int8)
-    ended = _bits(plies_left > 0)
     return {
         "game": from_numpy(game),
         "ply": from_numpy(ply),
@@ -64,11 +63,10 @@ def row_arrays(
             pa.int8(), n, [_bits(z != unknown), pa.py_buffer(np.ascontiguousarray(z))]
         ),
         "plies_left": pa.Array.from_buffers(
-            pa.int16(), n, [ended, pa.py_buffer(np.ascontiguousarray(plies_left))]
+            pa.int16(), n, [_bits(plies_left > 0), pa.py_buffer(np.ascontiguousarray(plies_left))]
         ),
-        "ownership": pa.Array.from_buffers(
-            pa.list_(pa.int8(), ownership.shape[1]), n, [ended], children=[from_numpy(ownership.reshape(-1))]
-        ),
+        # Without nulls, which pyarrow before 26 writes to lists of a fixed size but does not read.
+        "ownership": pa.FixedSizeListArray.from_arrays(from_numpy(ownership.reshape(-1)), ownership.shape[1]),
     }
 
 

@@ -23,7 +23,7 @@ from ckai.game.compiler import kernel_cache
 from ckai.game.compiling import count_compiled
 from ckai.game.warmup import compile_perft, compile_rules
 from ckai.models.inference.evaluator import Evaluator
-from ckai.models.inputs.tactics import material_changes
+from ckai.models.inputs.tactics import append_changes
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.limit import Limit
@@ -101,7 +101,7 @@ def _compile_tables() -> None:
 def _compile_material() -> None:
     """Compile the alpha-beta search of material, which openings, a player and an encoding use."""
     move_values(Game(), 1)
-    material_changes(np.zeros((1, 32), np.int8), np.full(1, -1, np.int8), 1)
+    append_changes(np.full((1, 34), -1, np.int8), (1,))
 
 
 def _compile_engine() -> None:

@@ -42,7 +42,7 @@ class _Gpu(NamedTuple):
 
 
 _gpus: dict[torch.device, _Gpu] = {}
-_lock = threading.Lock()
+CAPTURING = threading.Lock()
 """Held while a graph is captured or freed: PyTorch captures one at a time, and first waits for the whole GPU,
 which no thread may do during a capture."""
 
@@ -74,7 +74,7 @@ class CudaEvaluator(FixedBatchEvaluator):
 
     def close(self) -> None:
         """Free the graphs and buffers."""
-        with _lock:
+        with CAPTURING:
             super().close()
 
 
@@ -97,6 +97,7 @@ class CudaLane:
         # A waiting thread sleeps, as learning and other games want the cores.
         self._done = torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
         self._graphs: dict[int, torch.cuda.CUDAGraph] = {}
+        self._copies: dict[int, list[tuple[Tensor, Tensor]]] = {}
         # Graphs of one stream may share memory: none of their outputs lives on in it.
         self._pool = torch.cuda.graph_pool_handle()
         self._captures = True
@@ -130,18 +131,26 @@ class CudaLane:
         ):
             if size not in self._graphs and self._captures:
                 self._capture(size)
-            self._inputs[:size].copy_(self._host_inputs[:size], non_blocking=True)
+            (to, read), *outputs = self._copies_of(size)
+            to.copy_(read, non_blocking=True)
             if size in self._graphs:
                 self._graphs[size].replay()
             else:
                 self._evaluate(size)
-            for host, output in zip(self._host_outputs, self._outputs, strict=True):
-                host[:size].copy_(output[:size], non_blocking=True)
+            for to, read in outputs:
+                to.copy_(read, non_blocking=True)
             self._done.record(self._stream)
 
     def wait(self) -> None:
         """See `Lane.wait`."""
         self._done.synchronize()
+
+    def _copies_of(self, size: int) -> list[tuple[Tensor, Tensor]]:
+        """The (destination, source) of the copies to the GPU and back; views cost time, so they are kept."""
+        if size not in self._copies:
+            pairs = [(self._inputs, self._host_inputs), *zip(self._host_outputs, self._outputs, strict=True)]
+            self._copies[size] = [(to[:size], read[:size]) for to, read in pairs]
+        return self._copies[size]
 
     def _evaluate(self, size: int) -> None:
         """Evaluate the inputs on the device, from buffer to buffer."""
@@ -150,11 +159,11 @@ class CudaLane:
 
     def _capture(self, size: int) -> None:
         """Capture the graph of a size; where that fails, this lane evaluates without graphs from now on."""
-        with _lock:
+        with CAPTURING:
             try:
                 for _ in range(WARM_UPS):
                     self._evaluate(size)
-                _drop_workspaces()
+                drop_workspaces()
                 graph = torch.cuda.CUDAGraph()
                 # thread_local: training and other lanes may allocate memory meanwhile.
                 with torch.cuda.graph(
@@ -194,7 +203,7 @@ def find_gpu(name: str) -> torch.device:
 
 
 def _shared(device: torch.device) -> _Gpu:
-    with _lock:
+    with CAPTURING:
         if device not in _gpus:
             turns: SimpleQueue[int] = SimpleQueue()
             for lane in range(LANES):
@@ -214,7 +223,7 @@ def _buffers(network: PackedNetwork, device: torch.device, pinned: bool) -> list
     ]
 
 
-def _drop_workspaces() -> None:
+def drop_workspaces() -> None:
     """Make cuBLAS allocate its workspaces again, during a capture in the memory of the graphs.
 
     A graph goes on writing to the workspace that its stream had when it was captured. One from before the

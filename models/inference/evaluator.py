@@ -71,7 +71,7 @@ class PackedNetwork(nn.Module):
         """Bytes of an input row."""
 
     def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """`[B, width]` int8 (see `append_extra`) to logits `[B, NUM_ACTIONS]` and values `[B]`."""
+        """`[B, width]` int8 (see `Encoding.append_extra`) to logits `[B, NUM_ACTIONS]` and values `[B]`."""
         logits, values = self.network(
             rows[:, : self.squares],
             rows[:, self.squares],
@@ -85,16 +85,6 @@ def float32_copy(network: Network) -> PackedNetwork:
     """A copy for backends: float32 on the CPU, in evaluation mode, without gradients."""
     mine = copy.deepcopy(network).to(device="cpu", dtype=torch.float32).eval().requires_grad_(False)
     return PackedNetwork(mine).eval()
-
-
-def append_extra(boards: Boards, encoding: Encoding) -> Boards:
-    """Positions `[B, n]`, n `position_bytes`, and the encoding's extra bytes: `[B, n + EXTRA]` int8."""
-    if not encoding.EXTRA:
-        return boards
-    rows = torch.from_numpy(boards)
-    extra = encoding.extra(rows[:, : encoding.board_bytes], rows[:, encoding.board_bytes])
-    assert extra is not None
-    return np.concatenate([boards, extra.numpy()], 1)
 
 
 class TorchEvaluator:
@@ -150,7 +140,7 @@ class TorchEvaluator:
         """See `Evaluator.evaluate`; without output arrays, the results share torch's memory."""
         check_boards(boards, *sizes_of(self.network.encode), out_logits, out_values)
         with torch.inference_mode():
-            rows = torch.from_numpy(append_extra(boards, self.network.encode))
+            rows = torch.from_numpy(self.network.encode.append_extra(boards))
             logits, values = self._rows(rows.to(self.device, non_blocking=True))
             return _deliver(logits, out_logits), _deliver(values, out_values)
 

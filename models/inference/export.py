@@ -5,7 +5,7 @@ All formats have one input, `boards` int8 `[B, width]`, and two outputs: `logits
 bytes of a row are the position in mover's view: 32 board values (1 own man, 3 own king, -1 / -3 the other's,
 0 empty), the jumper's index (-1: none) and the halfmove clock (capped at 127). Other games have a value for
 each of their squares (1 own stone, -1 the other's, 0 empty), -1 and 0. Networks with an encoding that has
-extra bytes, such as `tactics`, expect them next: `ckai.models.inference.evaluator.append_extra` appends them.
+extra bytes, such as `tactics`, expect them next: `Encoding.append_extra` appends them.
 """
 
 import errno
@@ -32,7 +32,6 @@ from ckai.models.inference.evaluator import (
     Evaluator,
     Floats,
     TorchEvaluator,
-    append_extra,
     import_extra,
     output_arrays,
 )
@@ -142,7 +141,7 @@ class _File(Evaluator):
         self, boards: Boards, out_logits: Floats | None = None, out_values: Floats | None = None
     ) -> tuple[Floats, Floats]:
         logits, values = output_arrays(len(boards), self._encoding.NUM_ACTIONS, out_logits, out_values)
-        logits[:], values[:] = self._run(append_extra(boards, self._encoding))
+        logits[:], values[:] = self._run(self._encoding.append_extra(boards))
         return logits, values
 
     def close(self) -> None:

@@ -11,7 +11,6 @@ from typing import Protocol
 from ckai.models.inference.evaluator import (
     Boards,
     Floats,
-    append_extra,
     check_boards,
     output_arrays,
     sizes_of,
@@ -34,7 +33,7 @@ class Lane(Protocol):
 
     @property
     def rows(self) -> Boards:
-        """`[LARGEST, position_bytes + EXTRA]` int8 inputs, written by the caller, see `append_extra`.
+        """`[LARGEST, position_bytes + EXTRA]` int8 inputs, written by the caller: `Encoding.append_extra`.
 
         Rows that the caller leaves alone hold zeros or those of an earlier batch, which do no harm.
         """
@@ -83,7 +82,7 @@ class FixedBatchEvaluator:
         """See `Evaluator.evaluate`."""
         check_boards(boards, *sizes_of(self._encoding), out_logits, out_values)
         logits, values = output_arrays(len(boards), self._encoding.NUM_ACTIONS, out_logits, out_values)
-        rows = append_extra(boards, self._encoding)  # by every caller for itself, before it takes a lane
+        rows = self._encoding.append_extra(boards)  # by every caller for itself, before it takes a lane
         for start in range(0, len(rows), LARGEST):
             part = slice(start, start + LARGEST)
             number = len(rows[part])

@@ -11,7 +11,6 @@ from ckai.datasets.machine import available_cores
 from ckai.models.inference.evaluator import (
     Boards,
     Floats,
-    append_extra,
     check_boards,
     float32_copy,
     import_extra,
@@ -56,7 +55,7 @@ class OnnxRuntimeEvaluator:
         check_boards(boards, *sizes_of(self._encoding), out_logits, out_values)
         logits, values = output_arrays(len(boards), self._encoding.NUM_ACTIONS, out_logits, out_values)
         if len(boards):
-            rows = np.ascontiguousarray(append_extra(boards, self._encoding))
+            rows = np.ascontiguousarray(self._encoding.append_extra(boards))
             outputs = self._session.run(["logits", "values"], {"boards": rows})
             logits[:], values[:] = outputs
         return logits, values

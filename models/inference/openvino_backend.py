@@ -13,7 +13,6 @@ from ckai.models.inference.evaluator import (
     Boards,
     Floats,
     PackedNetwork,
-    append_extra,
     check_boards,
     float32_copy,
     import_extra,
@@ -108,7 +107,7 @@ class OpenVINOEvaluator:
             request = next(self._compiled).create_infer_request()
         # Copy into the request's memory: OpenVINO sometimes corrupts the heap when it is lent ours.
         tensor = request.get_input_tensor(0)
-        rows = append_extra(boards, self._encoding)
+        rows = self._encoding.append_extra(boards)
         tensor.shape = [padded(size), rows.shape[1]]
         tensor.data[:size] = rows
         tensor.data[size:] = 0

@@ -107,9 +107,22 @@ class Encoding(nn.Module):
         """Return `[B, NUM_ACTIONS]` bool, the legal actions in positions `[B, position_bytes]` int8."""
         raise NotImplementedError
 
+    def append_extra(self, positions: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Return positions `[B, position_bytes]` int8 with the extra bytes, `[B, position_bytes + EXTRA]`.
+
+        Called by many threads at a time, with small batches: what it computes is for one kernel.
+        """
+        return positions
+
     def extra(self, board: Tensor, jumper: Tensor) -> Tensor | None:
         """Return `[B, EXTRA]` int8, computed on the CPU, on the device of `board`; None if `EXTRA` is 0."""
-        return None
+        if not self.EXTRA:
+            return None
+        positions = np.zeros((len(board), self.position_bytes), np.int8)
+        positions[:, : self.board_bytes] = board.cpu().numpy()
+        positions[:, self.board_bytes] = jumper.cpu().numpy()
+        extra = self.append_extra(positions)[:, self.position_bytes :]
+        return torch.from_numpy(np.ascontiguousarray(extra)).to(board.device)
 
     def forward(
         self,
@@ -331,14 +344,11 @@ class TacticsEncoding(MovesEncoding):
     SCALE = 6.0
     """Change of material, in half men, at which a plane is 1: three men."""
 
-    def extra(self, board: Tensor, jumper: Tensor) -> Tensor:
-        """Return `[B, 128 * depths]` int8, the forced change of material after each hop, in half men."""
-        from ckai.models.inputs.tactics import material_changes
+    def append_extra(self, positions: NDArray[np.int8]) -> NDArray[np.int8]:
+        """Append `[B, 128 * depths]` int8, the forced change of material after each hop, in half men."""
+        from ckai.models.inputs.tactics import append_changes
 
-        boards = np.ascontiguousarray(board.cpu().numpy())
-        jumpers = np.ascontiguousarray(jumper.cpu().numpy())
-        changes = [material_changes(boards, jumpers, depth) for depth in self.DEPTHS]
-        return torch.from_numpy(np.concatenate(changes, 1)).to(board.device)
+        return append_changes(positions, self.DEPTHS)
 
     def forward(
         self,
@@ -351,6 +361,7 @@ class TacticsEncoding(MovesEncoding):
         """Return `[B, PLANES, 8, 4]` in [-1, 1]."""
         if extra is None:
             extra = self.extra(board, jumper)
+            assert extra is not None
         changes = extra.view(-1, len(self.DEPTHS), SQUARES, 4).transpose(2, 3)
         changes = changes.reshape(-1, len(self.DEPTHS) * 4, ROWS, COLUMNS)
         amount = (changes.to(dtype) / self.SCALE).clamp(-1.0, 1.0)

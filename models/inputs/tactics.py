@@ -6,6 +6,8 @@ AlphaGo's networks had such features too (ladders, captures; Silver et al. 2016,
 position takes a few microseconds.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,13 +24,15 @@ VALUES = MaterialValues(man=2, king=3, loss=60, loss_per_ply=0, halfmove_limit=U
 
 
 @kernel
-def _changes(boards, jumpers, depth, out):
+def _append(positions, depths, out):
     actions = np.empty(NUM_ACTIONS, np.int16)
-    out[:] = 0
-    for row in range(len(boards)):
+    width = positions.shape[1]
+    for row in range(len(positions)):
+        out[row, :width] = positions[row]
+        out[row, width:] = 0
         own, opp, kings = np.int64(0), np.int64(0), np.int64(0)
         for i in range(SQUARES):
-            piece = boards[row, i]
+            piece = positions[row, i]
             bit = np.int64(1) << i
             if piece > 0:
                 own |= bit
@@ -37,26 +41,34 @@ def _changes(boards, jumpers, depth, out):
             if piece == 3 or piece == -3:
                 kings |= bit
         now = material(own, opp, kings, VALUES)
-        for i in range(legal_actions(own, opp, kings, np.int64(jumpers[row]), actions)):
+        jumper = np.int64(positions[row, SQUARES])
+        for i in range(legal_actions(own, opp, kings, jumper, actions)):
             o, p, k, j, _, passed = apply_hop(own, opp, kings, np.int64(0), np.int64(actions[i]))
-            value = alpha_beta(
-                o, p, k, j, np.int64(0), depth, np.int64(-UNBOUNDED), np.int64(UNBOUNDED), VALUES
-            )
-            change = (-value if passed else value) - now
-            out[row, actions[i]] = min(MOST, max(-MOST, change))
+            for n in range(len(depths)):
+                value = alpha_beta(
+                    o, p, k, j, np.int64(0), depths[n], np.int64(-UNBOUNDED), np.int64(UNBOUNDED), VALUES
+                )
+                change = (-value if passed else value) - now
+                out[row, width + n * NUM_ACTIONS + actions[i]] = min(MOST, max(-MOST, change))
 
 
-def material_changes(boards: NDArray[np.int8], jumpers: NDArray[np.int8], depth: int) -> NDArray[np.int8]:
-    """The change of material that every hop forces, in half men (a man is 2, a king 3), for the mover.
+def append_changes(positions: NDArray[np.int8], depths: Sequence[int]) -> NDArray[np.int8]:
+    """Append the change of material that every hop forces, in half men (a man is 2, a king 3), for the mover.
+
+    One call of a kernel that holds no lock of Python: many threads call it, and each waits for the others
+    whenever it takes that lock again.
 
     Args:
-        boards: `[B, 32]` int8, mover's view: 1 own man, 3 own king, -1 / -3 the other's, 0 empty.
-        jumpers: `[B]` int8, index of the piece that must continue a capture, -1 if none.
-        depth: plies searched after the hop, before captures only.
+        positions: `[B, P]` int8: 32 squares in the mover's view (1 own man, 3 own king, -1 / -3 the other's,
+            0 empty), the index of the piece that must continue a capture, or -1, and anything.
+        depths: plies searched after the hop, before captures only.
 
     Returns:
-        `[B, 128]` int8 in [-12, 12]; 0 for illegal actions.
+        `[B, P + 128 * len(depths)]` int8: the positions, then the changes of each depth in turn, in [-12, 12]
+        and 0 for illegal actions.
     """
-    out = np.empty((len(boards), NUM_ACTIONS), np.int8)
-    _changes(boards, jumpers, depth, out)
+    # The kernel is compiled for arrays that can be written to.
+    given = np.require(positions, requirements=["C", "W"])
+    out = np.empty((len(given), given.shape[1] + len(depths) * NUM_ACTIONS), np.int8)
+    _append(given, np.array(depths, np.int64), out)
     return out

@@ -59,6 +59,7 @@ def find_lr(
     module = PolicyValueModule(
         network, replace(config.train, optimizer=flat, ema=0.0), epoch_steps=steps, heads=heads
     ).to(device)
+    module.train()  # a loaded network is in evaluation mode
     rough = lightning_precision(config.train.precision, device) == "bf16-mixed"
     optimizer = module.configure_optimizers()["optimizer"]
     rates = np.geomspace(LOWEST, HIGHEST, steps)

@@ -7,14 +7,16 @@ import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch.nn import functional
-from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from ckai.models.evaluation.metrics import Metrics, unpack_legal
 from ckai.models.layers.auxiliary import AuxiliaryHeads
 from ckai.models.layers.heads import value_of
 from ckai.models.layers.network import Network, TrunkNetwork
 from ckai.models.training import auxiliary
+from ckai.models.training.averaging import MovingAverage
 from ckai.models.training.config import TargetConfig, TrainConfig
+from ckai.models.training.graphs import GraphedPasses
+from ckai.models.training.prepared import with_extra
 from ckai.models.training.resuming import restore
 
 
@@ -111,21 +113,6 @@ def answers_of(
     return *network.heads(features), heads(features)
 
 
-def _averaging(decay: float) -> Callable[[Any, Any, Any], None]:
-    """An exponential moving average with a lower decay at first, so that the initial weights fade quickly."""
-
-    def update(averaged: Any, current: Any, steps: Any) -> None:
-        # Called once for each dtype.
-        if averaged[0].is_floating_point():
-            now = min(decay, (1 + int(steps)) / (10 + int(steps)))
-            get_ema_multi_avg_fn(now)(averaged, current, steps)  # type: ignore[no-untyped-call]
-        else:  # counters and constants are copied
-            for mean, new in zip(averaged, current, strict=True):
-                mean.copy_(new)
-
-    return update
-
-
 class PolicyValueModule(pl.LightningModule):
     """Trains a `Network`. Nothing is logged per step: sums stay on the device and are read once an epoch.
 
@@ -164,17 +151,22 @@ class PolicyValueModule(pl.LightningModule):
                 f"{', '.join(heads or ()) or 'none'}; ckai.models.training.auxiliary.heads_for makes them"
             )
         self.config, self.epoch_steps = config, epoch_steps
-        self.averaged: AveragedModel | None = None
-        self.averaged_heads: AveragedModel | None = None
+        self.averaged: MovingAverage | None = None
+        self.averaged_heads: MovingAverage | None = None
         if config.ema:
-            self.averaged = AveragedModel(network, multi_avg_fn=_averaging(config.ema), use_buffers=True)
+            self.averaged = MovingAverage(network, config.ema)
             if heads is not None:
-                self.averaged_heads = AveragedModel(heads, multi_avg_fn=_averaging(config.ema))
+                self.averaged_heads = MovingAverage(heads, config.ema)
 
         def answers(planes: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
             return answers_of(network, heads, planes)
 
-        self.answers = torch.compile(answers) if config.compile else answers
+        self.answers: Callable[[Tensor], tuple[Tensor, Tensor, dict[str, Tensor]]]
+        if config.compile:
+            self.answers = torch.compile(answers)
+        else:
+            modules = [network] if heads is None else [network, heads]
+            self.answers = GraphedPasses(answers, self._trained(), modules)
         self.resumed: dict[str, Any] | None = None
         """States of optimizer and schedule to resume from."""
         self.register_buffer("sums", torch.zeros(5, dtype=torch.float64), persistent=False)
@@ -204,8 +196,7 @@ class PolicyValueModule(pl.LightningModule):
 
     def on_before_batch_transfer(self, batch: dict[str, Tensor], dataloader_idx: int) -> dict[str, Tensor]:
         """Compute the encoding's `extra` while the batch is still on the CPU."""
-        extra = self.network.encode.extra(batch["board"], batch["jumper"])
-        return batch if extra is None else {**batch, "extra": extra}
+        return with_extra(batch, self.network.encode)
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         """The loss of a batch."""

@@ -28,6 +28,7 @@ from ckai.models.layers.auxiliary import AuxiliaryHeads
 from ckai.models.layers.network import Network
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
+from ckai.models.training.prepared import PreparedBatches
 from ckai.models.training.resuming import check_heads, check_like, check_state
 
 State = dict[str, Any]
@@ -112,6 +113,7 @@ def train(
         network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     data.overfit(config.overfit)
     module = PolicyValueModule(network, config, epoch_steps=data.steps_per_epoch, heads=heads)
+    module.train()  # a loaded network is in evaluation mode, which Lightning keeps
     keeper = _Keeper(module, data, config, state, save, save_seconds, progress)
     with _quiet():
         trainer = _trainer(
@@ -182,7 +184,8 @@ def _fit(trainer: pl.Trainer, module: PolicyValueModule, data: RowsDataModule) -
     """Run the trainer; turns the exit that Lightning makes of Ctrl-C back into KeyboardInterrupt."""
     handler = signal.getsignal(signal.SIGINT)
     try:
-        trainer.fit(module, datamodule=data)
+        batches = PreparedBatches(data.train_dataloader(), module.network.encode)
+        trainer.fit(module, batches, data.val_dataloader())
     except SystemExit as error:
         raise KeyboardInterrupt from error
     finally:

@@ -37,7 +37,9 @@ class ClosedRun(PlannedRun):
         """
         config, shards, rows_path = self.config, self.path(n, "shards"), self.path(n, "rows.parquet")
         tables, games, damaged = read_shards(shards, self.spec.schema)
-        if damaged or not games.keys() <= expected or len(expected) - len(games) > late:
+        if damaged:
+            raise RunError(f"{damaged[0]}; run the command again")
+        if not games.keys() <= expected or len(expected) - len(games) > late:
             raise RunError(
                 f"{shards}: expected {len(expected)} games, found {len(games)}; run the command again"
             )

@@ -7,6 +7,7 @@ import pytest
 import torch
 from fake_cuda import Event, FakeCuda
 from make_rows import random_games, write
+from tiny_networks import tiny
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -16,7 +17,7 @@ from ckai.models.inference.choose import make_evaluator, sample_positions
 from ckai.models.inference.cuda_backend import LANES, WARM_UPS, CudaEvaluator, find_gpu
 from ckai.models.inference.evaluator import BackendError, PackedNetwork, TorchEvaluator
 from ckai.models.inputs.registry import encoding_names
-from ckai.models.registry import build, names, network_type
+from ckai.models.registry import build, names
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.trainer import _Gpu, _trainer, train
 from ckai.rl.selfplay.config import SelfPlayConfig
@@ -26,15 +27,6 @@ CPU = torch.device("cpu")
 NETWORKS = {
     "cnn2x2": {"channels": 4, "hidden": 16},
     "senet": {"channels": 8, "blocks": 1, "encoding": "tactics"},
-}
-TINY = {
-    "channels": 4,
-    "hidden": 8,
-    "blocks": 1,
-    "squeeze": 2,
-    "branch_hidden": 8,
-    "narrow": 4,
-    "narrowest": 4,
 }
 
 
@@ -190,13 +182,8 @@ def test_what_cannot_be_captured_is_found(make):
 @pytest.mark.parametrize("encoding", encoding_names())
 @pytest.mark.parametrize("name", names())
 def test_every_network_can_be_captured(name, encoding):
-    fields = network_type(name).settings_type.__dataclass_fields__
-    settings = {key: value for key, value in TINY.items() if key in fields}
-    try:
-        net = build(name, {**settings, "encoding": encoding})
-    except ValueError:
-        pytest.skip("not for this encoding")
-    rows = PackedNetwork(net.eval()).eval().to("meta")
+    net = tiny(name, encoding)
+    rows = PackedNetwork(net).eval().to("meta")
     inputs = torch.zeros(16, rows.width, dtype=torch.int8, device="meta")
     with torch.inference_mode(), NoHostMemory(rows, inputs):
         logits, values = rows(inputs)

@@ -9,7 +9,7 @@ from positions import games, setups
 
 from ckai.models.inputs.encodings import MovesEncoding, TacticsEncoding
 from ckai.models.inputs.registry import encoding_names, encoding_type
-from ckai.models.inputs.tactics import MOST, material_changes
+from ckai.models.inputs.tactics import MOST, append_changes
 
 
 @st.composite
@@ -67,7 +67,9 @@ def test_the_planes_of_moves_are_the_rules(position):
 @given(position=positions(setup=False))
 def test_tactics_are_what_a_plain_search_finds(depth, position):
     board, jumper, _ = (tensor.numpy() for tensor in tensors(position))
-    found = material_changes(board, jumper, depth)[0]
+    appended = append_changes(np.concatenate([board, jumper[:, None], [[5]]], 1).astype(np.int8), (depth, 0))
+    assert np.array_equal(appended[0, :34], [*board[0], *jumper, 5])
+    found = appended[0, 34:162]
     legal = position.legal_actions()
     assert set(np.flatnonzero(found)) <= set(legal)
     for label in legal:

@@ -12,7 +12,7 @@ from installed import skip_without
 from ckai.cli.main import main
 from ckai.datasets.files import ForeignFileError, WriteError
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference.evaluator import BackendError, TorchEvaluator, append_extra
+from ckai.models.inference.evaluator import BackendError, TorchEvaluator
 from ckai.models.inference.export import SUFFIXES, Exported, ExportError, export_network
 from ckai.models.registry import build
 
@@ -51,7 +51,7 @@ def test_torchscript_takes_rows_of_any_number(tmp_path):
     for size in (1, 7):
         boards = np.zeros((size, 34), np.int8)
         boards[:, 3], boards[:, 30], boards[:, 32] = 1, -3, -1
-        logits, values = module(torch.from_numpy(append_extra(boards, network.encode)))
+        logits, values = module(torch.from_numpy(network.encode.append_extra(boards)))
         assert (logits.shape, values.shape) == ((size, 128), (size,))
 
 

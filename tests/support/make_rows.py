@@ -64,7 +64,7 @@ def with_endings(rows):
     for r in rows:
         end = last[r["game"]]
         if r["z"] is None:
-            out.append(r | {"plies_left": None, "ownership": None})
+            out.append(r | {"plies_left": None, "ownership": [0] * len(r["board"])})
             continue
         owners = np.sign(end["board"])
         owners = owners if r["black"] == end["black"] else -owners[::-1]

@@ -1,0 +1,219 @@
+"""On a real GPU, where there is one: networks, threads, captures beside a training, resuming, generations."""
+
+import copy
+import threading
+
+import numpy as np
+import pytest
+import torch
+from make_rows import random_games, write
+from tiny_networks import tiny
+from whole_run import check_whole
+
+from ckai.datasets.data_module import RowsDataModule
+from ckai.models.checkpoint import save_checkpoint
+from ckai.models.inference.choose import (
+    EXACT,
+    ROUGH,
+    choose_evaluator,
+    evaluate_positions,
+    largest_differences,
+    sample_positions,
+)
+from ckai.models.inference.cuda_backend import CudaEvaluator, find_gpu
+from ckai.models.inference.evaluator import TorchEvaluator
+from ckai.models.inference.fixed_batches import SIZES
+from ckai.models.inputs.registry import encoding_names
+from ckai.models.registry import build, names
+from ckai.models.training.config import TrainConfig
+from ckai.models.training.trainer import train
+from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.run import Run
+from ckai.rl.selfplay.config import SelfPlayConfig
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs an NVIDIA GPU")
+PLAIN = {"channels": 16, "hidden": 64}
+
+
+@pytest.fixture(autouse=True)
+def exact(monkeypatch):
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+
+
+@pytest.fixture
+def gpu():
+    return find_gpu("cuda")
+
+
+def plain():
+    torch.manual_seed(0)
+    return build("cnn2x2", PLAIN).eval()
+
+
+def evaluators(network, gpu):
+    return CudaEvaluator(network, gpu, torch.float32), TorchEvaluator(network)
+
+
+@pytest.mark.parametrize("encoding", encoding_names())
+@pytest.mark.parametrize("name", names())
+def test_every_network_agrees_with_the_cpu(gpu, logged, name, encoding):
+    network = tiny(name, encoding)
+    rows = sample_positions(100, network.encode)
+    wanted = evaluate_positions(TorchEvaluator(network), rows, network.encode)
+    for dtype, bound in ((torch.float32, EXACT), (torch.bfloat16, ROUGH)):
+        mine = CudaEvaluator(network, gpu, dtype)
+        for _ in range(3):  # captured, replayed, in both lanes
+            found = evaluate_positions(mine, rows, network.encode)
+            assert max(largest_differences(found, wanted)) <= bound
+        mine.close()
+    assert not [line for line in logged if "CUDA" in line]  # every graph was captured
+
+
+def test_every_size_of_batches(gpu):
+    network = plain()
+    mine, exact = evaluators(network, gpu)
+    rows = sample_positions(SIZES[-1] + 5, network.encode)
+    wanted = exact.evaluate(rows)
+    rng = np.random.default_rng(0)
+    for size in (*SIZES, *(size - 1 for size in SIZES), 1, len(rows)):
+        picked = rng.permutation(len(rows))[:size]
+        for found, right in zip(mine.evaluate(rows[picked]), wanted, strict=True):
+            np.testing.assert_allclose(found, right[picked], atol=1e-4)
+
+
+def check_from_threads(evaluator, rows, wanted, calls=50):
+    worst, errors = [], []
+
+    def call(seed):
+        rng = np.random.default_rng(seed)
+        try:
+            for _ in range(calls):
+                picked = rng.choice(len(rows), int(rng.integers(1, len(rows))), replace=False)
+                for found, right in zip(evaluator.evaluate(rows[picked]), wanted, strict=True):
+                    worst.append(np.abs(found - right[picked]).max())
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert len(worst) == 6 * 2 * calls
+    assert max(worst) < 1e-4
+
+
+def test_threads_share_an_evaluator(gpu):
+    network = plain()
+    mine, exact = evaluators(network, gpu)
+    rows = sample_positions(1000, network.encode)
+    check_from_threads(mine, rows, exact.evaluate(rows))
+
+
+def test_graphs_outlive_those_of_other_evaluators(gpu):
+    first, second = plain(), build("senet", {"channels": 16, "blocks": 2}).eval()
+    mine, exact = evaluators(first, gpu)
+    rows = sample_positions(300, first.encode)
+    wanted = exact.evaluate(rows)
+    check_from_threads(mine, rows, wanted, calls=5)
+    for _ in range(3):
+        other, _ = evaluators(second, gpu)
+        other.evaluate(sample_positions(300, second.encode))
+        other.close()
+        torch.cuda.empty_cache()
+        for found, right in zip(mine.evaluate(rows), wanted, strict=True):
+            np.testing.assert_allclose(found, right, atol=1e-4)
+
+
+@pytest.mark.parametrize("precision", ["32", "bf16"])
+def test_graphs_are_captured_and_replayed_beside_a_training(gpu, tmp_path, logged, precision):
+    data = RowsDataModule([write(tmp_path / "rows.parquet", random_games(30))], batch_size=32, heldout=0.2)
+    network, done, errors = plain(), threading.Event(), []
+    rows = sample_positions(1000, network.encode)
+    wanted = TorchEvaluator(network).evaluate(rows)
+
+    def learn():
+        try:
+            config = TrainConfig(epochs=4, precision=precision, ema=0.9)
+            assert train(build("cnn2x2", PLAIN), data, config)["finished"]
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            done.set()
+
+    thread = threading.Thread(target=learn)
+    thread.start()
+    while not done.is_set():
+        mine = CudaEvaluator(network, gpu, torch.float32)
+        check_from_threads(mine, rows, wanted, calls=10)
+        mine.close()
+    thread.join()
+    assert not errors
+    assert not [line for line in logged if "CUDA" in line]
+
+
+def test_evaluators_free_their_memory(gpu):
+    network = build("cnn2x2", {"channels": 32, "hidden": 1024}).eval()
+    rows, taken = sample_positions(4000, network.encode), []
+    for _ in range(4):
+        mine = CudaEvaluator(network, gpu)
+        mine.evaluate(rows)
+        mine.close()
+        del mine
+        torch.cuda.empty_cache()
+        taken.append(torch.cuda.memory_reserved(gpu))
+    assert taken[-1] <= taken[1]
+
+
+def test_auto_takes_it_and_it_agrees(gpu):
+    evaluator, report = choose_evaluator(plain(), threads=2)
+    assert report.chosen == "cuda"
+    assert isinstance(evaluator, CudaEvaluator)
+    _, report = choose_evaluator(plain(), threads=2, candidates=("torch", "cuda"))
+    assert not any(trial.problem for trial in report.trials)
+
+
+def test_a_training_learns_the_same_as_on_the_cpu(tmp_path):
+    paths = [write(tmp_path / "rows.parquet", random_games(30))]
+    losses = []
+    for device in (torch.device("cpu"), None):
+        data = RowsDataModule(paths, batch_size=64, heldout=0.2)
+        state = train(plain(), data, TrainConfig(epochs=3, precision="32"), device=device)
+        losses.append([epoch["train_policy_loss"] for epoch in state["history"]])
+    np.testing.assert_allclose(*losses, rtol=1e-3)
+
+
+def test_a_training_resumes_where_it_stopped(tmp_path):
+    paths = [write(tmp_path / "rows.parquet", random_games(30))]
+    config, states = TrainConfig(epochs=4, ema=0.9), []
+    whole, other = plain(), plain()
+    weights = []
+
+    def save(state):
+        states.append(copy.deepcopy(state))  # as a file would keep it
+        weights.append(copy.deepcopy(whole.state_dict()))
+
+    last = train(whole, RowsDataModule(paths, batch_size=64, heldout=0.2), config, save=save)
+    number = next(i for i, state in enumerate(states) if state["epoch"] == 2)
+    other.load_state_dict(weights[number])
+    data = RowsDataModule(paths, batch_size=64, heldout=0.2)
+    again = train(other, data, config, state=states[number])
+    wanted = [epoch["train_policy_loss"] for epoch in last["history"]]
+    np.testing.assert_allclose([epoch["train_policy_loss"] for epoch in again["history"]], wanted, rtol=1e-3)
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_generations(tmp_path, overlap):
+    checkpoint = tmp_path / "start.ckpt"
+    save_checkpoint(checkpoint, plain())
+    config = RunConfig(
+        games=40,
+        overlap=overlap,
+        selfplay=SelfPlayConfig(sims=8, in_flight=40, tables=0, max_plies=60),
+        learn=LearnConfig(batch_size=64),
+        gate=GateConfig(games=8, sims=8),
+    )
+    run = Run.create(tmp_path / "run", checkpoint, config)
+    run.go(3, lambda event: None, backend="cuda")
+    check_whole(run, 3)
