@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -101,7 +101,16 @@ def command(
     the training games; they and the baselines are left out for data that the network was not trained on.
     """
     if solved:
-        _refuse_with_solved(paths, plots, tables)
+        _refuse_with_solved(
+            {
+                "--data": paths,
+                "--plots": plots,
+                "--tables": tables,
+                "--split": split,
+                "--heldout": heldout,
+                "--split-seed": split_seed,
+            }
+        )
         result_solved, text = evaluate_solved(
             checkpoint, visits or SOLVED_VISITS, players, cores or available_cores()
         )
@@ -127,8 +136,10 @@ def command(
         )
     truth = _against_tables(network, tables) if tables else None
     if truth is not None and not paths:
-        if plots is not None or split is not None:
-            raise click.UsageError("expected --data with --plots and --split, found --tables alone")
+        if any(given is not None for given in (plots, split, heldout, split_seed)):
+            raise click.UsageError(
+                "expected --data with --plots, --split, --heldout and --split-seed, found --tables alone"
+            )
         identity = {"checkpoint": str(checkpoint), "digest": loaded.digest}
         click.echo(
             json.dumps({**identity, **truth})
@@ -148,7 +159,8 @@ def command(
         evaluation.split
     ]
     if evaluation.other_data:
-        names = ", ".join(dict.fromkeys(str(entry.get("name")) for entry in loaded.info["data"]))
+        every = list(dict.fromkeys(str(entry.get("name")) for entry in loaded.info["data"]))
+        names = ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
         click.echo(
             f"ckai: the network was trained on {names}, not on {row_files_text(paths)}; evaluating {side}",
             err=True,
@@ -204,9 +216,9 @@ def command(
         click.echo(f"calibration.png and filters.png are in {plots}")
 
 
-def _refuse_with_solved(paths: Sequence[Path], plots: Path | None, tables: int | None) -> None:
-    for name, given in (("--data", paths), ("--plots", plots), ("--tables", tables)):
-        if given:
+def _refuse_with_solved(others: Mapping[str, object]) -> None:
+    for name, given in others.items():
+        if given not in (None, ()):
             raise click.UsageError(
                 f"expected --solved without {name}, as it has its own positions, found both"
             )

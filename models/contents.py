@@ -45,15 +45,21 @@ def check_metrics(name: str, metrics: Any) -> None:
 
 def check_info(info: Mapping[Any, Any]) -> None:
     """Check the origin of a network: entries that are read later are what may also be typed by hand."""
-    split, data = info.get("split", {}), info.get("data", [])
-    check_type("info.split", split, dict)
-    check_type("info.split.seed", split.get("seed", 0), int)
-    share = split.get("heldout", 0.0)
-    check_type("info.split.heldout", share, float)
-    check_share("info.split.heldout", share)
+    data = info.get("data", [])
+    _check_split("info.split", info.get("split", {}))
     check_type("info.data", data, list)
     for entry in data:
         check_type("each entry of info.data", entry, dict)
+        _check_split("the split of each entry of info.data", entry.get("split", {}))
+
+
+def _check_split(name: str, split: object) -> None:
+    check_type(name, split, dict)
+    assert isinstance(split, dict)
+    check_type(f"{name}.seed", split.get("seed", 0), int)
+    share = split.get("heldout", 0.0)
+    check_type(f"{name}.heldout", share, float)
+    check_share(f"{name}.heldout", share)
 
 
 def check_training(state: Mapping[str, Any]) -> None:

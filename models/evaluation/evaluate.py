@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.machine import available_cores
-from ckai.datasets.reader import RowFile
+from ckai.datasets.reader import RowFiles
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, position_keys
 from ckai.models.checkpoint import Checkpoint
 from ckai.models.evaluation.metrics import is_in, measure
+from ckai.models.evaluation.trained_on import split_of, trained_on
 from ckai.models.inference.choose import (
     evaluations_per_second,
     exact_outputs,
@@ -57,28 +58,6 @@ class Evaluation:
     """Whether the network was trained on none of the files."""
 
 
-def trained_on(checkpoint: Checkpoint, file: RowFile) -> bool | None:
-    """Whether a network was trained on a file, by its number of rows, or its name if it has more.
-
-    A file that was moved, renamed, or parsed again with more games numbers its games as before.
-
-    Args:
-        checkpoint: the network.
-        file: the file in question.
-
-    Returns:
-        None if the checkpoint does not say what it was trained on.
-    """
-    data = checkpoint.info.get("data")
-    if not data:
-        return None
-    return any(
-        file.rows == entry.get("rows")
-        or (file.path.name == entry.get("name") and file.rows > entry.get("rows", 0))
-        for entry in data
-    )
-
-
 def evaluate_checkpoint(
     checkpoint: Checkpoint,
     paths: Sequence[str | Path],
@@ -102,7 +81,7 @@ def evaluate_checkpoint(
         memory_mb: see `RowsDataModule`.
 
     Raises:
-        DatasetError: data that cannot be used, or no rows on that side.
+        DatasetError: data that cannot be used, that were split in different ways, or no rows on that side.
         CheckpointError: weights that do not fit the architecture.
         BackendError: the network's outputs are not finite.
 
@@ -112,10 +91,12 @@ def evaluate_checkpoint(
         >>> result.metrics["rows"], result.metrics["value_rows"]
         (11, 11)
     """
-    stored = checkpoint.info.get("split", {})
+    network = checkpoint.network()
+    splits = {"seed": split_seed, "heldout": heldout}
+    files = RowFiles(paths, network.encode.GAME).files
+    stored = split_of(checkpoint.info, files) if None in splits.values() else {}
     seed = int(stored.get("seed", DEFAULT_SEED)) if split_seed is None else split_seed
     share = float(stored.get("heldout", DEFAULT_HELDOUT)) if heldout is None else heldout
-    network = checkpoint.network()
     exact_outputs(TorchEvaluator(network), sample_positions(SAMPLE, network.encode), network.encode)
     data = RowsDataModule(
         paths,
@@ -125,7 +106,7 @@ def evaluate_checkpoint(
         need_both_sides=False,
         game=network.encode.GAME,
     )
-    other_data = all(trained_on(checkpoint, file) is False for file in data.files.files)
+    other_data = all(trained_on(checkpoint.info, file) is False for file in data.files.files)
     if split is None:
         split = "all" if other_data and split_seed is None and heldout is None else "heldout"
     if split == "heldout" and not share:

@@ -17,8 +17,9 @@ from ckai.models.inference.devices import pick_device
 from ckai.models.training.auxiliary import heads_for
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
+from ckai.models.training.precision import lightning_precision
 from ckai.models.training.pretrain import network_and_data
-from ckai.models.training.trainer import TrainingError, lightning_precision
+from ckai.models.training.trainer import TrainingError
 
 LOWEST, HIGHEST = 1e-5, 1.0
 DIVERGED = 3.0
@@ -50,8 +51,10 @@ def find_lr(
     Raises:
         DatasetError: data that cannot be used.
         ModelError: unknown model or settings.
-        TrainingError: the loss never fell.
+        TrainingError: the loss never fell, or `config.init` is set: a trained network's hardly does.
     """
+    if config.init:
+        raise TrainingError("expected a new network to find a learning rate for, found --init; omit it")
     network, data = network_and_data(paths, config, memory_mb)
     flat = replace(config.train.optimizer, schedule="constant", warmup=0.0, lr=LOWEST)
     heads = heads_for(network, config.train.loss, seed=config.train.seed)
@@ -59,7 +62,6 @@ def find_lr(
     module = PolicyValueModule(
         network, replace(config.train, optimizer=flat, ema=0.0), epoch_steps=steps, heads=heads
     ).to(device)
-    module.train()  # a loaded network is in evaluation mode
     rough = lightning_precision(config.train.precision, device) == "bf16-mixed"
     optimizer = module.configure_optimizers()["optimizer"]
     rates = np.geomspace(LOWEST, HIGHEST, steps)

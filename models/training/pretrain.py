@@ -31,6 +31,7 @@ from ckai.models.checkpoint import Checkpoint, CheckpointError, load_checkpoint,
 from ckai.models.contents import check_type
 from ckai.models.evaluation import plots
 from ckai.models.evaluation.metrics import measure
+from ckai.models.evaluation.trained_on import check_split, data_entries
 from ckai.models.inference.devices import pick_device
 from ckai.models.layers.auxiliary import AuxiliaryHeads
 from ckai.models.layers.network import Network
@@ -117,7 +118,7 @@ def pretrain(
         say: called with lines of text for the user.
 
     Raises:
-        DatasetError: data that cannot be used.
+        DatasetError: data that cannot be used, or would hold out games that `config.init` has learned.
         ModelError: an unknown architecture or setting.
         TrainingError: a training with other settings has this output, the output comes from elsewhere, or
             the loss is not finite.
@@ -153,6 +154,9 @@ def _pretrain(
     """`pretrain` under its lock."""
     run = run_folder(output)
     first = load_checkpoint(config.init) if config.init else None
+    if first:
+        config = replace(config, model=network.architecture, settings=asdict(network.settings))
+        check_split(config.init, first.info, data.files.files, _split(config))
     heads = heads_for(
         network, config.train.loss, seed=config.train.seed, saved=first.auxiliary if first else {}
     )
@@ -180,9 +184,7 @@ def _pretrain(
         write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
     if heads is not None and not data.files.endings:
         say("no data set says how its games ended: nothing to learn for the auxiliary heads; parse it again")
-    info = _info(config, data, run_id)
-    if first:  # its games were not held out either
-        info["data"] = [*first.info.get("data", ()), *info["data"]]
+    info = _info(config, data, run_id, first.info if first else {})
     state = _train(network, heads, data, config, state, run, info, save_seconds, progress, say)
     metrics = _final_metrics(network, data)
     info |= {
@@ -370,13 +372,20 @@ def _finished(saved: Checkpoint | None, run: Path, output: Path) -> Checkpoint |
     )
 
 
-def _info(config: PretrainConfig, data: RowsDataModule, run_id: str) -> dict[str, Any]:
+def _split(config: PretrainConfig) -> dict[str, Any]:
+    return {"seed": config.split_seed, "heldout": config.heldout}
+
+
+def _info(
+    config: PretrainConfig, data: RowsDataModule, run_id: str, before: Mapping[str, Any]
+) -> dict[str, Any]:
+    split = _split(config)
     return {
         "kind": "pretrained",
         "run": run_id,
         "config": asdict(config),
-        "split": {"seed": config.split_seed, "heldout": config.heldout},
-        "data": [{"name": file.path.name, "rows": file.rows} for file in data.files.files],
+        "split": split,
+        "data": data_entries(before, data.files.files, split),
         "train_rows": data.train_rows,
         "heldout_rows": data.heldout_rows,
         "versions": {"torch": str(torch.__version__), "python": platform.python_version()},

@@ -159,7 +159,7 @@ def _differences(config: dict[str, Any]) -> dict[str, Any]:
     return {**changed, **_given(config)}
 
 
-_LEFT_OUT = {"model", "settings", "data", "in_memory", "encoding"}
+_LEFT_OUT = {"model", "settings", "data", "in_memory", "encoding", "init_digest"}
 
 
 def _given(config: dict[str, Any]) -> dict[str, Any]:

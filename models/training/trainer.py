@@ -28,6 +28,7 @@ from ckai.models.layers.auxiliary import AuxiliaryHeads
 from ckai.models.layers.network import Network
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
+from ckai.models.training.precision import lightning_precision
 from ckai.models.training.prepared import PreparedBatches
 from ckai.models.training.resuming import check_heads, check_like, check_state
 
@@ -364,20 +365,6 @@ class _Keeper(pl.Callback):
 def _plain(weights: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """A copy on the CPU."""
     return {name: t.detach().cpu().clone() for name, t in weights.items()}
-
-
-def lightning_precision(name: str, device: torch.device) -> Any:
-    """The precision of `TrainConfig` in Lightning's words: `32-true`, or `bf16-mixed` with autocast."""
-    if name == "auto":
-        rough = torch.cuda.is_bf16_supported() if device.type == "cuda" else _cpu_has_bf16()
-        name = "bf16" if rough else "32"
-    return {"32": "32-true", "bf16": "bf16-mixed"}[name]
-
-
-def _cpu_has_bf16() -> bool:
-    """Whether this CPU multiplies in bfloat16; elsewhere it is slower than float32."""
-    checks = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile"))
-    return any(check is not None and check() for check in checks)
 
 
 @contextmanager

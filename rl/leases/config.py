@@ -16,8 +16,9 @@ class WorkersConfig:
 
     lease_timeout: float = setting(
         default=60.0,
-        gt=0,
-        help="Seconds without a sign of life after which the games of a worker are played again",
+        ge=5,
+        help="Seconds without a sign of life, which workers give every 2 s, after which their games are "
+        "played again",
     )
     count: int = setting(
         default=0,

@@ -52,17 +52,22 @@ class LeaseDesk:
         host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())
         self.name = f"{host}-{os.getpid()}"
         self._sign = Sign()
+        self.beat(self._sign)
+
+    def beat(self, sign: Sign) -> None:
+        """Give a sign of life; its count is increased.
+
+        Raises:
+            WriteError: the folder cannot be written.
+        """
+        sign.beat = self._sign.beat + 1
+        self._sign = sign
+        # A run that ends removes them if it takes this worker for dead, as after a laptop's sleep.
         for part in PARTS:
             try:
                 (self.folder / part).mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise WriteError(error.errno, error.strerror or str(error), str(self.folder)) from error
-        self.beat(self._sign)
-
-    def beat(self, sign: Sign) -> None:
-        """Give a sign of life; its count is increased."""
-        sign.beat = self._sign.beat + 1
-        self._sign = sign
         write_whole(self.folder / "workers" / f"{self.name}.json", json.dumps(asdict(sign)) + "\n")
 
     def take(self) -> Lease | None:

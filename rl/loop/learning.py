@@ -7,6 +7,7 @@ from typing import Any
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.symmetries import Symmetries
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
+from ckai.models.evaluation.trained_on import data_entries
 from ckai.models.training.auxiliary import head_weights, heads_for, weights_of
 from ckai.models.training.config import OptimizerConfig, TrainConfig
 from ckai.models.training.resuming import check_state
@@ -145,7 +146,9 @@ def learn(
             network, state = resumed, checkpoint.training
         except ValueError as error:
             set_aside(saved, error)
-    info = {**before.info, "generation": generation, "run": run}
+    split = {"seed": split_seed, "heldout": data.heldout}
+    entries = data_entries(before.info, data.files.files, split)
+    info = {**before.info, "data": entries, "generation": generation, "run": run}
     final = train(
         network,
         data,

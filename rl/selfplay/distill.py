@@ -149,6 +149,8 @@ class _Group:
             evaluate_into(self.evaluator, self.walks.boards, self.logits, self.values)
             if self.search is not None:
                 for t in np.flatnonzero(playing).tolist():
+                    if stop.is_set():
+                        return done
                     self.search.forget()  # a label depends on its position alone
                     state = tuple(self.walks.states[t].tolist())
                     self.values[t] = self.search.search(state, nodes=self.config.nodes).value

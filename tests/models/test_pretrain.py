@@ -671,7 +671,13 @@ def test_a_training_may_start_from_a_checkpoint(tmp_path, data, ckai, every_step
     assert status == 0, err
     before, after = load_checkpoint(first.output), load_checkpoint(tmp_path / "next.ckpt")
     assert (after.architecture, after.settings) == (before.architecture, before.settings)
-    assert after.info["data"] == 2 * before.info["data"]
+    assert after.info["data"] == before.info["data"]
+    result = pretrain(
+        [data], tmp_path / "api.ckpt", PretrainConfig(init=str(first.output), train=config(1).train)
+    )
+    found = load_checkpoint(result.output)
+    assert (result.config.model, result.info["config"]["model"]) == (before.architecture, before.architecture)
+    assert found.info["config"]["settings"] == before.settings
     for name, weights in before.weights.items():
         torch.testing.assert_close(after.weights[name], weights, atol=1e-5, rtol=1e-3)
     for more in (("--model", "mlp"), ("--set", "hidden=4"), ("--preset", "small")):

@@ -14,9 +14,8 @@ from ckai.models.training import prepared
 from ckai.models.training.averaging import MovingAverage
 from ckai.models.training.config import PretrainConfig, TrainConfig
 from ckai.models.training.find_lr import find_lr
-from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.prepared import PreparedBatches
-from ckai.models.training.trainer import train
+from ckai.models.training.trainer import TrainingError, train
 
 CPU = torch.device("cpu")
 
@@ -53,17 +52,10 @@ def test_a_loaded_network_learns_as_a_built_one_does(tmp_path, rows):
     assert losses[0] == losses[1]
 
 
-def test_the_search_for_a_learning_rate_trains_a_loaded_network(tmp_path, rows, monkeypatch):
-    modes, step = set(), PolicyValueModule.training_step
-
-    def recorded(self, batch, index):
-        modes.add(self.network.training)
-        return step(self, batch, index)
-
-    monkeypatch.setattr(PolicyValueModule, "training_step", recorded)
+def test_a_learning_rate_is_searched_for_new_networks_alone(tmp_path, rows):
     config = PretrainConfig(init=str(resnet(tmp_path)), heldout=0.0)
-    find_lr([rows], config, steps=12)
-    assert modes == {True}
+    with pytest.raises(TrainingError, match="expected a new network to find a learning rate for"):
+        find_lr([rows], config, steps=12)
 
 
 class Slow:
