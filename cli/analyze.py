@@ -148,7 +148,7 @@ def _write(
     work: "Work", files: Iterable[Path], network: str, html: Path | None, boards: Path | None, picture: str
 ) -> dict[str, Any]:
     """Write the annotated games, the page and the pictures; return what JSON says of players and games."""
-    from ckai.cli.pages.pictures import write_pictures
+    from ckai.cli.pages.pictures import remove_other_pictures, write_pictures
     from ckai.cli.pages.report import ReportPage
     from ckai.datasets.files import whole_file, write_whole
     from ckai.pdn import write_game
@@ -164,7 +164,7 @@ def _write(
     page = ReportPage(DEFAULT_GAME, f"Analysis of {names}", facts) if html else None
     players = PlayerTable(config)
     games: list[dict[str, Any]] = []
-    pictures = 0
+    pictures: list[Path] = []
     with whole_file(work.output) as file:
         for game, report in work.results():
             file.write(write_game(annotate(game, report, annotator)).encode())
@@ -202,7 +202,9 @@ def _write(
             )
     if page is not None and html is not None:
         write_whole(html, page.html(players.rows()))
-    return {"players": players.rows(), "pictures": pictures, "games": games}
+    if boards is not None:
+        remove_other_pictures(boards, set(pictures))
+    return {"players": players.rows(), "pictures": len(pictures), "games": games}
 
 
 def _summary(

@@ -70,7 +70,14 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
             raise ModelError(f"settings of {name}: expected {key} to be {wanted}, found {value!r}")
     try:
         return cls(cls.settings_type(**(settings or {})))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:
+        if "verflow" in str(error) or "memory" in str(error):  # PyTorch's, with its C++ stack
+            given = ", ".join(f"{key}={value}" for key, value in (settings or {}).items())
+            raise ModelError(
+                f"settings of {name}: expected a network that fits in memory, found {given}"
+            ) from error
+        if isinstance(error, RuntimeError):
+            raise
         raise ModelError(f"settings of {name}: {error}") from error
 
 

@@ -37,7 +37,10 @@ class PdnError(ValueError):
         self.ply, self.text, self.legal = ply, text, tuple(legal)
 
     def __str__(self) -> str:
+        return self.named("" if self.game is None else f"game {self.game}: ")
+
+    def named(self, game: str) -> str:
+        """Return the message with another name of the game, such as `problem 2: `, or with none."""
         where = self.path if self.line is None else f"{self.path}:{self.line}"
-        game = "" if self.game is None else f"game {self.game}: "
         ply = "" if self.ply is None else f"ply {self.ply}: "
         return f"{where}: {game}{ply}{self.reason}" if where else f"{game}{ply}{self.reason}"

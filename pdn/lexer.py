@@ -350,7 +350,7 @@ def lex(data, final, tokens, squares):
             while end < n and (data[end] == 33 or data[end] == 63):
                 end += 1
         elif c == 42:
-            attached = count > 0 and tokens[count - 1].kind == MOVE and tokens[count - 1].end == i
+            attached = count > 0 and tokens[count - 1].end == i and tokens[count - 1].kind in (MOVE, MARK)
             kind, end = (MARK if attached else RESULT), i + 1
             token.value = 0 if attached else UNKNOWN
         elif is_digit(data, i) or half(data, i) >= 0:

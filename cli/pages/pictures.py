@@ -1,5 +1,7 @@
 """Boards as files: the positions of a game in which a move was marked, as SVG or PNG."""
 
+import re
+from collections.abc import Collection
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from ckai.game.svg import (
     board_svg,
 )
 from ckai.pdn import PdnGame
+from ckai.rl.analysis.grading import Grade
 from ckai.rl.analysis.report import GameReport
 from ckai.rl.analysis.theory import move_number
 from ckai.rl.games.spec import GameSpec
@@ -27,13 +30,14 @@ from ckai.rl.games.spec import GameSpec
 PLAYED, BEST = "#c0392b", "#2e8b57"
 """Colours of the arrows along the move that was played and along the engine's move."""
 DPI = 100
+_NAME = re.compile(rf"game-\d{{3,}}-\d{{3,}}-({'|'.join(Grade)})\.(svg|png)")
 SIZE = 4.8
 """Width of a picture in inches."""
 
 
 def write_pictures(
     folder: Path, spec: GameSpec, game: PdnGame, report: GameReport, number: int, form: str
-) -> int:
+) -> list[Path]:
     """Write a picture of the position before each marked move: `game-001-012-mistake.svg`.
 
     Args:
@@ -45,14 +49,14 @@ def write_pictures(
         form: `svg` or `png`.
 
     Returns:
-        The number of pictures.
+        The pictures.
 
     Raises:
         WriteError: one cannot be written.
     """
     assert spec.layout is not None, "a game whose board is drawn"
     position = game.start
-    written = 0
+    written = []
     for n, each in enumerate(game.moves):
         ply = report.plies[n]
         if ply.grade is not None:
@@ -65,9 +69,16 @@ def write_pictures(
             else:
                 title = f"{move_number(report.plies, n)} {ply.move}: better {ply.best}"
                 write_whole(path, picture_svg(spec.layout, pieces, arrows, title) + "\n")
-            written += 1
+            written.append(path)
         position = position.push(each.move)
     return written
+
+
+def remove_other_pictures(folder: Path, written: Collection[Path]) -> None:
+    """Remove the pictures of an earlier analysis, by their names, but those that were just written."""
+    for path in folder.glob("game-*"):
+        if path not in written and _NAME.fullmatch(path.name):
+            path.unlink(missing_ok=True)
 
 
 def picture_svg(

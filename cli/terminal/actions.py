@@ -102,17 +102,18 @@ class Actions:
         table.show()
 
     def _resign(self, _: str) -> None:
-        if self._table.screen.confirm("resign?"):
+        if self._table.confirm("resign?"):
             self._session.resign()
             self._table.save()
 
     def _draw(self, _: str) -> None:
         """Offer a draw; the engine accepts unless it thinks it is better."""
         table, session = self._table, self._session
-        if not table.screen.confirm("offer a draw?"):
+        if not table.confirm("offer a draw?"):
             return
         if len(session.humans) == 1:
             reply: Reply | None = self._asked(lambda: table.search(session.game, 1))
+            table.check_time()
             if reply is None:
                 return
             if (

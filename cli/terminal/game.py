@@ -187,23 +187,33 @@ class TerminalGame:
 
     def _human_turn(self) -> bool:
         """Read and execute a line; return False to leave."""
-        seconds = None
-        if self.clock is not None and self.mode == PLAY:
-            seconds = max(0.0, self.clock.left(self.session.side))
         try:
-            line = self.screen.ask(self._prompt(), seconds)
+            line = self.screen.ask(self._prompt(), self._time_left())
+            if line is None:
+                self.screen.print("end of input")
+                return False
+            return self.execute(read_command(line, self.session.position, self.session.spec, self.mode))
         except FlagFallError:
             self.screen.print("")
             self.lose_on_time()
-            return True
-        if line is None:
-            self.screen.print("end of input")
-            return False
-        try:
-            return self.execute(read_command(line, self.session.position, self.session.spec, self.mode))
         except (MoveError, CommandError) as error:
             self.screen.print(str(error))
-            return True
+        return True
+
+    def _time_left(self) -> float | None:
+        """Seconds that the side to move has; None without a clock, or where it stands still."""
+        if self.clock is None or self.mode != PLAY:
+            return None
+        return max(0.0, self.clock.left(self.session.side))
+
+    def confirm(self, question: str) -> bool:
+        """Ask the side to move for a yes, on its time; see `Screen.confirm`."""
+        return self.screen.confirm(question, self._time_left())
+
+    def check_time(self) -> None:
+        """Raise a `FlagFallError` if the time of the side to move is up."""
+        if self._time_left() == 0.0:
+            raise FlagFallError
 
     def execute(self, command: Command) -> bool:
         """Execute a command; return False to leave."""

@@ -88,9 +88,13 @@ class Screen:
         self.print(line.rstrip("\n")[:500])
         return line if line else None
 
-    def confirm(self, question: str) -> bool:
-        """Ask for a yes; anything else, and the end of input, is a no."""
-        answer = self.ask(f"{question} [y/N] ")
+    def confirm(self, question: str, seconds: float | None = None) -> bool:
+        """Ask for a yes; anything else, and the end of input, is a no.
+
+        Raises:
+            FlagFallError: the time is over, see `ask`.
+        """
+        answer = self.ask(f"{question} [y/N] ", seconds)
         return answer is not None and answer.strip().lower() in ("y", "yes")
 
 

@@ -55,6 +55,12 @@ class Table(Protocol):
     def lines_of(self, reply: Reply, who: Opponent, verb: str, *, whole: bool) -> list[Text]:
         """Return the lines about a move of the engine."""
 
+    def confirm(self, question: str) -> bool:
+        """Ask the side to move for a yes, on its time."""
+
+    def check_time(self) -> None:
+        """Raise a `FlagFallError` if the time of the side to move is up."""
+
     def show(self) -> None:
         """Draw the board and the panel."""
 

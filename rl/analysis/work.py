@@ -137,11 +137,12 @@ class Work:
         with locked(self.folder / "lock"):
             path = self.folder / "analysis.json"
             if fresh:
-                for old in self.folder.glob("*.json"):
-                    old.unlink()
+                self._remove_reports()
+                path.unlink(missing_ok=True)
             if path.exists():
                 self._check_identity(path)
             else:
+                self._remove_reports()  # nothing says what they are of
                 write_whole(path, json.dumps(self._identity, indent=1) + "\n")
             yield
 
@@ -240,7 +241,14 @@ class Work:
 
     def remove(self) -> None:
         """Remove the work folder, after the output was written."""
+        # What they are of goes last: what an interruption leaves is taken for nothing else.
+        self._remove_reports()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _remove_reports(self) -> None:
+        for path in self.folder.glob("*.json"):
+            if path.stem.isdecimal():
+                path.unlink(missing_ok=True)
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:06d}.json"

@@ -46,13 +46,14 @@ def _read_pdn(source: Path | io.BytesIO, path: str) -> Iterator[Problem | Proble
 
 
 def _from_game(game: PdnGame, path: str) -> Problem | ProblemError:
-    if game.rejected or (game.problem is not None and not game.moves):
-        return ProblemError(str(game.problem))
-    where = f"{path}:{game.line}: problem {game.number + 1}"
+    name = f"problem {game.number + 1}"
+    if game.problem is not None and (game.rejected or not game.moves):
+        return ProblemError(game.problem.named(f"{name}: "))
+    where = f"{path}:{game.line}: {name}"
     if game.header("FEN") is None:
         return ProblemError(f"{where}: expected a FEN tag with the position of a problem, found none")
     if game.problem is not None:
-        return ProblemError(str(game.problem))
+        return ProblemError(game.problem.named(f"{name}: "))
     position = game.start
     if not position.legal_moves():
         return ProblemError(f"{where}: expected a position with a legal move, found {position.fen}")

@@ -322,6 +322,41 @@ def test_the_time_of_a_person_runs_at_the_prompt(here):
     assert "Black 0:20  White 0:20" in shown.getvalue()
 
 
+@pytest.mark.parametrize("words", ["draw", "resign"])
+def test_time_runs_while_a_question_waits(here, words):
+    now = Seconds()
+    clock = GameClock(TimeControl(60), now)
+    clock.start("black", 0)
+    script, _ = table("", here, side="both", extra={"clock": clock})
+    lines, given = iter([words]), []
+
+    def ask(prompt, seconds=None):
+        given.append(seconds)
+        now.now += 61
+        if seconds == 0:
+            raise FlagFallError
+        return next(lines)
+
+    script.screen.ask = ask
+    script._human_turn()
+    assert (given, script.session.game.moves) == ([60, 0], [])
+    assert str(script.session.outcome().result) == "0-1"
+
+
+def test_a_draw_that_the_engine_thinks_over_for_too_long_is_none(here):
+    now = Seconds()
+    clock = GameClock(TimeControl(60), now)
+
+    class Slow(FirstMove):
+        def search(self, position, **limits):
+            now.now += 61
+            return super().search(position, **limits)
+
+    script, shown = table("draw\ny\n", here, engine=Slow(), extra={"clock": clock})
+    script.play()
+    assert "White won: Black is out of time (0-1)" in shown.getvalue()
+
+
 def test_the_engine_is_given_its_clock():
     asked = []
 

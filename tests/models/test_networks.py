@@ -104,6 +104,12 @@ def test_unknown_names_and_settings_are_refused_with_those_that_exist():
         build("resnet", {"chanels": 3})
     with pytest.raises(ModelError, match="expected channels >= 1, found 0"):
         build("resnet", {"channels": 0})
+    for size in (10**20, 10**17, 10**12):
+        with pytest.raises(
+            ModelError,
+            match=f"^settings of mlp: expected a network that fits in memory, found hidden={size}$",
+        ):
+            build("mlp", {"hidden": size})
     with pytest.raises(ModelError, match="expected int for blocks, found 'many'"):
         parse_settings("resnet", ["blocks=many"])
     with pytest.raises(ModelError, match="expected key=value"):

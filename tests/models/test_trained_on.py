@@ -84,7 +84,7 @@ def test_a_pretraining_does_not_hold_out_what_its_start_has_learned(tmp_path):
 
 
 def test_a_network_of_self_play_knows_its_games(tmp_path, ckai):
-    rows = write(tmp_path / "rows.parquet", with_search(random_games(12)))
+    rows = write(tmp_path / "rows.parquet", with_search(random_games(60, max_plies=6)))
     start = tmp_path / "start.ckpt"
     save_checkpoint(start, build("mlp", {"hidden": 4}), info={"data": [{"name": "e.parquet", "rows": 3}]})
     learn(

@@ -258,9 +258,10 @@ def test_a_variation_that_cannot_be_played_keeps_its_words():
 
 
 def test_numeric_annotations_and_marks():
-    game = one("1. 11-15! $1 $23 22-18?? 2. 15x22!? 25x18* *")
+    game = one("1. 11-15! $1 $23 22-18?? 2. 15x22!? 25x18* 3. 8-11!* 29-25 ! * ")
     assert game.moves[0].nags == [1, 23]
-    assert [each.marks for each in game.moves] == ["!", "??", "!?", "*"]
+    assert [each.marks for each in game.moves] == ["!", "??", "!?", "*", "!*", "!"]
+    assert game.result == "*"
 
 
 def test_cp1252_and_utf8_names():

@@ -10,6 +10,15 @@ const COLUMNS = ["index", "black", "white", "result", "event", "date", "plies"];
 const HEADS = { index: "#", result: "result", event: "event", date: "date", plies: "plies" };
 const RESULTS = [["", "any result"], ["1-0", "black wins"], ["0-1", "white wins"], ["1/2-1/2", "drawn"], ["*", "unfinished"]];
 
+// Text in UTF-8, or else in the code page of Windows, as older programs write it.
+function decoded(bytes) {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder("windows-1252").decode(bytes);
+  }
+}
+
 export class GamesView {
   constructor(app) {
     this.app = app;
@@ -58,7 +67,7 @@ export class GamesView {
   // --- files --------------------------------------------------------------------------------------------
 
   async read(file) {
-    if (file) await this.load(await file.text(), file.name);
+    if (file) await this.load(decoded(await file.arrayBuffer()), file.name);
     this.file.value = "";
   }
 

@@ -146,10 +146,10 @@ class CheckersSpec(GameSpec):
         count = 0
         for count, pdn in enumerate(read_games(path), 1):
             if count == number:
-                if pdn.rejected:
-                    raise ValueError(f"{path}: game {number} cannot be read: {pdn.problem}")
+                if pdn.rejected and pdn.problem is not None:
+                    raise ValueError(pdn.problem.named(f"game {number}: "))
                 comments = tuple(" ".join(each.comments) for each in pdn.moves)
-                problem = "" if pdn.problem is None else str(pdn.problem)
+                problem = "" if pdn.problem is None else pdn.problem.named("")
                 game = pdn.play()
                 return LoadedGame(game, dict(game.headers), pdn.result or "*", comments, problem)
         raise ValueError(f"{path}: expected game 1 to {count}, found {number}")

@@ -5,6 +5,7 @@ import importlib
 import io
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -349,6 +350,30 @@ def test_work_of_other_settings_is_not_gone_on_with(tmp_path):
         work(tmp_path, GIVEN_AWAY, mistake=0.15).opened(),
     ):
         pass
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_what_an_interrupted_removal_leaves_is_no_report_of_the_next(tmp_path, monkeypatch, fresh):
+    first = work(tmp_path)
+    with first.opened():
+        first.analyze(UniformEvaluator())
+    unlink = Path.unlink
+
+    def interrupted(path, missing_ok=False):
+        unlink(path, missing_ok)
+        if path.suffix == ".json":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "unlink", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        first.opened(fresh=True).__enter__() if fresh else first.remove()
+    monkeypatch.undo()
+    other = work(tmp_path, mistake=0.15)
+    with pytest.raises(ForeignFileError, match="other settings"), other.opened():
+        pass
+    (first.folder / "analysis.json").unlink()
+    with other.opened():
+        assert other.games_done() == 0
 
 
 def test_two_analyses_do_not_share_a_folder(tmp_path):

@@ -71,7 +71,7 @@ def test_problems_of_pdn(tmp_path, packed):
     assert first.label == f"{path}, problem 1, First position"
     assert (second.solution, second.result) == ([], "win")
     assert "problem 3: expected a FEN tag" in str(third)
-    assert "'18-1' is illegal here" in str(fourth)
+    assert "problem 4: ply 0: '18-1' is illegal here" in str(fourth)
 
 
 @pytest.mark.parametrize("name", ["endings.fen", "endings.txt"])

@@ -26,7 +26,7 @@ from ckai.models.training.lightning_module import has_value_target, value_loss, 
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import get_game
-from ckai.rl.selfplay.distill import ENTRIES, DistillError, distill
+from ckai.rl.selfplay.distill import ENTRIES, DistillError, _Group, distill
 from ckai.rl.selfplay.distill_config import DistillConfig
 from ckai.rl.selfplay.walks import SHARES, STREAM, WalkRules, Walks, choose, decode_boards
 
@@ -255,3 +255,25 @@ def test_the_command(tmp_path, ckai, monkeypatch):
     )  # fmt: skip
     assert status == 0
     assert "student.ckpt: swift after 1 epoch" in out
+
+
+def test_a_stop_does_not_wait_for_the_searches_of_all_walks(teacher):
+    """Each walk has one, which may take a second."""
+    stop, searches = threading.Event(), []
+
+    class Search:
+        value = 0.0
+
+        def forget(self):
+            searches.append(1)
+            stop.set()
+
+        def search(self, state, nodes):
+            return self
+
+    spec = get_game("checkers")
+    start = np.array([spec.state(spec.position())], np.int64)
+    walks = _Group(teacher, SMALL, spec, None, None, start, 8)
+    walks.search = Search()
+    walks.play(range(100), stop)
+    assert len(searches) == 1

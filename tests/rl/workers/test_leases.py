@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from whole_run import check_whole
 from ckai.cli.shared.run_screen import generation_text, workers_table
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
+from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.folder import LeaseDesk, LeaseFolder
 from ckai.rl.leases.lease import Account, Lease, pack_shard, unpack_shard
 from ckai.rl.leases.ledger import Ledger, lease_size
@@ -109,6 +111,24 @@ def test_a_lease_of_another_version_is_put_back(tmp_path, ledgers, network, monk
     monkeypatch.undo()
     assert sorted((run.folder / "leases/open").iterdir()) == opened
     assert desk.take() is not None
+
+
+def test_a_worker_plays_on_in_a_run_that_took_it_for_dead(tmp_path, ledgers):
+    """The run that ended removed the folder; the next one opens leases in a new one."""
+    desk = LeaseDesk(tmp_path)
+    shutil.rmtree(tmp_path / "leases")
+    desk.beat(Sign())
+    LeaseFolder(tmp_path, 4).exchange(ledgers)
+    lease = desk.take()
+    assert lease is not None
+    desk.deliver(lease, b"")
+    (shard,) = (tmp_path / "leases" / "shards").iterdir()
+    assert shard.name == f"{lease.name}@{desk.name}.parquet"
+
+
+def test_a_timeout_shorter_than_the_signs_of_life_is_refused():
+    with pytest.raises(ValueError, match="expected lease_timeout >= 5"):
+        WorkersConfig(lease_timeout=3)
 
 
 def test_a_shard_as_bytes(ledgers):
