@@ -1,7 +1,9 @@
 """Compiling: once, before any limit of time, and outside every figure of speed."""
 
+import importlib
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -127,9 +129,14 @@ def test_after_warmup_no_command_compiles(tmp_path, fresh):
 @pytest.mark.timeout(1800)
 def test_warmup_calls_every_kernel():
     """A new kernel needs a place in `ckai.rl.warmup`, or is called by kernels alone: then it is `inner`."""
+    import ckai.cli
+    import ckai.rl
     from ckai.game.jit import KERNELS
     from ckai.rl.warmup import warm_up
 
+    for package in (ckai.cli, ckai.rl):  # warming up need not import what others call
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
     warm_up()
     ours = [kernel for kernel in KERNELS if kernel.py_func.__module__.startswith("ckai.")]
     missing = {kernel.py_func.__name__ for kernel in ours if not kernel.overloads}
