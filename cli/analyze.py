@@ -305,9 +305,9 @@ def _network_name(source: str) -> str:
 
 def _digest(source: str) -> str:
     """Return what identifies a network."""
-    import hashlib
+    from ckai.datasets.files import file_digest
 
-    return source if source in NO_NETWORK else hashlib.sha256(Path(source).read_bytes()).hexdigest()
+    return source if source in NO_NETWORK else file_digest(Path(source))
 
 
 def _check_page(html: Path | None) -> None:

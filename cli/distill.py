@@ -61,10 +61,8 @@ def command(
     from ckai.cli.shared.output import progress_bar
     from ckai.datasets.reader import RowFile
     from ckai.models.checkpoint import load_checkpoint
-    from ckai.models.pretrained import network_path
     from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.games.registry import get_game
-    from ckai.rl.leases.lease import hash_of
     from ckai.rl.selfplay.distill import DistillProgress, distill
 
     config = change_settings(DistillConfig(), given_settings(ctx))
@@ -78,15 +76,14 @@ def command(
     batch = max(1, config.in_flight // threads)
     evaluator = "integers" if config.nodes and evaluator == DEFAULT_EVALUATOR else evaluator
     network = load_evaluator(teacher, evaluator, batch=batch, threads=threads, game=spec.name)
-    digest = checkpoint.digest or hash_of(network_path(teacher).read_bytes())
     with progress_bar("labelling", "positions") as update:
 
         def show(counts: DistillProgress) -> None:
             update(min(counts.positions, config.positions), config.positions)
 
         counts = distill(
-            network, output, config, teacher=digest, data=files, spec=spec, threads=threads,
-            fresh=fresh, progress=show,
+            network, output, config, teacher=checkpoint.identity or "", data=files, spec=spec,
+            threads=threads, fresh=fresh, progress=show,
         )  # fmt: skip
     if as_json:
         print_json({"output": str(output), "positions": counts.positions, "walks": counts.walks})

@@ -4,6 +4,7 @@ Also locks that keep a second process off the same work, and the removal of what
 """
 
 import glob
+import hashlib
 import itertools
 import os
 import shutil
@@ -80,6 +81,16 @@ def save_figure(path: Path, figure: Any, dpi: int) -> None:
 def _begins(path: Path, first: bytes) -> bool:
     with path.open("rb") as file:
         return file.read(len(first)) == first
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file, 64 hexadecimal digits.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def temporary_path(path: Path) -> Path:

@@ -1,6 +1,5 @@
 """Read row files: checked when opened, decoded a row group at a time straight into numpy."""
 
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.datasets.files import file_digest
 from ckai.datasets.rows import Rows, Visits, concatenate
 from ckai.datasets.schema import (
     COPIES_KEY,
@@ -81,8 +81,7 @@ class RowFile:
 
     def fingerprint(self) -> str:
         """A short hash of all bytes of the file: another if any row is, the same if the file is moved."""
-        with self.path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+        return file_digest(self.path)[:16]
 
     def read(self, group: int) -> Rows:
         """Read and check one row group.

@@ -30,7 +30,7 @@ import torch
 from torch import Tensor
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.datasets.files import write_whole
+from ckai.datasets.files import file_digest, write_whole
 from ckai.models.contents import (
     build_for,
     check_info,
@@ -88,6 +88,11 @@ class Checkpoint:
     digest: str | None = None
     """SHA-256 of the file's parts, 64 hexadecimal digits; None in a file of an earlier version, which has no
     digest."""
+
+    @property
+    def identity(self) -> str | None:
+        """The digest, or that of the whole file where it has none; None for what was not read from a file."""
+        return self.digest or (file_digest(self.path) if self.path is not None else None)
 
     def network(self) -> Network:
         """Build the network with these weights, on the CPU and in evaluation mode.

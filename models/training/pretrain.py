@@ -26,7 +26,7 @@ from typing import Any
 import torch
 
 from ckai.datasets.data_module import RowsDataModule
-from ckai.datasets.files import locked, remove_temporaries, write_whole
+from ckai.datasets.files import file_digest, locked, remove_temporaries, write_whole
 from ckai.models.checkpoint import Checkpoint, CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.contents import check_type
 from ckai.models.evaluation import plots
@@ -41,7 +41,7 @@ from ckai.models.training.config import PretrainConfig
 from ckai.models.training.folder import check_output, clear, differences, run_folder, with_defaults
 from ckai.models.training.logs import RunLog
 from ckai.models.training.resuming import check_state
-from ckai.models.training.runs import LOCK, REPLACES, digest
+from ckai.models.training.runs import LOCK, REPLACES
 from ckai.models.training.trainer import State, TrainingError, TrainingProgress, take_best, train
 
 
@@ -162,7 +162,7 @@ def _pretrain(
     )
     remove_temporaries(run)
     remove_temporaries(output.parent, output.name)
-    settings = _describe(config, network, data) | ({"init_digest": first.digest} if first else {})
+    settings = _describe(config, network, data) | ({"init_digest": first.identity} if first else {})
     saved = None if fresh else _earlier(run, settings)
     if not fresh and output.exists():
         done = _finished(saved, run, output)
@@ -180,7 +180,7 @@ def _pretrain(
     else:
         clear(run)
         if output.exists():
-            write_whole(run / REPLACES, digest(output))
+            write_whole(run / REPLACES, file_digest(output))
         write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
     if heads is not None and not data.files.endings:
         say("no data set says how its games ended: nothing to learn for the auxiliary heads; parse it again")
@@ -364,7 +364,7 @@ def _finished(saved: Checkpoint | None, run: Path, output: Path) -> Checkpoint |
             if done.info.get("run") == saved.info["run"]:
                 return done
         with suppress(FileNotFoundError):
-            if (run / REPLACES).read_text(encoding="utf-8") == digest(output):
+            if (run / REPLACES).read_text(encoding="utf-8") == file_digest(output):
                 return None
     raise TrainingError(
         f"{output}: exists, and {run} does not hold its training; move it or use -o OTHER to keep it, or "

@@ -1,7 +1,6 @@
 """Compare the training runs under a folder: their settings and their results."""
 
 import csv
-import hashlib
 import json
 import math
 from collections.abc import Sequence
@@ -9,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import is_locked, save_figure
+from ckai.datasets.files import file_digest, is_locked, save_figure
 from ckai.models.checkpoint import current_names
 from ckai.models.training.config import PretrainConfig
 
@@ -128,18 +127,13 @@ def _history(path: Path) -> list[dict[str, Any]]:
         return []
 
 
-def digest(path: Path) -> str:
-    """A hash of a file's content."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
 def _has_result(folder: Path) -> bool:
     """Whether the checkpoint is there and not the one that this training is to replace."""
     output = folder.with_suffix(".ckpt")
     if not output.exists():
         return False
     try:
-        return (folder / REPLACES).read_text(encoding="utf-8") != digest(output)
+        return (folder / REPLACES).read_text(encoding="utf-8") != file_digest(output)
     except FileNotFoundError:
         return True
 
