@@ -24,6 +24,8 @@ class GraphedPasses:
     Other shapes and other devices go the ordinary way. All batches of an epoch but the last have one shape.
     """
 
+    DEVICES = ("cuda",)
+    """Types of devices that have graphs."""
     MOST = 2
     """Shapes for which graphs are captured."""
 
@@ -46,7 +48,7 @@ class GraphedPasses:
 
     def __call__(self, planes: Tensor) -> Any:
         """Call the function."""
-        if not planes.is_cuda or not torch.is_grad_enabled():
+        if planes.device.type not in self.DEVICES or not torch.is_grad_enabled():
             return self._function(planes)
         if planes.shape not in self._captured and len(self._captured) < self.MOST:
             self._captured[planes.shape] = self._capture(planes)
@@ -55,6 +57,11 @@ class GraphedPasses:
             return self._function(planes)
         outputs = _Replay.apply(captured, planes, *self._parameters)  # type: ignore[no-untyped-call]
         return tree_unflatten(outputs, captured.structure)
+
+    def close(self) -> None:
+        """Free the graphs, which no other thread may do during a capture."""
+        with CAPTURING:
+            self._captured.clear()
 
     def _capture(self, planes: Tensor) -> "_Captured | None":
         """Capture graphs; where that fails, say so and return None."""
@@ -101,12 +108,13 @@ class _Captured:
             gradients = [torch.zeros_like(output) for output in outputs]
             torch.autograd.grad(outputs, parameters, gradients, allow_unused=True)
         del outputs
-        drop_workspaces()
         self.output_gradients = gradients
         self.forward, self.backward = torch.cuda.CUDAGraph(), torch.cuda.CUDAGraph()
         pool = torch.cuda.graph_pool_handle()
+        drop_workspaces()
         with torch.cuda.graph(self.forward, pool=pool, stream=stream, capture_error_mode="thread_local"):
             outputs = tree_flatten(function(self.planes))[0]
+        drop_workspaces()
         with torch.cuda.graph(self.backward, pool=pool, stream=stream, capture_error_mode="thread_local"):
             found = torch.autograd.grad(outputs, parameters, self.output_gradients, allow_unused=True)
         self.outputs = [output.detach() for output in outputs]

@@ -244,6 +244,11 @@ class PolicyValueModule(pl.LightningModule):
         if self.config.optimizer.clip:
             torch.nn.utils.clip_grad_norm_(self._trained(), self.config.optimizer.clip)
 
+    def close(self) -> None:
+        """Free the CUDA graphs of the passes."""
+        if isinstance(self.answers, GraphedPasses):
+            self.answers.close()
+
     def _trained(self) -> list[torch.nn.Parameter]:
         """The parameters of the network, then those of the auxiliary heads."""
         return [

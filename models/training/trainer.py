@@ -124,7 +124,10 @@ def train(
             callbacks=[keeper],
             limit_val_batches=None if data.measures else 0,
         )
-        _fit(trainer, module, data)
+        try:
+            _fit(trainer, module, data)
+        finally:
+            module.close()
     network.cpu()
     if heads is not None:
         heads.cpu()
@@ -380,6 +383,8 @@ def _quiet() -> Iterator[None]:
             for module in (r"pytorch_lightning\..*", r"lightning_fabric\..*", r"lightning\..*"):
                 warnings.filterwarnings("ignore", module=module)
             warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")
+            # The first pass backward on a GPU in a thread of its own; PyTorch sets the context itself.
+            warnings.filterwarnings("ignore", message="Attempting to run cuBLAS")
             yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):

@@ -66,7 +66,7 @@ def test_a_size_is_captured_once_after_a_warm_up(cuda):
         lane.wait()
     assert len(calls) == WARM_UPS + 1
     assert lane._graphs[32].replays == 3
-    assert lane._stream.waited_for == ["the stream of the others"]
+    assert lane._stream.waited_for == [cuda.others]
     assert lane._done.blocking
     assert cuda.pools == LANES  # graphs of one lane share memory, those of two may not
 

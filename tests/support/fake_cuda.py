@@ -76,6 +76,8 @@ class FakeCuda:
         self.dropped = False
         """Whether the workspaces of cuBLAS were dropped since the last capture."""
         self.current = threading.local()
+        self.others = Stream()
+        """The current stream, where no block has another."""
         names = {
             "is_available": lambda: count > 0,
             "device_count": lambda: count,
@@ -84,7 +86,7 @@ class FakeCuda:
             "CUDAGraph": CUDAGraph,
             "graph": self.graph,
             "graph_pool_handle": self.pool,
-            "current_stream": lambda device=None: "the stream of the others",
+            "current_stream": lambda device=None: self.others,
             "stream": self.stream,
         }
         for name, value in names.items():

@@ -1,0 +1,87 @@
+"""CUDA graphs of training steps on a GPU that is none: the same weights as without, whatever is replayed."""
+
+import numpy as np
+import pytest
+import torch
+from fake_cuda import FakeCuda
+from make_rows import random_games, write
+from tiny_networks import tiny
+
+from ckai.datasets.data_module import RowsDataModule
+from ckai.models.registry import names
+from ckai.models.training.auxiliary import heads_for
+from ckai.models.training.config import LossConfig, TrainConfig
+from ckai.models.training.graphs import GraphedPasses
+from ckai.models.training.trainer import train
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def rows(tmp_path):
+    return write(tmp_path / "rows.parquet", random_games(4))
+
+
+def trained(name, encoding, rows, loss=None, **settings):
+    network = tiny(name, encoding)
+    data = RowsDataModule([rows], batch_size=64, heldout=0.0, endings=True)
+    loss = loss or LossConfig()
+    config = TrainConfig(epochs=2, precision="32", ema=0.9, loss=loss, **settings)
+    state = train(network, data, config, device=CPU, heads=heads_for(network, loss, seed=0))
+    return network.state_dict(), [epoch["train_policy_loss"] for epoch in state["history"]], data
+
+
+@pytest.fixture
+def graphs(monkeypatch):
+    """Has graphs on the CPU from now on."""
+    cuda = FakeCuda(monkeypatch)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)  # for Lightning
+    monkeypatch.setattr(GraphedPasses, "DEVICES", ("cpu",))
+    return cuda
+
+
+@pytest.mark.parametrize("name", [name for name in names() if name != "branches"])
+def test_graphs_train_the_same_network(name, rows, request):
+    wanted, losses, data = trained(name, "tactics" if name != "swift" else "pieces", rows)
+    cuda = request.getfixturevalue("graphs")
+    found, again, _ = trained(name, "tactics" if name != "swift" else "pieces", rows)
+    np.testing.assert_allclose(again, losses, rtol=1e-5)
+    for key, value in wanted.items():
+        torch.testing.assert_close(found[key], value, rtol=1e-4, atol=1e-6, msg=key)
+    # Two passes for each of two sizes, as the last batch is smaller.
+    assert data.epoch_rows % 64
+    assert len(cuda.captured) == 4
+    assert cuda.modes == {"thread_local"}
+
+
+def test_auxiliary_heads_are_in_them(rows, request):
+    loss = LossConfig(moves_left_weight=0.1, ownership_weight=0.5)
+    wanted, losses, _ = trained("resnet", "planes", rows, loss)
+    request.getfixturevalue("graphs")
+    found, again, _ = trained("resnet", "planes", rows, loss)
+    np.testing.assert_allclose(again, losses, rtol=1e-5)
+    for key, value in wanted.items():
+        torch.testing.assert_close(found[key], value, rtol=1e-4, atol=1e-6, msg=key)
+
+
+def test_without_a_graph_it_goes_on_and_says_so(rows, graphs, logged):
+    graphs.fails = RuntimeError("CUDA error: operation not permitted\nmore")
+    _, losses, _ = trained("resnet", "planes", rows)
+    assert np.isfinite(losses).all()
+    said = [line for line in logged if "CUDA" in line]
+    line = "training on cpu: expected to capture a CUDA graph, found CUDA error: operation not permitted; "
+    assert said == 2 * [f"{line}using none"]
+
+
+def test_they_are_freed_at_the_end(rows, graphs, monkeypatch):
+    kept = []
+    close = GraphedPasses.close
+
+    def recorded(self):
+        kept.append(len(self._captured))
+        close(self)
+        kept.append(len(self._captured))
+
+    monkeypatch.setattr(GraphedPasses, "close", recorded)
+    trained("mlp", "planes", rows)
+    assert kept == [2, 0]
