@@ -75,5 +75,6 @@ def with_endings(rows):
 def write(path, rows, group=100) -> Path:
     """Write rows as `ckai parse` or self-play would."""
     schema = SELFPLAY_SCHEMA if rows and "q" in rows[0] else EXPERT_SCHEMA
+    rows = [{"ownership": [0] * len(row["board"]), **row} for row in rows]
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path, row_group_size=group)
     return Path(path)
