@@ -138,9 +138,14 @@ def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
             match.annotate(
                 "refused", (g, row["match_score"]), textcoords="offset points", xytext=(0, -14), ha="center"
             )
-    line(curve, "elo", "sum of the matches")
     curve.axhline(0, color="grey", linewidth=0.8)
-    curve.set(title="Elo above the first network", ylabel="Elo")
+    if any(row["match_score"] is not None for row in rows):
+        line(curve, "elo", "sum of the matches")
+    else:
+        for axis in (match, curve):
+            axis.text(0.5, 0.6, "no matches", ha="center", transform=axis.transAxes)
+            axis.set_xlim(min(x) - 0.5, max(x) + 0.5)
+    curve.set(title="Elo above the first network", ylabel="Elo, sum of the matches")
     line(losses, "train_policy_loss", "policy, training")
     line(losses, "heldout_training_policy_loss", "policy, held out", linestyle="--")
     line(losses, "heldout_policy_loss", "policy against the action played, held out", linestyle=":")
@@ -165,8 +170,9 @@ def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
     for axis in axes.flat:
         axis.set_xlabel("generation")
         axis.xaxis.get_major_locator().set_params(integer=True)
-        if axis.get_legend_handles_labels()[0]:
-            axis.legend(fontsize="small", loc="upper left")  # the best place takes seconds in a long run
+        if len(axis.get_legend_handles_labels()[0]) > 1:
+            # Below the axes: within them, the best place takes seconds to find in a long run.
+            axis.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.19), ncols=2)
     with whole_file(path) as file:
         figure.savefig(file, format="png", dpi=110)
 
