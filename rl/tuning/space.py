@@ -17,6 +17,8 @@ LOG = ":log"
 """Behind a range: drawn log-uniformly."""
 STEPS = 1000
 """Steps in a range of real numbers: drawn values are rounded to them, so that they have few digits."""
+DRAWS = 100
+"""Draws for each trial, of which as many may be like an earlier one."""
 
 
 @dataclass(frozen=True)
@@ -175,10 +177,16 @@ def draw_trials(space: Sequence[Tried], base: RunConfig, count: int, seed: int) 
             f"{size:.0f} or more values to try"
         )
     rng = np.random.default_rng(seed)
-    trials = [first]
+    trials, alike = [first], 0
     while len(trials) < count:
         drawn = {tried.name: tried.values.draw(rng) for tried in space}
         if drawn in trials:
+            alike += 1
+            if alike > DRAWS * count:  # real numbers are rounded: a narrow range has few
+                raise ValueError(
+                    f"expected {count} trials that differ, found {len(trials)} in {DRAWS * count} draws; "
+                    f"give --trials {len(trials)} or wider ranges"
+                )
             continue
         try:
             change_settings(base, drawn)

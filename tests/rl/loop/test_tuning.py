@@ -196,6 +196,11 @@ def test_the_defaults_come_first_and_no_trial_twice():
         draw_trials(space, base, 7, seed=3)
     # The defaults are none of the values: one more.
     assert len(draw_trials(parse_space(["learn.window=3,5"]), base, 3, seed=0)) == 3
+    # Floats beside each other, of which no range has more.
+    narrow = parse_space([f"learn.lr=0.5..{np.nextafter(0.5, 1)}"])
+    assert len(draw_trials(narrow, base, 3, seed=0)) == 3
+    with pytest.raises(ValueError, match=r"expected 5 trials that differ, found 3 in 500 draws; give"):
+        draw_trials(narrow, base, 5, seed=0)
 
 
 def test_values_that_do_not_go_together_are_refused():
