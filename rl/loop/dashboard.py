@@ -170,9 +170,8 @@ def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
     for axis in axes.flat:
         axis.set_xlabel("generation")
         axis.xaxis.get_major_locator().set_params(integer=True)
-        if len(axis.get_legend_handles_labels()[0]) > 1:
-            # Below the axes: within them, the best place takes seconds to find in a long run.
-            axis.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.19), ncols=2)
+    for axis in (losses, results):  # below them: within, the best place takes seconds to find in a long run
+        axis.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.19), ncols=2)
     with whole_file(path) as file:
         figure.savefig(file, format="png", dpi=110)
 
