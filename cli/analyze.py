@@ -38,7 +38,8 @@ LISTED = 10
     "--boards",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Also write a picture of each position in which a move was marked.",
+    help="Also write a picture of each position in which a move was marked, in place of those of an earlier "
+    "analysis there.",
 )
 @click.option(
     "--format",
@@ -203,7 +204,7 @@ def _write(
     if page is not None and html is not None:
         write_whole(html, page.html(players.rows()))
     if boards is not None:
-        remove_other_pictures(boards, set(pictures))
+        remove_other_pictures(boards, picture, set(pictures))
     return {"players": players.rows(), "pictures": len(pictures), "games": games}
 
 

@@ -74,9 +74,9 @@ def write_pictures(
     return written
 
 
-def remove_other_pictures(folder: Path, written: Collection[Path]) -> None:
-    """Remove the pictures of an earlier analysis, by their names, but those that were just written."""
-    for path in folder.glob("game-*"):
+def remove_other_pictures(folder: Path, form: str, written: Collection[Path]) -> None:
+    """Remove the pictures in a format of an earlier analysis, by their names, but those just written."""
+    for path in folder.glob(f"game-*.{form}"):
         if path not in written and _NAME.fullmatch(path.name):
             path.unlink(missing_ok=True)
 

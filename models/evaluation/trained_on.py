@@ -7,7 +7,8 @@ from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError
 
 Split = dict[str, Any]
-"""How games are held out: their `heldout` share, and the `seed` that selects them."""
+"""How games are held out: their `heldout` share, and the `seed` that selects them. Of two shares with one
+seed the smaller is a part of the larger."""
 
 
 def data_entries(info: Mapping[str, Any], files: Sequence[RowFile], split: Split) -> list[dict[str, Any]]:
@@ -15,23 +16,30 @@ def data_entries(info: Mapping[str, Any], files: Sequence[RowFile], split: Split
 
     Args:
         info: of the checkpoint that the training began from; empty if there is none.
-        files: files that are trained on; of those that were before, no more games count as held out.
+        files: files that are trained on. Of those that were before, only games are held out that always were.
         split: of the files.
     """
-    before = [{**entry, "split": entry.get("split", info.get("split", {}))} for entry in info.get("data", ())]
-    entries = {(entry.get("name"), entry.get("rows")): entry for entry in before}
+    stored = info.get("split", {})
+    entries = [{**entry, "split": entry.get("split", stored)} for entry in info.get("data") or ()]
     for file in files:
+        same = [entry for entry in entries if _is_of(entry, file)]
         # Every generation of a run has a file of the same name.
-        name = f"{file.path.parent.name}/{file.path.name}" if file.selfplay else file.path.name
-        old = entries.get((name, file.rows), {}).get("split", {})
-        share = min(split["heldout"], old.get("heldout", 1.0))
-        entries[name, file.rows] = {"name": name, "rows": file.rows, "split": {**split, "heldout": share}}
-    return list(entries.values())
+        own = f"{file.path.parent.name}/{file.path.name}" if file.selfplay else file.path.name
+        name = same[0].get("name", own) if same else own
+        entries = [entry for entry in entries if entry not in same]
+        found = _always([*(entry["split"] for entry in same if entry["split"]), split])
+        entries.append({"name": name, "rows": file.rows, "split": found})
+    return entries
 
 
 def trained_on(info: Mapping[str, Any], file: RowFile) -> bool | None:
-    """Whether a network was trained on a file; None if its checkpoint's `info` does not say on what."""
-    return bool(_entries_of(info, file)) if info.get("data") else None
+    """Whether a network was trained on a file; None if its checkpoint's `info` does not say on what.
+
+    A file is known by its number of rows, or by its name if it has more: one that was moved, renamed, or
+    parsed again with more games numbers its games as before.
+    """
+    data = info.get("data")
+    return any(_is_of(entry, file) for entry in data) if data else None
 
 
 def split_of(info: Mapping[str, Any], files: Sequence[RowFile]) -> Split:
@@ -40,9 +48,10 @@ def split_of(info: Mapping[str, Any], files: Sequence[RowFile]) -> Split:
     Raises:
         DatasetError: they were split in different ways.
     """
-    stored: Split = info.get("split", {})
-    found = [entry.get("split", stored) for file in files for entry in _entries_of(info, file)]
-    ways = list({tuple(sorted(split.items())): split for split in found}.values())
+    ways: list[Split] = []
+    for split in (_split_of_one(info, file) for file in files if trained_on(info, file)):
+        if split not in ways:
+            ways.append(split)
     if len(ways) > 1:
         shown = " and ".join(
             f"share {split.get('heldout')}, split seed {split.get('seed')}" for split in ways[:2]
@@ -51,7 +60,7 @@ def split_of(info: Mapping[str, Any], files: Sequence[RowFile]) -> Split:
             f"expected data that were split in one way in the training, found {shown}; evaluate them one "
             "at a time, or give --heldout and --split-seed"
         )
-    return ways[0] if ways else stored
+    return ways[0] if ways else info.get("split", {})
 
 
 def check_split(name: str, info: Mapping[str, Any], files: Sequence[RowFile], split: Split) -> None:
@@ -66,23 +75,34 @@ def check_split(name: str, info: Mapping[str, Any], files: Sequence[RowFile], sp
     Raises:
         DatasetError: some are.
     """
-    for file in files:
-        before = split_of(info, [file]) if trained_on(info, file) else {}
-        if before and split["heldout"] and before != split:
+    for file in files if split["heldout"] else ():
+        before = _split_of_one(info, file) if trained_on(info, file) else {}
+        if before and _always([before, split]) != split:
+            then = f"--heldout {before['heldout']} --split-seed {before['seed']}, as then, or "
             raise DatasetError(
-                f"{name}: was trained on games of {file.path} that would be held out now; use --heldout "
-                f"{before.get('heldout')} --split-seed {before.get('seed')}, as then, or --heldout 0"
+                f"{name}: was trained on games of {file.path} that would be held out now; use "
+                f"{then if before['heldout'] else ''}--heldout 0"
             )
 
 
-def _entries_of(info: Mapping[str, Any], file: RowFile) -> list[dict[str, Any]]:
-    """The entries of a file, found by its number of rows, or by its name if it has more.
+def _split_of_one(info: Mapping[str, Any], file: RowFile) -> Split:
+    stored: Split = info.get("split", {})
+    found = [entry.get("split", stored) for entry in info["data"] if _is_of(entry, file)]
+    return _always([split for split in found if split])
 
-    A file that was moved, renamed, or parsed again with more games numbers its games as before.
-    """
-    return [
-        entry
-        for entry in info.get("data") or ()
-        if file.rows == entry.get("rows")
+
+def _always(splits: Sequence[Split]) -> Split:
+    """The split of games that all of some splits hold out; empty if there are none."""
+    if not splits:
+        return {}
+    seed, share = splits[-1].get("seed", 0), min(split.get("heldout", 1.0) for split in splits)
+    alike = all(split.get("seed", 0) == seed for split in splits)
+    return {"seed": seed, "heldout": share if alike else 0.0}
+
+
+def _is_of(entry: Mapping[str, Any], file: RowFile) -> bool:
+    """Whether an entry of `info.data` is of a file, see `trained_on`."""
+    return bool(
+        file.rows == entry.get("rows")
         or (file.path.name == entry.get("name") and file.rows > entry.get("rows", 0))
-    ]
+    )

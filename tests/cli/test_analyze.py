@@ -149,9 +149,8 @@ def test_boards_are_pictures_of_the_marked_positions(here, ckai):
     assert kinds.count("piece") == 5
     assert kinds.count("arrow") == 2
     assert "1 picture of positions: pictures" in out
-    others = [
-        Path("pictures") / name for name in ("game-001-009-mistake.png", "game-1-1-blunder.svg", "me.svg")
-    ]
+    names = "game-001-009-mistake.svg", "game-001-009-mistake.png", "game-1-1-blunder.svg", "me.svg"
+    others = [Path("pictures") / name for name in names]
     for path in others:
         path.write_text("")
     assert ckai("analyze", "mine.pdn", *QUICK, "--fresh", "--boards", "pictures")[0] == 0

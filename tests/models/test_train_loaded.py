@@ -1,5 +1,6 @@
 """Trainings that begin from a checkpoint, and what is prepared for their batches."""
 
+import threading
 import time
 from itertools import pairwise
 
@@ -63,7 +64,11 @@ class Slow:
 
     EXTRA = 1
 
+    def __init__(self):
+        self.begun = threading.Semaphore(0)
+
     def extra(self, board, jumper):
+        self.begun.release()
         number = int(board[0, 0])
         time.sleep(0.02 if number % 3 == 0 else 0.0)
         if number == self.wrong:
@@ -82,7 +87,13 @@ def numbered(count):
 @pytest.mark.parametrize("cores", [1, 3])
 def test_batches_are_prepared_ahead_and_come_in_order(monkeypatch, cores):
     monkeypatch.setattr(prepared, "available_cores", lambda: cores)
-    batches = PreparedBatches(numbered(20), Slow())
+    encoding = Slow()
+    batches = PreparedBatches(numbered(20), encoding)
+    begun = iter(batches)
+    next(begun)
+    for _ in range(cores + 1):  # so many are prepared while the first is used
+        assert encoding.begun.acquire(timeout=60)
+    del begun
     for _ in range(2):
         found = list(batches)
         assert [int(batch["board"][0, 0]) for batch in found] == list(range(20))

@@ -15,7 +15,8 @@ from ckai.models.training.pretrain import pretrain
 from ckai.rl.loop.config import LearnConfig
 from ckai.rl.loop.learning import learn
 
-FIRST, OTHER, ALL = ({"seed": s, "heldout": h} for s, h in ((0, 0.1), (5, 0.1), (0, 0.0)))
+SPLITS = (0, 0.1), (5, 0.1), (0, 0.0), (0, 0.3)
+FIRST, OTHER, ALL, MORE = ({"seed": seed, "heldout": share} for seed, share in SPLITS)
 
 
 @pytest.fixture
@@ -37,10 +38,16 @@ def test_entries_are_those_of_before_and_of_now(files):
         {"name": "gen_0001/rows.parquet", "rows": files[0].rows, "split": FIRST},
     ]
     # What was learned once is never held out again.
-    then = data_entries({"data": first}, files, ALL)
-    assert [entry["split"]["heldout"] for entry in then] == [0.1, 0.0, 0.0]
-    later = data_entries({"data": then}, files, FIRST)
-    assert [entry["split"]["heldout"] for entry in later] == [0.1, 0.0, 0.0]
+    for now in (ALL, OTHER):
+        then = data_entries({"data": first}, files, now)
+        assert [entry["split"]["heldout"] for entry in then] == [0.1, 0.0, now["heldout"]]
+        later = data_entries({"data": then}, files, FIRST)
+        assert [entry["split"]["heldout"] for entry in later] == [0.1, 0.0, 0.0]
+    assert data_entries({"data": first}, files[:1], MORE)[1]["split"] == FIRST
+    # A file is the same under another name, and with more rows.
+    for entry in ({"name": "rows.parquet", "rows": 1}, {"name": "other.parquet", "rows": files[0].rows}):
+        (found,) = data_entries({"data": [entry], "split": ALL}, files[:1], FIRST)
+        assert found == {"name": entry["name"], "rows": files[0].rows, "split": ALL}
 
 
 def test_the_split_is_that_of_the_files(files):
@@ -49,28 +56,33 @@ def test_the_split_is_that_of_the_files(files):
     assert trained_on({}, files[0]) is None
     assert split_of(info, files[:1]) == split_of(info, files) == FIRST
     assert split_of(info, files[1:]) == OTHER
+    assert split_of({"split": OTHER}, files) == OTHER
     both = {"data": [*info["data"], *data_entries({}, files[1:], ALL)]}
-    with pytest.raises(
-        DatasetError, match=r"split in one way in the training, found share 0.1, split seed 0 and"
-    ):
+    with pytest.raises(DatasetError, match=r"in one way in the training, found share 0.1, split seed 0 and"):
         split_of(both, files)
+    # Entries of one file, as of rows and of the same ones searched again: what all of them held out.
+    again = [{"name": f"{n}", "rows": files[0].rows, "split": split} for n, split in enumerate((MORE, FIRST))]
+    assert split_of({"data": again}, files[:1]) == FIRST
+    assert split_of({"data": [*again, {**again[0], "split": OTHER}]}, files[:1])["heldout"] == 0.0
 
 
 def test_learned_games_are_not_held_out(files):
-    for before, now, wrong in (
-        (FIRST, FIRST, False),
-        (FIRST, OTHER, True),
-        (ALL, FIRST, True),
-        (ALL, ALL, False),
+    again = "--heldout 0.1 --split-seed 0, as then, or --heldout 0"
+    for before, now, advice in (
+        (FIRST, FIRST, None),
+        (ALL, ALL, None),
+        (MORE, FIRST, None),  # a part of those that were held out then
+        (FIRST, ALL, None),
+        (FIRST, OTHER, again),
+        (FIRST, MORE, again),
+        (ALL, FIRST, "--heldout 0"),
     ):
         info = {"split": before, "data": [{"name": "x", "rows": files[0].rows}]}
         check_split("net.ckpt", info, files[1:], now)
-        if not wrong:
+        if advice is None:
             check_split("net.ckpt", info, files, now)
             continue
-        with pytest.raises(
-            DatasetError, match=r"net.ckpt: was trained on games of .*rows.parquet that would be"
-        ):
+        with pytest.raises(DatasetError, match=f"was trained on games .* held out now; use {advice}$"):
             check_split("net.ckpt", info, files, now)
 
 
@@ -79,7 +91,7 @@ def test_a_pretraining_does_not_hold_out_what_its_start_has_learned(tmp_path):
     settings = {"model": "mlp", "settings": {"hidden": 4}, "train": TrainConfig(epochs=1)}
     first = pretrain([data], tmp_path / "first.ckpt", PretrainConfig(heldout=0.0, **settings)).output
     config = PretrainConfig(init=str(first), heldout=0.3, train=TrainConfig(epochs=1))
-    with pytest.raises(DatasetError, match=r"use --heldout 0.0 --split-seed 0, as then, or --heldout 0"):
+    with pytest.raises(DatasetError, match=r"would be held out now; use --heldout 0$"):
         pretrain([data], tmp_path / "next.ckpt", config)
 
 
