@@ -81,7 +81,7 @@ def evaluate_checkpoint(
         memory_mb: see `RowsDataModule`.
 
     Raises:
-        DatasetError: data that cannot be used, that were split in different ways, or no rows on that side.
+        DatasetError: data that cannot be used, that were split with different seeds, or no rows on that side.
         CheckpointError: weights that do not fit the architecture.
         BackendError: the network's outputs are not finite.
 

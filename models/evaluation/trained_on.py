@@ -45,22 +45,19 @@ def trained_on(info: Mapping[str, Any], file: RowFile) -> bool | None:
 def split_of(info: Mapping[str, Any], files: Sequence[RowFile]) -> Split:
     """Return how files were split in the training of a checkpoint with this `info`; empty if it does not say.
 
+    Of files with several shares, as the first generations of a run have, it is the smallest.
+
     Raises:
-        DatasetError: they were split in different ways.
+        DatasetError: they were split with different seeds.
     """
-    ways: list[Split] = []
-    for split in (_split_of_one(info, file) for file in files if trained_on(info, file)):
-        if split not in ways:
-            ways.append(split)
-    if len(ways) > 1:
-        shown = " and ".join(
-            f"share {split.get('heldout')}, split seed {split.get('seed')}" for split in ways[:2]
-        )
+    found = [_split_of_one(info, file) for file in files if trained_on(info, file)]
+    seeds = list(dict.fromkeys(split["seed"] for split in found if split))
+    if len(seeds) > 1:
         raise DatasetError(
-            f"expected data that were split in one way in the training, found {shown}; evaluate them one "
-            "at a time, or give --heldout and --split-seed"
+            "expected data that were split with one seed in the training, found the seeds "
+            f"{', '.join(map(str, seeds))}; evaluate them one at a time, or give --split-seed"
         )
-    return ways[0] if ways else info.get("split", {})
+    return _always([split for split in found if split]) or info.get("split", {})
 
 
 def check_split(name: str, info: Mapping[str, Any], files: Sequence[RowFile], split: Split) -> None:

@@ -58,7 +58,9 @@ def test_the_split_is_that_of_the_files(files):
     assert split_of(info, files[1:]) == OTHER
     assert split_of({"split": OTHER}, files) == OTHER
     both = {"data": [*info["data"], *data_entries({}, files[1:], ALL)]}
-    with pytest.raises(DatasetError, match=r"in one way in the training, found share 0.1, split seed 0 and"):
+    assert split_of(both, files) == ALL
+    both = {"data": [*info["data"], *data_entries({}, files[1:], OTHER)]}
+    with pytest.raises(DatasetError, match=r"with one seed in the training, found the seeds 0, 5; evaluate"):
         split_of(both, files)
     # Entries of one file, as of rows and of the same ones searched again: what all of them held out.
     again = [{"name": f"{n}", "rows": files[0].rows, "split": split} for n, split in enumerate((MORE, FIRST))]
