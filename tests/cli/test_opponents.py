@@ -284,16 +284,23 @@ def test_a_move_taken_back_gives_its_time_back():
     assert clock.left("black") == 55
 
 
+class Slow(FirstMove):
+    """Takes longer than a minute."""
+
+    def __init__(self, now):
+        super().__init__()
+        self.now = now
+
+    def search(self, position, **limits):
+        self.now.now += 61
+        return super().search(position, **limits)
+
+
 def test_a_side_whose_time_is_up_loses(here):
     now = Seconds()
     clock = GameClock(TimeControl(60), now)
 
-    class Slow(FirstMove):
-        def search(self, position, **limits):
-            now.now += 61
-            return super().search(position, **limits)
-
-    script, shown = table("11-15\n", here, engine=Slow(), extra={"clock": clock})
+    script, shown = table("11-15\n", here, engine=Slow(now), extra={"clock": clock})
     script.play()
     assert "Black won: White is out of time (1-0)" in shown.getvalue()
     game = only_game(script.record.path)
@@ -347,12 +354,7 @@ def test_a_draw_that_the_engine_thinks_over_for_too_long_is_none(here):
     now = Seconds()
     clock = GameClock(TimeControl(60), now)
 
-    class Slow(FirstMove):
-        def search(self, position, **limits):
-            now.now += 61
-            return super().search(position, **limits)
-
-    script, shown = table("draw\ny\n", here, engine=Slow(), extra={"clock": clock})
+    script, shown = table("draw\ny\n", here, engine=Slow(now), extra={"clock": clock})
     script.play()
     assert "White won: Black is out of time (0-1)" in shown.getvalue()
 
