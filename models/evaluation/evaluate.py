@@ -92,9 +92,8 @@ def evaluate_checkpoint(
         (11, 11)
     """
     network = checkpoint.network()
-    splits = {"seed": split_seed, "heldout": heldout}
     files = RowFiles(paths, network.encode.GAME).files
-    stored = split_of(checkpoint.info, files) if None in splits.values() else {}
+    stored = split_of(checkpoint.info, files) if split_seed is None or heldout is None else {}
     seed = int(stored.get("seed", DEFAULT_SEED)) if split_seed is None else split_seed
     share = float(stored.get("heldout", DEFAULT_HELDOUT)) if heldout is None else heldout
     exact_outputs(TorchEvaluator(network), sample_positions(SAMPLE, network.encode), network.encode)
@@ -106,7 +105,7 @@ def evaluate_checkpoint(
         need_both_sides=False,
         game=network.encode.GAME,
     )
-    other_data = all(trained_on(checkpoint.info, file) is False for file in data.files.files)
+    other_data = all(trained_on(checkpoint.info, file) is False for file in files)
     if split is None:
         split = "all" if other_data and split_seed is None and heldout is None else "heldout"
     if split == "heldout" and not share:

@@ -4,8 +4,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from torch import Tensor
-
 from ckai.datasets.data_module import Batch
 from ckai.datasets.machine import available_cores
 from ckai.models.inputs.encodings import Encoding
@@ -13,9 +11,9 @@ from ckai.models.inputs.encodings import Encoding
 
 def with_extra(batch: Batch, encoding: Encoding) -> Batch:
     """Return a batch with `extra`, the output of `Encoding.extra`, unless it has one or needs none."""
-    extra: Tensor | None = None
-    if encoding.EXTRA and "extra" not in batch:
-        extra = encoding.extra(batch["board"], batch["jumper"])
+    if "extra" in batch:
+        return batch
+    extra = encoding.extra(batch["board"], batch["jumper"])
     return batch if extra is None else {**batch, "extra": extra}
 
 
