@@ -37,6 +37,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ckai.datasets.split import position_keys
+from ckai.models.inputs.prepared import PreparedBatches
 from ckai.models.layers.network import Network
 
 _TOPS = (1, 2, 3, 5)
@@ -268,11 +269,9 @@ def measure(
     training = network.training
     network.eval()
     with torch.inference_mode():
-        for batch in batches:
-            extra = network.encode.extra(batch["board"], batch["jumper"])
+        for batch in PreparedBatches(batches, network.encode):
             moved = {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
-            moved_extra = None if extra is None else extra.to(device)
-            logits, value = network(moved["board"], moved["jumper"], moved["quiet"], moved_extra)
+            logits, value = network(moved["board"], moved["jumper"], moved["quiet"], moved.get("extra"))
             metrics.update(logits, value, moved)
     network.train(training)
     return metrics

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ckai.models.evaluation.metrics import Metrics, unpack_legal
+from ckai.models.inputs.prepared import with_extra
 from ckai.models.layers.auxiliary import AuxiliaryHeads
 from ckai.models.layers.heads import value_of
 from ckai.models.layers.network import Network, TrunkNetwork
@@ -16,7 +17,6 @@ from ckai.models.training import auxiliary
 from ckai.models.training.averaging import MovingAverage
 from ckai.models.training.config import TargetConfig, TrainConfig
 from ckai.models.training.graphs import GraphedPasses
-from ckai.models.training.prepared import with_extra
 from ckai.models.training.resuming import restore
 
 

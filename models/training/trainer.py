@@ -24,12 +24,12 @@ from pytorch_lightning.plugins.environments import LightningEnvironment  # type:
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.inference.devices import pick_device
+from ckai.models.inputs.prepared import PreparedBatches
 from ckai.models.layers.auxiliary import AuxiliaryHeads
 from ckai.models.layers.network import Network
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
 from ckai.models.training.precision import lightning_precision
-from ckai.models.training.prepared import PreparedBatches
 from ckai.models.training.resuming import check_heads, check_like, check_state
 
 State = dict[str, Any]

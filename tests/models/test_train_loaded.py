@@ -10,12 +10,12 @@ from make_rows import random_games, write
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.checkpoint import load_network, save_checkpoint
+from ckai.models.inputs import prepared
+from ckai.models.inputs.prepared import PreparedBatches
 from ckai.models.registry import build
-from ckai.models.training import prepared
 from ckai.models.training.averaging import MovingAverage
 from ckai.models.training.config import PretrainConfig, TrainConfig
 from ckai.models.training.find_lr import find_lr
-from ckai.models.training.prepared import PreparedBatches
 from ckai.models.training.trainer import TrainingError, train
 
 CPU = torch.device("cpu")

@@ -1,4 +1,4 @@
-"""Training batches with what their encoding computes on the CPU, by threads and ahead of the training."""
+"""Batches with what their encoding computes on the CPU, by threads and ahead of the network."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
