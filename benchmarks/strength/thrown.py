@@ -27,7 +27,6 @@ from ckai.datasets.files import write_whole
 from ckai.datasets.tables import Tables
 from ckai.game import Game, Position
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.inference.threads import Worker
 from ckai.pdn import PdnGame, read_games
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.analysis import AnalysisConfig, Analyst
@@ -143,7 +142,7 @@ def make(
                 if len(found) == positions:
                     stop.set()
 
-    run_all([Worker(target=work) for _ in range(threads)], stop)
+    run_all([work] * threads, stop)
     found.sort(key=lambda each: each["game"])
     write_whole(output, json.dumps(found, indent=1) + "\n")
     print(f"{len(found)} moves of {looked['games']:,} games in {output}")

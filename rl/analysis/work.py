@@ -17,7 +17,6 @@ from typing import Any, TypeAlias
 from ckai.datasets.files import ForeignFileError, locked, write_whole
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
-from ckai.models.inference.threads import Worker
 from ckai.pdn import PdnError, PdnGame, read_games
 from ckai.rl.analysis.analyst import Analyst
 from ckai.rl.analysis.annotate import is_analysed
@@ -180,7 +179,6 @@ class Work:
             Exception: whatever a thread raised.
         """
         stop, lock = threading.Event(), threading.Lock()
-        errors: list[BaseException] = []
         total = Progress()
         waiting = enumerate(_usable(self.files))
 
@@ -209,13 +207,8 @@ class Work:
                 analyst.close()
             except InterruptedSearchError:
                 pass
-            except BaseException as error:
-                errors.append(error)
-                stop.set()
 
-        run_all([Worker(target=work) for _ in range(threads)], stop)
-        if errors:
-            raise errors[0]
+        run_all([work] * threads, stop, name="analysis")
         return total
 
     def _count(self, total: Progress, report: GameReport, progress: Callable[[Progress], None]) -> None:

@@ -3,9 +3,11 @@
 import io
 import random
 import statistics
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,12 @@ import numpy as np
 
 from ckai.datasets.machine import available_cores
 from ckai.game import Game, Position, perft
-from ckai.models.inference.threads import Worker
 from ckai.pdn import from_game, write_game
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.playouts import playouts
 from ckai.rl.search.inline_search import InlineSearcher
+from ckai.rl.search.threads import run_all
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,7 @@ def bench_playouts(rounds: int, seconds: float) -> Iterator[Measure]:
         def work(i: int) -> None:
             done[i] = playouts(Checkers(), start, games, i)[3]
 
-        workers = [Worker(target=work, args=(i,)) for i in range(threads)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        run_all([partial(work, i) for i in range(threads)], threading.Event())
         return sum(done)
 
     one: list[float] = []

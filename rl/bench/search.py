@@ -12,7 +12,6 @@ from ckai.datasets.machine import available_cores
 from ckai.game import Position
 from ckai.models.inference.choose import BACKENDS, evaluations_per_second, make_evaluator, sample_positions
 from ckai.models.inference.evaluator import BackendError, Evaluator
-from ckai.models.inference.threads import Worker
 from ckai.models.inputs.encodings import Encoding, PlanesEncoding
 from ckai.models.layers.network import Network
 from ckai.rl.bench.rules import Measure, measured
@@ -20,6 +19,7 @@ from ckai.rl.engine.engine import THREADS, Engine
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME, get_game
 from ckai.rl.games.spec import GameSpec
+from ckai.rl.search.threads import running
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.warmup import compile_selfplay
@@ -71,35 +71,27 @@ def selfplay_rates(
     """Measure the counts of `SelfPlayCounts` per second, once all games have started."""
     compile_selfplay(spec, evaluator)
     progress, stop = SelfPlayCounts(), threading.Event()
-    errors: list[BaseException] = []
 
     def work() -> None:
-        try:
-            play_games(
-                evaluator,
-                config,
-                range(10**6),
-                seed=0,
-                on_game=lambda _: None,
-                spec=spec,
-                progress=progress,
-                stop=stop,
-            )
-        except BaseException as error:
-            errors.append(error)
+        play_games(
+            evaluator,
+            config,
+            range(10**6),
+            seed=0,
+            on_game=lambda _: None,
+            spec=spec,
+            progress=progress,
+            stop=stop,
+        )
 
-    worker = Worker(target=work)
-    worker.start()
-    while not progress.evaluations and worker.is_alive():
-        time.sleep(0.01)
-    time.sleep(0.3)
-    before, begun = asdict(progress), time.perf_counter()
-    time.sleep(seconds)
-    after, spent = asdict(progress), time.perf_counter() - begun
-    stop.set()
-    worker.join()
-    if errors:
-        raise errors[0]
+    with running([work], stop, name="self-play"):
+        while not progress.evaluations and not stop.wait(0.01):
+            pass
+        stop.wait(0.3)
+        before, begun = asdict(progress), time.perf_counter()
+        stop.wait(seconds)
+        after, spent = asdict(progress), time.perf_counter() - begun
+        stop.set()
     return {name: (after[name] - before[name]) / spent for name in before}
 
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ckai.models.inference.threads import Worker
 from ckai.rl.leases.folder import BEAT_SECONDS, LeaseDesk
 from ckai.rl.leases.lease import Lease
 from ckai.rl.leases.worker import LEASES, LeaseWorker, Orders, WorkerError
@@ -45,7 +44,7 @@ def join(
         WriteError: the folder cannot be written.
     """
     Run.open(folder)
-    desk, stop, errors = LeaseDesk(folder), stop or threading.Event(), list[BaseException]()
+    desk, stop = LeaseDesk(folder), stop or threading.Event()
 
     def orders(lease: Lease) -> Orders:
         try:
@@ -71,39 +70,31 @@ def join(
                     stop.wait(LOOK_SECONDS)
                 else:
                     desk.deliver(lease, worker.play(lease))
-        except BaseException as error:
+        except Exception:
             if not stop.is_set():
-                errors.append(error)
-            stop.set()
+                raise
 
     def live() -> None:
         """Give signs of life until the run is finished."""
         evaluations, then = 0, time.monotonic()
-        try:
-            while not stop.wait(BEAT_SECONDS):
-                now, progress = time.monotonic(), worker.progress
-                sign.games = progress.games
-                sign.evaluations_per_second = round((progress.evaluations - evaluations) / (now - then), 1)
-                sign.evaluator = worker.evaluator
-                evaluations, then = progress.evaluations, now
-                desk.beat(sign)
-                on_sign(sign)
-                if finished():
-                    stop.set()
-        except BaseException as error:
-            errors.append(error)
-            stop.set()
+        while not stop.wait(BEAT_SECONDS):
+            now, progress = time.monotonic(), worker.progress
+            sign.games = progress.games
+            sign.evaluations_per_second = round((progress.evaluations - evaluations) / (now - then), 1)
+            sign.evaluator = worker.evaluator
+            evaluations, then = progress.evaluations, now
+            desk.beat(sign)
+            on_sign(sign)
+            if finished():
+                stop.set()
 
     def end() -> None:
         """Stop the games in progress once `stop` is set, so that the threads that wait for them end."""
         stop.wait()
         worker.close()
 
-    calls = [*[work] * LEASES, live, end]
     try:
-        run_all([Worker(target=call) for call in calls], stop)
+        run_all([*[work] * LEASES, live, end], stop, name="joining")
     finally:
         desk.leave(over=finished())
-    if errors:
-        raise errors[0]
     return sign

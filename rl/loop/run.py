@@ -38,7 +38,6 @@ from typing import Any
 
 from ckai.datasets.files import remove_temporaries, write_whole
 from ckai.datasets.tables import Tables
-from ckai.models.inference.threads import Worker
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.leases.folder import FOLDER as LEASES
 from ckai.rl.leases.folder import LeaseFolder
@@ -113,7 +112,7 @@ class Run(ReanalyzedRun):
         self, n: int, on_event: EventCallback, backend: str, workers: Workers, *, late: int
     ) -> Iterator[None]:
         """Play generation `n` in a thread during the block; then wait for all but `late` of its games."""
-        stop, waited_for, errors = threading.Event(), threading.Event(), []
+        stop, waited_for = threading.Event(), threading.Event()
 
         def work() -> None:
             try:
@@ -122,15 +121,13 @@ class Run(ReanalyzedRun):
                     n, on_event, backend, workers, late=lambda: late if waited_for.is_set() else 0, stop=stop
                 )
             except BaseException as error:
-                errors.append(error)
                 warning = f"self-play stopped ({error}); the run ends after this training"
                 on_event(RunEvent(n, "selfplay", 0, self.config.games, {"warning": warning}))
+                raise
 
-        with running([Worker(target=work, name=f"generation {n}")], stop):
+        with running([work], stop, name="generation"):
             yield
             waited_for.set()
-        if errors:
-            raise errors[0]
 
     def _finish(
         self, n: int, played: dict[str, Any], on_event: EventCallback, backend: str, workers: Workers

@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import partial
 from itertools import count, takewhile
 from typing import Any
 
@@ -13,7 +14,6 @@ import numpy as np
 from ckai.datasets.tables import ADJUDICATED, Tables
 from ckai.game import Outcome
 from ckai.models.inference.devices import use_one_torch_thread
-from ckai.models.inference.threads import Worker
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
@@ -238,7 +238,6 @@ def play_match(
     tables = Tables.open(adjudicate) if adjudicate else None
     result = MatchResult(list(done))
     lock = threading.Lock()
-    errors: list[BaseException] = []
     stop = stop or threading.Event()
     played = {(game.pair, game.a_black) for game in done}
     chosen = range(len(openings)) if pairs is None else pairs
@@ -255,24 +254,17 @@ def play_match(
                 on_game(game)
 
     def work(mine: list[tuple[int, bool]]) -> None:
-        try:
-            games = deque(
-                MatchGame(pair, a_black, spec.game(openings[pair]), None, seed_stream(seed, pair, a_black))
-                for pair, a_black in mine
-            )
+        games = deque(
+            MatchGame(pair, a_black, spec.game(openings[pair]), None, seed_stream(seed, pair, a_black))
+            for pair, a_black in mine
+        )
 
-            def ended(seat: MatchGame) -> MatchGame | None:
-                return _ended(seat, max_plies, tables, spec)
+        def ended(seat: MatchGame) -> MatchGame | None:
+            return _ended(seat, max_plies, tables, spec)
 
-            _play_seats((a, b), games, min(boards, len(mine)), ended, time_margin, finish, stop)
-        except BaseException as error:
-            errors.append(error)
-            stop.set()
+        _play_seats((a, b), games, min(boards, len(mine)), ended, time_margin, finish, stop)
 
-    workers = [Worker(target=work, args=(part,)) for part in parts if part]
-    run_all(workers, stop)
-    if errors:
-        raise errors[0]
+    run_all([partial(work, part) for part in parts if part], stop, name="match")
     result.games.sort(key=lambda game: (game.pair, not game.a_black))
     return result
 

@@ -24,7 +24,6 @@ from ckai.datasets.schema import DatasetError
 from ckai.datasets.tables import Tables
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
-from ckai.models.inference.threads import Worker
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.reanalysis.replay import Replay, replay
 from ckai.rl.reanalysis.searching import PositionSearches, visits_of
@@ -226,25 +225,17 @@ class _Work:
         Raises:
             Exception: the first that a thread raised.
         """
-        errors: list[BaseException] = []
 
         def work() -> None:
-            try:
-                use_one_torch_thread()
-                while not stop.is_set():
-                    with self.lock:
-                        n = next(self.waiting, None)
-                    if n is None:
-                        return
-                    self._search(n, stop)
-            except BaseException as error:
-                errors.append(error)
-                stop.set()
+            use_one_torch_thread()
+            while not stop.is_set():
+                with self.lock:
+                    n = next(self.waiting, None)
+                if n is None:
+                    return
+                self._search(n, stop)
 
-        threads = range(min(self.config.group_count, len(self.parts)))
-        run_all([Worker(target=work, name=f"reanalysis {n}") for n in threads], stop)
-        if errors:
-            raise errors[0]
+        run_all([work] * min(self.config.group_count, len(self.parts)), stop, name="reanalysis")
 
     def _search(self, n: int, stop: threading.Event) -> None:
         """Write shard `n`, unless `stop` is set."""

@@ -9,14 +9,30 @@ from ckai.models.inference.threads import Worker
 
 
 @contextmanager
-def running(threads: Sequence[Worker], stop: threading.Event) -> Iterator[None]:
-    """Start threads, run the block of the `with` statement, and wait until all threads have ended.
+def running(
+    calls: Sequence[Callable[[], None]], stop: threading.Event, *, name: str = "worker"
+) -> Iterator[None]:
+    """Call functions, each in a thread of its own, run the block of the `with` statement, and wait for all.
 
     Args:
-        threads: threads that were not started yet and that end soon after `stop` is set.
-        stop: set on an exception in the block, or while starting threads or waiting for them (that of
-            Ctrl-C included); the exception is raised again once all threads that were started have ended.
+        calls: functions that return soon after `stop` is set.
+        stop: set on an exception in a call or in the block, or while starting threads or waiting for them
+            (that of Ctrl-C included).
+        name: name of the threads, to which their numbers are added.
+
+    Raises:
+        BaseException: once all threads have ended: that of the block, otherwise the first of the calls.
     """
+    errors: list[BaseException] = []
+
+    def work(call: Callable[[], None]) -> None:
+        try:
+            call()
+        except BaseException as error:
+            errors.append(error)
+            stop.set()
+
+    threads = [Worker(target=work, args=(call,), name=f"{name} {n}") for n, call in enumerate(calls)]
     started = []
     try:
         for thread in threads:
@@ -30,11 +46,13 @@ def running(threads: Sequence[Worker], stop: threading.Event) -> Iterator[None]:
         for thread in started:
             thread.join()
         raise
+    if errors:
+        raise errors[0]
 
 
-def run_all(threads: Sequence[Worker], stop: threading.Event) -> None:
-    """Start threads and wait until all have ended; see `running`."""
-    with running(threads, stop):
+def run_all(calls: Sequence[Callable[[], None]], stop: threading.Event, *, name: str = "worker") -> None:
+    """Call functions, each in a thread of its own, and wait until all have returned; see `running`."""
+    with running(calls, stop, name=name):
         pass
 
 

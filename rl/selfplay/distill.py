@@ -29,7 +29,6 @@ from ckai.datasets.writer import TableWriter
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.inference.threads import Worker
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -254,7 +253,7 @@ def _write_shards(
     tables = Tables.open(config.tables) if config.tables else None
     starts = starting_states(data, config, spec) if data else None
     openings = np.array([spec.state(position) for position in spec.openings()], np.int64)
-    lock, errors = threading.Lock(), []
+    lock = threading.Lock()
     sizes = {int(path.stem): pq.read_metadata(path).num_rows for path in folder.glob("*.parquet")}
     next_shard = 0
 
@@ -274,36 +273,30 @@ def _write_shards(
         return None
 
     def work() -> None:
-        try:
-            use_one_torch_thread()
-            size = min(max(1, config.in_flight // threads), config.shard_walks)
-            group = _Group(evaluator, config, spec, tables, starts, openings, size)
-            while (shard := take()) is not None:
-                first = shard * config.shard_walks
-                games = group.play(range(first, first + config.shard_walks), stop)
-                if stop.is_set():
-                    return
-                if not games:
-                    raise DistillError(
-                        f"expected positions to walk from, found none in {config.shard_walks:,} walks: they "
-                        "are over or in the tablebases; give other --data, a lower --tables or an "
-                        "--opening-share"
-                    )
-                table = to_table(games, 0)
-                write_table(table, folder / f"{shard:09d}.parquet")
-                with lock:
-                    sizes[shard] = table.num_rows
-                    counts.positions += table.num_rows
-                    counts.walks += config.shard_walks
-                    if progress is not None:
-                        progress(counts)
-        except BaseException as error:
-            errors.append(error)
-            stop.set()
+        use_one_torch_thread()
+        size = min(max(1, config.in_flight // threads), config.shard_walks)
+        group = _Group(evaluator, config, spec, tables, starts, openings, size)
+        while (shard := take()) is not None:
+            first = shard * config.shard_walks
+            games = group.play(range(first, first + config.shard_walks), stop)
+            if stop.is_set():
+                return
+            if not games:
+                raise DistillError(
+                    f"expected positions to walk from, found none in {config.shard_walks:,} walks: they "
+                    "are over or in the tablebases; give other --data, a lower --tables or an "
+                    "--opening-share"
+                )
+            table = to_table(games, 0)
+            write_table(table, folder / f"{shard:09d}.parquet")
+            with lock:
+                sizes[shard] = table.num_rows
+                counts.positions += table.num_rows
+                counts.walks += config.shard_walks
+                if progress is not None:
+                    progress(counts)
 
-    run_all([Worker(target=work, name=f"walks {n}") for n in range(threads)], stop)
-    if errors:
-        raise errors[0]
+    run_all([work] * threads, stop, name="walks")
 
 
 def _merge(folder: Path, output: Path, spec: GameSpec, config: DistillConfig) -> DistillProgress:

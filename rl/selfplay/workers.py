@@ -9,12 +9,12 @@ threads.
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ckai.datasets.tables import Tables
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
-from ckai.models.inference.threads import Worker
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.threads import run_all
@@ -75,7 +75,6 @@ def play_games(
     progress = progress if progress is not None else SelfPlayCounts()
     stop = stop or threading.Event()
     lock = threading.Lock()
-    errors: list[BaseException] = []
     groups = config.group_count
     source = numbers if isinstance(numbers, Numbers) else FixedNumbers(numbers, groups)
 
@@ -86,44 +85,37 @@ def play_games(
             progress.rows += len(game.rows)
 
     def work(number: int) -> None:
-        try:
-            use_one_torch_thread()
-            group_numbers = source.of(number)
-            if not len(group_numbers):
-                return
-            group = Group(
-                evaluator,
-                config,
-                spec,
-                pool,
-                tables,
-                group_numbers,
-                seed,
-                starts or _first_position(spec),
-                unfinished or {},
-                name,
-            )
-            next_snapshot = time.monotonic() + snapshot_seconds
-            while not stop.is_set():
-                if not group.step(finish, progress) and not source.wait(stop):
-                    break
-                if source.refills:
-                    group.fill()
-                if on_snapshot and time.monotonic() > next_snapshot:
-                    with lock:
-                        on_snapshot(number, group.snapshots())
-                    next_snapshot = time.monotonic() + snapshot_seconds
-            if on_snapshot:
+        use_one_torch_thread()
+        group_numbers = source.of(number)
+        if not len(group_numbers):
+            return
+        group = Group(
+            evaluator,
+            config,
+            spec,
+            pool,
+            tables,
+            group_numbers,
+            seed,
+            starts or _first_position(spec),
+            unfinished or {},
+            name,
+        )
+        next_snapshot = time.monotonic() + snapshot_seconds
+        while not stop.is_set():
+            if not group.step(finish, progress) and not source.wait(stop):
+                break
+            if source.refills:
+                group.fill()
+            if on_snapshot and time.monotonic() > next_snapshot:
                 with lock:
                     on_snapshot(number, group.snapshots())
-        except BaseException as error:
-            errors.append(error)
-            stop.set()
+                next_snapshot = time.monotonic() + snapshot_seconds
+        if on_snapshot:
+            with lock:
+                on_snapshot(number, group.snapshots())
 
-    threads = [Worker(target=work, args=(group,), name=f"group {group}") for group in range(groups)]
-    run_all(threads, stop)
-    if errors:
-        raise errors[0]
+    run_all([partial(work, group) for group in range(groups)], stop, name="group")
     return progress
 
 

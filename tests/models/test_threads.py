@@ -71,33 +71,45 @@ def test_an_interrupted_block_waits_for_its_threads(interrupt):
 
     interrupt(Worker.join)
     with pytest.raises(KeyboardInterrupt):
-        run_all([Worker(target=work)], stop)
+        run_all([work], stop)
     assert ended == [True]
 
 
 def test_a_block_interrupted_while_it_starts_its_threads_waits_for_those_it_started(interrupt, monkeypatch):
     stop, ended = threading.Event(), []
-    workers = [Worker(target=lambda: (stop.wait(30), ended.append(True))) for _ in range(3)]
-    start = threading.Thread.start
+    start, started = threading.Thread.start, []
 
     def slowly(thread):
         start(thread)
-        if thread is workers[1]:
+        started.append(thread)
+        if len(started) == 2:
             time.sleep(30)
 
     interrupt(slowly)
     monkeypatch.setattr(threading.Thread, "start", slowly)
     with pytest.raises(KeyboardInterrupt):
-        run_all(workers, stop)
-    assert ended == [True, True]
-    assert [worker.ident is None for worker in workers] == [False, False, True]
+        run_all([lambda: (stop.wait(30), ended.append(True))] * 3, stop)
+    assert (ended, len(started)) == ([True, True], 2)
 
 
 def test_an_error_in_a_block_waits_for_its_threads():
     stop, ended = threading.Event(), []
-    worker = Worker(target=lambda: (stop.wait(30), ended.append(True)))
-    with pytest.raises(ValueError, match="mine"), running([worker], stop):
+    with (
+        pytest.raises(ValueError, match="mine"),
+        running([lambda: (stop.wait(30), ended.append(True))], stop),
+    ):
         raise ValueError("mine")
+    assert ended == [True]
+
+
+def test_an_error_in_a_call_stops_the_others_and_is_raised_after_them():
+    stop, ended = threading.Event(), []
+
+    def fail():
+        raise ValueError("a call")
+
+    with pytest.raises(ValueError, match="a call"):
+        run_all([fail, lambda: ended.append(stop.wait(30))], stop)
     assert ended == [True]
 
 
@@ -116,5 +128,8 @@ def test_a_thread_that_the_system_refuses_is_not_waited_for(monkeypatch):
     monkeypatch.setattr(threading.Thread, "start", refuse)
     worker = Worker(target=print)
     with pytest.raises(RuntimeError, match="can't start new thread"):
-        run_all([worker], threading.Event())
+        worker.start()
+    worker.join()
     assert not worker.is_alive()
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        run_all([print], threading.Event())
