@@ -80,8 +80,8 @@ def command(
     """Analyse games: the value of every position, mistakes, and what was better.
 
     FILE is read as ckai parse reads it. The games are written as PDN with comments, marks and variations;
-    mistakes are graded by the points that they cost. Games that are done are kept when the analysis is broken
-    off: the same command continues.
+    mistakes are graded by the points that they cost. Finished games are kept: after an interruption,
+    the same command continues.
 
     \b
     ckai analyze games.pdn --html games.html

@@ -47,7 +47,7 @@ COMMANDS: dict[str, tuple[Any, str, str]] = {
     "analyze": (
         AnalysisConfig,
         "Searches and grades",
-        "An unfinished analysis goes on with the same ones only.",
+        "An unfinished analysis continues only with the same ones.",
     ),
 }
 

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
     "--only", type=click.IntRange(1), multiple=True, help="Measure only this level; may be repeated."
 )
 @click.option(
-    "--max-plies", type=click.IntRange(1), default=300, show_default=True, help="Longer games are drawn."
+    "--max-plies",
+    type=click.IntRange(1),
+    default=300,
+    show_default=True,
+    help="Plies after which a game counts as a draw.",
 )
 @arena_options
 @json_option

@@ -169,8 +169,6 @@ def _print_table(study: "StudyFolder", order: Sequence[Result]) -> None:
         )
     Console(highlight=False).print(table)
     if study.config.score == "elo" and not study.config.against:
-        click.echo(
-            "the mean of a rung is 0, so that Elo is to be compared within a rung; trial 0: the defaults"
-        )
+        click.echo("the mean of a rung is 0, so compare Elo within a rung only; trial 0: the defaults")
     else:
         click.echo("trial 0: the defaults")

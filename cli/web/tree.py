@@ -103,7 +103,7 @@ class Tree:
             ValueError: there is none.
         """
         if number not in self._nodes:
-            raise ValueError(f"expected a position of this game, found number {number}; it may be removed")
+            raise ValueError(f"expected a position of this game, found number {number}; it may be gone")
         return self._nodes[number]
 
     def add(self, parent: Node, move: Any) -> Node:

@@ -11,7 +11,7 @@ from ckai.models.layers.network import NetworkSettings, TrunkNetwork, require_at
 
 @dataclass(frozen=True, kw_only=True)
 class DenseSettings(NetworkSettings):
-    """Sizes; the defaults are the seed article's."""
+    """Sizes; the defaults are those of the article that `cnn2x2` comes from."""
 
     encoding: str = "grid"
     channels: int = 32

@@ -427,7 +427,7 @@ def test_variations_comments_and_signs_are_kept_in_the_file(client):
         here.do("remove", node=2)
         assert (here.nodes[other]["nags"], here.nodes[other]["comment"]) == ([], "")
         assert here.nodes.keys() == {0, first, other}
-        assert "may be removed" in here.refused("go", node=2)
+        assert "may be gone" in here.refused("go", node=2)
         assert "first position" in here.refused("remove", node=0)
         assert "first position" in here.refused("nag", node=0, nag=1)
 

@@ -82,7 +82,7 @@ const LABELS = {
   "sees": "sees {plane}", "shown": "The position has changed: look again.",
 
   // runs
-  "no runs": "No runs here yet. `ckai selfplay` and `ckai pretrain` make them; they appear while they go.",
+  "no runs": "No runs here yet. `ckai selfplay` and `ckai pretrain` make them; they appear while they run.",
   "looking for runs": "Looking for runs …",
   "running": "running", "finished": "finished", "unfinished run": "unfinished",
   "elo": "Elo by generation", "generation": "generation", "newest games": "Games of generation {n}",
