@@ -91,9 +91,9 @@ def command(
     """Measure each PART, or all of them: the median of several rounds after a warm-up.
 
     PART is rules, playouts, parse, network, tree, selfplay, games, search or training. The search is measured
-    with every backend that is installed, the other parts with one. With --strength, each backend plays the
-    first one at each limit, the first one also itself at the next shorter limit; integer networks play
-    as tree search and as alpha-beta. The first backend at the shortest limit has 0 Elo.
+    with every backend that is installed, the other parts with one. With --strength, each backend plays
+    the first backend at each limit, and the first backend plays itself at the next shorter limit; an integer
+    network plays both as tree search and as alpha-beta. The first backend at the shortest limit has 0 Elo.
 
     The two sides of a ratio take turns, so a machine that slows down affects both.
     """

@@ -19,9 +19,9 @@ from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS, forms_text
 if TYPE_CHECKING:
     from ckai.cli.playing.session import Session
     from ckai.cli.playing.start import Source
+    from ckai.rl.games.clock import TimeControl
     from ckai.rl.games.spec import GameSpec
     from ckai.rl.matches.player_spec import PlayerSpec
-    from ckai.rl.search.clock import TimeControl
 
 _HELP = """Play against a network or another player in the terminal.
 
@@ -216,8 +216,8 @@ def _opponent_and_clock(
         source, level, clock: the options `--engine`, `--level` and `--clock`.
         limited: whether `--sims` or `--seconds` was given.
     """
+    from ckai.rl.games.clock import TimeControl
     from ckai.rl.matches.player_spec import LEVEL, PlayerSpec
-    from ckai.rl.search.clock import TimeControl
 
     if level is not None:
         if source is not None:

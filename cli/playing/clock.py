@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from ckai.cli.playing.session import Side
-from ckai.rl.search.clock import Clock, TimeControl
+from ckai.rl.games.clock import Clock, TimeControl
 
 
 class GameClock:

@@ -9,7 +9,7 @@ from ckai.cli.shared.output import count_text
 
 if TYPE_CHECKING:
     from ckai.rl.engine import Engine, Line, SearchResult
-    from ckai.rl.search.clock import Clock
+    from ckai.rl.games.clock import Clock
 
 SIMS = 400
 """Visits per move without a limit."""

@@ -11,8 +11,8 @@ from ckai.rl.games.spec import GameSpec
 
 if TYPE_CHECKING:
     from ckai.rl.engine import SearchResult
+    from ckai.rl.games.clock import Clock
     from ckai.rl.matches.players import ActionFigures, Player, Side
-    from ckai.rl.search.clock import Clock
 
 
 class PlayerOpponent:

@@ -21,7 +21,7 @@ from ckai.rl.matches.player_spec import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ckai.rl.search.clock import TimeControl
+    from ckai.rl.games.clock import TimeControl
 
 
 class Players:

@@ -5,9 +5,9 @@ from enum import StrEnum
 from typing import Any, Final, Literal, TypeAlias
 
 from ckai.game import Outcome, Reason
+from ckai.rl.games.clock import ClockReason
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.clock import ClockReason
 
 Side: TypeAlias = Literal["black", "white"]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.shared.output import count_text, print_json, time_text
-from ckai.cli.shared.run_screen import EVALUATIONS, PLY_BYTES, evaluations_of
+from ckai.cli.shared.run_estimate import EVALUATIONS, PLY_BYTES, evaluations_of
 
 if TYPE_CHECKING:
     from ckai.rl.loop.config import RunConfig

@@ -15,8 +15,8 @@ from ckai.cli.web.runs import follow, list_runs, run_game
 from ckai.cli.web.seats import SIDES, Seat
 from ckai.cli.web.table import ANALYSIS, PLAY, TableError
 from ckai.cli.web.tree import Node, Tree, side_text
+from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.clock import TimeControl
 
 Answer = dict[str, Any]
 

@@ -12,10 +12,10 @@ from ckai.cli.web.table import TableError
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.tables import Tables
 from ckai.models.pretrained import CKAI, PRETRAINED, SMALL
+from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS
 from ckai.rl.matches.player_spec import ALPHA_BETA, LEVEL, PlayerSpec
-from ckai.rl.search.clock import TimeControl
 
 if TYPE_CHECKING:
     from ckai.cli.playing.opponent import Opponent

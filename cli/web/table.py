@@ -11,8 +11,8 @@ from ckai.cli.web.notation import annotates, pdn_of
 from ckai.cli.web.seats import PERSON, SIDES, Seat
 from ckai.cli.web.tree import LONGEST_COMMENT, Node, Tree
 from ckai.game import Outcome
+from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.clock import TimeControl
 
 PLAY, ANALYSIS = "play", "analysis"
 """The modes of a table."""

@@ -17,7 +17,7 @@ from ckai.rl.engine.policy import turn_of
 from ckai.rl.engine.result import Line, MoveMap, Policy, Proof, SearchResult, StopReason, Turn, Value
 from ckai.rl.games.contract import DRAW, LOSS, NONE, WIN
 from ckai.rl.search.arrays import OPEN
-from ckai.rl.search.clock import RootLead
+from ckai.rl.search.move_time import RootLead
 from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.searcher import Searcher
 
@@ -94,7 +94,7 @@ class TreeReader:
         return int(self._searcher.root(self._tree)["status"]) == OPEN
 
     def root_lead(self, position: Position) -> RootLead:
-        """Compare the moves of the position at the root, see `ckai.rl.search.clock`."""
+        """Compare the moves of the position at the root, see `ckai.rl.search.move_time`."""
         moves = position.legal_moves()
         if len(moves) == 1:
             return RootLead(np.inf, True)

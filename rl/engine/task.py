@@ -11,7 +11,7 @@ from ckai.rl.engine.reading import TreeReader
 from ckai.rl.engine.result import StopReason
 from ckai.rl.engine.root import Root
 from ckai.rl.games.contract import NONE
-from ckai.rl.search.clock import OVERHEAD, MoveTimer, RootLead, move_time
+from ckai.rl.search.move_time import OVERHEAD, MoveTimer, RootLead, move_time
 from ckai.rl.search.searcher import UNWATCHED, Searcher
 
 

@@ -6,11 +6,11 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
+from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.go import SPEC, GoMove, GoPosition, GoSpec
 from ckai.rl.games.go.board import SIZE
 from ckai.rl.games.go.position import COLUMNS, read_move
 from ckai.rl.matches.players import RESIGN, Player, Side
-from ckai.rl.search.clock import Clock, TimeControl
 
 PROTOCOL_VERSION = 2
 SIDES = {"b": True, "black": True, "w": False, "white": False}

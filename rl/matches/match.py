@@ -14,13 +14,13 @@ import numpy as np
 from ckai.datasets.tables import ADJUDICATED, Tables
 from ckai.game import Outcome
 from ckai.models.inference.devices import use_one_torch_thread
+from ckai.rl.games.clock import Clock, ClockReason
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
 from ckai.rl.matches.elo import PairStatistics
 from ckai.rl.matches.forms import TIME_MARGIN
 from ckai.rl.matches.players import RESIGN, Player, Side
-from ckai.rl.search.clock import Clock, ClockReason
 from ckai.rl.search.threads import run_all
 
 

@@ -9,10 +9,11 @@ from ckai.datasets.tables import Tables
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.alphabeta.moves import whole_moves
 from ckai.rl.alphabeta.search import AlphaBetaSearch
+from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.players import MoveSide, Side
-from ckai.rl.search.clock import Clock, TimeControl, move_time
+from ckai.rl.search.move_time import move_time
 
 
 @dataclass(frozen=True)

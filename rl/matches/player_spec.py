@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from ckai.rl.search.clock import TimeControl
+from ckai.rl.games.clock import TimeControl
 
 MOST = 1_000_000_000
 """Largest number after the @."""

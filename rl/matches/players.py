@@ -12,11 +12,12 @@ import numpy as np
 from ckai.datasets.tables import Tables
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator
+from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.solving import Solver
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.search.clock import OVERHEAD, Clock, MoveTime, MoveTimer, TimeControl, move_time
 from ckai.rl.search.factory import make_searcher, measured_pacing
+from ckai.rl.search.move_time import OVERHEAD, MoveTime, MoveTimer, move_time
 from ckai.rl.search.pacing import SIZES
 from ckai.rl.search.searcher import UNWATCHED, Searcher
 from ckai.rl.search.selection import SearchConstants

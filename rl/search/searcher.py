@@ -27,7 +27,7 @@ from ckai.rl.search.batch import (
     select_all_leaves,
     set_root_state,
 )
-from ckai.rl.search.clock import RootLead, root_lead
+from ckai.rl.search.move_time import RootLead, root_lead
 from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.selection import SearchConstants
 from ckai.rl.search.threads import Helpers

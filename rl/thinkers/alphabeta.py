@@ -11,7 +11,7 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Proof
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.search.clock import move_time
+from ckai.rl.search.move_time import move_time
 from ckai.rl.thinkers.thinker import Interrupt, Publish, Report, most_seconds, undrawn
 
 

@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 from ckai.game import HALFMOVE_LIMIT, Game, Move
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import Proof
-from ckai.rl.search.clock import move_time
+from ckai.rl.search.move_time import move_time
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,8 @@ from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import StopReason
 from ckai.rl.evaluators.uniform import UniformEvaluator
+from ckai.rl.games import clock
+from ckai.rl.games.clock import Clock, ClockReason, TimeControl
 from ckai.rl.games.contract import LOSS
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches import players
@@ -20,20 +22,8 @@ from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_game_pdn
 from ckai.rl.matches.players import RandomPlayer, SearchPlayer
 from ckai.rl.matches.specs import PlayerSpec, PlayerSpecError, load_player
-from ckai.rl.search import clock
 from ckai.rl.search.arrays import EDGE
-from ckai.rl.search.clock import (
-    CHECKS,
-    OVERHEAD,
-    Clock,
-    ClockReason,
-    MoveTime,
-    MoveTimer,
-    RootLead,
-    TimeControl,
-    move_time,
-    root_lead,
-)
+from ckai.rl.search.move_time import CHECKS, OVERHEAD, MoveTime, MoveTimer, RootLead, move_time, root_lead
 from ckai.rl.search.pacing import SIZES, Pacing
 
 START = Position.start()

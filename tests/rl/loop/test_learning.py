@@ -13,14 +13,9 @@ from make_rows import random_games, with_search, write
 from rich.console import Console
 from torch.optim.swa_utils import AveragedModel
 
-from ckai.cli.shared.run_screen import (
-    CURVE,
-    RunScreen,
-    elo_line,
-    estimate,
-    generation_text,
-    generations_table,
-)
+from ckai.cli.shared.run_estimate import estimate
+from ckai.cli.shared.run_screen import RunScreen
+from ckai.cli.shared.run_tables import CURVE, elo_line, generation_text, generations_table
 from ckai.datasets.data_module import RowsDataModule
 from ckai.game import Game, Outcome, Reason
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint

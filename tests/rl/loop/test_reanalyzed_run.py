@@ -121,7 +121,7 @@ def test_what_is_measured_is_shown(whole, tmp_path):
 
 
 def test_the_stage_is_shown(whole, ckai):
-    from ckai.cli.shared.run_screen import generation_text
+    from ckai.cli.shared.run_tables import generation_text
 
     run = whole[0]
     measured = run.history()[2]

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.go import PASS, SPEC, GoMove
 from ckai.rl.gtp.session import COMMANDS, GtpSession
 from ckai.rl.matches.gtp import GtpError, GtpPlayer, GtpProgram
@@ -12,7 +13,6 @@ from ckai.rl.matches.match import MatchReason, from_plain, play_match, to_plain
 from ckai.rl.matches.pdn import match_pdn
 from ckai.rl.matches.players import RESIGN, MoveSide, RandomPlayer
 from ckai.rl.matches.specs import load_player
-from ckai.rl.search.clock import TimeControl
 
 SERVER = f"{sys.executable} -m ckai.cli.main engine --protocol gtp --engine"
 GNUGO = shutil.which("gnugo") or shutil.which("/usr/games/gnugo")

@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 from whole_run import check_whole
 
-from ckai.cli.shared.run_screen import generation_text, workers_table
+from ckai.cli.shared.run_tables import generation_text, workers_table
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.leases.config import WorkersConfig

@@ -1,0 +1,151 @@
+"""The generations and workers of a run as tables and lines of text."""
+
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+
+from ckai.cli.shared.output import count_text
+
+BARS, CURVE = "▁▂▃▄▅▆▇█", 60
+"""Characters of the Elo curve, and its greatest length."""
+SHOWN = 12
+"""Most generations in the table."""
+WIDE = 80
+"""Columns of the terminal from which the table shows all its columns."""
+DETAILS = ("tb", "q-z", "calib")
+"""Columns left out on narrower terminals."""
+
+
+def generations_table(history: list[dict[str, Any]], width: int = 80) -> Table:
+    """Make a table of the last generations, one per line.
+
+    Args:
+        history: measurements by generation, as in `done.json`.
+        width: columns of the terminal; below `WIDE` the `DETAILS` are left out.
+    """
+    from ckai.rl.loop.report import elo_curve
+
+    rows = []
+    for measured, elo in zip(history, elo_curve(history), strict=True):
+        played, learned, match = measured["selfplay"], measured["learn"], measured["match"]
+        calibration = learned.get("heldout_value_calibration_error")
+        rows.append(
+            {
+                "gen": str(measured["generation"]),
+                "games": f"{played['games']:,}",
+                "drawn": f"{played['drawn'] / played['games']:.0%}",
+                "tb": f"{played.get('adjudicated', 0) / played['games']:.0%}",
+                "plies": f"{played['plies_mean']:.0f}",
+                "rows": f"{learned['rows']:,.0f}",
+                "policy": f"{learned['train_policy_loss']:.3f}",
+                "value": f"{learned['train_value_loss']:.3f}",
+                "q-z": "" if played["q_z_mse"] is None else f"{played['q_z_mse']:.3f}",
+                "calib": "" if calibration is None else f"{calibration:.3f}",
+                "match": f"{match['score']:.0%}" if match["games"] else "",
+                "gate": "pass" if measured["accepted"] else "fail",
+                "Elo": f"{elo:+.0f}" if match["games"] else "",
+            }
+        )
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    columns = [title for title in (rows[0] if rows else ()) if width >= WIDE or title not in DETAILS]
+    for title in columns:
+        table.add_column(title, justify="right", no_wrap=True)
+    for row in rows[-SHOWN:]:
+        table.add_row(*(row[title] for title in columns))
+    return table
+
+
+def workers_table(workers: dict[str, Any]) -> Group:
+    """Make a table of the processes that play for the run; empty without any.
+
+    Args:
+        workers: `workers` of an event of self-play, see `ckai.rl.loop.playing`.
+    """
+    if not workers:
+        return Group()
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for title in ("worker", "games", "games/min", "eval/s"):
+        table.add_column(title, justify="left" if title == "worker" else "right", no_wrap=True)
+    for name, worker in sorted(workers["alive"].items())[:SHOWN]:
+        rates = (f"{worker['games_per_minute']:.1f}", f"{worker['evaluations_per_second']:,.0f}")
+        table.add_row(name, str(worker["games"]), *rates)
+    alive = count_text(len(workers["alive"]), "worker")
+    line = f"{alive}, {workers['out']} leases out, {workers['taken_back']} taken back"
+    if workers["late"]:
+        line += f", {count_text(workers['late'], 'late game')} out"
+    return Group(table, f"{line}, {workers['moved'] / 2**20:.1f} MiB moved")
+
+
+def elo_line(history: list[dict[str, Any]]) -> str:
+    """Draw the Elo curve of the last generations in one line; empty without matches."""
+    from ckai.rl.loop.report import elo_curve
+
+    curve = [0.0, *elo_curve(history)][-CURVE:]
+    if not any(curve):
+        return ""
+    low, high = min(curve), max(curve)
+    steps = [round((elo - low) / max(high - low, 1.0) * (len(BARS) - 1)) for elo in curve]
+    return f"Elo {low:+.0f} to {high:+.0f}  {''.join(BARS[step] for step in steps)}"
+
+
+def generation_text(measured: dict[str, Any]) -> str:
+    """Format the measurements of a finished generation, as in `done.json`, in one line."""
+    played, learned, match = measured["selfplay"], measured["learn"], measured["match"]
+    text = (
+        f"generation {measured['generation']}: {count_text(played['games'], 'game')} in "
+        f"{played['seconds']:.0f} s (Black won {played['black_won']}, drawn {played['drawn']}, "
+        f"White won {played['white_won']}{_endings(played)}), {_reanalysis_text(measured.get('reanalyze'))}"
+        f"policy loss {learned['train_policy_loss']:.3f}, value loss {learned['train_value_loss']:.3f}"
+    )
+    if "workers" in played:
+        text += f"; {_workers_text(played['workers'])}"
+    if match["games"]:
+        text += f", match +{match['wins']} ={match['draws']} -{match['losses']} ({match['score']:.1%})"
+    return text + (": accepted" if measured["accepted"] else ": rejected, keeping the old network")
+
+
+def _reanalysis_text(measured: dict[str, Any] | None) -> str:
+    """Format what the reanalysis before the learning did, with a comma after it; empty without one."""
+    if measured is None:
+        return ""
+    text = f"{count_text(measured['rows'], 'row')} reanalyzed at {measured['rows_per_second']:,.0f}/s"
+    if measured["policy_change"] is not None:
+        text += f" (policy changed by {measured['policy_change']:.3f} nats)"
+    if measured["left"]:
+        text += f", {count_text(measured['left'], 'row')} left as they were"
+    return f"{text}, "
+
+
+def _workers_text(counts: dict[str, Any]) -> str:
+    """Format what workers did for a generation."""
+    text = f"{count_text(counts['count'], 'worker')} played {count_text(counts['games'], 'game')}"
+    if counts["taken_back"]:
+        text += f", {count_text(counts['taken_back'], 'lease')} taken back"
+    if counts["refused"]:
+        text += f", {count_text(counts['refused'], 'shard')} refused"
+    # Measurements of earlier versions have none of these.
+    if counts.get("late"):
+        text += f", {count_text(counts['late'], 'game')} late"
+    if counts.get("carried"):
+        text += f", {count_text(counts['carried'], 'game')} of earlier generations"
+    if counts.get("stale"):
+        text += f", {count_text(counts['stale'], 'game')} given up as stale"
+    waited = counts.get("learner_waited")
+    return text + ("" if waited is None else f", learning waited {waited:.0f} s")
+
+
+def _endings(played: dict[str, Any]) -> str:
+    """Format how games ended other than by rule, and results that are from tablebases."""
+    text = f", stopped {played['unknown']}" if played.get("unknown") else ""
+    if played.get("adjudicated"):
+        text += f"; {played['adjudicated'] / played['games']:.0%} adjudicated by tablebase"
+    if played.get("labelled"):
+        text += f"; z from tablebases in {played['labelled'] / played['rows']:.0%} of the rows"
+    if "resigned" in played:
+        text += f"; {played['resigned'] / played['games']:.0%} resigned"
+        if played["played_out"]:
+            text += f", wrongly in {played['wrongly']} of {played['played_out']} games played out"
+    for generation, score in played.get("pool", {}).items():
+        text += f"; +{score['won']} ={score['drawn']} -{score['lost']} against generation {generation}"
+    return text

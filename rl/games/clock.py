@@ -1,0 +1,132 @@
+"""Time controls, and the clocks of games."""
+
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
+_TIME = r"(\d+(?:\.\d*)?|\.\d+)(ms|s|m)"
+_CONTROL = re.compile(rf"(?:(?P<moves>\d+)/)?{_TIME}(?:\+{_TIME})?")
+MOST_SECONDS, MOST_MOVES = 1_000_000, 1000
+"""Largest time and number of moves of a time control."""
+
+
+class ClockReason(StrEnum):
+    """Why a game is over, for an `Outcome`, where a clock ended it."""
+
+    TIME = "out of time"
+
+
+@dataclass(frozen=True)
+class TimeControl:
+    """A time control: the time of each player for a game, or for a number of moves.
+
+    Raises:
+        ValueError: a number is out of range.
+
+    Example:
+        >>> TimeControl.read("5m+3s")
+        TimeControl(seconds=300.0, increment=3.0, moves=None)
+        >>> str(TimeControl.read("40/300s"))
+        '40/300s'
+    """
+
+    seconds: float
+    """Time at the start, above 0."""
+    increment: float = 0.0
+    """Seconds added after every move, 0 or more (Fischer)."""
+    moves: int | None = None
+    """Moves after which `seconds` are added again, 1 or more; None: never."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.seconds <= MOST_SECONDS:
+            raise ValueError(f"expected a time above 0, at most {MOST_SECONDS:,} s, found {self.seconds:g} s")
+        if not 0 <= self.increment <= MOST_SECONDS:
+            raise ValueError(
+                f"expected an increment from 0 to {MOST_SECONDS:,} s, found {self.increment:g} s"
+            )
+        if self.moves is not None and not 1 <= self.moves <= MOST_MOVES:
+            raise ValueError(f"expected from 1 to {MOST_MOVES:,} moves, found {self.moves}")
+
+    @classmethod
+    def read(cls, text: str) -> "TimeControl":
+        """Parse `[MOVES/]TIME[+INCREMENT]`, times in ms, s or m, such as `5m+3s` or `40/300s`.
+
+        Raises:
+            ValueError: the text is something else, or a number is out of range.
+        """
+        parts = _CONTROL.fullmatch(text)
+        if parts is None:
+            raise ValueError(f"expected a time control such as 5m+3s, 60s+0.6s or 40/300s, found {text!r}")
+        moves, number, unit, added, added_unit = parts.groups()
+        if moves is not None and len(moves) > len(str(MOST_MOVES)):
+            raise ValueError(f"expected from 1 to {MOST_MOVES:,} moves, found {moves[:20]}")
+        return cls(
+            float(number) * _UNITS[unit],
+            float(added) * _UNITS[added_unit] if added else 0.0,
+            int(moves) if moves else None,
+        )
+
+    def __str__(self) -> str:
+        moves = "" if self.moves is None else f"{self.moves}/"
+        return f"{moves}{self.seconds:g}s" + (f"+{self.increment:g}s" if self.increment else "")
+
+
+class Clock:
+    """The clock of one player in one game. It stands still until it is started.
+
+    Attributes:
+        control: the time control.
+        moves: moves to the next time control, None if there is none.
+
+    Example:
+        >>> clock = Clock(TimeControl(60, 0.5), now=iter([100, 102]).__next__)
+        >>> clock.start()
+        >>> clock.stop()
+        >>> clock.press()
+        >>> clock.left
+        58.5
+    """
+
+    def __init__(self, control: TimeControl, now: Callable[[], float] = time.perf_counter) -> None:
+        """Set the clock to the time at the start; `now` returns the time in seconds."""
+        self.control = control
+        self.moves = control.moves
+        self._now = now
+        self._left = control.seconds
+        self._started: float | None = None
+
+    @property
+    def left(self) -> float:
+        """Seconds left, below 0 once the time is over."""
+        return self._left if self._started is None else self._left - (self._now() - self._started)
+
+    @property
+    def running(self) -> bool:
+        """Whether the clock runs."""
+        return self._started is not None
+
+    def start(self) -> None:
+        """Start the clock; does nothing if it runs."""
+        if self._started is None:
+            self._started = self._now()
+
+    def stop(self) -> None:
+        """Stop the clock; does nothing if it does not run."""
+        self._left, self._started = self.left, None
+
+    def reset(self, left: float) -> None:
+        """Stand still with `left` seconds, as after a move was taken back."""
+        self._left, self._started = left, None
+
+    def press(self) -> None:
+        """End a move: stop the clock, and add the increment and the time of the next time control."""
+        self.stop()
+        self._left += self.control.increment
+        if self.moves is not None:
+            self.moves -= 1
+            if self.moves == 0:
+                self._left += self.control.seconds
+                self.moves = self.control.moves
