@@ -16,7 +16,7 @@ from ckai.cli.playing.options import data_set, experts_option, seed_option, vary
 from ckai.cli.shared.networks import evaluator_option
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import tables_option
-from ckai.rl.matches.forms import forms_text
+from ckai.rl.players.forms import forms_text
 
 if TYPE_CHECKING:
     from ckai.cli.web.room import Room

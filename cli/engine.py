@@ -66,7 +66,7 @@ gtp:"gnugo --mode gtp --chinese-rules --positional-superko --capture-all-dead"
 )
 def command(spec: str | None, protocol: str, evaluator: str, tables: str, threads: int | None) -> None:
     """Serve standard input and output, see `_HELP`."""
-    from ckai.rl.matches.serving import claim_output
+    from ckai.rl.players.serving import claim_output
 
     output = claim_output()
     signal.signal(signal.SIGTERM, _end)
@@ -81,8 +81,8 @@ def command(spec: str | None, protocol: str, evaluator: str, tables: str, thread
 def _serve_gtp(spec: str, evaluator: str, output: int) -> None:
     from ckai.rl.games.go import SPEC
     from ckai.rl.gtp.session import GtpSession
-    from ckai.rl.matches.serving import serve_lines
-    from ckai.rl.matches.specs import load_player
+    from ckai.rl.players.loading import load_player
+    from ckai.rl.players.serving import serve_lines
 
     load_player(spec, backend=evaluator, game=SPEC)  # the error of a spec that names no player
     report_compilation()

@@ -14,14 +14,14 @@ from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import check_tables, tables_option
-from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS, forms_text
+from ckai.rl.players.forms import FULL_STRENGTH_SECONDS, forms_text
 
 if TYPE_CHECKING:
     from ckai.cli.playing.session import Session
     from ckai.cli.playing.start import Source
     from ckai.rl.games.clock import TimeControl
     from ckai.rl.games.spec import GameSpec
-    from ckai.rl.matches.player_spec import PlayerSpec
+    from ckai.rl.players.parsing import PlayerSpec
 
 _HELP = """Play against a network or another player in the terminal.
 
@@ -217,7 +217,7 @@ def _opponent_and_clock(
         limited: whether `--sims` or `--seconds` was given.
     """
     from ckai.rl.games.clock import TimeControl
-    from ckai.rl.matches.player_spec import LEVEL, PlayerSpec
+    from ckai.rl.players.parsing import LEVEL, PlayerSpec
 
     if level is not None:
         if source is not None:

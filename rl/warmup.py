@@ -35,7 +35,7 @@ from ckai.rl.games.encoded import encoded_position
 from ckai.rl.games.playouts import playouts, traced_playout
 from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.matches.alphabeta import move_values
+from ckai.rl.players.material import move_values
 from ckai.rl.reanalysis.warmup import compile_reanalysis
 from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.searcher import Searcher

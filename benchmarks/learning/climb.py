@@ -30,7 +30,7 @@ from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.ratings import Rating, ratings, thinned
-from ckai.rl.matches.specs import load_player
+from ckai.rl.players.loading import load_player
 
 
 class Place(NamedTuple):

@@ -34,7 +34,7 @@ from ckai.rl.loop.run import Run
 from ckai.rl.matches.elo import Z95
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.players import SearchPlayer
+from ckai.rl.players.search import SearchPlayer
 from ckai.rl.solved.mistakes import POLICY, mistakes_of_network, over_all, solved_classes, visits_name
 
 Options = dict[str, Any]

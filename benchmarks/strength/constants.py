@@ -20,8 +20,8 @@ from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.player_spec import PlayerSpec
-from ckai.rl.matches.players import SearchPlayer
+from ckai.rl.players.parsing import PlayerSpec
+from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.selection import SearchConstants
 
 

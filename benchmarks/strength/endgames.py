@@ -29,7 +29,7 @@ from ckai.rl.games import contract
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import random_openings
-from ckai.rl.matches.players import SearchPlayer
+from ckai.rl.players.search import SearchPlayer
 
 SIMS = 100
 

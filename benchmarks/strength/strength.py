@@ -20,7 +20,7 @@ from ckai.models.evaluation.evaluate import speeds
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.matches.match import MatchResult, play_match
 from ckai.rl.matches.openings import random_openings
-from ckai.rl.matches.players import SearchPlayer
+from ckai.rl.players.search import SearchPlayer
 
 BARE = 2
 """Visits that play the most likely move of the policy: the root and that move."""

@@ -30,8 +30,8 @@ from ckai.game.material import UNBOUNDED, alpha_beta
 from ckai.models.inputs.packing import unpack_position
 from ckai.rl.games.checkers.openings import VALUES
 from ckai.rl.matches.elo import Z95
-from ckai.rl.matches.players import Side
-from ckai.rl.matches.specs import load_player
+from ckai.rl.players.loading import load_player
+from ckai.rl.players.player import Side
 
 MARGIN = 70
 """Least gain of the solution over the next best move and over a shallow search: most of a man of 100."""

@@ -19,9 +19,9 @@ from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches.match import play_match
-from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.player_spec import PlayerSpec
+from ckai.rl.players.alphabeta import NetworkAlphaBetaPlayer
+from ckai.rl.players.parsing import PlayerSpec
 
 
 @click.command()

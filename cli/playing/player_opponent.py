@@ -12,7 +12,7 @@ from ckai.rl.games.spec import GameSpec
 if TYPE_CHECKING:
     from ckai.rl.engine import SearchResult
     from ckai.rl.games.clock import Clock
-    from ckai.rl.matches.players import ActionFigures, Player, Side
+    from ckai.rl.players.player import ActionFigures, Player, Side
 
 
 class PlayerOpponent:
@@ -54,7 +54,7 @@ class PlayerOpponent:
 
     def reply(self, game: Any, *, vary: bool = True, clock: "Clock | None" = None, lines: int = 1) -> Reply:
         """See `Opponent`; players without a sense of time keep their own limit."""
-        from ckai.rl.matches.players import RESIGN
+        from ckai.rl.players.player import RESIGN
 
         self.load()
         assert self._side is not None

@@ -15,8 +15,8 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
 from ckai.models.pretrained import CKAI
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS
-from ckai.rl.matches.player_spec import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec
+from ckai.rl.players.forms import FULL_STRENGTH_SECONDS
+from ckai.rl.players.parsing import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -131,7 +131,7 @@ class Players:
         """Return a player of matches; `find` returns its spec when it is needed."""
 
         def load() -> Any:
-            from ckai.rl.matches.specs import load_player
+            from ckai.rl.players.loading import load_player
 
             endgames = open_tables(self.tables) if self.spec.supports_tables else None
             with self.console.status("loading the player ..."):
@@ -184,7 +184,7 @@ def game_of_player(player: PlayerSpec | None) -> str:
     """Return the name of the game of a player's network, or the default one."""
     if player is None or not os.path.exists(player.who):
         return DEFAULT_GAME_NAME
-    from ckai.rl.matches.specs import game_of
+    from ckai.rl.players.loading import game_of
 
     return game_of([player.text]) or DEFAULT_GAME_NAME
 

@@ -34,7 +34,7 @@ def evaluate_solved(
     from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.games.registry import get_game
     from ckai.rl.loop.folder import RunFolder
-    from ckai.rl.matches.specs import load_player
+    from ckai.rl.players.loading import load_player
     from ckai.rl.solved.climb import CSV, PNG, measure_run
     from ckai.rl.solved.mistakes import BOARDS, count_mistakes, mistakes_of_network, solved_classes
 

@@ -10,7 +10,7 @@ from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import check_tables, ensure_tables, open_tables, tables_option
 from ckai.datasets.machine import available_cores
-from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
+from ckai.rl.players.forms import HUB_SILENCE_SECONDS
 
 
 class _Even(click.IntRange):
@@ -91,7 +91,7 @@ class Arena:
         """Choose the game and open the tablebases.
 
         Args:
-            names: player specs, see `ckai.rl.matches.specs`.
+            names: player specs, see `ckai.rl.players.loading`.
             game: name of the game; None: that of the first network.
             openings: value of `--openings`.
             tables: value of `--tables`.
@@ -108,7 +108,7 @@ class Arena:
             click.BadParameter: tablebases of a game that has none.
         """
         from ckai.rl.games.registry import DEFAULT_GAME, get_game
-        from ckai.rl.matches.specs import game_of
+        from ckai.rl.players.loading import game_of
 
         report_compilation()
         self.game = get_game(game or game_of(names) or DEFAULT_GAME.name)
@@ -140,7 +140,7 @@ class Arena:
         Raises:
             PlayerSpecError, CheckpointError: see `load_player`.
         """
-        from ckai.rl.matches.specs import load_player
+        from ckai.rl.players.loading import load_player
 
         if self.on_ray:
             return name
@@ -157,8 +157,8 @@ class Arena:
     def identity(self, names: Sequence[str]) -> dict[str, Any]:
         """Return what decides the games of a match, as plain data; networks by the hash of their files."""
         from ckai.rl.leases.lease import hash_of
-        from ckai.rl.matches.player_spec import PlayerSpec
-        from ckai.rl.matches.specs import checkpoint_of
+        from ckai.rl.players.loading import checkpoint_of
+        from ckai.rl.players.parsing import PlayerSpec
 
         files = [checkpoint_of(PlayerSpec.read(name)) for name in names]
         adjudicated = {"adjudicate": self.adjudicate} if self.adjudicate else {}

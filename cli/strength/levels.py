@@ -7,7 +7,7 @@ import click
 
 from ckai.cli.shared.output import json_option, print_json, stderr_console
 from ckai.cli.strength.arena import EVEN, Arena, arena_options, elo_text
-from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS
+from ckai.rl.players.forms import FULL_STRENGTH_SECONDS
 
 if TYPE_CHECKING:
     from ckai.rl.matches.match import MatchResult
@@ -55,7 +55,7 @@ def command(
     ckai levels --games 200             each level against the one below
     ckai levels --games 60 --only 1 --against alphabeta@1
     """
-    from ckai.rl.matches.levels import FULL_LEVEL
+    from ckai.rl.players.levels import FULL_LEVEL
 
     if games is None and (against or only):
         raise click.UsageError("--against and --only need --games")
@@ -99,7 +99,7 @@ def command(
 
 def _plain(number: int) -> dict[str, Any]:
     """Return the settings of a level; those that it does not have are None."""
-    from ckai.rl.matches.levels import LEVELS, QUICK_NODES
+    from ckai.rl.players.levels import LEVELS, QUICK_NODES
 
     settings = asdict(LEVELS[number - 1]) if number <= len(LEVELS) else dict.fromkeys(asdict(LEVELS[0]))
     nodes = dict(enumerate(QUICK_NODES, len(LEVELS) + 1)).get(number)
@@ -110,7 +110,7 @@ def _print_levels() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from ckai.rl.matches.levels import FULL_LEVEL, LEVELS, QUICK_NODES
+    from ckai.rl.players.levels import FULL_LEVEL, LEVELS, QUICK_NODES
 
     table = Table(box=None, pad_edge=False)
     for title in ("level", "temperature", "plies", "regret", "positions"):

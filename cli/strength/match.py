@@ -11,7 +11,7 @@ from ckai.cli.shared.cluster import ray_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import ProgressLines, count_text, json_option, print_json, stderr_console
 from ckai.cli.strength.arena import EVEN, Arena, arena_options, elo_text
-from ckai.rl.matches.forms import DEFAULT_VISITS, TIME_MARGIN, forms_text
+from ckai.rl.players.forms import DEFAULT_VISITS, TIME_MARGIN, forms_text
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -12,7 +12,7 @@ from ckai.rl.engine.analysis import Publish
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.matches.players import SearchPlayer
+from ckai.rl.players.search import SearchPlayer
 
 INTERVAL = 0.1
 """Seconds between two results."""

@@ -14,8 +14,8 @@ from ckai.datasets.tables import Tables
 from ckai.models.pretrained import CKAI, PRETRAINED, SMALL
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.matches.forms import FULL_STRENGTH_SECONDS
-from ckai.rl.matches.player_spec import ALPHA_BETA, LEVEL, PlayerSpec
+from ckai.rl.players.forms import FULL_STRENGTH_SECONDS
+from ckai.rl.players.parsing import ALPHA_BETA, LEVEL, PlayerSpec
 
 if TYPE_CHECKING:
     from ckai.cli.playing.opponent import Opponent
@@ -69,8 +69,8 @@ class Players:
         Raises:
             ValueError: the tables are damaged.
         """
-        from ckai.rl.matches.levels import FULL_LEVEL, describe_level
-        from ckai.rl.matches.specs import game_of
+        from ckai.rl.players.levels import FULL_LEVEL, describe_level
+        from ckai.rl.players.loading import game_of
 
         self.tables = open_tables(self._tables_choice)
         offered: list[dict[str, str]] = []

@@ -13,7 +13,7 @@ class Seat:
     """Who plays a side."""
 
     spec: str
-    """`HUMAN`, or the spec of a player, see `ckai.rl.matches.forms`."""
+    """`HUMAN`, or the spec of a player, see `ckai.rl.players.forms`."""
     name: str
     """For messages and PDN headers."""
 

@@ -10,10 +10,11 @@ from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.layers.network import Network
 from ckai.rl.bench.rules import Measure
 from ckai.rl.matches.match import play_match
-from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.players import Player, SearchPlayer
 from ckai.rl.matches.ratings import ratings
+from ckai.rl.players.alphabeta import NetworkAlphaBetaPlayer
+from ckai.rl.players.player import Player
+from ckai.rl.players.search import SearchPlayer
 
 ALPHA_BETA = "alphabeta"
 """Stands beside the backends of an integer network: alpha-beta with that network."""

@@ -10,7 +10,7 @@ from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.go import SPEC, GoMove, GoPosition, GoSpec
 from ckai.rl.games.go.board import SIZE
 from ckai.rl.games.go.position import COLUMNS, read_move
-from ckai.rl.matches.players import RESIGN, Player, Side
+from ckai.rl.players.player import RESIGN, Player, Side
 
 PROTOCOL_VERSION = 2
 SIDES = {"b": True, "black": True, "w": False, "white": False}

@@ -1,4 +1,4 @@
 """ckai as a program that others drive, by the Hub protocol (`ckai engine`).
 
-May import `search`, `engine`, `matches` and `thinkers`; the other side is `ckai.rl.matches.hub`.
+May import `search`, `engine`, `matches` and `thinkers`; the other side is `ckai.rl.players.hub`.
 """

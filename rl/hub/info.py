@@ -3,7 +3,7 @@
 import math
 
 from ckai.game import Position
-from ckai.rl.matches.hub_text import hub_move, write_line
+from ckai.rl.players.hub_text import hub_move, write_line
 from ckai.rl.thinkers.thinker import Report
 
 WON = 100.0

@@ -4,7 +4,7 @@ import re
 
 from ckai.rl.engine.limit import MAX_COUNT, Limit
 from ckai.rl.games.clock import MOST_SECONDS
-from ckai.rl.matches.hub_text import quoted
+from ckai.rl.players.hub_text import quoted
 from ckai.rl.search.move_time import OVERHEAD
 
 LEAST_SECONDS = 0.001

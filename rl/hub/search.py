@@ -7,7 +7,7 @@ from ckai.game import Game
 from ckai.models.inference.threads import Worker
 from ckai.rl.engine.limit import Limit
 from ckai.rl.hub.info import done_line, info_line
-from ckai.rl.matches.hub_text import write_line
+from ckai.rl.players.hub_text import write_line
 from ckai.rl.thinkers.thinker import Interrupt, Report, Thinker
 
 INFO_SECONDS = 0.1

@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 from ckai.rl.hub.parameters import Parameters
 from ckai.rl.hub.session import HubSession
-from ckai.rl.matches.serving import serve_lines
+from ckai.rl.players.serving import serve_lines
 from ckai.rl.thinkers.thinker import Thinker
 
 

@@ -8,7 +8,7 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.hub.levels import read_level
 from ckai.rl.hub.parameters import Parameters
 from ckai.rl.hub.search import HubSearch
-from ckai.rl.matches.hub_text import LONGEST_LINE, find_move, quoted, read_line, read_position, write_line
+from ckai.rl.players.hub_text import LONGEST_LINE, find_move, quoted, read_line, read_position, write_line
 from ckai.rl.thinkers.thinker import Thinker
 
 AUTHOR = "The ckai authors"

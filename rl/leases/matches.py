@@ -21,11 +21,12 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.leases.cluster import RayError, import_ray, reason_of
 from ckai.rl.leases.lease import hash_of
-from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
 from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
-from ckai.rl.matches.player_spec import ALPHA_BETA, PlayerSpec
-from ckai.rl.matches.players import Player, SearchPlayer
-from ckai.rl.matches.specs import checkpoint_of, load_player
+from ckai.rl.players.forms import HUB_SILENCE_SECONDS
+from ckai.rl.players.loading import checkpoint_of, load_player
+from ckai.rl.players.parsing import ALPHA_BETA, PlayerSpec
+from ckai.rl.players.player import Player
+from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.selection import SearchConstants
 
 PAIRS = 4
@@ -41,7 +42,7 @@ class SpecSeat:
     """A player named by a spec."""
 
     text: str
-    """The spec, see `ckai.rl.matches.forms`."""
+    """The spec, see `ckai.rl.players.forms`."""
     checkpoint: bytes | None
     """The network of the spec; None if it names none."""
     hub_timeout: float = HUB_SILENCE_SECONDS

@@ -17,8 +17,8 @@ from ckai.rl.loop.saved_games import SavedGames
 from ckai.rl.matches.match import MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn
-from ckai.rl.matches.players import SearchPlayer
 from ckai.rl.matches.sprt import Sprt
+from ckai.rl.players.search import SearchPlayer
 
 
 class PlayMatch(Protocol):

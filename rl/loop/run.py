@@ -50,7 +50,7 @@ from ckai.rl.loop.gate import PlayMatch, in_threads, play_gate_match
 from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.reanalyzing import ReanalyzedRun
 from ckai.rl.loop.report import best_generation
-from ckai.rl.matches.players import SearchPlayer
+from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.selection import PUCT
 from ckai.rl.search.threads import running
 from ckai.rl.selfplay.setup import search_constants

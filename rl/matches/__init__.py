@@ -1,4 +1,4 @@
-"""Matches: players and their specs, openings, Elo, ratings, SPRT, plots.
+"""Matches: openings, Elo, ratings, SPRT, the ladder, plots.
 
-May import `games`, `evaluators`, `search` and `alphabeta`.
+May import `games`, `evaluators`, `search`, `alphabeta` and `players`.
 """

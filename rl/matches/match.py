@@ -19,8 +19,8 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
 from ckai.rl.matches.elo import PairStatistics
-from ckai.rl.matches.forms import TIME_MARGIN
-from ckai.rl.matches.players import RESIGN, Player, Side
+from ckai.rl.players.forms import TIME_MARGIN
+from ckai.rl.players.player import RESIGN, Player, Side
 from ckai.rl.search.threads import run_all
 
 

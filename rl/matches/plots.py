@@ -9,8 +9,8 @@ import numpy as np
 from ckai.datasets.files import whole_file
 from ckai.rl.matches.elo import PairStatistics
 from ckai.rl.matches.ladder import ladder_text
-from ckai.rl.matches.player_spec import GTP, HUB
 from ckai.rl.matches.ratings import Floats, Rating
+from ckai.rl.players.parsing import GTP, HUB
 
 
 def short(name: str) -> str:

@@ -16,7 +16,8 @@ from ckai.rl.games.encoded import encoded_position
 from ckai.rl.games.solving import SolvedPosition
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.elo import wilson
-from ckai.rl.matches.players import Player, SearchPlayer
+from ckai.rl.players.player import Player
+from ckai.rl.players.search import SearchPlayer
 
 POLICY = "policy"
 """Name of the bare policy among the players."""

@@ -9,11 +9,11 @@ from ckai.game import Game, Position
 from ckai.models.pretrained import network_path
 from ckai.rl.engine.engine import THREADS, Engine
 from ckai.rl.engine.limit import Limit
-from ckai.rl.matches.alphabeta import AlphaBetaPlayer
-from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
-from ckai.rl.matches.player_spec import ALPHA_BETA, HUB, LEVEL, PlayerSpec, PlayerSpecError
-from ckai.rl.matches.players import SearchPlayer
-from ckai.rl.matches.specs import load_player
+from ckai.rl.players.alphabeta import NetworkAlphaBetaPlayer
+from ckai.rl.players.loading import load_player
+from ckai.rl.players.material import AlphaBetaPlayer
+from ckai.rl.players.parsing import ALPHA_BETA, HUB, LEVEL, PlayerSpec, PlayerSpecError
+from ckai.rl.players.search import SearchPlayer
 from ckai.rl.thinkers.alphabeta import AlphaBetaThinker
 from ckai.rl.thinkers.side import SideThinker
 from ckai.rl.thinkers.thinker import Interrupt, Thinker
@@ -31,7 +31,7 @@ def load_thinker(
     """Load the player of a spec, and compile what its searches need.
 
     Args:
-        text: a spec of a player of checkers, see `ckai.rl.matches.forms`.
+        text: a spec of a player of checkers, see `ckai.rl.players.forms`.
         backend: evaluator backend, see `load_evaluator`.
         tables: tablebases for the searches.
         threads: threads of an alpha-beta search with a network; None: one per core.

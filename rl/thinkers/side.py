@@ -4,7 +4,7 @@ import random
 
 from ckai.game import Game
 from ckai.rl.engine.limit import Limit
-from ckai.rl.matches.players import Player
+from ckai.rl.players.player import Player
 from ckai.rl.thinkers.thinker import Interrupt, Publish, Report, undrawn
 
 

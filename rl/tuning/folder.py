@@ -26,7 +26,7 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.loop.config import RunConfig
 from ckai.rl.loop.folder import sole_process
 from ckai.rl.loop.run import Run
-from ckai.rl.matches.specs import load_player
+from ckai.rl.players.loading import load_player
 from ckai.rl.solved.mistakes import solved_classes
 from ckai.rl.tuning.config import StudyConfig
 from ckai.rl.tuning.halving import Rung, best_first

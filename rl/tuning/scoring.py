@@ -20,9 +20,10 @@ from ckai.rl.loop.folder import read_measured
 from ckai.rl.loop.saved_games import SavedGames
 from ckai.rl.matches.match import MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.players import Player, SearchPlayer
 from ckai.rl.matches.ratings import ratings
-from ckai.rl.matches.specs import load_player
+from ckai.rl.players.loading import load_player
+from ckai.rl.players.player import Player
+from ckai.rl.players.search import SearchPlayer
 from ckai.rl.solved.mistakes import Mistakes, count_mistakes, over_all, solved_classes
 from ckai.rl.tuning.folder import Score, StudyFolder
 from ckai.rl.tuning.halving import Rung

@@ -12,7 +12,7 @@ from ckai.cli.web import room
 from ckai.cli.web.connection import MOST_AT_ONCE
 from ckai.cli.web.guard import Door
 from ckai.cli.web.messages import FIELDS, MOST_BYTES, MessageError, read_message
-from ckai.rl.matches.levels import FULL_LEVEL
+from ckai.rl.players.levels import FULL_LEVEL
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from ckai.cli.terminal.thinking import wait_for
 from ckai.rl.engine import Limit
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.registry import get_game
-from ckai.rl.matches.specs import load_player
+from ckai.rl.players.loading import load_player
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 HUB = f"hub:{sys.executable} {Path(__file__).parents[1] / 'support' / 'hub_program.py'}"

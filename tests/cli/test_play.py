@@ -28,7 +28,7 @@ from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.result import MoveMap, Value
-from ckai.rl.matches.player_spec import PlayerSpecError
+from ckai.rl.players.parsing import PlayerSpecError
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 

@@ -21,7 +21,7 @@ from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.connect4 import Connect4
 from ckai.rl.games.registry import get_game
-from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
+from ckai.rl.players.alphabeta import NetworkAlphaBetaPlayer
 
 POSITIONS = [
     Position.start().fen,

@@ -16,12 +16,13 @@ from ckai.rl.games import clock
 from ckai.rl.games.clock import Clock, ClockReason, TimeControl
 from ckai.rl.games.contract import LOSS
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.matches import players
 from ckai.rl.matches.match import from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_game_pdn
-from ckai.rl.matches.players import RandomPlayer, SearchPlayer
-from ckai.rl.matches.specs import PlayerSpec, PlayerSpecError, load_player
+from ckai.rl.players import search as players
+from ckai.rl.players.loading import PlayerSpec, PlayerSpecError, load_player
+from ckai.rl.players.search import SearchPlayer
+from ckai.rl.players.simple import RandomPlayer
 from ckai.rl.search.arrays import EDGE
 from ckai.rl.search.move_time import CHECKS, OVERHEAD, MoveTime, MoveTimer, RootLead, move_time, root_lead
 from ckai.rl.search.pacing import SIZES, Pacing

@@ -19,7 +19,7 @@ from ckai.rl.hub.levels import read_level
 from ckai.rl.hub.parameters import Parameters
 from ckai.rl.hub.serving import serve
 from ckai.rl.hub.session import HubSession
-from ckai.rl.matches.hub_text import (
+from ckai.rl.players.hub_text import (
     LONGEST_LINE,
     find_move,
     hub_position,
@@ -27,7 +27,7 @@ from ckai.rl.matches.hub_text import (
     read_position,
     write_line,
 )
-from ckai.rl.matches.levels import QUICK_NODES
+from ckai.rl.players.levels import QUICK_NODES
 from ckai.rl.thinkers.loading import load_thinker
 from ckai.rl.thinkers.thinker import Interrupt, Report
 

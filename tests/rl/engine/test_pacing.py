@@ -12,7 +12,7 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.matches.players import SearchPlayer
+from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.pacing import SIZES, Pacing
 from ckai.rl.search.searcher import UNWATCHED, Searcher
 

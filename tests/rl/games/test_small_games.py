@@ -28,8 +28,9 @@ from ckai.rl.loop.folder import RunError
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.players import PerfectPlayer, RandomPlayer, SearchPlayer
-from ckai.rl.matches.specs import PlayerSpecError, game_of, load_player
+from ckai.rl.players.loading import PlayerSpecError, game_of, load_player
+from ckai.rl.players.search import SearchPlayer
+from ckai.rl.players.simple import PerfectPlayer, RandomPlayer
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
 from ckai.rl.selfplay.workers import play_games
 

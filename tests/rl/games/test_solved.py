@@ -22,7 +22,7 @@ from ckai.rl.games.solving import SolvedPosition, SolvedValue
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match
-from ckai.rl.matches.players import PerfectPlayer, RandomPlayer
+from ckai.rl.players.simple import PerfectPlayer, RandomPlayer
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.solved.climb import ClimbRow, read_rows, write_rows
 from ckai.rl.solved.mistakes import (

@@ -34,7 +34,7 @@ from ckai.rl.loop.report import elo_curve
 from ckai.rl.loop.run import Run
 from ckai.rl.loop.runs import find_selfplay
 from ckai.rl.matches.match import MatchGame, MatchResult
-from ckai.rl.matches.players import SearchPlayer
+from ckai.rl.players.search import SearchPlayer
 from ckai.rl.selfplay.config import SelfPlayConfig, StartConfig
 
 

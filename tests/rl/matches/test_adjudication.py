@@ -11,7 +11,7 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.matches.match import from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn
-from ckai.rl.matches.players import RandomPlayer
+from ckai.rl.players.simple import RandomPlayer
 
 
 def pieces(position):

@@ -25,17 +25,19 @@ from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers.openings import VALUES, balanced_openings
 from ckai.rl.games.registry import get_game
-from ckai.rl.matches import hub, players
-from ckai.rl.matches import program as programs
-from ckai.rl.matches.alphabeta import AlphaBetaPlayer, move_values
-from ckai.rl.matches.forms import PLAYER_FORMS
-from ckai.rl.matches.hub import HubError, HubPlayer, HubProgram
-from ckai.rl.matches.hub_text import find_move, hub_move, hub_position, read_line
 from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.player_spec import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec, PlayerSpecError
-from ckai.rl.matches.players import RandomPlayer, SearchPlayer
-from ckai.rl.matches.specs import BUILT_IN, game_of, load_player
+from ckai.rl.players import hub
+from ckai.rl.players import program as programs
+from ckai.rl.players import search as players
+from ckai.rl.players.forms import PLAYER_FORMS
+from ckai.rl.players.hub import HubError, HubPlayer, HubProgram
+from ckai.rl.players.hub_text import find_move, hub_move, hub_position, read_line
+from ckai.rl.players.loading import BUILT_IN, game_of, load_player
+from ckai.rl.players.material import AlphaBetaPlayer, move_values
+from ckai.rl.players.parsing import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec, PlayerSpecError
+from ckai.rl.players.search import SearchPlayer
+from ckai.rl.players.simple import RandomPlayer
 from ckai.rl.search.selection import SearchConstants
 
 PROGRAM = f"{sys.executable} {Path(__file__).parents[2] / 'support' / 'hub_program.py'}"

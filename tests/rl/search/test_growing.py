@@ -12,8 +12,8 @@ from ckai.rl.engine.result import StopReason
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
-from ckai.rl.matches import players
-from ckai.rl.matches.players import SearchPlayer
+from ckai.rl.players import search as players
+from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search import arrays
 from ckai.rl.search.arrays import memory_nodes, tree_batch_bytes
 from ckai.rl.search.factory import make_searcher

@@ -24,7 +24,7 @@ from ckai.rl.games.playouts import playouts, traced_playout
 from ckai.rl.games.tictactoe import TicTacToe
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import random_openings
-from ckai.rl.matches.players import SearchPlayer
+from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants

@@ -18,7 +18,7 @@ from ckai.rl.games.checkers import pack
 from ckai.rl.loop.report import describe, first_scores
 from ckai.rl.matches.match import from_plain, play_match, to_plain
 from ckai.rl.matches.openings import random_openings
-from ckai.rl.matches.players import SearchPlayer
+from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.pdn import finished_pdn, tags_of

@@ -26,7 +26,7 @@ from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match, to_plain
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.specs import load_player
+from ckai.rl.players.loading import load_player
 from ckai.rl.selfplay.config import SelfPlayConfig
 
 TINY = RunConfig(

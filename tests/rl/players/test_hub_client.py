@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from ckai.rl.games.clock import TimeControl
-from ckai.rl.matches.hub import HubError, HubPlayer
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
+from ckai.rl.players.hub import HubError, HubPlayer
 
 ROOT = Path(__file__).parents[3]
 ENGINE = f"{sys.executable} -m ckai.cli.main engine --tables none --engine"

@@ -27,7 +27,7 @@ from ckai.rl.evaluators.move_priors import move_priors
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.clock import Clock
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.matches.players import MoveSide, Side
+from ckai.rl.players.player import MoveSide, Side
 
 LEAST_PRIOR = 1e-6
 """Least prior of a move: smaller ones count as this, so that their logarithm is bounded."""

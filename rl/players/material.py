@@ -14,7 +14,7 @@ from ckai.game import Game, Move
 from ckai.game.material import UNBOUNDED, alpha_beta
 from ckai.rl.games.checkers.openings import VALUES
 from ckai.rl.games.clock import Clock
-from ckai.rl.matches.players import MoveSide, Side
+from ckai.rl.players.player import MoveSide, Side
 
 
 def move_values(game: Game, depth: int) -> dict[Move, int]:

@@ -12,7 +12,7 @@ from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.matches.players import MoveSide, Side
+from ckai.rl.players.player import MoveSide, Side
 from ckai.rl.search.move_time import move_time
 
 

@@ -11,7 +11,10 @@ from ckai.game import Game, Position
 from ckai.models.checkpoint import load_network
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.alphabeta.search import AlphaBetaSearch
-from ckai.rl.matches.levels import (
+from ckai.rl.matches.match import play_match
+from ckai.rl.matches.openings import draw_openings
+from ckai.rl.players.alphabeta import NetworkAlphaBetaPlayer
+from ckai.rl.players.levels import (
     FULL_LEVEL,
     LEVELS,
     QUICK_NODES,
@@ -21,11 +24,8 @@ from ckai.rl.matches.levels import (
     level_policy,
     move_values,
 )
-from ckai.rl.matches.match import play_match
-from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
-from ckai.rl.matches.openings import draw_openings
-from ckai.rl.matches.players import RandomPlayer
-from ckai.rl.matches.specs import PlayerSpecError, load_player
+from ckai.rl.players.loading import PlayerSpecError, load_player
+from ckai.rl.players.simple import RandomPlayer
 
 PRIORS = {"a": 0.5, "b": 0.25, "c": 0.25}
 

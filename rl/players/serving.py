@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from typing import BinaryIO, Protocol
 
-from ckai.rl.matches.hub_text import LONGEST_LINE
+from ckai.rl.players.hub_text import LONGEST_LINE
 
 
 class LineSession(Protocol):

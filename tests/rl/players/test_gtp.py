@@ -8,11 +8,12 @@ import pytest
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.go import PASS, SPEC, GoMove
 from ckai.rl.gtp.session import COMMANDS, GtpSession
-from ckai.rl.matches.gtp import GtpError, GtpPlayer, GtpProgram
 from ckai.rl.matches.match import MatchReason, from_plain, play_match, to_plain
 from ckai.rl.matches.pdn import match_pdn
-from ckai.rl.matches.players import RESIGN, MoveSide, RandomPlayer
-from ckai.rl.matches.specs import load_player
+from ckai.rl.players.gtp import GtpError, GtpPlayer, GtpProgram
+from ckai.rl.players.loading import load_player
+from ckai.rl.players.player import RESIGN, MoveSide
+from ckai.rl.players.simple import RandomPlayer
 
 SERVER = f"{sys.executable} -m ckai.cli.main engine --protocol gtp --engine"
 GNUGO = shutil.which("gnugo") or shutil.which("/usr/games/gnugo")

@@ -47,7 +47,7 @@ class PlayerSpec:
         """Parse a player spec.
 
         Args:
-            text: `WHO` or `WHO@LIMIT`, see `ckai.rl.matches.forms`.
+            text: `WHO` or `WHO@LIMIT`, see `ckai.rl.players.forms`.
 
         Raises:
             PlayerSpecError: an empty text or command, or a limit of 0 or too large.

@@ -1,4 +1,4 @@
-"""Player specs: `WHO` or `WHO@LIMIT`, as `ckai match` takes them; `ckai.rl.matches.forms` lists all forms."""
+"""Player specs: `WHO` or `WHO@LIMIT`, as `ckai match` takes them; `ckai.rl.players.forms` lists all forms."""
 
 import os
 from collections.abc import Sequence
@@ -15,19 +15,21 @@ from ckai.rl.evaluators.rollout import ROLLOUT
 from ckai.rl.evaluators.uniform import UNIFORM
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.matches.alphabeta import AlphaBetaPlayer
-from ckai.rl.matches.forms import (
+from ckai.rl.players.alphabeta import NetworkAlphaBetaPlayer
+from ckai.rl.players.forms import (
     DEFAULT_DEPTH,
     DEFAULT_SECONDS,
     DEFAULT_VISITS,
     FULL_STRENGTH_SECONDS,
     HUB_SILENCE_SECONDS,
 )
-from ckai.rl.matches.hub import HubPlayer
-from ckai.rl.matches.levels import FULL_LEVEL, LEVELS, QUICK_NODES, LevelPlayer
-from ckai.rl.matches.network_alphabeta import NetworkAlphaBetaPlayer
-from ckai.rl.matches.player_spec import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec, PlayerSpecError
-from ckai.rl.matches.players import POLICY_SIMS, PerfectPlayer, Player, RandomPlayer, SearchPlayer
+from ckai.rl.players.hub import HubPlayer
+from ckai.rl.players.levels import FULL_LEVEL, LEVELS, QUICK_NODES, LevelPlayer
+from ckai.rl.players.material import AlphaBetaPlayer
+from ckai.rl.players.parsing import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec, PlayerSpecError
+from ckai.rl.players.player import Player
+from ckai.rl.players.search import POLICY_SIMS, SearchPlayer
+from ckai.rl.players.simple import PerfectPlayer, RandomPlayer
 
 BUILT_IN = (ROLLOUT, UNIFORM, "alphabeta", "random", "perfect")
 """Players that are not files."""
@@ -47,7 +49,7 @@ def load_player(
     """Load the player of a spec.
 
     Args:
-        text: the spec, see `ckai.rl.matches.forms`.
+        text: the spec, see `ckai.rl.players.forms`.
         backend: evaluator backend, see `load_evaluator`.
         tables: tablebases for the searches.
         game: the game.
@@ -137,7 +139,7 @@ def load_player(
 
 def _gtp_player(spec: PlayerSpec, game: GameSpec, timeout: float) -> Player:
     """Return a program that speaks GTP. Its game is imported only here."""
-    from ckai.rl.matches.gtp import GtpPlayer
+    from ckai.rl.players.gtp import GtpPlayer
 
     _require_game(GtpPlayer.GAME, game, spec.text)
     return GtpPlayer(

@@ -15,9 +15,9 @@ from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.go import SPEC, GoMove, GoSpec
 from ckai.rl.games.go.board import SIZE
 from ckai.rl.games.go.position import read_move
-from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
-from ckai.rl.matches.players import RESIGN, MoveSide, Side
-from ckai.rl.matches.program import SPARE_SECONDS, START_SECONDS, Program, ProgramError, check_silence
+from ckai.rl.players.forms import HUB_SILENCE_SECONDS
+from ckai.rl.players.player import RESIGN, MoveSide, Side
+from ckai.rl.players.program import SPARE_SECONDS, START_SECONDS, Program, ProgramError, check_silence
 
 
 class GtpError(ProgramError):

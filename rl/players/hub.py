@@ -15,10 +15,10 @@ import numpy as np
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.game import Game, Move, Position
 from ckai.rl.games.clock import Clock, TimeControl
-from ckai.rl.matches.forms import HUB_SILENCE_SECONDS
-from ckai.rl.matches.hub_text import find_move, hub_move, hub_position, read_line, write_line
-from ckai.rl.matches.players import MoveSide, Side
-from ckai.rl.matches.program import SPARE_SECONDS, START_SECONDS, Program, ProgramError, check_silence
+from ckai.rl.players.forms import HUB_SILENCE_SECONDS
+from ckai.rl.players.hub_text import find_move, hub_move, hub_position, read_line, write_line
+from ckai.rl.players.player import MoveSide, Side
+from ckai.rl.players.program import SPARE_SECONDS, START_SECONDS, Program, ProgramError, check_silence
 
 INIT_SECONDS = 120.0
 """Time limit for a program to get ready then: it may have to load or compile much."""

@@ -1,0 +1,4 @@
+"""Players of matches: tree searches, alpha-beta, levels, other programs; and their specs.
+
+May import `games`, `evaluators`, `search` and `alphabeta`.
+"""
