@@ -5,6 +5,7 @@ Nothing here may import torch, numba, numpy, pyarrow or rich: `ckai --help` answ
 
 import difflib
 import importlib
+import io
 import os
 import sys
 from typing import Any
@@ -116,9 +117,17 @@ def set_environment() -> None:
     os.environ.update(CACHES | os.environ)
 
 
+def replace_unprintable() -> None:
+    """Print `?` for characters that the terminal's encoding lacks, such as letters of a player's name."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
 def main() -> None:
     """Run the command line; errors print one line and exit with 1, wrong usage with 2, Ctrl-C with 130."""
     set_environment()
+    replace_unprintable()
     arguments, debug = _take_debug(sys.argv[1:])
     try:
         status = cli.main(arguments, standalone_mode=False)

@@ -178,9 +178,8 @@ def command(
     except NotImplementedError as error:
         raise click.ClickException(str(error)) from error
 
-    for stream in (sys.stdin, sys.stdout):  # undecodable input must not end the game
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    if isinstance(sys.stdin, io.TextIOWrapper):  # undecodable input must not end the game
+        sys.stdin.reconfigure(errors="replace")
     console = make_console()
     alone = session.humans == SIDES["both"] or view
     makers = Players(spec, console, evaluator=evaluator, tables=tables, vary=vary, seed=seed, control=control)

@@ -75,10 +75,12 @@ class Source:
     path: Path | None = None
     continued: bool = False
     """Whether the game goes on in its file, so that its headers stay."""
+    text: str = ""
+    """The game as text, see `LoadedGame`; it stands for the game until that is left."""
 
     def left(self, ply: int) -> None:
         """The game has left that of the file after so many plies."""
-        self.comments, self.result = self.comments[:ply], "*"
+        self.comments, self.result, self.text = self.comments[:ply], "*", ""
         if not self.continued:
             self.headers = {}
             self.path = None
@@ -110,7 +112,8 @@ def open_game(
     if view or where.ply is not None:
         session.step((where.ply or 0) - session.ply)
     continued = not view and not session.ahead and not loaded.problem
-    return session, Source(loaded.headers, loaded.result, loaded.comments, where.path, continued), view
+    source = Source(loaded.headers, loaded.result, loaded.comments, where.path, continued, loaded.text)
+    return session, source, view
 
 
 def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str, tuple[str, ...]]:

@@ -23,6 +23,9 @@ from ckai.cli.terminal.table import Options
 from ckai.cli.terminal.thinking import wait_for
 from ckai.game import MoveError, Outcome
 
+EVENT = "ckai play"
+"""The Event of games that this program writes."""
+
 
 class TerminalGame:
     """A game between people at a terminal (or a pipe) and an engine."""
@@ -245,9 +248,11 @@ class TerminalGame:
         """Return the game as PDN; while it is stepped through, all of it."""
         session, source = self.session, self.source
         whole = self.mode == VIEW
+        if whole and source.text and not source.continued:
+            return source.text
         sides: tuple[Side, Side] = ("black", "white")
         names = {side.capitalize(): HUMAN if side in session.humans else self.opponent.name for side in sides}
-        headers = {"Event": "ckai play", "Date": datetime.date.today().strftime("%Y.%m.%d"), **names}
+        headers = {"Event": EVENT, "Date": datetime.date.today().strftime("%Y.%m.%d"), **names}
         if self.clock is not None:
             headers["TimeControl"] = str(self.clock.control)
         if source.continued or (whole and source.path is not None):
@@ -258,10 +263,18 @@ class TerminalGame:
         return session.spec.to_pdn(session.game, headers, session.result)
 
     def adopt(self) -> None:
-        """Go on in the file that the game comes from, if it stands there just as this program writes it."""
-        source = self.source
-        if source.continued and not (source.path and self.record.adopt(source.path, self.pdn())):
-            source.continued = False
+        """Go on in the file that the game comes from, if it stands there just as this program wrote it."""
+        session, source = self.session, self.source
+        if not source.continued:
+            return
+        assert source.path is not None
+        headers = {k: v for k, v in source.headers.items() if k != "Result"}
+        text = session.spec.to_pdn(session.game, headers, session.result)
+        source.continued = headers.get("Event") == EVENT and self.record.adopt(source.path, text)
+        if not source.continued and self.record.path is None:
+            self.screen.print(
+                f"{source.path}: not as ckai play wrote it, so the game goes on in a new file", wrap=False
+            )
 
     def save(self) -> None:
         """Write the game to its file; an error is printed, and the game continues."""

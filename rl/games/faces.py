@@ -48,6 +48,8 @@ class LoadedGame:
     """A comment for every move, empty where there is none; or nothing at all."""
     problem: str = ""
     """Why the game cannot be read beyond its last move; empty if it can."""
+    text: str = ""
+    """The game as text with its comments and variations; empty if it has none that `to_pdn` leaves out."""
 
 
 @dataclass(frozen=True)

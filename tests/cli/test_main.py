@@ -175,3 +175,11 @@ def test_compiling_kernels_is_reported_once(tmp_path):
 
     assert perft().count("compiling for this machine") == 1
     assert perft() == ""
+
+
+def test_letters_that_the_encoding_lacks_are_question_marks(tmp_path):
+    (tmp_path / "Мюллер.txt").write_text("")
+    environment = os.environ | {"PYTHONIOENCODING": "iso8859-1"}
+    out = ckai("stats", tmp_path / "Мюллер.parquet", env=environment)
+    assert out.returncode == 1
+    assert "??????.parquet: " in out.stderr

@@ -27,7 +27,7 @@ from ckai.cli.terminal.screen import Screen, clean, make_console
 from ckai.cli.terminal.table import Options
 from ckai.datasets.reader import RowFile
 from ckai.game import Game, Position
-from ckai.pdn import read_games
+from ckai.pdn import read_games, write_game
 from ckai.rl.games.registry import get_game
 
 CHECKERS = get_game("checkers")
@@ -414,11 +414,38 @@ def test_a_saved_game_goes_on_in_its_file(here):
     assert len(list((here / "games").iterdir())) == 2
 
 
-def test_a_game_of_other_players_goes_on_in_a_new_file(here):
-    text = '[Black "human"]\n[White "somebody"]\n\n1. 11-15 22-18 *\n'
-    script, _ = run("15x22\n", here, **opened(here, text))
+def test_a_saved_game_goes_on_in_its_file_against_another_engine(here):
+    script, _ = run("11-15\n", here)
+    file = script.record.path
+    file.write_text(file.read_text().replace("ckai test", "another engine"))
+    place = FileGame.read(str(file))
+    session, source, _ = open_game(place, place.load(CHECKERS), None, CHECKERS)
+    script, text = run("8-11\n", here, session=session, extra={"source": source})
+    assert script.record.path == file
+    assert "in a new file" not in text
+    assert (len(only_game(file).moves), only_game(file).header("White")) == (4, "ckai test")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[Black "human"]\n[White "somebody"]\n\n1. 11-15 22-18 *\n',
+        '[Event "ckai play"]\n[Black "human"]\n[White "ckai"]\n\n1. 11-15 {a note} 22-18 *\n',
+    ],
+)
+def test_a_game_that_this_program_did_not_write_like_this_goes_on_in_a_new_file(here, text):
+    script, shown = run("15x22\n", here, **opened(here, text))
     assert (here / "club.pdn").read_text() == text
+    assert "not as ckai play wrote it, so the game goes on in a new file" in shown
     assert len(only_game(script.record.path).moves) == 4
+
+
+def test_a_copy_of_a_game_that_is_stepped_through_has_its_comments_and_variations(here):
+    text = '[Result "1-0"]\n\n1. 11-15 $1 {an old friend} 22-18 (23-19 8-11) 2. 15x22 25x18 1-0\n'
+    run("next\nsave copy.pdn\n", here, **opened(here, text))
+    copy = (here / "copy.pdn").read_text()
+    assert copy == write_game(only_game(here / "club.pdn"))
+    assert "{an old friend} 1. ... 22-18 (1. ... 23-19 2. 8-11)" in copy
 
 
 def test_a_ply_of_a_file_is_a_start(here):

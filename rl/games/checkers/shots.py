@@ -8,6 +8,8 @@ DEPTH = 7
 """Plies searched for a shot, captures at the end not counted."""
 LEAST = 70
 """Least gain of a shot, in hundredths of a man: a man, but not a crown."""
+LATER = (2, 4)
+"""Plies beyond the depth after which a gain must still stand: a man may be won back after the exchange."""
 
 
 def find_shot(position: Position, depth: int = DEPTH) -> Shot | None:
@@ -22,6 +24,10 @@ def find_shot(position: Position, depth: int = DEPTH) -> Shot | None:
     ('14-10 7x14 22-18 14x23 26x19x10x1', 3, 2)
     >>> find_shot(Position.start()) is None
     True
+
+    No shot: 24-20 15x24 20x11 7x16 27x20x11 wins three men for two, but 3-7 wins one back.
+
+    >>> find_shot(Position.from_fen("W:W17,19,21,24,25,26,27,28,29,30,31,32:B1,2,3,4,5,6,7,9,10,12,15,16"))
     """
     if not position.legal_moves():
         return None
@@ -31,7 +37,8 @@ def find_shot(position: Position, depth: int = DEPTH) -> Shot | None:
             shot = _shot(position, plies)
             # In the middle of an exchange a gain may only make up for what was given before.
             if shot.wins or shot.taken > shot.given:
-                return shot
+                stands = (material_value(position, depth + more) - at_once >= LEAST for more in LATER)
+                return shot if all(stands) else None
     return None
 
 

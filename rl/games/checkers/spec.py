@@ -151,7 +151,8 @@ class CheckersSpec(GameSpec):
                 comments = tuple(" ".join(each.comments) for each in pdn.moves)
                 problem = "" if pdn.problem is None else pdn.problem.named("")
                 game = pdn.play()
-                return LoadedGame(game, dict(game.headers), pdn.result or "*", comments, problem)
+                result = pdn.result or "*"
+                return LoadedGame(game, dict(game.headers), result, comments, problem, write_game(pdn))
         raise ValueError(f"{path}: expected game 1 to {count}, found {number}")
 
     def notices(self, game: Game) -> list[str]:
