@@ -1,7 +1,7 @@
 """Names that settings and commands choose from; light, so that help needs no numpy."""
 
 from functools import cache
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -22,3 +22,17 @@ def game_entry_points() -> "dict[str, EntryPoint]":
     from importlib.metadata import entry_points
 
     return {entry.name: entry for entry in entry_points(group="ckai.games")}
+
+
+def load_game_entry(name: str) -> Any:
+    """Import what the entry point of an installed game stands for.
+
+    Raises:
+        ValueError: it cannot be imported, as another package may be broken; says which one and why.
+    """
+    entry = game_entry_points()[name]
+    try:
+        return entry.load()
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ValueError(f"game {name}, entry point {entry.value}: cannot be imported ({reason})") from error

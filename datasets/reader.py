@@ -37,7 +37,7 @@ class RowFile:
         rows: number of rows, at least 1.
         group_rows: number of rows of each row group.
         selfplay: whether it has `q` and `visits`.
-        endings: whether it has `plies_left` and `ownership`, and they are to be read.
+        endings: whether some rows have `plies_left` and `ownership`, and they are to be read.
 
     Raises:
         DatasetError: on construction, if it is missing, cut short, empty, or not of this row format.
@@ -56,7 +56,7 @@ class RowFile:
         self.selfplay = check_schema(self.path, self._file.schema_arrow, game)
         self._squares = self._file.schema_arrow.field("board").type.list_size
         self._mask_bytes = self._file.schema_arrow.field("legal").type.byte_width
-        self.endings = endings and set(ENDING_COLUMNS) <= set(self._file.schema_arrow.names)
+        self.endings = endings and _has_endings(self._file)
         self._points = self._file.schema_arrow.field("ownership").type.list_size if self.endings else 0
         metadata = self._file.metadata
         self._copies = _read_copies(self.path, metadata.metadata or {})
@@ -301,6 +301,19 @@ def _open(path: Path) -> Any:
         raise DatasetError(
             f"{path}: expected a Parquet file, found a file that is not one or is cut short ({reason})"
         ) from error
+
+
+def _has_endings(file: pq.ParquetFile) -> bool:
+    """Whether any row may say how its game ended: those of `ckai distill` have the columns, but no values."""
+    if not set(ENDING_COLUMNS) <= set(file.schema_arrow.names):
+        return False
+    column = file.schema.names.index("plies_left")  # visits are two columns of the file
+    for i in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(i)
+        statistics = group.column(column).statistics
+        if statistics is None or not statistics.has_null_count or statistics.null_count < group.num_rows:
+            return True
+    return False
 
 
 def _read_copies(path: Path, metadata: dict[bytes, bytes]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:

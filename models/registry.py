@@ -34,12 +34,18 @@ def network_type(name: str) -> type[Network]:
     """The class of an architecture.
 
     Raises:
-        ModelError: no architecture has this name; lists the names.
+        ModelError: no architecture has this name, and the names are listed; or its file registers another.
     """
     if name not in _NETWORKS:
         if name not in names():
             raise ModelError(f"expected one of the networks {', '.join(names())}, found {name!r}")
-        importlib.import_module(f"{networks.__name__}.{name}")
+        module = importlib.import_module(f"{networks.__name__}.{name}")
+        if name not in _NETWORKS:
+            here = [key for key, cls in _NETWORKS.items() if cls.__module__ == module.__name__]
+            raise ModelError(
+                f"{module.__file__}: expected a network marked @register({name!r}), as the file is named, "
+                f"found {', '.join(map(repr, here)) or 'none'}"
+            )
     return _NETWORKS[name]
 
 

@@ -8,7 +8,7 @@ first.
 from collections.abc import Callable
 from typing import TypeVar
 
-from ckai.datasets.choices import game_entry_points
+from ckai.datasets.choices import game_entry_points, load_game_entry
 from ckai.models.inputs.encodings import (
     DeepTacticsEncoding,
     Encoding,
@@ -53,12 +53,19 @@ def encoding_type(name: str) -> type[Encoding]:
         ValueError: no encoding has this name; lists all names.
     """
     if name not in _ENCODINGS:
-        _load_games()
-    if name not in _ENCODINGS:
-        raise ValueError(f"expected one of the encodings {', '.join(_ENCODINGS)}, found {name!r}")
+        problems = _load_games()
+        if name not in _ENCODINGS:
+            expected = f"expected one of the encodings {', '.join(_ENCODINGS)}, found {name!r}"
+            raise ValueError("; ".join([expected, *problems]))
     return _ENCODINGS[name]
 
 
-def _load_games() -> None:
-    for entry in game_entry_points().values():
-        entry.load()
+def _load_games() -> list[str]:
+    """Import the installed games, which register their encodings; return why some cannot be imported."""
+    problems = []
+    for name in game_entry_points():
+        try:
+            load_game_entry(name)
+        except ValueError as error:
+            problems.append(str(error))
+    return problems

@@ -183,7 +183,10 @@ def _pretrain(
             write_whole(run / REPLACES, file_digest(output))
         write_whole(run / "config.json", json.dumps(settings, indent=2) + "\n")
     if heads is not None and not data.files.endings:
-        say("no data set says how its games ended: nothing to learn for the auxiliary heads; parse it again")
+        say(
+            "no row says how its game ended, so the auxiliary heads have nothing to learn; parse games again "
+            "that an earlier version parsed"
+        )
     info = _info(config, data, run_id, first.info if first else {})
     state = _train(network, heads, data, config, state, run, info, save_seconds, progress, say)
     metrics = _final_metrics(network, data)

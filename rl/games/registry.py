@@ -10,7 +10,7 @@ Any installed package may have such entry points; a program may also call `regis
 
 from functools import cache
 
-from ckai.datasets.choices import DEFAULT_GAME_NAME, game_entry_points
+from ckai.datasets.choices import DEFAULT_GAME_NAME, game_entry_points, load_game_entry
 from ckai.rl.games.spec import GameSpec
 
 _GAMES: dict[str, GameSpec] = {}
@@ -29,12 +29,10 @@ def game_names() -> list[str]:
 
 @cache
 def _load(name: str) -> GameSpec:
-    entry = game_entry_points()[name]
-    spec = entry.load()
+    spec = load_game_entry(name)
     if not isinstance(spec, GameSpec) or spec.name != name:
-        raise ValueError(
-            f"entry point {name} = {entry.value!r}: expected a GameSpec named {name}, found {spec!r}"
-        )
+        entry = game_entry_points()[name].value
+        raise ValueError(f"entry point {name} = {entry!r}: expected a GameSpec named {name}, found {spec!r}")
     return spec
 
 
@@ -42,7 +40,7 @@ def get_game(name: str) -> GameSpec:
     """Return the game with a name.
 
     Raises:
-        ValueError: there is none; the message lists the names.
+        ValueError: there is none, and the message lists the names; or it cannot be imported.
     """
     if name in _GAMES:
         return _GAMES[name]

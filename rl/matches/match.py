@@ -31,6 +31,10 @@ class MatchReason(StrEnum):
     ADJUDICATED = ADJUDICATED
 
 
+class IllegalActionError(ValueError):
+    """A player chose an action that is not legal; says which player, where, and what was expected."""
+
+
 @dataclass(frozen=True)
 class MatchGame:
     """One game of a match."""
@@ -233,6 +237,7 @@ def play_match(
 
     Raises:
         TableError: the tables have not been built, or their file is damaged.
+        IllegalActionError: a player chose an action that is not legal.
         Exception: the error of a player, after all threads have ended.
     """
     tables = Tables.open(adjudicate) if adjudicate else None
@@ -321,9 +326,10 @@ def _play_seats(
                         on_game(replace(seat, outcome=Outcome(winner, reason)))
                         begin(board)
                         continue
+                    hops[board].append(action)
+                    _check_legal("AB"[number], active[board], hops[board])
                     for other in sides:
                         other.play(board, action)
-                    hops[board].append(action)
                     if _push(active[board], hops[board]):
                         hops[board] = []
                         if clock is not None:
@@ -335,6 +341,18 @@ def _play_seats(
     finally:
         for side in sides:
             side.close()
+
+
+def _check_legal(player: str, seat: MatchGame, hops: list[int]) -> None:
+    """Raise `IllegalActionError` unless a legal move begins with these hops."""
+    begun = tuple(hops)
+    legal = {tuple(move.actions[: len(hops)]) for move in seat.game.position.legal_moves()}
+    if begun not in legal:
+        allowed = sorted(actions[-1] for actions in legal if actions[:-1] == begun[:-1])
+        raise IllegalActionError(
+            f"player {player}, opening {seat.pair + 1}, ply {len(seat.game.moves) + 1}: expected one of the "
+            f"actions {', '.join(map(str, allowed))}, found {hops[-1]}"
+        )
 
 
 def _push(seat: MatchGame, hops: list[int]) -> bool:

@@ -34,7 +34,7 @@ class Side(Protocol):
         """
 
     def actions(self, boards: Sequence[int]) -> list[int]:
-        """Return the action for each of these boards, where the player is to move, or `RESIGN`."""
+        """Return a legal action for each of these boards, where the player is to move, or `RESIGN`."""
 
     def play(self, board: int, action: int) -> None:
         """Apply an action of either side."""

@@ -78,6 +78,16 @@ def test_files_without_endings_are_read_as_unknown(tmp_path):
         assert sums == sum(row["plies_left"] or 0 for row in rows)
 
 
+def test_rows_of_which_none_says_how_its_game_ended_have_no_endings(tmp_path):
+    rows = make_rows.with_endings(make_rows.random_games(6))
+    for row in rows:
+        row["plies_left"] = row["ownership"] = None
+    path = make_rows.write(tmp_path / "distilled.parquet", rows)
+    assert {"plies_left", "ownership"} <= set(pq.read_schema(path).names)
+    assert not RowFile(path, endings=True).endings
+    assert not RowsDataModule([path], heldout=0, endings=True).files.endings
+
+
 def test_the_memory_of_endings_is_counted(tmp_path):
     path = make_rows.write(tmp_path / "g.parquet", make_rows.with_endings(make_rows.random_games(6)))
     assert RowFile(path, endings=True).nbytes == read(path).nbytes

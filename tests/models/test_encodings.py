@@ -1,5 +1,7 @@
 """What networks see: the legal moves against the rules, the tactics against a plain search."""
 
+from importlib.metadata import EntryPoint
+
 import numpy as np
 import pytest
 import torch
@@ -7,9 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from positions import games, setups
 
+from ckai.datasets import choices
+from ckai.models.inputs import registry
 from ckai.models.inputs.encodings import MovesEncoding, TacticsEncoding
 from ckai.models.inputs.registry import encoding_names, encoding_type
 from ckai.models.inputs.tactics import MOST, append_changes
+from ckai.rl.games import registry as game_registry
 
 
 @st.composite
@@ -108,3 +113,18 @@ def test_a_hop_into_a_capture_is_seen_to_lose():
 def test_every_plane_has_a_name_of_its_own(name):
     encoding = encoding_type(name)
     assert len(encoding.NAMES) == len(set(encoding.NAMES)) == encoding.PLANES
+
+
+def test_a_broken_game_package_stops_nobody_else(monkeypatch):
+    broken = EntryPoint("fourline", "nosuchpackage.fourline:SPEC", "ckai.games")
+    entries = choices.game_entry_points() | {"fourline": broken}
+    for module in (choices, registry, game_registry):
+        monkeypatch.setattr(module, "game_entry_points", lambda: entries)
+    reason = (
+        r"game fourline, entry point nosuchpackage\.fourline:SPEC: cannot be imported \(ModuleNotFoundError"
+    )
+    assert "planes" in encoding_names()
+    with pytest.raises(ValueError, match=rf"expected one of the encodings .*, found 'foo'; {reason}"):
+        encoding_type("foo")
+    with pytest.raises(ValueError, match=reason):
+        game_registry.get_game("fourline")

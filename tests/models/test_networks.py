@@ -8,11 +8,12 @@ import torch
 
 from ckai.cli.web.inside import filters_of
 from ckai.game import Position
+from ckai.models import networks
 from ckai.models.evaluation.plots import first_layers, plot_filters
 from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inputs.encodings import GridEncoding, PlanesEncoding
 from ckai.models.layers.heads import StepPolicy
-from ckai.models.layers.network import Network, NetworkSettings, register
+from ckai.models.layers.network import _NETWORKS, Network, NetworkSettings, register
 from ckai.models.registry import ModelError, _parse, build, names, network_type, parse_settings
 from ckai.rl.games.registry import DEFAULT_GAME
 
@@ -211,3 +212,20 @@ def test_the_evaluator_refuses_other_shapes():
         evaluator.evaluate(np.zeros((2, 32), np.int8))
     with pytest.raises(ValueError, match=r"expected out_values float32 \[2\], found float32 \[3\]"):
         evaluator.evaluate(np.zeros((2, 34), np.int8), out_values=np.zeros(3, np.float32))
+
+
+def test_files_of_networks_are_named_as_they_register(tmp_path, monkeypatch):
+    (tmp_path / "copied.py").write_text(
+        "from ckai.models.layers.network import Network, NetworkSettings, register\n"
+        "@register('original', settings=NetworkSettings)\nclass Copied(Network):\n    pass\n"
+    )
+    (tmp_path / "blocks.py").write_text("")
+    (tmp_path / "_helper.py").write_text("")
+    monkeypatch.setattr(networks, "__path__", [*networks.__path__, str(tmp_path)])
+    assert {"copied", "blocks"} <= set(names())
+    assert "_helper" not in names()
+    with pytest.raises(ModelError, match=r"copied\.py: expected .*@register\('copied'\).* found 'original'"):
+        network_type("copied")
+    with pytest.raises(ModelError, match=r"blocks\.py: .* found none"):
+        network_type("blocks")
+    _NETWORKS.pop("original")

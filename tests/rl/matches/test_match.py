@@ -25,7 +25,14 @@ from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers.openings import VALUES, balanced_openings
 from ckai.rl.games.registry import get_game
-from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
+from ckai.rl.matches.match import (
+    IllegalActionError,
+    MatchGame,
+    MatchResult,
+    from_plain,
+    play_match,
+    to_plain,
+)
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.players import hub
 from ckai.rl.players import program as programs
@@ -36,6 +43,7 @@ from ckai.rl.players.hub_text import find_move, hub_move, hub_position, read_lin
 from ckai.rl.players.loading import BUILT_IN, game_of, load_player
 from ckai.rl.players.material import AlphaBetaPlayer, move_values
 from ckai.rl.players.parsing import ALPHA_BETA, GTP, HUB, LEVEL, PlayerSpec, PlayerSpecError
+from ckai.rl.players.player import MoveSide
 from ckai.rl.players.search import SearchPlayer
 from ckai.rl.players.simple import RandomPlayer
 from ckai.rl.search.selection import SearchConstants
@@ -494,3 +502,22 @@ def test_the_command(tmp_path, ckai):
     assert run("random", "random", "--games", 3)[0] == 2
     assert run("random", "random", "--sprt", 10, 5)[0] == 2
     assert run("random", "nobody")[0] == 1
+
+
+def uniform(spec):
+    return SearchPlayer(UniformEvaluator(spec.num_actions), 4, spec=spec)
+
+
+@pytest.mark.parametrize("name", ["checkers", "connect4"])
+@pytest.mark.parametrize("other", [RandomPlayer, uniform])
+def test_an_illegal_action_names_the_player_and_the_place(name, other):
+    spec = get_game(name)
+
+    class Illegal(MoveSide):
+        def choose(self, game, random, clock=None):
+            return Mock(actions=(99,))
+
+    bad = Mock(timed=False, control=None, sit=lambda boards: Illegal(boards, spec))
+    words = r"player B, opening 1, ply \d+: expected one of the actions .*, found 99$"
+    with pytest.raises(IllegalActionError, match=words):
+        play_match(other(spec), bad, list(spec.openings()[:1]), threads=1, spec=spec)
