@@ -5,12 +5,19 @@ import shlex
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from typing import ClassVar
+
+from ckai.models.inference.threads import Worker
 
 START_SECONDS = 30.0
 """Time limit for a program to say who it is."""
 SPARE_SECONDS = 30.0
 """Time beyond a limit of seconds after which a program is given up."""
+END_SECONDS = 1.0
+"""Longest wait for the last words and the status of a program that has closed its output."""
+LONGEST_COMPLAINT = 300
+"""Characters of a line on standard error that a message repeats."""
 
 
 def check_silence(seconds: float) -> None:
@@ -55,7 +62,7 @@ class Program:
                 words,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
                 text=True,
                 encoding="utf-8",
                 errors="replace",
@@ -66,13 +73,31 @@ class Program:
                 f"{command}: expected a program, found none that can be started ({error}); check the command"
             ) from error
         self._lines: queue.Queue[str | None] = queue.Queue()
-        threading.Thread(target=self._read, daemon=True).start()
+        self._complaint = ""
+        """The last line on its standard error."""
+        self._errors = Worker(target=self._read_errors, daemon=True)
+        for reader in (Worker(target=self._read, daemon=True), self._errors):
+            reader.start()
 
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self._lines.put(line)
         self._lines.put(None)
+
+    def _read_errors(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._complaint = line.strip()[:LONGEST_COMPLAINT] or self._complaint
+
+    def _end(self) -> str:
+        """Say how the program ended."""
+        self._errors.join(END_SECONDS)
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(END_SECONDS)
+        status = self._process.returncode
+        text = "found that it has ended" + ("" if status is None else f" with status {status}")
+        return f"{text}: {self._complaint}" if self._complaint else text
 
     def send(self, line: str) -> None:
         """Send a line.
@@ -85,9 +110,7 @@ class Program:
             self._process.stdin.write(line + "\n")
             self._process.stdin.flush()
         except OSError as error:
-            raise self.error(
-                f"{self.command}: expected a running program, found that it has ended"
-            ) from error
+            raise self.error(f"{self.command}: expected a running program, {self._end()}") from error
 
     def next_line(self, until: float, wanted: str) -> str:
         """Return the next line.
@@ -105,7 +128,7 @@ class Program:
         except queue.Empty:
             raise self.error(f"{self.command}: expected {wanted!r}, found no answer in time") from None
         if line is None:
-            raise self.error(f"{self.command}: expected {wanted!r}, found that the program has ended")
+            raise self.error(f"{self.command}: expected {wanted!r}, {self._end()}")
         return line
 
     def close(self) -> None:

@@ -159,7 +159,7 @@ def test_our_client_plays_our_server(level):
 def test_a_program_that_is_none_is_refused():
     with pytest.raises(GtpError, match="can be started"):
         GtpProgram("/nonexistent/program")
-    with pytest.raises(GtpError, match="found that the program has ended"):
+    with pytest.raises(GtpError, match="found that it has ended"):
         GtpProgram(f"{sys.executable} -c pass")
     code = "print('? no such command', flush=True); print(flush=True); input()"
     with pytest.raises(GtpError, match=r"expected = after name, found '\? no such command'"):

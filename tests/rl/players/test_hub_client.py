@@ -10,7 +10,7 @@ import pytest
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
-from ckai.rl.players.hub import HubError, HubPlayer
+from ckai.rl.players.hub import HubError, HubPlayer, HubProgram
 
 ROOT = Path(__file__).parents[3]
 ENGINE = f"{sys.executable} -m ckai.cli.main engine --tables none --engine"
@@ -66,7 +66,14 @@ def test_two_of_ckai_play_each_other(level):
 @pytest.mark.slow
 @pytest.mark.programs
 def test_a_program_that_cannot_load_its_engine_says_why():
-    with pytest.raises(HubError, match="has ended"):
+    with pytest.raises(HubError, match="has ended with status 1: ckai: error: missing.ckpt"):
         HubPlayer(f"{ENGINE} missing.ckpt").sit(1)
     with pytest.raises(HubError, match="integers"):
-        HubPlayer(f"{ENGINE} alphabeta:ckai --evaluator torch").sit(1)
+        HubPlayer(f"{ENGINE} alphabeta:small").sit(1)
+
+
+def test_the_last_words_of_a_program_that_ends_are_in_the_message(tmp_path):
+    script = tmp_path / "engine.py"
+    script.write_text("import sys; print('loading'); sys.stderr.write('no such network\\n\\n'); sys.exit(3)")
+    with pytest.raises(HubError, match=r"found that it has ended with status 3: no such network$"):
+        HubProgram(f"{sys.executable} {script}")
