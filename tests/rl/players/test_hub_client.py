@@ -66,7 +66,7 @@ def test_two_of_ckai_play_each_other(level):
 @pytest.mark.slow
 @pytest.mark.programs
 def test_a_program_that_cannot_load_its_engine_says_why():
-    with pytest.raises(HubError, match="has ended with status 1: ckai: error: missing.ckpt"):
+    with pytest.raises(HubError, match=r"has ended with status 1: ckai: error: missing\.ckpt"):
         HubPlayer(f"{ENGINE} missing.ckpt").sit(1)
     with pytest.raises(HubError, match="integers"):
         HubPlayer(f"{ENGINE} alphabeta:small").sit(1)
