@@ -12,7 +12,10 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+import torch
+
 from ckai.models import networks
+from ckai.models.layers.heads import OUTPUTS
 from ckai.models.layers.network import _NETWORKS, Network
 
 
@@ -57,7 +60,7 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
         settings: its settings by name; others have their defaults.
 
     Raises:
-        ModelError: an unknown architecture or setting, or an invalid value.
+        ModelError: an unknown architecture or setting, an invalid value, or outputs of the wrong shapes.
 
     Examples:
         >>> network = build("resnet", {"channels": 8, "blocks": 1})
@@ -75,7 +78,7 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
             wanted = type(fields[key].default).__name__
             raise ModelError(f"settings of {name}: expected {key} to be {wanted}, found {value!r}")
     try:
-        return cls(cls.settings_type(**(settings or {})))
+        network = cls(cls.settings_type(**(settings or {})))
     except (TypeError, ValueError, RuntimeError) as error:
         if "verflow" in str(error) or "memory" in str(error):  # PyTorch's, with its C++ stack
             given = ", ".join(f"{key}={value}" for key, value in (settings or {}).items())
@@ -85,6 +88,25 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
         if isinstance(error, RuntimeError):
             raise
         raise ModelError(f"settings of {name}: {error}") from error
+    _check_outputs(network)
+    return network
+
+
+def _check_outputs(network: Network) -> None:
+    """Refuse a network whose outputs have other shapes than `Network.forward_planes` promises."""
+    encode, training = network.encode, network.training
+    network.eval()
+    with torch.inference_mode():
+        planes = torch.zeros(1, encode.PLANES, *encode.SHAPE, dtype=network.dtype)
+        found = [tuple(output.shape) for output in network.forward_planes(planes)]
+    network.train(training)
+    expected = [(1, encode.NUM_ACTIONS), (1, OUTPUTS[network.settings.value])]
+    if found != expected:
+        shapes = [" and ".join(map(str, shapes)) for shapes in (expected, found)]
+        raise ModelError(
+            f"{network.architecture}: expected logits and raw values of the shapes {shapes[0]} for one "
+            f"position, found {shapes[1]}; see forward_planes"
+        )
 
 
 def parse_settings(name: str, pairs: list[str]) -> dict[str, Any]:

@@ -229,3 +229,21 @@ def test_files_of_networks_are_named_as_they_register(tmp_path, monkeypatch):
     with pytest.raises(ModelError, match=r"blocks\.py: .* found none"):
         network_type("blocks")
     _NETWORKS.pop("original")
+
+
+def test_outputs_of_wrong_shapes_are_refused():
+    class Wrong(Network):
+        def __init__(self, settings):
+            super().__init__(settings)
+            self.layer = torch.nn.Linear(8 * 32, 100)
+
+        def forward_planes(self, x):
+            out = self.layer(x.flatten(1))
+            return out, out[:, :2]
+
+    register("wrong", settings=NetworkSettings)(Wrong)
+    with pytest.raises(
+        ModelError, match=r"wrong: expected .* \(1, 128\) and \(1, 1\) .*, found \(1, 100\) and \(1, 2\)"
+    ):
+        build("wrong")
+    _NETWORKS.pop("wrong")
