@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ckai.datasets.machine import available_cores
+from ckai.datasets.machine import set_environment
 
 GROUPS = {
     "The pipeline": {
@@ -51,15 +51,6 @@ COMMANDS = {name: text for group in GROUPS.values() for name, text in group.item
 
 ROOMS = dict.fromkeys(GROUPS["Strength"], "ckai.cli.strength")
 """Packages of the commands that are not in `ckai.cli` itself."""
-
-WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
-"""How threads of OpenMP wait, as variables of the environment; the second one is GNU's."""
-CACHES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256", "LRU_CACHE_CAPACITY": "256"}
-"""How many kernels PyTorch keeps of those it compiles for each size of a batch; also of the environment.
-
-Each takes some 0.3 MB, and the last batch of every generation has another size: with 1,024, the default, a
-long run grows for hours. The largest preset uses some hundred at a time.
-"""
 
 
 class _Lazy(click.Group):
@@ -103,18 +94,6 @@ def cli(debug: bool) -> None:
     ckai selfplay --init pretrained.ckpt      continue by self-play
     ckai play                                 a game in the terminal
     """
-
-
-def set_environment() -> None:
-    """Set what PyTorch reads when it is loaded, unless the user has set it."""
-    # Threads that wait for each other sleep after some microseconds: spinning on, they take the time of the
-    # one that works as soon as anything else runs.
-    if "OMP_WAIT_POLICY" not in os.environ:
-        os.environ.update(WAITING | os.environ)
-    # PyTorch knows the cores it may run on, but not a container's share of their time.
-    if (cores := available_cores()) < (os.cpu_count() or 1):
-        os.environ.setdefault("OMP_NUM_THREADS", str(cores))
-    os.environ.update(CACHES | os.environ)
 
 
 def replace_unprintable() -> None:

@@ -1,7 +1,8 @@
 """Rows: the Parquet schema, writers and readers, what is in a data set, batches for training.
 
 Owns everything between games and tensors; contains no networks and no search. The names below are the public
-ones; importing this package loads none of them until they are used.
+ones; importing this package loads none of them until they are used, but sets how the threads of PyTorch wait
+(`ckai.datasets.machine.set_environment`).
 
 Examples:
     From the text of games to numpy columns, one row a hop (a whole move, or one jump of a longer capture):
@@ -32,6 +33,9 @@ Examples:
 from typing import TYPE_CHECKING
 
 from ckai.datasets.lazy import lazy_exports
+from ckai.datasets.machine import set_environment
+
+set_environment()
 
 if TYPE_CHECKING:
     from ckai.datasets.choices import POSITIONS

@@ -24,7 +24,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from ckai.cli.main import set_environment
 from ckai.models.registry import build
 from ckai.rl.games.registry import get_game
 from ckai.rl.leases.cluster import LOCAL, connect, import_ray
@@ -143,7 +142,6 @@ def main(
     output: Path | None,
 ) -> None:
     """Measure."""
-    set_environment()
     config = RunConfig.defaults_for(game)
     config = replace(
         config,

@@ -1,6 +1,8 @@
 """Cores and memory of this process: its affinity, and control groups of both versions; the cache folder."""
 
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -109,3 +111,26 @@ def test_a_user_without_a_home_has_a_temporary_cache(monkeypatch):
     assert cache_folder().parent == Path(tempfile.gettempdir())
     monkeypatch.setenv("CKAI_CACHE", "here")
     assert cache_folder() == Path("here")
+
+
+@pytest.mark.parametrize(
+    "code", ["from ckai.models import build", "from ckai.rl import Engine", "from ckai.cli.main import main"]
+)
+@pytest.mark.parametrize(("given", "policy"), [({}, "PASSIVE"), ({"OMP_WAIT_POLICY": "ACTIVE"}, "ACTIVE")])
+def test_the_threads_of_pytorch_sleep_unless_the_user_says_otherwise(code, given, policy):
+    """Checked when the first module of torch is looked for, as it reads the environment then."""
+    program = (
+        "import os, sys\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'torch':\n"
+        "            print(os.environ.get('OMP_WAIT_POLICY'), flush=True); os._exit(0)\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        f"{code}\n"
+        "import torch\n"
+    )
+    clean = {name: value for name, value in os.environ.items() if "OMP" not in name}
+    out = subprocess.run(
+        [sys.executable, "-c", program], env=clean | given, capture_output=True, text=True, check=True
+    )
+    assert out.stdout.split() == [policy]
