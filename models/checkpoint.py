@@ -91,7 +91,7 @@ class Checkpoint:
 
     @property
     def identity(self) -> str | None:
-        """The digest, or that of the whole file where it has none; None for what was not read from a file."""
+        """The digest, or that of the whole file if it has none; None if it was not read from a file."""
         return self.digest or (file_digest(self.path) if self.path is not None else None)
 
     def network(self) -> Network:
@@ -134,8 +134,8 @@ def save_checkpoint(
         path: the file to write or replace.
         network: its weights are saved from any device.
         metrics, info, training, auxiliary: plain data and tensors, see `Checkpoint`.
-        dtype: type of the layers' weights in the file, not of biases and statistics, which are few; float16
-            halves it and rounds them, to 11 bits. None: as they are.
+        dtype: dtype of the layers' weights in the file; biases and statistics, which are few, keep theirs.
+            float16 halves the file and rounds the weights to 11 bits. None: unchanged.
 
     Raises:
         OSError: if it cannot be written; an existing file is unchanged.
@@ -148,7 +148,7 @@ def save_checkpoint(
     """
     weights = _on_cpu(network.state_dict(), dtype)
     if dtype is not None:
-        # What a network keeps beside its weights must be of those that the file has.
+        # Buffers derived from the weights must match the converted weights in the file.
         as_loaded = copy.deepcopy(network)
         as_loaded.load_state_dict(weights)
         weights = _on_cpu(as_loaded.state_dict(), dtype)
@@ -178,7 +178,7 @@ def load_checkpoint(path: str | Path) -> Checkpoint:
 
     Raises:
         CheckpointError: the file is missing, damaged, not a checkpoint, of another format, or contains code
-            or plain data that cannot be.
+            or invalid plain data.
 
     Examples:
         >>> checkpoint = load_checkpoint("network.ckpt")

@@ -18,13 +18,13 @@ from ckai.models.layers.network import Network
 from ckai.models.registry import build
 
 SPARE = 8
-"""Times the numbers of a network that may be allocated while it is built: layers may be built from others."""
+"""Numbers that may be allocated per weight in the file: some layers are built from others."""
 PER_PARAMETER = 100
-"""Numbers that a parameter counts for beside its own, as many layers of one weight take seconds to build."""
+"""Extra numbers counted for each parameter, because many layers of one weight take seconds to build."""
 
 
 def check_type(name: str, value: Any, type_: type) -> None:
-    """Check that an entry is of a type; True and False are no integers.
+    """Check that an entry is of a type; True and False are not integers.
 
     Args:
         name: of the entry, for the error.
@@ -37,14 +37,14 @@ def check_type(name: str, value: Any, type_: type) -> None:
 
 
 def check_metrics(name: str, metrics: Any) -> None:
-    """Check that metrics are a dict with texts as keys; `name` is theirs, for the error."""
+    """Check that metrics are a dict with strings as keys; `name` is for the error."""
     check_type(name, metrics, dict)
     for key in metrics:
         check_type(f"the names of {name}", key, str)
 
 
 def check_info(info: Mapping[Any, Any]) -> None:
-    """Check the origin of a network: entries that are read later are what may also be typed by hand."""
+    """Check the origin of a network: the types and ranges of the entries that are read later."""
     data = info.get("data", [])
     _check_split("info.split", info.get("split", {}))
     check_type("info.data", data, list)
@@ -95,7 +95,7 @@ def check_weights(weights: Mapping[Any, Any]) -> None:
 
 
 def build_for(architecture: str, settings: Mapping[str, Any], weights: Mapping[Any, Any]) -> Network:
-    """Build a network for the weights of a file; a far larger one gets neither memory nor time.
+    """Build a network for the weights of a file; refuse a far larger one before it is built.
 
     Args:
         architecture, settings: see `ckai.models.build`.

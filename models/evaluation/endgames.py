@@ -28,11 +28,11 @@ def measure_endgames(
         pieces: pieces on the board, exactly; None: as many as the tables have.
 
     Returns:
-        For all positions, and in `by_material` for each material class: `positions`; `value_mse`, the mean
-        of (value - exact)^2, where exact is 1 won, 0 drawn, -1 lost for the side to move; `wrong_sign`, the
-        share of won and lost positions whose value has the wrong sign; `drawn_value`, the mean absolute value
-        of drawn positions; `keeps`, the share where the network's first legal action keeps the result; and
-        `keeps_decided`, the same where some actions keep it and others do not.
+        `pieces`; for all positions, and in `by_material` for each material class: `positions`; `value_mse`,
+        the mean of (value - exact)^2, where exact is 1 won, 0 drawn, -1 lost for the side to move;
+        `wrong_sign`, the share of won and lost positions whose value has the wrong sign; `drawn_value`, the
+        mean absolute value of drawn positions; `keeps`, the share where the network's likeliest legal action
+        keeps the result; and `keeps_decided`, the same where some actions keep it and others do not.
     """
     drawn = draw_endgames(tables, positions, seed=SEED, pieces=pieces or tables.pieces, held=True)
     logits, value = _evaluate(TorchEvaluator(network), drawn)

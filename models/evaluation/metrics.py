@@ -16,7 +16,7 @@ report:
     random_legal                expected share right for a random legal action
     policy_loss                 mean cross-entropy over all actions, in nats
     policy_loss_legal           the same over the legal actions
-    policy_calibration_error    expected calibration error of the first legal action's probability
+    policy_calibration_error    expected calibration error of the likeliest legal action's probability
     value_rows                  rows with a known result
     value_mse                   mean (value - z)^2 on them
     value_mse_constant          the same for the best constant: what a value head must beat
@@ -136,8 +136,8 @@ class Metrics:
 
         Returns:
             `by_ply`, `by_pieces`: a list of dicts with `from`, `to` (inclusive), `rows` and the main metrics;
-            `policy_calibration`: `confidence`, `right`, `rows` of the first legal action's probability, in
-            ten bins of [0, 1]; `value_calibration`: `value`, `z`, `rows` in ten bins of [-1, 1].
+            `policy_calibration`: `confidence`, `right`, `rows` of the likeliest legal action's probability,
+            in ten bins of [0, 1]; `value_calibration`: `value`, `z`, `rows` in ten bins of [-1, 1].
         """
         c = self.columns()
         if not c:

@@ -12,11 +12,11 @@ seed the smaller is a part of the larger."""
 
 
 def data_entries(info: Mapping[str, Any], files: Sequence[RowFile], split: Split) -> list[dict[str, Any]]:
-    """Return the entry `data` of a checkpoint after a training: that of the one before it, and its own files.
+    """Return the entry `data` of a checkpoint after training: the previous entry, and the new files.
 
     Args:
         info: of the checkpoint that the training began from; empty if there is none.
-        files: files that are trained on. Of those that were before, only games are held out that always were.
+        files: files that are trained on. In one trained on before, a game is held out only if it always was.
         split: of the files.
     """
     stored = info.get("split", {})
@@ -61,7 +61,7 @@ def split_of(info: Mapping[str, Any], files: Sequence[RowFile]) -> Split:
 
 
 def check_split(name: str, info: Mapping[str, Any], files: Sequence[RowFile], split: Split) -> None:
-    """Check that no games are held out which a network has learned that is trained on.
+    """Check that no held-out games are among those that a network to be trained further has learned.
 
     Args:
         name: of its checkpoint, for the error.

@@ -310,7 +310,7 @@ def evaluate_positions(
     """
     logits, values = evaluator.evaluate(boards)
     scores = np.where(encoding.legal_mask(boards), logits.astype(np.float64), -np.inf)
-    with np.errstate(invalid="ignore"):  # infinity less itself is NaN, which whoever calls looks for
+    with np.errstate(invalid="ignore"):  # infinity minus itself is NaN, which callers check for
         weights = np.exp(scores - scores.max(1, keepdims=True))
     return weights / weights.sum(1, keepdims=True), values.astype(np.float64)
 

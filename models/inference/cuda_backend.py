@@ -87,7 +87,7 @@ class CudaLane:
         Args:
             network: on the device, in evaluation mode.
             device: the GPU.
-            stream: of the GPU; who uses the lane is alone on it.
+            stream: a stream of the GPU; whoever uses the lane has it to itself.
         """
         self._network, self._device, self._stream = network, device, stream
         self._host_inputs, *self._host_outputs = _buffers(network, torch.device("cpu"), device.type == CUDA)
@@ -174,7 +174,7 @@ class CudaLane:
             except RuntimeError as error:
                 self._captures = False
                 reason = (str(error).splitlines() or [type(error).__name__])[0]
-                _say(
+                _warn_once(
                     f"evaluator {self._device}: expected to capture a CUDA graph, found {reason}; using none"
                 )
 
@@ -251,6 +251,6 @@ def _memory_for(what: str, device: torch.device) -> Iterator[None]:
 
 
 @cache
-def _say(line: str) -> None:
+def _warn_once(line: str) -> None:
     """Say a line, once."""
     _LOG.warning(line)

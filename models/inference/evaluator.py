@@ -197,8 +197,8 @@ def import_extra(module: str, extra: str) -> Any:
         BackendError: it is not installed; says how to install it.
     """
     if module == "openvino":
-        # It reports its import and every conversion to its makers, from processes forked off this one, unless
-        # this package is missing; that takes longer than the conversion.
+        # Without this package it sends no telemetry; each import and conversion would fork a process for
+        # that, which takes longer than the conversion.
         sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     try:
         return importlib.import_module(module)

@@ -76,7 +76,7 @@ def export_network(network: Network, path: Path, to: str) -> Exported:
 
     Raises:
         BackendError: an optional package is missing, or the network's own outputs are not finite.
-        ForeignFileError: `path` has another suffix than `SUFFIXES`, or holds something else than an export.
+        ForeignFileError: `path` has the wrong suffix, see `SUFFIXES`, or holds anything but an export.
         WriteError: the file cannot be written.
         ExportError: the exported network differs by more than `ckai.models.inference.choose.EXACT`.
         ValueError: any other `to`.

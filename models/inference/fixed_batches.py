@@ -82,7 +82,7 @@ class FixedBatchEvaluator:
         """See `Evaluator.evaluate`."""
         check_boards(boards, *sizes_of(self._encoding), out_logits, out_values)
         logits, values = output_arrays(len(boards), self._encoding.NUM_ACTIONS, out_logits, out_values)
-        rows = self._encoding.append_extra(boards)  # by every caller for itself, before it takes a lane
+        rows = self._encoding.append_extra(boards)  # computed by each caller before it takes a lane
         for start in range(0, len(rows), LARGEST):
             part = slice(start, start + LARGEST)
             number = len(rows[part])

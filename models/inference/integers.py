@@ -30,7 +30,7 @@ SHIFT = SCALE.bit_length() - 1
 PRODUCT_SCALE = SCALE * SCALE
 """Integer that stands for 1 in a sum of products."""
 TOLERANCE = 2.0**-10
-"""How far weights may be beyond the bounds of `Swift`, relatively: float16 rounds to 2 ** -11."""
+"""Relative excess of weights over the bounds of `Swift` that is allowed: float16 rounds to 2 ** -11."""
 LARGEST_EXPONENT = 700.0
 """Exponent whose exponential still has room in float64: no weights make a value that is not finite."""
 
@@ -46,7 +46,7 @@ class IntegerWeights(NamedTuple):
     jumper_plane: Any
     """[1] int64: the plane of the jumper, -1 if the game has none."""
     bucket_pieces: Any
-    """[1] int64: numbers of pieces that share a bucket."""
+    """[1] int64: how many piece counts share a bucket."""
     first: Any
     """[planes * squares, H] int16, multiples of 1/512."""
     first_bias: Any

@@ -18,7 +18,8 @@ class Predictions(NamedTuple):
     """What a network says of N positions; unpacks as `policy, value`."""
 
     policy: Floats
-    """`[N, 128]` float32 probabilities of the actions, 0 for illegal ones; rows sum to 1."""
+    """`[N, M]` float32 probabilities of the actions, 0 for illegal ones; rows sum to 1. M is that of
+    `Rows.legal_mask`, 128 in checkers."""
     value: Floats
     """`[N]` float32 in [-1, 1] for the side to move: +1 it wins."""
 

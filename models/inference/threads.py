@@ -1,4 +1,4 @@
-"""Threads that can be waited for where Ctrl-C may come."""
+"""Threads whose `join` survives Ctrl-C."""
 
 import threading
 

@@ -110,7 +110,7 @@ class Encoding(nn.Module):
     def append_extra(self, positions: NDArray[np.int8]) -> NDArray[np.int8]:
         """Return positions `[B, position_bytes]` int8 with the extra bytes, `[B, position_bytes + EXTRA]`.
 
-        Called by many threads at a time, with small batches: what it computes is for one kernel.
+        Called by many threads at once with small batches: do the work in a single kernel.
         """
         return positions
 

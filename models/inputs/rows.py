@@ -17,7 +17,8 @@ def encode_rows(rows: Rows, encoding: str | Encoding = "planes") -> Tensor:
             planes of each), or the `encode` of a network.
 
     Returns:
-        `[N, PLANES, 8, 4]` float32 on the CPU, in the view of the side to move: row 0 is its own back row.
+        `[N, PLANES, *SHAPE]` float32 on the CPU, in the view of the side to move; in checkers
+        `[N, PLANES, 8, 4]`, and row 0 is its own back row.
 
     Raises:
         ValueError: no encoding has this name, or it is for a board of another size than the rows'.

@@ -55,8 +55,8 @@ def _append(positions, depths, out):
 def append_changes(positions: NDArray[np.int8], depths: Sequence[int]) -> NDArray[np.int8]:
     """Append the change of material that every hop forces, in half men (a man is 2, a king 3), for the mover.
 
-    One call of a kernel that holds no lock of Python: many threads call it, and each waits for the others
-    whenever it takes that lock again.
+    A single call of a kernel that releases the GIL: many threads call it, and each waits for the others
+    whenever it acquires the GIL again.
 
     Args:
         positions: `[B, P]` int8: 32 squares in the mover's view (1 own man, 3 own king, -1 / -3 the other's,

@@ -1,6 +1,6 @@
 """Auxiliary heads: what a network also predicts while it learns, so that its trunk learns more from a game.
 
-They read the features that policy and value read (`TrunkNetwork.features`). They are no part of a network:
+They read the features that policy and value read (`TrunkNetwork.features`). They are not part of the network:
 only training has them, so that searches, exports and backends neither see nor pay for them.
 """
 
@@ -49,7 +49,7 @@ class MovesLeft(nn.Module):
 class Ownership(nn.Module):
     """What is on each square at the end of the game: KataGo's ownership, with three classes in place of two.
 
-    Wu, "Accelerating Self-Play Learning in Go" (2019), section 4.1. In other games squares end up empty.
+    Wu, "Accelerating Self-Play Learning in Go" (2019), section 4.1. In other games squares may be empty.
     """
 
     def __init__(self, features: torch.Size, squares: int) -> None:
@@ -99,7 +99,7 @@ class AuxiliaryHeads(nn.ModuleDict):
 def _feature_shape(network: TrunkNetwork) -> torch.Size:
     """The shape of the features of one position."""
     training, encode = network.training, network.encode
-    network.eval()  # norms keep what they have counted
+    network.eval()  # batch norms keep their running statistics
     with torch.no_grad():
         planes = torch.zeros(1, encode.PLANES, *encode.SHAPE, dtype=network.dtype)
         shape = network.features(planes).shape[1:]

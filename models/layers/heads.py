@@ -42,7 +42,7 @@ class StepPolicy(nn.Module):
     """Logits by 1x1 convolutions: four directions for each square.
 
     An action is index * 4 + direction, so four planes, read square by square, are the logits. Each action has
-    a bias, as the same step has another value elsewhere on the board. An optional dense part that depends on
+    a bias, because a step is worth more in some places than in others. An optional dense part that depends on
     the whole board adds its own logits.
     """
 

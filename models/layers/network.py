@@ -109,7 +109,8 @@ class Network(nn.Module):
         """Evaluate positions, all in the view of the side to move.
 
         Args:
-            board: `[B, 32]` int8: 1 own man, 3 own king, -1 / -3 the other's, 0 empty.
+            board: `[B, board_bytes]` int8; in checkers 32 squares: 1 own man, 3 own king, -1 / -3 the
+                other's, 0 empty.
             jumper: `[B]` int8, index of the piece that must continue a capture, -1 if none.
             halfmove_clock: `[B]` int16, plies since the last capture or man's move.
             extra: `[B, EXTRA]` int8, the result of the encoding's `extra`; None: compute it here.
@@ -148,7 +149,7 @@ class TrunkNetwork(Network):
     """
 
     def features(self, x: Tensor) -> Tensor:
-        """The trunk: planes `[B, PLANES, 8, 4]` to `[B, units]` or `[B, channels, 8, 4]`."""
+        """The trunk: planes `[B, PLANES, *SHAPE]` to `[B, units]` or `[B, channels, *SHAPE]`."""
         raise NotImplementedError
 
     def heads(self, features: Tensor) -> tuple[Tensor, Tensor]:

@@ -22,7 +22,7 @@ from ckai.models.layers.network import Network, NetworkSettings, register, requi
 SCALE = 512
 """Integer that stands for 1, of an activation or a weight."""
 LARGEST_WEIGHT, LARGEST_BIAS = 4.0, 1000.0
-"""Bounds after the first layer: with so many units, all sums are less than 2 ** 31."""
+"""Bounds of weights and biases after the first layer: with at most `MOST_UNITS` units no sum overflows."""
 MOST_UNITS, MOST_NARROW_UNITS = 1024, 256
 """Bounds of the units of the first layer and of the others."""
 LARGEST_SUM = 32767 / SCALE
@@ -98,7 +98,7 @@ class Swift(Network):
 
     @property
     def bucket_pieces(self) -> int:
-        """Numbers of pieces that share a bucket: 1 to this number the first, and so on."""
+        """How many piece counts share a bucket: 1 to this number share the first, and so on."""
         buckets: int = self.settings.buckets
         return -(-self.encode.most_pieces // buckets)
 

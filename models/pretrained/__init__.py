@@ -1,6 +1,6 @@
 """The networks that are installed with ckai: `ckai`, `small` and `human`.
 
-`ckai` is the fastest and plays by default, `small` plays best at equal visits, `human` has the policy of
+`ckai` is the fastest and plays by default, `small` plays best at equal visits, `human` predicts the moves of
 people.
 
 `README.md` in this folder is their card: what they learned from, settings, figures, limits.

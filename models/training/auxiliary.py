@@ -17,9 +17,9 @@ from ckai.models.training.config import LossConfig
 
 Batch: TypeAlias = dict[str, Tensor]
 HUBER_DELTA = 10.0 / PLIES
-"""Error from which on the loss of the plies left is linear: ten plies."""
+"""Error above which the loss of the plies left is linear: ten plies."""
 MEASURES = {MOVES_LEFT: "error", OWNERSHIP: "accuracy"}
-"""What is reported of a head beside its loss: the mean absolute error in plies, the share of the squares."""
+"""What is reported besides a head's loss: the mean absolute error in plies, the share of squares right."""
 
 
 def head_weights(loss: LossConfig) -> dict[str, float]:

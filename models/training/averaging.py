@@ -10,7 +10,7 @@ from torch.optim.swa_utils import AveragedModel
 
 
 class MovingAverage(AveragedModel):
-    """An exponential moving average of weights and buffers, without a word of the GPU to the CPU.
+    """An exponential moving average of weights and buffers that never makes the CPU wait for the GPU.
 
     Its decay is lower at first, (1 + n) / (10 + n) after n steps, so that the initial weights fade quickly.
     The state is that of PyTorch's `AveragedModel`, which would wait for the GPU in every step, to read its

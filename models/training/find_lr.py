@@ -51,7 +51,7 @@ def find_lr(
     Raises:
         DatasetError: data that cannot be used.
         ModelError: unknown model or settings.
-        TrainingError: the loss never fell, or `config.init` is set: a trained network's hardly does.
+        TrainingError: the loss never fell, or `config.init` is set: a trained network's loss hardly falls.
     """
     if config.init:
         raise TrainingError("expected a new network to find a learning rate for, found --init; omit it")
@@ -62,7 +62,7 @@ def find_lr(
     module = PolicyValueModule(
         network, replace(config.train, optimizer=flat, ema=0.0), epoch_steps=steps, heads=heads
     ).to(device)
-    rough = lightning_precision(config.train.precision, device) == "bf16-mixed"
+    bf16 = lightning_precision(config.train.precision, device) == "bf16-mixed"
     optimizer = module.configure_optimizers()["optimizer"]
     rates = np.geomspace(LOWEST, HIGHEST, steps)
     tried: list[float] = []
@@ -72,7 +72,7 @@ def find_lr(
         for group in optimizer.param_groups:
             group["lr"] = float(rates[step])
         ready = {k: v.to(module.device) for k, v in module.on_before_batch_transfer(batch, 0).items()}
-        with torch.autocast(device.type, torch.bfloat16, enabled=rough):
+        with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
             loss = module.training_step(ready, step)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]

@@ -65,14 +65,14 @@ class GraphedPasses:
 
     def _capture(self, planes: Tensor) -> "_Captured | None":
         """Capture graphs; where that fails, say so and return None."""
-        # Found here, as a module has others once it was moved to a GPU. Those of batch norm change in a pass.
+        # Collected here: moving a module to a GPU replaces its buffers. Those of batch norm change in a pass.
         buffers = [buffer for module in self._modules for buffer in module.buffers()]
         saved = [buffer.clone() for buffer in buffers]
         stream = torch.cuda.Stream(planes.device)  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream(planes.device))
-        rough, dtype = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
+        autocast, dtype = torch.is_autocast_enabled("cuda"), torch.get_autocast_dtype("cuda")
         # What is cast within a capture must not be kept for later.
-        uncached = torch.autocast("cuda", dtype=dtype, enabled=rough, cache_enabled=False)
+        uncached = torch.autocast("cuda", dtype=dtype, enabled=autocast, cache_enabled=False)
         try:
             with CAPTURING, torch.cuda.stream(stream), uncached:
                 return _Captured(self._function, self._parameters, planes, stream)

@@ -137,10 +137,10 @@ class PolicyValueModule(pl.LightningModule):
             network: trained in place.
             config: losses and optimizer.
             epoch_steps: steps in an epoch; the schedule ends with the last epoch.
-            heads: auxiliary heads of the losses with a weight, trained in place; None if none has.
+            heads: auxiliary heads of the losses with a non-zero weight, trained in place; None if none has.
 
         Raises:
-            ValueError: the heads are others than the losses need.
+            ValueError: the heads are not those that the losses need.
         """
         super().__init__()
         self.network, self.heads = network, heads

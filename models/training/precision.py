@@ -8,8 +8,8 @@ import torch
 def lightning_precision(name: str, device: torch.device) -> Any:
     """The precision of `TrainConfig` in Lightning's words: `32-true`, or `bf16-mixed` with autocast."""
     if name == "auto":
-        rough = _gpu_has_bf16(device) if device.type == "cuda" else _cpu_has_bf16()
-        name = "bf16" if rough else "32"
+        bf16 = _gpu_has_bf16(device) if device.type == "cuda" else _cpu_has_bf16()
+        name = "bf16" if bf16 else "32"
     return {"32": "32-true", "bf16": "bf16-mixed"}[name]
 
 

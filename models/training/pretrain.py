@@ -359,7 +359,7 @@ def _finished(saved: Checkpoint | None, run: Path, output: Path) -> Checkpoint |
     """The output that is there, if it is the result of the saved training; None if that is to replace it.
 
     Raises:
-        TrainingError: the output is no result of this training, nor what it was allowed to replace.
+        TrainingError: the output is neither the result of this training nor what it was allowed to replace.
     """
     if saved is not None:
         with suppress(CheckpointError):

@@ -27,7 +27,7 @@ _TYPES: dict[str, type] = {
     "schedule": dict,
     "random": dict,
 }
-"""Types of the entries of a state, of those that are never None."""
+"""Types of the entries of a state that are never None."""
 
 
 def check_state(state: Mapping[str, Any]) -> None:
@@ -53,7 +53,7 @@ def check_state(state: Mapping[str, Any]) -> None:
 
 
 def check_heads(module: Any, state: Mapping[str, Any]) -> None:
-    """Check what a state has of auxiliary heads.
+    """Check what a state holds for the auxiliary heads.
 
     Args:
         module: `ckai.models.training.lightning_module.PolicyValueModule` of the training that goes on.
@@ -129,7 +129,7 @@ def check_like(name: str, found: Any, like: Any) -> None:
 
 
 def _check_moments(name: str, optimizer: torch.optim.Optimizer) -> None:
-    """Check what an optimizer has of each parameter: a number of steps, and tensors of its shape."""
+    """Check what an optimizer holds for each parameter: a number of steps, and tensors of its shape."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     if not optimizer.state:  # saved before the first step
         return

@@ -32,7 +32,7 @@ class TrainingRun:
     epochs: int
     """Epochs done, over all stages."""
     target: int
-    """Epochs of each stage that it was asked for; 0 if that is not known."""
+    """Epochs requested for each stage; 0 if unknown."""
     finished: bool
     """Whether its checkpoint is the result of this training."""
     running: bool

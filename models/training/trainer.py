@@ -174,7 +174,7 @@ def _trainer(device: torch.device, precision: Any, **settings: Any) -> pl.Traine
 class _Gpu(CUDAAccelerator):
     """Lightning's GPU, without freeing unused memory before and after a training.
 
-    That waits for the GPU, and would end the capture of a CUDA graph by self-play beside the training.
+    Freeing waits for the GPU, and would break a CUDA graph capture by self-play during the training.
     """
 
     def setup(self, trainer: pl.Trainer) -> None:
@@ -383,7 +383,7 @@ def _quiet() -> Iterator[None]:
             for module in (r"pytorch_lightning\..*", r"lightning_fabric\..*", r"lightning\..*"):
                 warnings.filterwarnings("ignore", module=module)
             warnings.filterwarnings("ignore", message=".*isinstance.treespec, LeafSpec.*")
-            # The first pass backward on a GPU in a thread of its own; PyTorch sets the context itself.
+            # From the first backward pass on a GPU, in a thread of its own; PyTorch sets the context itself.
             warnings.filterwarnings("ignore", message="Attempting to run cuBLAS")
             yield
     finally:

@@ -150,9 +150,9 @@ def reduction_of(constants, memory, depth, i, rank):
 
 @inner
 def terminal_score(game, memory, state, key, count, at, plies, within):
-    """Return (whether a state below the root needs no search, its score): game over, repeated, in a table.
+    """Return (whether a state below the root needs no search, its score): game over, repeated, tablebase.
 
-    A state within a move is searched even if a table has it: otherwise the rest of the move would be unknown.
+    A state within a move is searched even if a tablebase has it: else the rest of the move would be unknown.
     """
     over, value = contract.outcome(game, state, count)
     if over:

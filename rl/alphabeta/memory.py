@@ -60,7 +60,7 @@ class Constants(NamedTuple):
     reduction_divisor: float = 2.5
     """See `reduction_base`."""
     unlikely: float = 3.0
-    """An action this many log odds or more below the likeliest is reduced by one more ply."""
+    """An action more than this many log odds below the likeliest is reduced by one more ply."""
     policy_depth: int = 2
     """Least depth at which the network's policy orders the moves."""
     history_weight: float = 1.0

@@ -57,7 +57,7 @@ class AlphaBetaResult:
     plies: int | None
     """Plies to the end of a game that is proven won or lost, else None."""
     depth: int
-    """Depth of the last search that ended, in plies."""
+    """Depth of the last complete iteration, in plies."""
     nodes: int
     """Positions searched, by all threads."""
     evaluations: int
@@ -95,8 +95,8 @@ class AlphaBetaSearch:
             game: the rules, see `ckai.rl.games.contract`; None: checkers.
             entries: T, size of the table in positions, 1 or more; one takes 24 bytes in most games.
             constants: see `Constants`; None: the defaults.
-            threads: threads of a search; one to a depth or a number of positions has one, so that it can be
-                repeated.
+            threads: threads of a search; a search limited by depth or positions uses one, so that it is
+                reproducible.
         """
         self.game: Any = DEFAULT_GAME.rules if game is None else game
         self.constants = constants or Constants()
@@ -149,7 +149,7 @@ class AlphaBetaSearch:
         history: Sequence[State] = (),
         *,
         seconds: float | None = None,
-        enough: float | None = None,
+        soft_seconds: float | None = None,
         nodes: int | None = None,
         depth: int | None = None,
         on_depth: Callable[[AlphaBetaResult], None] | None = None,
@@ -160,8 +160,8 @@ class AlphaBetaSearch:
             state: the state, which has a legal action.
             history: earlier states of the game, oldest first; those that cannot be repeated may be left out.
             seconds: end after this time.
-            enough: end after a depth that leaves no more than half of this time: a depth takes about as long
-                as all those before it, or longer.
+            soft_seconds: end after a depth that leaves no more than half of this time: a depth takes about
+                as long as all those before it, or longer.
             nodes: end after this many positions.
             depth: end after the search of this depth in plies.
             on_depth: called with the result so far after every depth.
@@ -204,7 +204,7 @@ class AlphaBetaSearch:
                     on_depth(self._result(words, done))
                 if abs(score) >= PROVEN and WON - abs(score) <= done:
                     break
-                if enough is not None and time.perf_counter() - begun >= enough / 2:
+                if soft_seconds is not None and time.perf_counter() - begun >= soft_seconds / 2:
                     break
         finally:
             if timer is not None:

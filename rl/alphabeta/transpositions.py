@@ -5,7 +5,7 @@ of fields. A state has two places, neighbours; the entry of the lower depth, or 
 way (Breuker, Uiterwijk, van den Herik 1994).
 
 Several threads may use a table, without locks: the words of the state are stored exclusive-or the fields, so
-that a row which two of them wrote at once is no state's (Hyatt, Mann 2002).
+that a row which two of them wrote at once matches no state (Hyatt, Mann 2002).
 """
 
 import numpy as np

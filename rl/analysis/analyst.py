@@ -1,8 +1,8 @@
 """`Analyst`: analyses a game, from the values of its positions to the cost of its moves.
 
 Each position with a choice is searched on its own; with an integer network alpha-beta looks deeper. A move
-costs what the best move promises more than the position after it does. Searches of 200 visits err, so three
-things are done before a move is blamed:
+costs the expected points of the best move less those of the move played. Searches of 200 visits err, so
+three things are done before a move is blamed:
 
 - Values go backwards through the game. Where the moves that followed turned out better for a side than the
   search of the position thought, the position was better: the blame for an unseen refutation falls on the
@@ -10,7 +10,7 @@ things are done before a move is blamed:
 - Where a move seems to cost points, or the search and what followed disagree, the position, the one after the
   move and those after the best moves are searched again with more visits, and then compared.
 - A move that would be called better than the one played has to stand up to a second opinion, an alpha-beta
-  search or one with more visits still: else the position was lost before, and that move is blamed.
+  search or one with more visits still: else the position was already bad, and an earlier move is blamed.
 
 Positions in the tablebases have the tables' value.
 """
@@ -104,8 +104,8 @@ class Analyst:
         """Analyse a game.
 
         Args:
-            game: its moves, at any length.
-            result: the result as PDN, None if it is unknown; by default nothing follows from the moves.
+            game: the moves, any number of them.
+            result: the result as PDN; None if it is unknown. It is not inferred from the moves.
 
         Returns:
             The report, a `PlyReport` for each move.
@@ -128,7 +128,7 @@ class Analyst:
         searched = self._search_all(nodes, game) + self._check_end(nodes[-1], result)
         self._back_up(nodes)
         for _ in range(ROUNDS):
-            doubtful = [n for n in range(len(game.moves)) if self._doubtful(nodes, n)]
+            doubtful = [n for n in range(len(game.moves)) if self._is_doubtful(nodes, n)]
             if not doubtful:
                 break
             searched += self._check(nodes, doubtful)
@@ -225,7 +225,7 @@ class Analyst:
 
     # --- checks -----------------------------------------------------------------------------------------
 
-    def _doubtful(self, nodes: list[_Node], n: int) -> bool:
+    def _is_doubtful(self, nodes: list[_Node], n: int) -> bool:
         """Whether a move seems to cost points, or its search and what followed disagree."""
         node = nodes[n]
         best = node.best()
@@ -265,10 +265,10 @@ class Analyst:
             best = child.best()
             node.lines[move] = points, [move, *(best[2] if best else [])]
         self._back_up(nodes)
-        return len(chosen) + len(searchable) + self._ask_again(nodes, after)
+        return len(chosen) + len(searchable) + self._second_opinions(nodes, after)
 
-    def _ask_again(self, nodes: list[_Node], after: list[tuple[_Node, Move, _Node]]) -> int:
-        """Hold moves that seem better than the one played, by a mistake, against a second opinion.
+    def _second_opinions(self, nodes: list[_Node], after: list[tuple[_Node, Move, _Node]]) -> int:
+        """Check moves that seem better than the one played, by a mistake's cost or more, by a second opinion.
 
         The best move first; another one only if that falls back.
 

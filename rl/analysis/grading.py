@@ -1,6 +1,6 @@
 """What a move costs in expected points, its grade, and the accuracy of a player.
 
-A game is worth 1 point, a draw half a point. Expected points, not values, are compared, so that a slip that
+A win is worth 1 point, a draw half a point. Expected points, not values, are compared, so that a slip that
 leaves a won game won costs little.
 """
 

@@ -234,7 +234,7 @@ class Work:
 
     def remove(self) -> None:
         """Remove the work folder, after the output was written."""
-        # What they are of goes last: what an interruption leaves is taken for nothing else.
+        # `analysis.json` goes last, so that an interruption never leaves reports of unknown origin.
         self._remove_reports()
         shutil.rmtree(self.folder, ignore_errors=True)
 

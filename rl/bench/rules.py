@@ -125,7 +125,7 @@ def bench_playouts(rounds: int, seconds: float) -> Iterator[Measure]:
 
     one: list[float] = []
     two: list[float] = []
-    for _ in range(rounds):  # alternately, so that both run on the same machine state
+    for _ in range(rounds):  # alternately, so that both run under the same conditions
         one += rate(lambda: play(1), 1)
         two += rate(lambda: play(2), 1)
     yield measured("random games, one thread", "moves/s", one)

@@ -34,9 +34,9 @@ LEAVES = 256
 GROWTH = 48
 """Root visits that allow one more position in a call, unless time alone ends the search: see `Pacing`."""
 BATCHES, THREADS = 3, 2
-"""Calls of the network in flight under a limit of visits, and at the same time."""
+"""Calls of the network in flight under a visit limit, and how many of them run at the same time."""
 NODES = 1_000_000
-"""Capacity in positions of a tree that may grow, before it does."""
+"""Initial capacity, in positions, of a tree that may grow."""
 INTERVAL = 0.1
 """Seconds between two results of an analysis."""
 
@@ -80,7 +80,7 @@ class Engine:
             nodes: positions in the tree at which a search ends; None: what a quarter of the memory holds.
             leaves: most positions in one call of the evaluator; a small tree sends fewer.
             batches: calls of the evaluator in flight, of which `THREADS` run at the same time. Results depend
-                on this number, not on timing. By time each thread has one, and results depend on timing.
+                on this number, not on timing. With a time limit each thread has one, and results vary.
             game: the draw rules; None: the usual ones.
             tables: tablebases. The search proves every position in them, and plays the shortest win or
                 the longest loss there. None: none.

@@ -40,7 +40,7 @@ class Limit:
     clock: float | None = None
     """Seconds left on the clock of the side to move. The search takes a share of them (see
     `ckai.rl.search.move_time`), ends early when its first move can no longer change, and takes longer while
-    the most visited move is not the one of the highest value. 0 or less: the root is evaluated."""
+    the most visited move is not the one of the highest value. 0 or less: only the root is evaluated."""
     increment: float = 0.0
     """Seconds that the clock gains after the move, 0 or more."""
     remaining_moves: int | None = None

@@ -102,7 +102,7 @@ class TreeReader:
             return RootLead(0.0, True)
         found = self._searcher.root_lead(self._tree)
         action = self._searcher.best(self._tree)
-        # Which way a capture goes on after the first hop is open while that has visits.
+        # How the capture continues after its first hop may still change.
         several = sum(move.actions[0] == action for move in moves) > 1
         return RootLead(0.0, found.settled) if several else found
 

@@ -86,7 +86,7 @@ class StopReason(StrEnum):
     SECONDS = "seconds"
     """`Limit.seconds` was reached."""
     CLOCK = "clock"
-    """The time of a move by `Limit.clock` is over."""
+    """The time that `Limit.clock` allots to the move is used up."""
     DECIDED = "decided"
     """By `Limit.clock`: the first move cannot change in the time left for it, or is the only one."""
     DEPTH = "depth"

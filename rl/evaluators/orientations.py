@@ -9,9 +9,9 @@ from ckai.models.inference.evaluator import Boards, Floats
 
 
 class Orientations:
-    """A symmetry of the board for each game, in which a network sees all its positions.
+    """A symmetry of the board for each game, applied to all its positions before a network sees them.
 
-    So a network's bias for an orientation averages out over the games. AlphaGo Zero draws a symmetry for
+    A network's bias for an orientation thus averages out over the games. AlphaGo Zero draws a symmetry for
     each position instead; but then the values of neighbouring positions differ by noise, which can mislead a
     short search (docs/go.md).
     """

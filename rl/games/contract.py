@@ -45,9 +45,9 @@ class _Game(type):
 
 
 def _find(module: str, name: str) -> _Game:
-    """Return a game by its name, or a stand-in where this process does not have it.
+    """Return a game by its name, or a stand-in if this process does not have it.
 
-    A game of somebody's script ends up in the same files of Numba's cache as the games that ship. Without
+    A game from a user's script ends up in the same files of Numba's cache as the games that ship. Without
     this, a process that cannot import that script could not read those files at all.
     """
     game = getattr(sys.modules.get(module), name, None)
@@ -93,7 +93,7 @@ def game(
             `MEAN_LEGAL_ACTIONS`; what is above `max_legal_actions` is cut.
         forbids_repetition: the constant `FORBIDS_REPETITION`: whether an action is illegal if the `key` of
             the state that it leads to occurred before in the game, see `may_repeat`. `legal` knows no earlier
-            states; the search takes such actions out.
+            states; the search removes such actions.
 
     The class may have a property `history`: how many earlier states a repetition can reach, 0 if it has none.
 

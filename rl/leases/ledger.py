@@ -162,7 +162,7 @@ class Ledger(Numbers):
             return lease
 
     def adopt(self, lease: Lease) -> bool:
-        """Go on with a lease that is out already, if its missing games all wait; return whether."""
+        """Adopt a lease that is out already, if its missing games all wait; return whether it was adopted."""
         with self._lock:
             if replace(lease, name="", numbers=()) != replace(self._all, name="", numbers=()):
                 return False

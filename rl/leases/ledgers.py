@@ -76,7 +76,7 @@ class Ledgers:
         return next((lease for lease in leases if lease is not None), None)
 
     def adopt(self, lease: Lease) -> bool:
-        """Go on with a lease that is out already, if all its games wait; return whether."""
+        """Adopt a lease that is out already, if its missing games all wait; return whether it was adopted."""
         return any(ledger.adopt(lease) for ledger in self._all)
 
     def withdraw(self, name: str) -> None:

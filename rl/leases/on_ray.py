@@ -2,8 +2,8 @@
 
 The process of the run owns everything: the leases, the only copy of a generation's networks that it puts
 into the object store, and the actors, which end with it. An actor has at most `LEASES` leases, so no shards
-queue up. Whatever Ray reports of an actor, its leases go back; actors restart, and new ones are made as nodes
-join.
+queue up. Whatever Ray reports about an actor, its leases go back; actors restart, and new ones are made as
+nodes join.
 """
 
 import threading

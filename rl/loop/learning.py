@@ -89,6 +89,8 @@ def learn(
 
     Raises:
         CheckpointError: `old` cannot be read.
+        DatasetError: a file of the window cannot be used.
+        TrainingError: the loss is not finite.
     """
     saved = candidate.with_name("training.ckpt")
 

@@ -152,7 +152,7 @@ class PlayedRun(ClosedRun):
             # After the exchange, which withdraws what nobody has begun where this process could play it.
             ledgers.close(late())
             report()
-            if not players:  # without games of this process there are no snapshots to bring it
+            if not players:  # this process plays no games, so no snapshot writes it
                 spent().write(folder)
 
         players = self._players(n, on_event, backend) if workers.plays_here else ()

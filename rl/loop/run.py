@@ -79,6 +79,10 @@ class Run(ReanalyzedRun):
 
         Raises:
             RunError: the run is locked by another process, or its files are damaged.
+            CheckpointError, DatasetError, TableError: a network, rows or tablebases cannot be used.
+            BackendError: the evaluator cannot run the network.
+            TrainingError: the loss is not finite.
+            WriteError: the folder cannot be written.
         """
         with self.lock():
             remove_temporaries(self.folder, besides=LEASES)

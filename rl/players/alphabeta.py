@@ -69,7 +69,7 @@ class _Side(MoveSide):
             spec.state(game.position),
             history,
             seconds=seconds,
-            enough=likely,
+            soft_seconds=likely,
             nodes=player.nodes,
             depth=player.depth,
         )

@@ -42,7 +42,7 @@ class Level:
     depth: int = 0
     """Plies of search after each move; 0: the policy alone."""
     regret: float = 1.0
-    """Value, in [-1, 1], that a move is worse for each factor e by which it is played less often."""
+    """Drop in value, above 0, that makes a move e times less likely."""
 
 
 LEVELS: tuple[Level, ...] = (

@@ -58,7 +58,7 @@ def prefetch_leaves(trees, slots, first, end):
 
 
 @hot
-def walks(trees, t, target_visits):
+def can_walk(trees, t, target_visits):
     """Return whether the search of tree `t` goes on with a walk: its root is ready and lacks visits.
 
     Sets the target, which the rule at the root may read.
@@ -83,7 +83,7 @@ def walk_trees(trees, first, count, constants, nodes, edges, walking):
     Args:
         trees: the batch of trees.
         first, count: the trees, `first` to `first + count - 1`.
-        constants: the `SearchConstants`; of fields of noise none is read.
+        constants: the `SearchConstants`; the noise fields are not read.
         nodes, edges: int64, one entry per tree. Entries of `nodes` are 0 where to walk, else -1; filled with
             node and edge where the walk ended, -1 where there was none.
         walking: int64, one entry per tree, overwritten.

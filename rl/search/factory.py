@@ -37,8 +37,8 @@ def make_searcher(
 
     Args:
         evaluator: evaluates the leaves. For some this is an `InlineSearcher`, see `runs_inline`; `leaves`,
-            `growth`, `batches` and `threads` then have no effect. The seed of a `RolloutEvaluator` comes
-            first.
+            `growth`, `batches` and `threads` then have no effect. The seed of a `RolloutEvaluator` takes
+            precedence.
         trees, nodes, leaves, growth, batches, threads, constants, game, seed: see `Searcher`.
     """
     if runs_inline(evaluator):

@@ -18,7 +18,7 @@ LEAST_MOVES, EXPECTED_PLIES = 12, 48
 """Moves of its own that a player always expects to make, and plies of a game after which it expects no more:
 C and MaxPly of Huang, Coulom and Lin, for games of about 40 moves a side."""
 LONGEST = 3.0
-"""Most multiples of a move's time that a search may take while its result is unsettled."""
+"""Largest multiple of a move's time that a search may take while its result is unsettled."""
 OVERHEAD = 0.02
 """Seconds kept back on every move for what is not search: threads that wait for a core, passing the move."""
 RIVAL = 0.1

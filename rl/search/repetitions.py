@@ -74,7 +74,7 @@ def legal_in_tree(game, tree, state, parent, out):
 
 @overload(legal_in_tree, jit_options=INNER, strict=False)
 def _legal_in_tree(game, tree, state, parent, out):
-    # Chosen by a constant of the game: others do not compile a word of it.
+    # Chosen by a constant of the game: other games compile none of this.
     if game.instance_class.FORBIDS_REPETITION:
         return _legal_without_repetitions
     return lambda game, tree, state, parent, out: contract.legal(game, state, out)

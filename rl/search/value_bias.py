@@ -1,4 +1,4 @@
-"""Subtree value bias correction: a network errs alike after the same actions, and is corrected, in Numba.
+"""Subtree value bias correction in Numba: after the same actions a network makes similar errors.
 
 Where the last two actions and the side to move are the same, the network's value of a node is often wrong by
 about as much. So nodes alike share a bucket, which holds how far their network values V were from what the

@@ -38,7 +38,7 @@ def draw_edge(tree, temperature):
 
 @inner
 def pick_edge(tree, constants, rules, ply):
-    """Return the root edge to play at this ply: drawn while the temperature is up, else the best one."""
+    """Return the root edge to play at this ply: drawn while the temperature is above 0, else the best one."""
     temperature = rules.temperature
     if ply >= rules.temperature_plies:
         temperature *= 0.5 ** ((ply - rules.temperature_plies + 1) / rules.temperature_halflife)

@@ -21,10 +21,10 @@ from ckai.rl.search.arrays import TERMINAL
 from ckai.rl.search.batch import (
     AHEAD,
     BLOCK,
+    can_walk,
     expand_slot,
     prefetch_leaves,
     walk_trees,
-    walks,
 )
 from ckai.rl.search.descents import select_leaves
 from ckai.rl.search.mcts import get_tree, reset
@@ -350,7 +350,9 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         used = last
         for t in range(first, end):
             visits = search_visits(trees, records, t, rules)
-            walk_node[t - first] = 0 if records.games[t].status == PLAYING and walks(trees, t, visits) else -1
+            walk_node[t - first] = (
+                0 if records.games[t].status == PLAYING and can_walk(trees, t, visits) else -1
+            )
         walk_trees(trees, first, end - first, constants, walk_node, walk_edge, walking)
         for t in range(first, end):
             node, e = walk_node[t - first], walk_edge[t - first]

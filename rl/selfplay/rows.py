@@ -21,7 +21,7 @@ from ckai.rl.selfplay.recording import UNDECIDED, Records
 RESULTS = {1: "1-0", 0: "1/2-1/2", -1: "0-1", UNDECIDED: "*"}
 """PDN results by Black's score; in English draughts "1-0" means that Black won."""
 PLAYER_NAME = "ckai"
-"""Name in PDN of a network that is of no run."""
+"""Name in PDN of a network that belongs to no run."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """How often a player gives away the value of a position, counted on solved positions.
 
-A mistake turns a win into a draw or a loss, or a draw into a loss; a slower win is none (as AlphaZero.jl
-counts them).
+A mistake turns a win into a draw or a loss, or a draw into a loss; a slower win is not one (AlphaZero.jl
+counts them the same way).
 """
 
 from collections.abc import Mapping, Sequence

@@ -62,7 +62,7 @@ class AlphaBetaThinker:
             pack(position),
             [pack(earlier) for earlier in game.positions[:-1]],
             seconds=seconds,
-            enough=enough,
+            soft_seconds=enough,
             nodes=limit.nodes,
             depth=depth,
             on_depth=on_depth,

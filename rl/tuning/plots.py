@@ -106,7 +106,7 @@ class _Places:
             panel.update_datalim([(self.tried.low, 0), (self.tried.high, 0)], updatey=False)
 
     def of(self, trial: int) -> float | None:
-        """Return the place of a trial; None if its value is none of a number."""
+        """Return the place of a trial; None if its value is not a number."""
         value = self.values[trial]
         if self.choices:
             return self.choices.index(value) + SPREAD * (trial / max(1, len(self.values) - 1) - 0.5)

@@ -18,7 +18,7 @@ LOG = ":log"
 STEPS = 1000
 """Steps in a range of real numbers: drawn values are rounded to them, so that they have few digits."""
 DRAWS = 100
-"""Draws for each trial, of which as many may be like an earlier one."""
+"""Draws that may repeat an earlier trial, per trial, before drawing is given up."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """A book of Connect-4: what is known of the positions with a number of stones; earlier ones follow from it.
 
-The positions stand in no file: they are easily listed in a fixed order, and bounds of the scores are enough.
+The positions themselves are not stored: they are listed in a fixed order, and only score bounds are kept.
 """
 
 import zipfile
