@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 GENERATOR = b'<meta name="generator" content="ckai analyze">'
 """What a page by this command has in its head."""
 LISTED = 10
-"""Games that cannot be read whole, at most, that standard error names."""
+"""Most games that cannot be read whole that are named on standard error."""
 
 
 @click.command("analyze", cls=SettingsCommand)

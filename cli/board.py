@@ -112,7 +112,7 @@ def command(
         lifespan="on",
     )
     server = _server(config, address, browser=browser)
-    gc.freeze()  # what was imported stays: looking through it again and again would halt the searches
+    gc.freeze()  # what was imported stays: the collector would halt the searches to scan it
     try:
         server.run(sockets=[listening])
     except KeyboardInterrupt:

@@ -35,7 +35,7 @@ DEFAULT_EVALUATOR = "fastest"
     "--evaluator",
     default=DEFAULT_EVALUATOR,
     show_default=True,
-    help="Backend of the network; with --nodes it is integers.",
+    help="Backend of the network; with --nodes, fastest means integers.",
 )
 @click.option("--threads", type=click.IntRange(min=1), help="CPU threads.  [default: all cores]")
 @click.option("--fresh", is_flag=True, help="Discard an unfinished distillation, and replace the output.")

@@ -49,7 +49,7 @@ GROUPS = {
 
 COMMANDS = {name: text for group in GROUPS.values() for name, text in group.items()}
 
-ROOMS = dict.fromkeys(GROUPS["Strength"], "ckai.cli.strength")
+PACKAGES = dict.fromkeys(GROUPS["Strength"], "ckai.cli.strength")
 """Packages of the commands that are not in `ckai.cli` itself."""
 
 
@@ -63,7 +63,7 @@ class _Lazy(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(
-            f"{ROOMS.get(cmd_name, 'ckai.cli')}.{cmd_name}"
+            f"{PACKAGES.get(cmd_name, 'ckai.cli')}.{cmd_name}"
         ).command
         return command
 

@@ -142,7 +142,7 @@ def command(
     file: Path | None,
 ) -> None:
     """Play a game, see `_HELP`."""
-    # The start makes a million objects that stay; looking through them time and again takes a tenth of it.
+    # Startup makes a million objects that stay; collecting garbage among them would take a tenth of its time.
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
     from ckai.cli.playing.clock import GameClock

@@ -98,7 +98,7 @@ def temporary_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.{next(_calls)}.tmp")
 
 
-def remove_temporaries(folder: Path, of: str | None = None, besides: str | None = None) -> None:
+def remove_temporaries(folder: Path, of: str | None = None, skip: str | None = None) -> None:
     """Remove the temporary files and folders that killed processes left; what cannot be removed stays.
 
     Files that a process is writing stay too: it holds them, see `held`.
@@ -106,11 +106,11 @@ def remove_temporaries(folder: Path, of: str | None = None, besides: str | None 
     Args:
         folder: where to look. No other process may be making temporary folders there: see `locked`.
         of: only those of the file of this name in the folder itself; None: all, in the folders below too.
-        besides: name of a folder in it that is left alone.
+        skip: name of a folder in it that is left alone.
     """
     found = folder.rglob(".*.tmp") if of is None else folder.glob(f".{glob.escape(of)}.*.tmp")
     for path in list(found):
-        if path.relative_to(folder).parts[0] == besides:
+        if path.relative_to(folder).parts[0] == skip:
             continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -135,7 +135,7 @@ def held(path: Path) -> Iterator[None]:
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock file during a `with` block; a process that dies frees it, and the file stays.
 
-    The file has the number of the process that holds it, or held it last.
+    The file contains the PID of the process that holds it, or held it last.
 
     Args:
         path: the lock file. Its folder is made if missing.

@@ -17,12 +17,12 @@ MOST_THREADS = 1024
 UNKNOWN_MEMORY = 8 << 30
 """Bytes that are assumed where the system does not say."""
 WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}
-"""How threads of OpenMP wait, as variables of the environment; the second one is GNU's."""
+"""How OpenMP threads wait, as environment variables; the second one is GNU's."""
 CACHES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "256", "LRU_CACHE_CAPACITY": "256"}
 """How many kernels PyTorch keeps of those it compiles for each size of a batch; also of the environment.
 
 Each takes some 0.3 MB, and the last batch of every generation has another size: with 1,024, the default, a
-long run grows for hours. The largest preset uses some hundred at a time.
+long run grows for hours. The largest preset uses about a hundred at a time.
 """
 
 
@@ -45,7 +45,7 @@ def available_cores() -> int:
 
 
 def set_environment() -> None:
-    """Set the variables of the environment that PyTorch reads when it is loaded, unless they are set.
+    """Set the environment variables that PyTorch reads when it is loaded, unless they are set.
 
     `ckai.datasets` calls it when it is imported, so nothing of ckai loads PyTorch before.
     """

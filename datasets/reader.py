@@ -26,7 +26,7 @@ from ckai.datasets.schema import (
 )
 
 _OTHER_BYTES, _SEARCH_BYTES, _VISIT_BYTES, _PLIES_LEFT_BYTES = 12, 16, 5, 2
-"""In `Rows`: of a row without board, mask and search; of its search but the visit counts; of one of these."""
+"""Bytes in `Rows`: a row without board, mask and search; its search but visits; a visit; `plies_left`."""
 
 
 class RowFile:
@@ -80,7 +80,7 @@ class RowFile:
         return int(self.rows * row_bytes + visits * _VISIT_BYTES)
 
     def fingerprint(self) -> str:
-        """A short hash of all bytes of the file: another if any row is, the same if the file is moved."""
+        """A hash of the file's bytes, 16 hexadecimal digits: unchanged if the file is moved."""
         return file_digest(self.path)[:16]
 
     def read(self, group: int) -> Rows:

@@ -88,7 +88,7 @@ READ_COLUMNS: Final = ["game", "ply", "board", "jumper", "quiet", "legal", "labe
 SEARCH_COLUMNS: Final = ["q", "visits"]
 """Those that self-play adds."""
 ENDING_COLUMNS: Final = ["plies_left", "ownership"]
-"""Those that say how the game went on."""
+"""Those that say how the game ended."""
 LATER_COLUMNS: Final = ["surprise", *ENDING_COLUMNS]
 """Columns that older files lack, and that may be null."""
 

@@ -1,4 +1,4 @@
-"""Turned and mirrored rows: the symmetries of a board, drawn at random in training."""
+"""Rotated and mirrored rows: the symmetries of a board, drawn at random in training."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeAlias

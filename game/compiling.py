@@ -24,7 +24,7 @@ class CompileCounter(event.Listener):  # type: ignore[misc]
 
     Attributes:
         functions: number of functions compiled so far, those inside kernels included.
-        seconds: time that compiling took so far, of kernels with all that they call.
+        seconds: compile time so far, of kernels and all that they call.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class CompileCounter(event.Listener):  # type: ignore[misc]
 
     def on_start(self, event: Any) -> None:
         """See Numba's `Listener`."""
-        # Numba compiles in one thread at a time, and the functions that one calls within it.
+        # Numba compiles one kernel at a time, and the functions it calls within that.
         if self._depth == 0:
             self._begun = perf_counter()
         self._depth += 1
@@ -68,7 +68,7 @@ def _is_ours(event: Any) -> bool:
 
 
 def message() -> str:
-    """Return the message: it happens only once, or at every start because nothing can be cached."""
+    """Return the message: compiled only once, or at every start because nothing can be cached."""
     if kernel_cache.folder() is not None:
         return "compiling for this machine (only the first time) ..."
     return f"compiling for this machine, again at every start: no cache folder can be written{_HINT}"
@@ -95,7 +95,7 @@ def install() -> None:
 
 @contextmanager
 def count_compiled() -> Iterator[CompileCounter]:
-    """Count the functions compiled in a block, of all threads."""
+    """Count the functions compiled during a `with` block, by any thread."""
     counter = CompileCounter()
     event.register(_EVENT, counter)
     try:

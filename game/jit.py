@@ -1,6 +1,6 @@
 """The decorators of kernels: what Numba compiles of a function, beside the function.
 
-Most of what compiling takes is not the function: a wrapper for callers in Python, one for callers in C,
+Most compile time is not for the function itself: a wrapper for callers in Python, one for callers in C,
 versions for arguments that are constants (`-1`, `False`), and the same code optimized again in every function
 that calls it. Functions that kernels call are compiled into them and nowhere else, see
 `ckai.game.compiler.inlining`; only what Python calls gets a wrapper.
@@ -41,7 +41,7 @@ KERNELS: list[Any] = []
 
 
 def inner(function: Any) -> Any:
-    """Let kernels call a function; for Python it stays the function that it is.
+    """Let kernels call a function; to Python it stays an ordinary function.
 
     A call with constants compiles the version for int64 and bool, not one for each constant.
     """
@@ -86,8 +86,8 @@ def compile_for(function: Any, *arguments: Any) -> Any:
     """Compile a kernel for the types of arguments, or load it from the cache, without calling it.
 
     Returns:
-        What calls it for these types, without looking them up: that takes 8 us of each call of a kernel with
-        trees. Arguments of other types, layouts of arrays included, are not noticed.
+        The compiled function for these types. It skips the lookup of types, 8 us per call of a kernel with
+        trees; arguments of other types, array layouts included, go unnoticed.
     """
     return function.func.compile(tuple(typeof(argument) for argument in arguments))
 
@@ -143,7 +143,7 @@ def choose(typingctx: Any, condition: Any, value: Any, other: Any) -> Any:
     """Return `value` where the condition holds, else `other`, both of one type and computed before.
 
     `value if condition else other` means the same, and the compiler may make a branch of it. This says that
-    the CPU would not guess the condition, so that it becomes a conditional move.
+    the condition is unpredictable, so that it becomes a conditional move.
     """
     if value != other:
         return None

@@ -160,7 +160,7 @@ def legal_actions(own, opp, kings, jumper, out):
     """Write the legal actions, ascending, into `out` (int array, room for all); return their number."""
     a, b, c, d, _ = legal_hops(own, opp, kings, jumper)
     n = 0
-    for half in range(0, 32, 16):  # a branch for each direction of each square would be guessed wrong often
+    for half in range(0, 32, 16):  # a branch per direction and square would often be mispredicted
         rest = spread(a >> half) | spread(b >> half) << 1 | spread(c >> half) << 2 | spread(d >> half) << 3
         while rest:
             action = lowest(rest)
@@ -412,7 +412,7 @@ def resolve(own, opp, kings, jumper, path, length, actions):
 @quick_kernel
 def write_board(own, opp, kings, out):
     """Fill `out` (`[32]` int8, mover's view): 1 own man, 3 own king, -1 / -3 the opponent's, 0 empty."""
-    for i in range(32):  # without branches: the CPU would guess too many of them wrong
+    for i in range(32):  # branchless: the CPU would mispredict too many
         side = np.int32(own >> i & 1) - np.int32(opp >> i & 1)
         out[i] = side * (1 + 2 * np.int32(kings >> i & 1))
 

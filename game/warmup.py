@@ -18,5 +18,5 @@ def compile_rules() -> None:
 
 
 def compile_perft() -> None:
-    """Compile the counting of move paths."""
+    """Compile perft."""
     divide(Position.start(), 3)

@@ -147,9 +147,9 @@ def find_actions(own, opp, kings, black, squares, actions, path):
 
 @kernel
 def stops(tokens, t, last):
-    """Whether token `t` cannot stand among the moves: unreadable text, or a number of no move.
+    """Whether token `t` cannot stand among the moves: unreadable text, or a number without a move.
 
-    The number of a move may stand before a remark in brackets, and before the result that came in its place.
+    A move number may precede a remark in brackets, or a result in place of the move.
     """
     kind = tokens[t].kind
     if kind == JUNK:
@@ -183,7 +183,7 @@ def write_ending(columns, first, last, plies, board):
 
 @kernel
 def replay(tokens, squares, segments, starts, games, columns, first_game, first_number):
-    """Play games and write their rows, until all are done or the columns may not hold the next one.
+    """Play games and write their rows, until all are done or the columns might not hold the next one.
 
     Args:
         tokens: `[T]` TOKEN of the chunk.

@@ -170,7 +170,7 @@ def _hidden(name: str) -> bool:
 
 
 class _Checked:
-    """A file whose errors of reading say what to do."""
+    """A file whose read errors say what to do."""
 
     def __init__(self, file: Any, name: str, form: str) -> None:
         self._file, self.name, self._form = file, name, form
@@ -185,7 +185,7 @@ _DAMAGE = (
     EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, NotImplementedError,
     UnicodeDecodeError, IndexError,  # of the names in a zip archive
 )  # fmt: skip
-"""Errors of reading compressed files, besides those of the system."""
+"""What reading a compressed file may raise, besides OSError."""
 
 
 @contextmanager

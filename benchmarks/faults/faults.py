@@ -225,7 +225,7 @@ def disturb(
         helpers: who plays for it.
         faults: `driver` or `strike`.
         pause: most seconds before a fault, and until someone new comes.
-        rng: source of the moments.
+        rng: draws the times of the faults.
 
     Returns:
         The kills by the stage of the run.

@@ -3,9 +3,9 @@
     pip install open_spiel
     python benchmarks/games/go_oracle.py --games 5000
 
-OpenSpiel (https://github.com/google-deepmind/open_spiel) forbids a ko only at once and ends a game as drawn
-when an earlier position comes again; an action after which it does so is one that superko forbids. Its score
-is compared by its result under a komi of the score, and of half a point more and less.
+OpenSpiel (https://github.com/google-deepmind/open_spiel) forbids only retaking a ko at once, and draws a
+game when an earlier position comes again; an action after which it does so is one that superko forbids. Its
+score is compared by its result under a komi of the score, and of half a point more and less.
 """
 
 import argparse
@@ -29,7 +29,7 @@ KOS = ("B1", "C1", "G1", "H1", "B9", "C9", "G9", "H9")
 
 
 def oracle_game(komi: float = 7.0) -> Any:
-    """Return OpenSpiel's game of 9x9 Go without a longest game."""
+    """Return OpenSpiel's game of 9x9 Go without a limit on its length."""
     import pyspiel
 
     return pyspiel.load_game("go", {"board_size": 9, "komi": float(komi), "max_game_length": LONG})

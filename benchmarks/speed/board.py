@@ -165,9 +165,9 @@ def measure(rounds: int) -> dict[str, list[float]]:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--rounds", type=click.IntRange(1), default=10, show_default=True, help="Measure so often.")
+@click.option("--rounds", type=click.IntRange(1), default=10, show_default=True, help="Number of rounds.")
 @click.option(
-    "--busy", "others", type=click.IntRange(0), default=0, help="Run beside so many busy processes."
+    "--busy", "others", type=click.IntRange(0), default=0, help="Number of busy processes to run beside."
 )
 def main(rounds: int, others: int) -> None:
     """Time the board in a browser."""

@@ -109,7 +109,7 @@ class Bench:
         self.networks: dict[str, Network] = {}
 
     def evaluator(self, network: Network, dtype: torch.dtype, graphs: bool = True) -> Evaluator:
-        """Return an evaluator on the device; a CPU knows no graphs."""
+        """Return an evaluator on the device; a CPU has no CUDA graphs."""
         if self.device.type == CUDA and graphs:
             return CudaEvaluator(network, self.device, dtype)
         return TorchEvaluator(network, self.device, dtype)
@@ -169,7 +169,7 @@ class Bench:
         return f"{rates[0]:,.0f} evaluations/s", f"without graphs {rates[1]:,.0f}"
 
     def play(self, network: Network) -> tuple[str, str]:
-        """Measure self-play by the network's own speed."""
+        """Measure self-play, relative to the network alone."""
         mine = self.evaluator(network, self.precision)
         batch = -(-self.sizes.in_flight // self.threads)
         selfplay_rates(mine, self.selfplay, self.sizes.seconds)

@@ -1,4 +1,4 @@
-"""What a visit of self-play costs beside the network: microseconds by number of games, of one thread.
+"""What a visit of self-play costs apart from the network: microseconds on one thread, by number of games.
 
     python benchmarks/speed/tree_cost.py
     python benchmarks/speed/tree_cost.py --against ../before --rounds 7

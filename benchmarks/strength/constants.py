@@ -4,8 +4,8 @@
     python benchmarks/strength/constants.py best.ckpt --try c_init=1,c_base=100 --try fpu_reduction=0.2
     python benchmarks/strength/constants.py runs/go/best.ckpt --games 60 --try c_init=0.6 --against c_init=1
 
-Every opening is played twice with the colours swapped; all but the constants is the same. What a text does
-not name is as searches have it by default.
+Every opening is played twice with the colours swapped; all but the constants is the same. What is not
+named keeps the default of the search.
 """
 
 import click

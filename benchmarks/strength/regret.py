@@ -3,10 +3,10 @@
     python benchmarks/strength/regret.py make data/games.parquet small -o regret.json
     python benchmarks/strength/regret.py search regret.json small --try default --try leaves=64 --seconds 0.05
 
-`make` takes positions with a choice from rows, by lot, and searches below each of their moves: the value of a
+`make` draws positions with a choice from rows, and searches below each of their moves: the value of a
 move is that of the search of the position after it. `search` lets engines that differ in the settings of
-`--try` search each position from an empty tree, in turn, and prints for each its simulations, its regret (the
-value that the move played lacks to the best one, of -1 to 1), the difference in regret from the first engine
+`--try` search each position from an empty tree, in turn, and prints for each its simulations, its regret (how
+far the value of the move played is below the best, 0 to 2), the difference in regret from the first engine
 with its 95 % interval, and how often it lost less than 0.005.
 
 The values are those of one network: compare searches of that network, not networks with each other.
@@ -55,7 +55,7 @@ def main() -> None:
 
 
 def drawn_positions(rows: Path, count: int, seed: int) -> list[Position]:
-    """Return different positions of rows in which a move begins, by lot."""
+    """Draw distinct positions at random from rows in which a move begins."""
     data = read_rows(rows)
     found: dict[str, Position] = {}
     for i in np.random.default_rng(seed).permutation(len(data)).tolist():

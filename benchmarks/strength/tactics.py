@@ -3,7 +3,7 @@
     python benchmarks/strength/tactics.py make data/games.parquet -o tactics.json
     python benchmarks/strength/tactics.py solve tactics.json cnn.ckpt alphabeta:swift.ckpt --results new.json
 
-`make` takes positions by lot, turned so that Black is to move, and keeps those in which a deep alpha-beta
+`make` draws positions at random, rotated so that Black is to move, and keeps those in which a deep alpha-beta
 search of material says that exactly one move wins a man or more, against what every other move gets, while a
 shallow search does not see it.
 `solve` counts the positions in which a player's first move is that one, with 95 % intervals (Wilson 1927).

@@ -12,7 +12,7 @@ class GameClock:
 
     Args:
         control: time of each side.
-        now: the present in seconds.
+        now: returns the current time in seconds.
     """
 
     def __init__(self, control: TimeControl, now: Callable[[], float] = time.perf_counter) -> None:

@@ -12,11 +12,11 @@ from ckai.rl.games.faces import Shot
 from ckai.rl.games.spec import GameSpec
 
 LEAST_VISITS = 8
-"""Fewer visits say nothing of a move's value."""
+"""Fewer visits say nothing about a move's value."""
 ALTERNATIVES = 6
 """Most moves listed."""
 MISSED = 0.02
-"""Least cost of a move, in points, that missed a shot: a cheaper one has found as much in another way."""
+"""Least cost of a move, in points, that missed a shot: a cheaper one gains as much in another way."""
 LINE_PLIES = 8
 """Most moves of a main line that are shown."""
 

@@ -123,6 +123,7 @@ class Opponent(Protocol):
 
         Raises:
             ValueError: as `load`.
+            ResignsError: it resigns in place of a move.
         """
 
     def stop(self) -> None:

@@ -67,7 +67,7 @@ class FileGame:
 
 @dataclass
 class Source:
-    """The file game that is stepped through or gone on with."""
+    """The game of a file that is stepped through or continued."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
     result: str = "*"
@@ -78,8 +78,8 @@ class Source:
     text: str = ""
     """The game as text, see `LoadedGame`; it stands for the game until that is left."""
 
-    def left(self, ply: int) -> None:
-        """The game has left that of the file after so many plies."""
+    def depart(self, ply: int) -> None:
+        """Note that the game departs from the file's after `ply` plies."""
         self.comments, self.result, self.text = self.comments[:ply], "*", ""
         if not self.continued:
             self.headers = {}
@@ -93,10 +93,10 @@ HUMAN = "human"
 def open_game(
     where: FileGame, loaded: LoadedGame, humans: Iterable[Side] | None, spec: GameSpec
 ) -> tuple[Session, Source, bool]:
-    """Prepare a game of a file: to step through if it is finished, else to go on with.
+    """Prepare a game of a file: to step through if it is finished, else to continue.
 
     Args:
-        where: which game it is; with a ply, it is gone on with from there, finished or not.
+        where: which game it is; with a ply, play continues from there, finished or not.
         loaded: the game.
         humans: sides that people play; None: those called `HUMAN` in the file, or Black.
         spec: the game's rules.

@@ -112,7 +112,7 @@ class Wanted:
 def continue_command(
     run: "Run", generations: int, evaluator: str = DEFAULT_EVALUATOR, ray: str | None = None
 ) -> str:
-    """Return the command that continues a run as now."""
+    """Return the command that continues a run with these options."""
     words = ["ckai", "selfplay", "--run", str(run.folder), "--generations", str(generations)]
     if evaluator != DEFAULT_EVALUATOR:
         words += ["--evaluator", evaluator]

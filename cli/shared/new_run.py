@@ -83,7 +83,7 @@ def new_run(
 
     Raises:
         RunError: see `first_network`, or the network is for another game.
-        ValueError: settings that do not go together.
+        ValueError: conflicting settings.
     """
     from ckai.models.checkpoint import load_checkpoint
     from ckai.rl.loop.folder import RunError

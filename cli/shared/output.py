@@ -71,7 +71,7 @@ class ProgressLines:
     def __init__(self, console: "Console", clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock = console, clock
         self._begun: tuple[float, float] | None = None
-        """Time of the first update, and the amount done then: earlier work counts for no rate."""
+        """Time of the first update, and the amount done then: earlier work is not in the rate."""
         self._printed = 0.0
 
     def update(self, done: float, total: float, text: str) -> None:

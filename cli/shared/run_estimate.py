@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 EVALUATIONS = 0.85
 """Network evaluations per visit, on average."""
 EMPTY_TREE = 1.4
-"""Network evaluations of a search in an empty tree, for each of one that begins with an earlier tree."""
+"""Network evaluations of a search from an empty tree, relative to one that reuses a tree."""
 PLY_BYTES = 55
 """Disk space per ply in bytes: rows, headers and PDN."""
 NETWORK_FILES = 2

@@ -138,7 +138,7 @@ def command(
                 check_decided()
 
             if saved is not None:
-                saved.on_write = write_pdn  # so no game played again after a kill is there twice
+                saved.on_write = write_pdn  # so that no game replayed after a kill is in it twice
             done = [] if saved is None else list(saved.games)
             if file is not None:  # those that a kill or a full disk kept out of it
                 unwritten += file.missing(match_game_pdn(game, a, b, arena.game) for game in done)

@@ -50,7 +50,7 @@ class Actions:
         self._table.screen.print(text, wrap=wrap)
 
     def _asked(self, search: Callable[[], Any]) -> Any:
-        """Search because of a command; print why the engine cannot, and return None: the game goes on."""
+        """Search for a command; if that fails, print why and return None: the game goes on."""
         try:
             return search()
         except (ValueError, OSError, RuntimeError) as error:
@@ -304,7 +304,7 @@ class Actions:
         self._step(ply - session.ply)
 
     def _step(self, plies: int) -> None:
-        """Go through the game, which waits; leave a game in progress for it."""
+        """Step through the game; one in progress waits meanwhile."""
         table, session = self._table, self._session
         if table.mode != VIEW:
             if session.ended is not None:
@@ -319,7 +319,7 @@ class Actions:
         table.show()
 
     def _play(self, argument: str) -> None:
-        """Go on from here as a game; where moves lie ahead it is another one, in a file of its own."""
+        """Play on from here; where moves lie ahead, as another game in a file of its own."""
         table, session = self._table, self._session
         if argument:
             if argument.lower() not in SIDES:

@@ -151,7 +151,7 @@ class TerminalGame:
         return self._wait(self.analyst, lambda: self.analyst.reply(game, vary=False, lines=lines))
 
     def _wait(self, who: Opponent, work: Callable[[], Reply]) -> Reply:
-        who.load()  # it shows what it does, so not below the status
+        who.load()  # prints its own progress, so not under the status line
         with self.console.status("thinking ... (Ctrl-C: move now)"):
             return wait_for(work, who.stop)
 
@@ -178,7 +178,7 @@ class TerminalGame:
                 return
             self.clock.press(side)
         if self.session.ahead[:1] != [move]:
-            self.source.left(self.session.ply)
+            self.source.depart(self.session.ply)
         self.session.play(move)
         self.save()
 

@@ -120,7 +120,7 @@ def _alarm(seconds: float | None) -> Iterator[None]:
 
 @contextmanager
 def leaving_on_signals() -> Iterator[None]:
-    """Make a closed terminal and a request to end leave the block like Ctrl-C, with the usual exit status."""
+    """Make SIGHUP and SIGTERM leave the block as Ctrl-C does, with the usual exit status."""
     names = [name for name in ("SIGHUP", "SIGTERM") if hasattr(signal, name)]
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,4 +1,4 @@
-"""Searches that tell what they find while they search: the engine, and players of other games in steps."""
+"""Searches that report what they find as they go: the engine, and for other games a search in steps."""
 
 import time
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ from ckai.rl.players.search import SearchPlayer
 INTERVAL = 0.1
 """Seconds between two results."""
 FIRST_VISITS, MOST_VISITS = 64, 1 << 16
-"""Visits of the first and the last search of a position in steps; each has four times those before."""
+"""Visits of the first and the last search of a position in steps; each has four times the one before."""
 
 
 class Analyst(Protocol):

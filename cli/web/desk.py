@@ -60,7 +60,7 @@ class Desk:
         self._thinking = False
         self._others: set[Job] = set()
         self._sent: Any = None
-        """What the nodes were like that the tab has."""
+        """Which version of the nodes the tab has."""
         self._saved = 0
         self._timer: asyncio.TimerHandle | None = None
         self._flag: asyncio.TimerHandle | None = None
@@ -101,7 +101,7 @@ class Desk:
             self.link.send(message)
 
     def unfollow(self) -> None:
-        """Follow no run any more."""
+        """Stop following a run."""
         if self.follower is not None:
             self.follower.cancel()
             self.follower = None
@@ -194,7 +194,7 @@ class Desk:
                 self.table.trouble = error_text(error)
             self.refresh()
 
-    async def hurry(self) -> None:
+    async def move_now(self) -> None:
         """Let the player move now."""
         while self._move is not None and not self._move[1].ended.is_set():
             self._move[1].poke()
@@ -303,7 +303,7 @@ class Desk:
         for job in list(self._others):
             self.room.searches.cancel(job)
         if self._thinking:
-            self.room.spawn(self.hurry())
+            self.room.spawn(self.move_now())
 
     # --- clocks -------------------------------------------------------------------------------------
 
@@ -345,13 +345,13 @@ class Desk:
         self.save()
 
     def save(self, *, always: bool = False) -> "asyncio.Future[str]":
-        """Write what has changed and saves itself to its file; errors become the table's `problem`.
+        """Write a changed game to its file, if it saves itself; errors become the table's `problem`.
 
         Args:
             always: write it in any case.
 
         Returns:
-            The path, once it is written; empty where nothing is to be saved.
+            The path, once written; empty if there is nothing to save; a TableError if writing fails.
         """
         table = self.table
         done: asyncio.Future[str] = asyncio.get_running_loop().create_future()

@@ -46,7 +46,7 @@ class Door:
 
     Attributes:
         token: that the address or the cookie must have; None: none, and then only requests to a name of this
-            machine itself are let in, so that no page elsewhere can make its own name lead here.
+            machine itself are let in, against DNS rebinding.
     """
 
     token: str | None = None

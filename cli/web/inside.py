@@ -19,7 +19,7 @@ from ckai.rl.games.encoded import encoded_position
 from ckai.rl.games.spec import GameSpec
 
 FIRST_VISITS = 16
-"""Visits at the first point of the growth; each point has twice those before."""
+"""Visits at the first point of the growth; each point has twice as many as the one before."""
 MOST_FILTERS = 32
 DIGITS = 3
 

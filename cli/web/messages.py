@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-MOST_BYTES, MOST_LOADED_BYTES = 64 * 1024, 8 * 1024 * 1024
-"""Largest message, and largest `load`, in bytes."""
+MOST_CHARACTERS, MOST_LOADED_CHARACTERS = 64 * 1024, 8 * 1024 * 1024
+"""Largest message, and largest text of a `load`, in characters."""
 MOST_ID = 2**53
 """Largest number of a message: what JavaScript can count."""
 
@@ -43,7 +43,7 @@ def _text(most: int) -> tuple[str, Check]:
     def check(value: Any) -> bool:
         if not isinstance(value, str) or len(value) > most:
             return False
-        try:  # JSON can hold halves of characters, which no file can
+        try:  # JSON can hold lone surrogates, which UTF-8 cannot
             value.encode()
         except UnicodeEncodeError:
             return False
@@ -111,7 +111,7 @@ FIELDS: dict[str, dict[str, tuple[str, Check]]] = {
     "look": {"node": _NODE, "player": _NAME, "visits": _number(1, 20_000)},
     "experts": {"node": _NODE},
     "explain": {"node": _NODE},
-    "load": {"text!": _text(MOST_LOADED_BYTES), "name!": _NAME},
+    "load": {"text!": _text(MOST_LOADED_CHARACTERS), "name!": _NAME},
     "list": {
         "query": _NAME,
         "result": _text(10),
@@ -149,8 +149,10 @@ def read_message(text: str) -> Message:
     kind = data.pop("type", None)
     if not isinstance(kind, str) or kind not in FIELDS:
         raise MessageError(f"expected a message of {', '.join(FIELDS)}, found {str(kind)[:60]!r}", number)
-    if kind != "load" and len(text) > MOST_BYTES:
-        raise MessageError(f"{kind}: expected at most {MOST_BYTES:,} characters, found {len(text):,}", number)
+    if kind != "load" and len(text) > MOST_CHARACTERS:
+        raise MessageError(
+            f"{kind}: expected at most {MOST_CHARACTERS:,} characters, found {len(text):,}", number
+        )
     known = {name.rstrip("!"): name.endswith("!") for name in FIELDS[kind]}
     for name, value in data.items():
         if name not in known:

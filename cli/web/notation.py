@@ -7,7 +7,7 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
 SIGNS = {"!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6}
-"""Numbers of the signs behind a move."""
+"""NAGs of the signs after a move."""
 
 
 def annotates(spec: GameSpec) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ckai.cli.web.analysts import Analyst
 
 MOST_LOADED = 6
-"""Most players and most analysts that stay loaded; the one that was not used for longest goes first."""
+"""Most players and most analysts that stay loaded; the least recently used one goes first."""
 
 
 class Players:

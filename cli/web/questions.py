@@ -53,7 +53,7 @@ async def value(desk: Desk, node: Node) -> float:
 
 
 async def hint(desk: Desk, node: Node) -> dict[str, Any]:
-    """Return a good move at a node, see `ckai.cli.web.tree.step_of`, with its value for Black and in words.
+    """Return a good move at a node, see `ckai.cli.web.tree.step_of`, Black's expected points, and a text.
 
     Raises:
         TableError: the game is over there.

@@ -73,7 +73,7 @@ def _training_folders(folder: Path) -> list[Path]:
 
 
 def list_runs(folder: Path) -> list[dict[str, Any]]:
-    """Return the runs of self-play under `runs/` of a folder and the trainings there, the newest first."""
+    """Return the self-play runs under `runs/` of a folder, and its training runs, the newest first."""
     from ckai.models.training.runs import read_run
     from ckai.rl.loop.folder import RunError
     from ckai.rl.loop.live import progress_of

@@ -1,4 +1,4 @@
-"""Build tables: one class after another on all cores, each saved, so that a kill costs one class."""
+"""Build tables, a class on each core; finished ones are saved, so a kill loses only those in progress."""
 
 import shutil
 import zlib

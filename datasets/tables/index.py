@@ -47,7 +47,7 @@ def class_key(m1, k1, m2, k2):
 
 
 @quick_kernel
-def _spread(rank, pieces, squares, lookup):
+def _unrank(rank, pieces, squares, lookup):
     """The `rank`-th set of `pieces` of the numbers below `squares`, as bits."""
     chosen = np.int64(0)
     at = squares
@@ -74,7 +74,7 @@ def _rank(pieces, taken, lookup):
 
 
 @inner
-def _open(pieces, taken):
+def _on_free_squares(pieces, taken):
     """Squares from a set of indices of free squares: the i-th free one for each bit i."""
     squares = np.int64(0)
     number = 0
@@ -127,13 +127,13 @@ def place(number, m1, k1, m2, k2, lookup):
             low = middle
         else:
             high = middle - 1
-    own_men = _spread(low, m1, MEN_SQUARES, lookup)
+    own_men = _unrank(low, m1, MEN_SQUARES, lookup)
     free = MEN_SQUARES - popcount(own_men >> 4)
-    opp_men = _open(_spread(men - lookup[start + low], m2, free, lookup), own_men >> 4) << 4
+    opp_men = _on_free_squares(_unrank(men - lookup[start + low], m2, free, lookup), own_men >> 4) << 4
     taken = own_men | opp_men
-    own_kings = _open(_spread(third, k1, left, lookup), taken)
+    own_kings = _on_free_squares(_unrank(third, k1, left, lookup), taken)
     taken |= own_kings
-    opp_kings = _open(_spread(fourth, k2, left - k1, lookup), taken)
+    opp_kings = _on_free_squares(_unrank(fourth, k2, left - k1, lookup), taken)
     return own_men | own_kings, opp_men | opp_kings, own_kings | opp_kings
 
 
@@ -149,7 +149,7 @@ def _empty_lookup() -> NDArray[np.int64]:
     lookup[:_MEN_AT] = ways.ravel()
     parts = [lookup]
     at = len(lookup)
-    # For each set of own men, in the order of `_spread`, how many of them stand where the other's men can.
+    # For each set of own men, in the order of `_unrank`, how many of them stand where the other's men can.
     shared = np.zeros(1, np.int64)
     for m1 in range(_SIDE):
         placements = comb(MEN_SQUARES, m1)

@@ -38,7 +38,7 @@ Values = NDArray[np.uint8]
 
 @inner
 def value_of(own, opp, kings, jumper, pieces, values, lookup, between):
-    """The value of any position with up to `pieces` pieces, between two hops too; UNKNOWN with more.
+    """The value of any position with up to `pieces` pieces, between two hops too; else UNKNOWN.
 
     See `ckai.datasets.tables.solve` for values; `between` is scratch space, `[ROOM, 4]` int64.
     """
@@ -240,7 +240,7 @@ class Tables:
 
         Returns:
             `[B]` uint8: plies to the end, odd for a win and even for a loss of the side to move; 255 for a
-            draw, 254 for a position with more pieces than the tables.
+            draw, 254 for more pieces than the tables, or an opponent without pieces.
         """
         out = np.empty(len(boards), np.uint8)
         layout = self.layout
@@ -251,7 +251,7 @@ class Tables:
         """The exact value of a position, for the side to move.
 
         Raises:
-            TableError: more pieces than the tables, or a side without pieces.
+            TableError: more pieces than the tables, or the opponent has none.
         """
         value = int(self.probe_many(np.array([_row(position)], np.int64))[0])
         if value == UNKNOWN:

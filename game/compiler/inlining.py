@@ -51,7 +51,7 @@ class _InnerLibrary(JITCodeLibrary):  # type: ignore[misc]
         return 0
 
     def serialize_using_object_code(self) -> Any:
-        """Return what `JITCodeLibrary` reads: its object code are the variables alone."""
+        """Return what `JITCodeLibrary` reads: its object code is the variables alone."""
         self._ensure_finalized()
         variables = self._codegen._tm.emit_object(self._variables)
         return self.name, "object", (variables, self._get_module_for_linking().as_bitcode())
@@ -101,7 +101,7 @@ class _UseColdLibrary(_UseInnerLibrary):
 
 
 class InnerCompiler(CompilerBase):  # type: ignore[misc]
-    """Numba's compiler, but for the machine code."""
+    """Numba's compiler, without the step to machine code."""
 
     library_pass: type[_UseInnerLibrary] = _UseInnerLibrary
 

@@ -8,7 +8,7 @@ other types. Here each read and each write of an entry holds a lock on the folde
 Numba refuses to define a cached function where no folder can be written, and to run one that it cannot save.
 Here such functions run uncached.
 
-A function is compiled with or without the counting of references, as its caller is. Numba has one entry for
+A function is compiled with or without reference counting, as its caller is. Numba has one entry for
 both in its index; here they have two.
 
 Kernels are compiled for the rules that they are called with, a class of a game. The rules of a user's own

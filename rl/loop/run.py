@@ -85,7 +85,7 @@ class Run(ReanalyzedRun):
             WriteError: the folder cannot be written.
         """
         with self.lock():
-            remove_temporaries(self.folder, besides=LEASES)
+            remove_temporaries(self.folder, skip=LEASES)
             if generations > self.generations:
                 self.set_target(generations)
             workers = workers or LeaseFolder(self.folder, self.config.selfplay.in_flight)

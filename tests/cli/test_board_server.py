@@ -11,7 +11,7 @@ from starlette.websockets import WebSocketDisconnect
 from ckai.cli.web import room
 from ckai.cli.web.connection import MOST_AT_ONCE
 from ckai.cli.web.guard import Door
-from ckai.cli.web.messages import FIELDS, MOST_BYTES, MessageError, read_message
+from ckai.cli.web.messages import FIELDS, MOST_CHARACTERS, MessageError, read_message
 from ckai.rl.players.levels import FULL_LEVEL
 
 
@@ -189,7 +189,7 @@ def test_what_is_no_message_is_answered_and_changes_nothing(client):
         ({"type": "setup", "turn": "red"}, "expected turn as black or white"),
         ({"type": "play", "move": "1" * 300}, "expected move as a text of at most 200 characters"),
         ({"type": "comment", "node": 0, "text": "\ud800"}, "expected text as a text"),
-        ({"type": "comment", "node": 0, "text": "x" * MOST_BYTES}, "expected at most 65,536 characters"),
+        ({"type": "comment", "node": 0, "text": "x" * MOST_CHARACTERS}, "expected at most 65,536 characters"),
     ],
 )
 def test_a_wrong_field_is_named(message, text):

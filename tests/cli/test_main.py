@@ -70,7 +70,7 @@ def test_commands_stand_in_the_order_of_the_pipeline():
 
 @pytest.mark.parametrize("name", list(front.COMMANDS))
 def test_every_command_explains_itself(name):
-    command = importlib.import_module(f"{front.ROOMS.get(name, 'ckai.cli')}.{name}").command
+    command = importlib.import_module(f"{front.PACKAGES.get(name, 'ckai.cli')}.{name}").command
     assert isinstance(command, click.Command)
     assert command.name == name
     result = CliRunner().invoke(front.cli, [name, "--help"])

@@ -6,9 +6,9 @@ const WIDTH = 460, HEIGHT = 230, LEFT = 52, RIGHT = 12, TOP = 12, BOTTOM = 36;
 
 /**
  * Draw a chart.
- * @param x whole numbers, one a point.
- * @param series {name, y, low, high}: `y` has a number or null a point; `low` and `high`, optional, an interval
- *   or null.
+ * @param x whole numbers, one per point.
+ * @param series {name, y, low, high}: per point, `y` has a number or null; `low` and `high`, optional, the ends
+ *   of an interval or null.
  * @returns a <figure>.
  */
 export function chart({ title, xlabel, ylabel, x, series }) {
@@ -55,7 +55,7 @@ export function chart({ title, xlabel, ylabel, x, series }) {
       el("li", { class: `series-${(n % 4) + 1}${n >= 4 ? " dashed" : ""}` }, each.name))) : null);
 }
 
-// Round numbers that enclose a range, at least so far from each other.
+// Round numbers that enclose a range, at least `least` apart.
 function ticks(low, high, count, least = 0) {
   if (low === high) [low, high] = [low - (Math.abs(low) || 1) / 2, high + (Math.abs(high) || 1) / 2];
   const rough = (high - low) / count, power = 10 ** Math.floor(Math.log10(rough));

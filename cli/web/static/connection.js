@@ -41,7 +41,7 @@ export class Connection {
     socket.onclose = (event) => this.closed(event.code === OPENED_ELSEWHERE);
   }
 
-  /** Ask the server; the answer's fields, or an Error with its text. */
+  /** Ask the server; resolves to the answer's fields, or rejects with an Error of its text. */
   ask(type, fields = {}) {
     return this.ready ? this.send(type, fields) : Promise.reject(new Error(t("offline")));
   }

@@ -31,7 +31,7 @@ export class RunsView {
     this.app.do("unfollow");
   }
 
-  // Ask which runs there are, again and again.
+  // Poll the list of runs.
   async look() {
     clearTimeout(this.timer);
     const answer = this.table.connection.ready ? await this.app.do("runs") : null;

@@ -105,7 +105,7 @@ export class Stage {
     this.hand.deal(state.legal, state.pieces);
   }
 
-  // The move to be seen from what is on the board to a node, one ply on or back; null: none.
+  // The move to animate from the position on the board to a node, one ply on or back; null: none.
   motionTo(node) {
     const { nodes } = this.table;
     const { pending } = this;
