@@ -113,7 +113,7 @@ def command(
             evaluator,
             batch=64,
             threads=threads,
-            tell=lambda report: click.echo(str(report), err=True),
+            on_report=lambda report: click.echo(str(report), err=True),
         )
         with work.opened(fresh=fresh):
             with progress_bar("analysing", "plies") as bar:

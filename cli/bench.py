@@ -142,7 +142,7 @@ def command(
             batch=max(1, in_flight // groups),
             threads=groups,
             game=game,
-            tell=lambda report: console.print(str(report)),
+            on_report=lambda report: console.print(str(report)),
         )
         benchmarks = {
             "rules": lambda: bench.bench_rules(rounds),

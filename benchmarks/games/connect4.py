@@ -69,14 +69,16 @@ def distance_from_middle(taken: int) -> int:
 def classes(path: Path, per_class: int, seed: int, megabytes: int) -> None:
     known, saved = load_draws(path) if path.exists() else [], time.monotonic()
 
-    def tell(draws: Sequence[Draw], found: Mapping[str, int]) -> None:
+    def on_draw(draws: Sequence[Draw], found: Mapping[str, int]) -> None:
         nonlocal saved
         if time.monotonic() - saved > SAVE_SECONDS:
             save_draws(path, draws)
             saved = time.monotonic()
             print(", ".join(f"{name} {n}" for name, n in found.items()), f"of {per_class}", flush=True)
 
-    save_draws(path, draw_classes(per_class, seed, known, solver=Connect4Solver(megabytes, None), tell=tell))
+    save_draws(
+        path, draw_classes(per_class, seed, known, solver=Connect4Solver(megabytes, None), on_draw=on_draw)
+    )
     print(f"{path}: {per_class} positions of each of {', '.join(CLASSES)}")
 
 

@@ -121,7 +121,7 @@ class Players:
                     network,
                     evaluator=self.evaluator,
                     tables=endgames,
-                    tell=lambda report: click.echo(str(report), err=True),
+                    on_report=lambda report: click.echo(str(report), err=True),
                     seed=self.seed,
                 )
 

@@ -39,7 +39,7 @@ def join_run(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
             folder,
             backend=evaluator,
             threads=threads or available_cores(),
-            tell=lambda line: console.print(line, markup=False),
+            on_report=lambda line: console.print(line, markup=False),
             on_sign=show,
         )
     if as_json:

@@ -44,8 +44,8 @@ def evaluate_solved(
         run = RunFolder.open(source)
         spec = run.spec
         classes = solved_classes(spec)
-        with progress_bar("measuring", "generations") as tell:
-            rows = measure_run(run, visits, classes, cores, tell)
+        with progress_bar("measuring", "generations") as progress:
+            rows = measure_run(run, visits, classes, cores, progress)
         newest = [row for row in rows if row.generation == rows[-1].generation]
         found: dict[str, dict[str, Mistakes]] = {}
         for row in newest:

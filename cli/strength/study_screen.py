@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ckai.rl.loop.run import Run
     from ckai.rl.tuning.folder import Score, StudyFolder
     from ckai.rl.tuning.halving import Rung
-    from ckai.rl.tuning.scoring import Tell
+    from ckai.rl.tuning.scoring import ProgressCallback
 
 
 def plan_text(config: StudyConfig, games: int) -> str:
@@ -84,11 +84,11 @@ class StudyScreen:
             yield screen.on_event
 
     @contextmanager
-    def scoring(self, rung: "Rung") -> "Iterator[Tell]":
+    def scoring(self, rung: "Rung") -> "Iterator[ProgressCallback]":
         """See `Watcher`."""
         unit = "games" if self.study.config.score == "elo" else "trials"
-        with progress_bar(f"rung {rung.number}: scoring", unit) as tell:
-            yield tell
+        with progress_bar(f"rung {rung.number}: scoring", unit) as progress:
+            yield progress
 
     def scored(self, rung: "Rung", scores: "Mapping[int, Score]") -> None:
         """See `Watcher`."""

@@ -119,7 +119,7 @@ class Engine:
         evaluator: str = "auto",
         tables: Tables | int | None = None,
         seed: int | None = None,
-        tell: Callable[[Any], None] | None = None,
+        on_report: Callable[[Any], None] | None = None,
         **settings: Any,
     ) -> "Engine":
         """Create an engine from a checkpoint.
@@ -130,7 +130,7 @@ class Engine:
             evaluator: the backend of the network, see `load_evaluator`: `auto`, the best one of this machine.
             tables: tablebases, or their number of pieces (see `Tables.open`); None or 0: none.
             seed: see `Engine`.
-            tell: called with the report of a trial of backends.
+            on_report: called with the report of a trial of backends.
             **settings: other arguments of `Engine`.
 
         Raises:
@@ -139,7 +139,7 @@ class Engine:
             ValueError: there is no such backend, or it is not available on this machine.
         """
         tables = Tables.open(tables) if tables and isinstance(tables, int) else tables or None
-        loaded = load_evaluator(source, evaluator, threads=THREADS, tell=tell)
+        loaded = load_evaluator(source, evaluator, threads=THREADS, on_report=on_report)
         engine = cls(loaded, seed=seed, tables=tables, **settings)
         engine._owns_evaluator = True
         engine._pacing = measured_pacing(loaded, engine._searcher.game)

@@ -28,7 +28,7 @@ def load_evaluator(
     threads: int = 1,
     prefer: str | None = None,
     game: str = DEFAULT_GAME_NAME,
-    tell: "Callable[[Report], None] | None" = None,
+    on_report: "Callable[[Report], None] | None" = None,
 ) -> Evaluator:
     """Return the evaluator of a checkpoint, or `uniform`, or `rollout`.
 
@@ -42,7 +42,7 @@ def load_evaluator(
         threads: number of threads that call the evaluator at the same time.
         prefer: with `fastest`, the backend to use without a trial if it is available and correct.
         game: name of the game that the network must be for.
-        tell: called with the report of a trial.
+        on_report: called with the report of a trial.
 
     Raises:
         CheckpointError: the file is not a checkpoint, or not one for this game.
@@ -69,7 +69,7 @@ def load_evaluator(
     if backend == AUTO and named and named != AUTO:
         try:
             return load_evaluator(
-                source, named, batch=batch, threads=threads, prefer=prefer, game=game, tell=tell
+                source, named, batch=batch, threads=threads, prefer=prefer, game=game, on_report=on_report
             )
         except (BackendError, ValueError) as error:
             raise type(error)(f"CKAI_EVALUATOR: {error}") from error
@@ -84,8 +84,8 @@ def load_evaluator(
         evaluator, report = choose_evaluator(network, batch=size, threads=threads, prefer=prefer)
         if backend == AUTO:
             remember(network, threads, report.chosen)
-        if tell is not None:
-            tell(report)
+        if on_report is not None:
+            on_report(report)
         return evaluator
     return _ready(make_evaluator(network, backend, threads), network)
 

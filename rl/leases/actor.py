@@ -28,7 +28,7 @@ class Player:
             self._load,
             backend=backend,
             threads=threads,
-            tell=self._tell,
+            on_report=self._on_line,
         )
         self._sign, self._then, self._evaluations = Sign(threads=threads), time.monotonic(), 0
 
@@ -59,5 +59,5 @@ class Player:
         orders: Orders = self._ray.get(self._orders[lease.name])
         return orders
 
-    def _tell(self, line: str) -> None:
+    def _on_line(self, line: str) -> None:
         self._report = line

@@ -64,7 +64,7 @@ class LeaseWorker:
         *,
         backend: str = "fastest",
         threads: int = 1,
-        tell: Callable[[str], None] = lambda line: None,
+        on_report: Callable[[str], None] = lambda line: None,
     ) -> None:
         """Begin without a network; the first lease loads one.
 
@@ -73,10 +73,10 @@ class LeaseWorker:
             orders: returns what is needed to play a lease; called once a generation.
             backend: evaluator backend, see `load_evaluator`; `fastest` is tried once on this machine.
             threads: number of threads that play.
-            tell: called with the report of the trial of the backends.
+            on_report: called with the report of the trial of the backends.
         """
         self.name, self.progress = name, SelfPlayCounts()
-        self._orders, self._backend, self._threads, self._tell = orders, backend, threads, tell
+        self._orders, self._backend, self._threads, self._on_line = orders, backend, threads, on_report
         self._prefer: str | None = None
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._session: _Session | None = None
@@ -161,7 +161,7 @@ class LeaseWorker:
                     threads=self._threads,
                     prefer=self._prefer,
                     game=orders.game,
-                    tell=self._on_report,
+                    on_report=self._on_report,
                 )
 
             network = load(orders.network)
@@ -178,7 +178,7 @@ class LeaseWorker:
         chosen = str(getattr(report, "chosen", ""))
         if self._prefer is None:
             self._prefer = chosen
-            self._tell(str(report))
+            self._on_line(str(report))
 
 
 @dataclass(frozen=True)

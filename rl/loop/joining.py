@@ -21,7 +21,7 @@ def join(
     *,
     backend: str = "fastest",
     threads: int = 1,
-    tell: Callable[[str], None] = lambda line: None,
+    on_report: Callable[[str], None] = lambda line: None,
     on_sign: Callable[[Sign], None] = lambda sign: None,
     stop: threading.Event | None = None,
 ) -> Sign:
@@ -31,7 +31,7 @@ def join(
         folder: folder of the run, on this machine or mounted.
         backend: evaluator backend, see `load_evaluator`; `fastest` is tried on this machine.
         threads: threads that play.
-        tell: called with the report of the trial of the backends.
+        on_report: called with the report of the trial of the backends.
         on_sign: called with every sign of life.
         stop: set it to end early; games in progress are dropped, and their leases are put back.
 
@@ -59,7 +59,7 @@ def join(
         run = Run.open(folder)
         return 0 < run.target <= run.generations
 
-    worker = LeaseWorker(desk.name, orders, backend=backend, threads=threads, tell=tell)
+    worker = LeaseWorker(desk.name, orders, backend=backend, threads=threads, on_report=on_report)
     sign = Sign(threads=threads)
 
     def work() -> None:

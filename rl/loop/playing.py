@@ -133,7 +133,7 @@ class PlayedRun(ClosedRun):
         """
         n, folder = ledgers.generation, ledgers.own.writer.folder
 
-        def tell(**info: Any) -> None:
+        def publish(**info: Any) -> None:
             on_event(RunEvent(n, "selfplay", games - ledgers.missing, games, info))
 
         def spent() -> Spent:
@@ -144,11 +144,11 @@ class PlayedRun(ClosedRun):
             rate = progress.evaluations / max(1e-9, time.monotonic() - begun)
             cached = progress.cache_hits / max(1, progress.evaluations)
             others = workers_info(workers, ledgers, time.monotonic() - begun)
-            tell(evaluations_per_second=rate, cache_hits=cached, **others)
+            publish(evaluations_per_second=rate, cache_hits=cached, **others)
 
         def exchange() -> None:
             for line in workers.exchange(ledgers):
-                tell(warning=line)
+                publish(warning=line)
             # After the exchange, which withdraws what nobody has begun where this process could play it.
             ledgers.close(late())
             report()
@@ -159,14 +159,14 @@ class PlayedRun(ClosedRun):
         before, begun = Spent.read(folder), time.monotonic()
         try:
             for line in workers.begin(ledgers, self.orders):
-                tell(warning=line)
+                publish(warning=line)
             with repeated(exchange, EXCHANGE_SECONDS, stop):
                 if players:
-                    self._play_here(ledgers.own, players, progress, tell, spent, stop)
+                    self._play_here(ledgers.own, players, progress, publish, spent, stop)
                 while ledgers.missing and not ledgers.closed and not stop.is_set():
                     lost = [ledger for ledger in ledgers.carried if ledger.waiting] if players else []
                     if lost:  # by whoever had leased them
-                        self._play_carried_here(lost[0], backend, progress, tell, spent, on_event, stop)
+                        self._play_carried_here(lost[0], backend, progress, publish, spent, on_event, stop)
                     else:
                         stop.wait(EXCHANGE_SECONDS)
             if not stop.is_set():
@@ -192,7 +192,7 @@ class PlayedRun(ClosedRun):
         ledger: Ledger,
         backend: str,
         progress: SelfPlayCounts,
-        tell: Callable[..., None],
+        publish: Callable[..., None],
         spent: Callable[[], Spent],
         on_event: EventCallback,
         stop: threading.Event,
@@ -200,7 +200,7 @@ class PlayedRun(ClosedRun):
         """Play late games of an earlier generation, which nobody else plays any more, with its network."""
         players = self._players(ledger.generation, on_event, backend)
         try:
-            self._play_here(ledger, players, progress, tell, spent, stop)
+            self._play_here(ledger, players, progress, publish, spent, stop)
         finally:
             for evaluator in players:
                 evaluator.close()
@@ -210,7 +210,7 @@ class PlayedRun(ClosedRun):
         ledger: Ledger,
         players: tuple[Evaluator, ...],
         progress: SelfPlayCounts,
-        tell: Callable[..., None],
+        publish: Callable[..., None],
         spent: Callable[[], Spent],
         stop: threading.Event,
     ) -> None:
@@ -218,7 +218,7 @@ class PlayedRun(ClosedRun):
         n, config, writer = ledger.generation, self.config, ledger.writer
         unfinished, damaged = load_snapshots(sorted(writer.folder.glob("*.npz")), self.spec.state_words)
         for line in damaged:
-            tell(warning=line)
+            publish(warning=line)
 
         def on_snapshot(group: int, games: list[GameSnapshot]) -> None:
             writer.snapshot(group, games)
@@ -263,5 +263,5 @@ class PlayedRun(ClosedRun):
             threads=groups,
             prefer=prefer,
             game=self.config.game,
-            tell=on_report,
+            on_report=on_report,
         )

@@ -132,13 +132,13 @@ class _Stage:
                 return read_reanalysis(output, settings_of(self.config, share, seed, identity))
             except ReanalysisError as error:
                 output.replace(output.with_suffix(".damaged"))
-                self._tell(warning=f"{error}; set aside, making it again")
+                self._publish(warning=f"{error}; set aside, making it again")
         if n > g + 1:
             self.rows_of(g, n - 1)
         evaluator = self._evaluator(n, network)
         folder = self.folder / f"{g:04d}-{n:03d}"
         self.counts.rows = self.counts.kept = 0
-        with repeated(self._tell, EXCHANGE_SECONDS, self.stop):
+        with repeated(self._publish, EXCHANGE_SECONDS, self.stop):
             found = reanalyze(
                 self.run._rows(g, n - 1),
                 output,
@@ -151,14 +151,14 @@ class _Stage:
                 network=identity,
                 counts=self.counts,
                 on_shard=lambda: self._spent().write(self.folder),
-                warn=lambda line: self._tell(warning=line),
+                warn=lambda line: self._publish(warning=line),
                 stop=self.stop,
             )
         assert found is not None, "an early end is an error, which was raised"
         if n == self.n:
             self.finished += self.counts.rows + found.left
             self.counts.rows = 0
-            self._tell()
+            self._publish()
         return found
 
     def measured(self, found: dict[int, Reanalysis]) -> dict[str, Any]:
@@ -199,7 +199,7 @@ class _Stage:
             self.begun = self.begun or time.monotonic()
         return self._evaluators[n]
 
-    def _tell(self, **info: Any) -> None:
+    def _publish(self, **info: Any) -> None:
         if self.begun and not info:
             seconds = max(1e-9, time.monotonic() - self.begun)
             info["evaluations_per_second"] = self.counts.evaluations / seconds

@@ -50,7 +50,7 @@ def measure_run(
     visits: Sequence[int],
     classes: Classes,
     cores: int,
-    tell: Callable[[int, int], None] = lambda done, total: None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[ClimbRow]:
     """Measure every finished generation and write `solved.csv` and `solved.png` into the folder of the run.
 
@@ -62,7 +62,7 @@ def measure_run(
         visits: of the searches, besides the bare policy.
         classes: see `ckai.rl.solved.mistakes.solved_classes`.
         cores: that the run was using.
-        tell: called with the generations done and their number.
+        progress: called with the generations done and their number.
 
     Raises:
         RunError: a file of the run cannot be read.
@@ -73,7 +73,7 @@ def measure_run(
     known = {(row.digest, row.player, row.position_class): row for row in read_rows(path)}
     players, rows, seconds = [POLICY, *map(visits_name, visits)], list[ClimbRow](), 0.0
     for generation in range(len(history) + 1):
-        tell(generation, len(history) + 1)
+        progress(generation, len(history) + 1)
         seconds += seconds_of(history[generation - 1]) if generation else 0.0
         network = run.path(generation, "network.ckpt")
         digest = load_checkpoint(network).digest or ""
@@ -96,7 +96,7 @@ def measure_run(
         ]
         fresh = {(row.digest, row.player, row.position_class) for row in rows}
         write_rows(path, [*rows, *(row for key, row in known.items() if key not in fresh)])
-    tell(len(history) + 1, len(history) + 1)
+    progress(len(history) + 1, len(history) + 1)
     plot_climb(run.folder / PNG, rows)
     return rows
 

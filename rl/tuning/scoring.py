@@ -30,7 +30,7 @@ from ckai.rl.tuning.halving import Rung
 
 BATCH = 64
 """Positions per call in the trial of a backend, if the runs have not chosen one."""
-Tell = Callable[[int, int], None]
+ProgressCallback = Callable[[int, int], None]
 """Called with what is done and the total: games, or trials."""
 
 
@@ -64,7 +64,7 @@ def score_rung(
     rung: Rung,
     trials: Sequence[int],
     backend: str,
-    tell: Tell,
+    progress: ProgressCallback,
     warn: Callable[[str], None],
 ) -> dict[int, Score]:
     """Score the trials of a rung, which have their generations; matches that were interrupted go on.
@@ -74,7 +74,7 @@ def score_rung(
         rung: the rung.
         trials: its trials.
         backend: evaluator backend, see `load_evaluator`.
-        tell: see `Tell`.
+        progress: see `ProgressCallback`.
         warn: called with a line about a damaged file.
 
     Returns:
@@ -102,8 +102,8 @@ def score_rung(
             return SearchPlayer(evaluator, sims, tables=tables, spec=base.spec)
 
         if study.config.score == "mistakes":
-            return _mistakes(study, rung, trials, player, tell)
-        matches = _Matches(study, rung, tell, warn)
+            return _mistakes(study, rung, trials, player, progress)
+        matches = _Matches(study, rung, progress, warn)
         if study.config.against:
             return _against(study, matches, trials, player, backend, tables)
         return _round_robin(study, matches, trials, player)
@@ -112,8 +112,10 @@ def score_rung(
 class _Matches:
     """The matches of a rung, which go on where they were interrupted."""
 
-    def __init__(self, study: StudyFolder, rung: Rung, tell: Tell, warn: Callable[[str], None]) -> None:
-        self.study, self.rung, self.tell, self.warn = study, rung, tell, warn
+    def __init__(
+        self, study: StudyFolder, rung: Rung, progress: ProgressCallback, warn: Callable[[str], None]
+    ) -> None:
+        self.study, self.rung, self.progress, self.warn = study, rung, progress, warn
         self.base = study.run(0)
         self.games = 0
         """Games of all matches."""
@@ -138,12 +140,12 @@ class _Matches:
         path = self.study.rung_folder(self.rung) / f"{name}.json"
         saved = SavedGames.read(path, openings, self.base.spec, self.warn)
         before = list(saved.games)
-        self.tell(self.done + len(before), self.games)
+        self.progress(self.done + len(before), self.games)
         if len(before) < 2 * len(openings):
 
             def on_game(game: Any) -> None:
                 saved.add(game)
-                self.tell(self.done + len(saved.games), self.games)
+                self.progress(self.done + len(saved.games), self.games)
 
             a, b = (load() for load in seats)
             try:
@@ -217,18 +219,22 @@ def _against(
 
 
 def _mistakes(
-    study: StudyFolder, rung: Rung, trials: Sequence[int], player: Callable[[int], SearchPlayer], tell: Tell
+    study: StudyFolder,
+    rung: Rung,
+    trials: Sequence[int],
+    player: Callable[[int], SearchPlayer],
+    progress: ProgressCallback,
 ) -> dict[int, Score]:
     """Count the mistakes of every trial, over all classes of solved positions; what was counted is kept."""
     classes = solved_classes(study.run(0).spec)
     scores = {}
     for done, trial in enumerate(trials):
-        tell(done, len(trials))
+        progress(done, len(trials))
         path = study.rung_folder(rung) / f"{trial:03d}.json"
         if not path.exists():
             every = over_all(count_mistakes(player(trial), classes))
             write_whole(path, json.dumps(asdict(every)) + "\n")
         every = Mistakes(**read_measured(path))
         scores[trial] = Score(every.share, *every.interval)
-    tell(len(trials), len(trials))
+    progress(len(trials), len(trials))
     return scores

@@ -16,7 +16,7 @@ from ckai.rl.loop.run import Run
 from ckai.rl.tuning.folder import Score, StudyFolder
 from ckai.rl.tuning.halving import Rung
 from ckai.rl.tuning.results import write_plot, write_results
-from ckai.rl.tuning.scoring import Tell, score_rung
+from ckai.rl.tuning.scoring import ProgressCallback, score_rung
 
 
 class Watcher(Protocol):
@@ -25,7 +25,7 @@ class Watcher(Protocol):
     def training(self, rung: Rung, trial: int, run: Run) -> AbstractContextManager[EventCallback]:
         """Return what is entered while a trial goes on; it receives the events of the run."""
 
-    def scoring(self, rung: Rung) -> AbstractContextManager[Tell]:
+    def scoring(self, rung: Rung) -> AbstractContextManager[ProgressCallback]:
         """Return what is entered while the trials of a rung are scored."""
 
     def scored(self, rung: Rung, scores: Mapping[int, Score]) -> None:
@@ -59,8 +59,8 @@ class Study(StudyFolder):
                 for trial in trials:
                     self._train(rung, trial, watcher, backend)
                     write_results(self)
-                with watcher.scoring(rung) as tell:
-                    scores = score_rung(self, rung, trials, backend, tell, watcher.warn)
+                with watcher.scoring(rung) as progress:
+                    scores = score_rung(self, rung, trials, backend, progress, watcher.warn)
                 self.keep_scores(rung, scores)
                 write_results(self)
                 write_plot(self)

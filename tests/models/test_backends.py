@@ -288,7 +288,7 @@ def test_evaluators_are_loaded_by_name(networks, tmp_path):
     with pytest.raises(ValueError, match=r"expected evaluator auto, fastest, torch, .*, found 'tpu'"):
         load_evaluator(path, "tpu")
     reports = []
-    evaluator = load_evaluator(path, "fastest", batch=16, threads=1, tell=reports.append)
+    evaluator = load_evaluator(path, "fastest", batch=16, threads=1, on_report=reports.append)
     assert reports[0].name == evaluator.name
     assert len(reports) == 1
     assert load_evaluator("uniform", "openvino").name == "uniform"
@@ -299,9 +299,9 @@ def test_auto_is_a_gpu_if_there_is_one_or_what_the_environment_says(networks, tm
     save_checkpoint(path, networks["cnn2x2"])
     usual = "cuda" if torch.cuda.is_available() else "torch"
     name = load_evaluator(path, usual).name
-    assert load_evaluator(path, tell=reports.append).name == load_evaluator(path, "auto").name == name
+    assert load_evaluator(path, on_report=reports.append).name == load_evaluator(path, "auto").name == name
     assert make_evaluator(networks["cnn2x2"], "auto").name == name
-    with Engine.load(path, tell=reports.append) as engine:
+    with Engine.load(path, on_report=reports.append) as engine:
         assert engine.evaluator.name == name
     assert not reports  # no trial
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)

@@ -24,9 +24,9 @@ def checkpoint(tmp_path, monkeypatch):
 
 def test_the_second_load_needs_no_trial(checkpoint, monkeypatch):
     reports = []
-    first = load_evaluator(checkpoint, tell=reports.append)
+    first = load_evaluator(checkpoint, on_report=reports.append)
     assert len(reports) == 1
-    again = load_evaluator(checkpoint, tell=reports.append)
+    again = load_evaluator(checkpoint, on_report=reports.append)
     assert len(reports) == 1
     assert again.name == first.name
     stored = json.loads((checkpoint.parent / "cache" / remember.FILE).read_text())
@@ -47,7 +47,7 @@ def test_another_architecture_use_or_machine_is_tried_anew(checkpoint, monkeypat
 def test_a_backend_that_is_gone_is_not_insisted_on(checkpoint):
     remember.remember(build("mlp", MLP), 1, "cuda")
     reports = []
-    assert load_evaluator(checkpoint, tell=reports.append).name
+    assert load_evaluator(checkpoint, on_report=reports.append).name
     assert len(reports) == 1
 
 

@@ -18,7 +18,7 @@ def draw_classes(
     *,
     solver: Connect4Solver,
     classes: Sequence[str] = CLASSES,
-    tell: Callable[[Sequence[Draw], Mapping[str, int]], None] = lambda draws, found: None,
+    on_draw: Callable[[Sequence[Draw], Mapping[str, int]], None] = lambda draws, found: None,
 ) -> list[Draw]:
     """Draw positions until every class has enough; each is there once, in one of its two mirror images.
 
@@ -28,7 +28,7 @@ def draw_classes(
         known: draws of an earlier call with the same seed, in order; they are not solved again.
         solver: solves the positions.
         classes: the classes to fill.
-        tell: called after every solved draw with all draws so far, and the positions of each class.
+        on_draw: called after every solved draw with all draws so far, and the positions of each class.
     """
     draws: list[Draw] = []
     found, before = dict.fromkeys(classes, 0), set[int]()
@@ -48,7 +48,7 @@ def draw_classes(
             draw = draw._replace(moves=moves)
             draws.append(draw)
             if number >= len(earlier):
-                tell([*draws, *later], found)
+                on_draw([*draws, *later], found)
     return draws
 
 

@@ -87,9 +87,9 @@ def test_draws_depend_on_the_seed_alone(tmp_path):
 
 def test_killed_work_goes_on_where_it_was_saved():
     saved = []
-    wanted = drawn(8, tell=lambda draws, found: saved.append(list(draws)))
+    wanted = drawn(8, on_draw=lambda draws, found: saved.append(list(draws)))
     again = []
-    assert drawn(8, saved[4], tell=lambda draws, found: again.append(found["End-Easy"])) == wanted
+    assert drawn(8, saved[4], on_draw=lambda draws, found: again.append(found["End-Easy"])) == wanted
     assert len(again) == len(saved) - 5
 
 

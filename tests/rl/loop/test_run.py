@@ -501,9 +501,9 @@ def test_a_backend_that_does_not_suit_one_network_is_tried_again(tmp_path, netwo
 
     real = module.load_evaluator
 
-    def load(checkpoint, backend, *, prefer, tell, **rest):
+    def load(checkpoint, backend, *, prefer, on_report, **rest):
         prefers.append(prefer)
-        tell(Report(next(chosen)))
+        on_report(Report(next(chosen)))
         return real(checkpoint, "torch", **rest)
 
     monkeypatch.setattr(module, "load_evaluator", load)
