@@ -134,7 +134,7 @@ def command(
             backends_of_matches = bench_strength.available(network, backends)
             matches = bench_strength.matches(backends_of_matches, times)
             if not matches:
-                raise click.UsageError("--strength needs two backends or two limits of time to compare")
+                raise click.UsageError("--strength needs two backends or two time limits to compare")
         groups = SelfPlayConfig(in_flight=in_flight).group_count
         loaded = load_evaluator(
             checkpoint,

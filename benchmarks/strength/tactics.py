@@ -115,7 +115,7 @@ def make(rows: Path, output: Path, positions: int, seed: int) -> None:
 
 
 class Answers:
-    """The answers of players by limit of time, kept in a file so that an exam can go on after a stop."""
+    """The answers of players by time limit, kept in a file so that an exam can go on after a stop."""
 
     def __init__(self, path: Path | None, exam: Path) -> None:
         """Read the answers there are.

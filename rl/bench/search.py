@@ -170,7 +170,7 @@ def bench_search(
     Args:
         network: a network for checkers.
         backends: those that are not available, or cannot run this network, are left out.
-        rounds: searches for each limit of time.
+        rounds: searches for each time limit.
         seconds: duration of a measurement of the network alone, to which the searches are compared: in large
             batches on all cores.
         limits: seconds of the searches.

@@ -1,4 +1,4 @@
-"""Strength of a network by limit of time and backend, from matches."""
+"""Strength of a network by time limit and backend, from matches."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -95,7 +95,7 @@ def bench_strength(
     *,
     say: Callable[[str], None],
 ) -> Iterator[Measure]:
-    """Play matches and rate every backend at every limit of time.
+    """Play matches and rate every backend at every time limit.
 
     Args:
         network: a network for checkers.

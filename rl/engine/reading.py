@@ -69,7 +69,7 @@ class TreeReader:
         self._searcher, self._tables, self._policy, self._tree = searcher, tables, policy, tree
         self._plies = np.zeros(searcher.tree_batch.nodes.shape[1], np.int16)
         self._measured, self._depth = 0, 0
-        # What reading calls must not be compiled within a limit of time.
+        # What reading calls must not be compiled within a time limit.
         compile_rules()
         compile_for(deepest_ply, searcher.tree_batch.nodes[tree], 0, 0, self._plies)
         if tables is not None:

@@ -56,7 +56,7 @@ def load_player(
         boards: most positions per network call.
         threads: threads that call the network.
         search_threads: threads of an alpha-beta search with a network, within a time.
-        hub_timeout: seconds of silence after which a Hub program without a limit of time is given up.
+        hub_timeout: seconds of silence after which a Hub program without a time limit is given up.
 
     Raises:
         PlayerSpecError: an unknown player, a limit it does not support, or a game it cannot play.
@@ -148,7 +148,7 @@ def _gtp_player(spec: PlayerSpec, game: GameSpec, timeout: float) -> Player:
 
 
 def _level_player(spec: PlayerSpec, tables: Tables | None, threads: int) -> Player:
-    """Return the player of `level:N`; the highest is full strength and may have a limit of time."""
+    """Return the player of `level:N`; the highest is full strength and may have a time limit."""
     text = spec.who.removeprefix(LEVEL)
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= FULL_LEVEL:
         raise PlayerSpecError(f"{spec.text}: expected a level from 1 to {FULL_LEVEL}, found {text}")

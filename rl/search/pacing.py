@@ -8,7 +8,7 @@ are selected one by one, so that the worth per second is greatest at
     n = h (sqrt(1 + 2 N / h) - 1) with h = overhead / cost,
 
 rounded down to one of a few sizes, because some backends prepare each size once. Results depend on the
-measured latency, so this is for searches with a limit of time only.
+measured latency, so this is for searches with a time limit only.
 """
 
 import math

@@ -63,7 +63,7 @@ class Searcher:
         tree_batch: the trees, a `TreeBatch`.
         game: the rules.
         constants: the `SearchConstants`.
-        pacing: sizes of batches for a search by time, in place of `growth`; None: there is no limit of time.
+        pacing: sizes of batches for a search by time, in place of `growth`; None: there is no time limit.
         evaluations: positions evaluated and backed up so far, of all trees.
     """
 
@@ -124,7 +124,7 @@ class Searcher:
         self._compile()
 
     def _compile(self) -> None:
-        """Compile what a search calls: it must not count against a limit of time."""
+        """Compile what a search calls: it must not count against a time limit."""
         batch, trees, visits = self._batches[0], self.tree_batch, np.zeros(1, np.int32)
         compile_for(add_root, self.game, trees, 0)
         compile_for(keep_root_action, self.game, trees, 0, 0)

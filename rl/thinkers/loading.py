@@ -20,7 +20,7 @@ from ckai.rl.thinkers.thinker import Interrupt, Thinker
 from ckai.rl.thinkers.tree import TreeThinker
 
 _TRIAL = Limit(seconds=0.05, nodes=500)
-"""Limit of the searches that compile, load and measure what no limit of time should pay for."""
+"""Limit of the searches that compile, load and measure what no time limit should pay for."""
 _TRIAL_FENS = (Position.start().fen, "W:WK23,32:B18,10,9,19", "W:WK18,K15:BK4")
 """Positions of these searches: quiet, with captures of several hops, with few pieces."""
 

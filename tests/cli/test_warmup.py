@@ -1,4 +1,4 @@
-"""Compiling: once, before any limit of time, and outside every figure of speed."""
+"""Compiling: once, before any time limit, and outside every figure of speed."""
 
 import importlib
 import json

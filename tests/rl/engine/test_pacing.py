@@ -1,4 +1,4 @@
-"""Sizes of batches under a limit of time follow the latency of the evaluator."""
+"""Sizes of batches under a time limit follow the latency of the evaluator."""
 
 import time
 from dataclasses import replace
