@@ -1,4 +1,4 @@
-"""An exam of tactics: positions of expert games in which one move wins by force, and who solves how many.
+"""A test suite of tactics: positions of expert games in which one move wins by force, and who solves how many.
 
     python benchmarks/strength/tactics.py make data/games.parquet -o tactics.json
     python benchmarks/strength/tactics.py solve tactics.json cnn.ckpt alphabeta:swift.ckpt --results new.json
@@ -62,7 +62,7 @@ def only_move(position: Position, depth: int) -> tuple[Any, int] | None:
 
 
 def shot(position: Position) -> str | None:
-    """Return the solution if the position belongs in the exam."""
+    """Return the solution if the position belongs in the suite."""
     moves = position.legal_moves()
     if len(moves) < 3 or position.jumper >= 0 or any(move.is_capture for move in moves):
         return None
@@ -80,7 +80,7 @@ def shot(position: Position) -> str | None:
 
 @click.group()
 def main() -> None:
-    """Make an exam of tactics, and let players take it."""
+    """Make a test suite of tactics, and let players solve it."""
 
 
 @main.command()
@@ -94,11 +94,11 @@ def make(rows: Path, output: Path, positions: int, seed: int) -> None:
     """Find positions in the rows of expert games."""
     data = read_rows(rows)
     order = np.random.default_rng(seed).permutation(len(data))
-    exam: list[dict[str, str]] = []
+    suite: list[dict[str, str]] = []
     seen: set[str] = set()
     looked, begun = 0, time.perf_counter()
     for i in order.tolist():
-        if len(exam) == positions:
+        if len(suite) == positions:
             break
         position = unpack_position(data.board[i], int(data.jumper[i]), int(data.quiet[i]), black=True)
         if position.fen in seen:
@@ -107,33 +107,35 @@ def make(rows: Path, output: Path, positions: int, seed: int) -> None:
         looked += 1
         solution = shot(position)
         if solution is not None:
-            exam.append({"fen": position.fen, "move": solution})
-            if len(exam) % 50 == 0:
-                print(f"{len(exam)} of {looked:,} positions, {time.perf_counter() - begun:.0f} s", flush=True)
-    write_whole(output, json.dumps(exam, indent=1) + "\n")
-    print(f"{len(exam)} positions of {looked:,} in {output}")
+            suite.append({"fen": position.fen, "move": solution})
+            if len(suite) % 50 == 0:
+                print(
+                    f"{len(suite)} of {looked:,} positions, {time.perf_counter() - begun:.0f} s", flush=True
+                )
+    write_whole(output, json.dumps(suite, indent=1) + "\n")
+    print(f"{len(suite)} positions of {looked:,} in {output}")
 
 
 class Answers:
-    """The answers of players by time limit, kept in a file so that an exam can go on after a stop."""
+    """The answers of players by time limit, kept in a file so that an interrupted measurement can continue."""
 
-    def __init__(self, path: Path | None, exam: Path) -> None:
+    def __init__(self, path: Path | None, suite: Path) -> None:
         """Read the answers there are.
 
         Args:
             path: the file; None: keep nothing.
-            exam: the positions, which answers belong to.
+            suite: the positions, which answers belong to.
 
         Raises:
-            click.UsageError: the file has answers to another exam.
+            click.UsageError: the file has answers to another suite.
         """
         self.path = path
-        self.digest = hashlib.sha256(exam.read_bytes()).hexdigest()
+        self.digest = hashlib.sha256(suite.read_bytes()).hexdigest()
         self.moves: dict[str, dict[str, str]] = {}
         if path is not None and path.exists():
             content = json.loads(path.read_text())
-            if content["exam"] != self.digest:
-                raise click.UsageError(f"expected answers to {exam} in {path}, found those to another exam")
+            if content["suite"] != self.digest:
+                raise click.UsageError(f"expected answers to {suite} in {path}, found those to another suite")
             self.moves = content["answers"]
 
     def of(self, player: str) -> dict[str, str]:
@@ -143,7 +145,7 @@ class Answers:
     def save(self) -> None:
         """Write the file."""
         if self.path is not None:
-            content = {"exam": self.digest, "answers": self.moves}
+            content = {"suite": self.digest, "answers": self.moves}
             write_whole(self.path, json.dumps(content, indent=1) + "\n")
 
 
@@ -169,14 +171,14 @@ def share(right: int, asked: int) -> str:
 
 
 @main.command()
-@click.argument("exam", type=click.Path(exists=True, path_type=Path))
+@click.argument("suite", type=click.Path(exists=True, path_type=Path))
 @click.argument("players", nargs=-1, required=True)
 @click.option("--seconds", multiple=True, default=(0.02, 0.05, 0.2, 1.0), show_default=True)
 @click.option("--positions", default=0, help="Number of positions; 0: all.")
 @click.option("--evaluator", default="auto", show_default=True)
 @click.option("--results", type=click.Path(path_type=Path), help="File of all answers, to go on with.")
 def solve(
-    exam: Path,
+    suite: Path,
     players: tuple[str, ...],
     seconds: tuple[float, ...],
     positions: int,
@@ -184,8 +186,8 @@ def solve(
     results: Path | None,
 ) -> None:
     """Count the positions that players solve, by time per move."""
-    tasks = json.loads(exam.read_text())[: positions or None]
-    answers = Answers(results, exam)
+    tasks = json.loads(suite.read_text())[: positions or None]
+    answers = Answers(results, suite)
     table = Table("player", *(f"{s:g} s" for s in seconds), title=f"solved of {len(tasks)}, 95 % intervals")
     for name in players:
         cells = []
