@@ -1,4 +1,4 @@
-"""A test suite of tactics: positions of expert games in which one move wins by force, and who solves how many.
+"""Test suite of tactics: positions of expert games in which one move wins by force, and who solves how many.
 
     python benchmarks/strength/tactics.py make data/games.parquet -o tactics.json
     python benchmarks/strength/tactics.py solve tactics.json cnn.ckpt alphabeta:swift.ckpt --results new.json
@@ -117,7 +117,7 @@ def make(rows: Path, output: Path, positions: int, seed: int) -> None:
 
 
 class Answers:
-    """The answers of players by time limit, kept in a file so that an interrupted measurement can continue."""
+    """The answers of players by time limit, kept in a file so that a stopped measurement can continue."""
 
     def __init__(self, path: Path | None, suite: Path) -> None:
         """Read the answers there are.
