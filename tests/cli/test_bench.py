@@ -108,7 +108,7 @@ def test_strength_needs_two_players():
         command, ["search", "--evaluator", "torch", "--limit", "0.01", "--strength", "2"]
     )
     assert result.exit_code == 2
-    assert "two backends or two limits" in result.stderr
+    assert "two backends or two time limits" in result.stderr
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ NETWORKS = {
 @pytest.fixture
 def cuda(monkeypatch):
     monkeypatch.setattr(cuda_backend, "_gpus", {})
-    cuda_backend._say.cache_clear()
+    cuda_backend._warn_once.cache_clear()
     return FakeCuda(monkeypatch)
 
 
