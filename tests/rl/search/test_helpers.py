@@ -143,8 +143,12 @@ def test_a_node_without_an_edge_to_follow_is_reported(found):
 
 
 def test_the_trees_are_free_after_ctrl_c_in_an_evaluation(found, watched, monkeypatch):
-    def interrupted(*_):
-        raise KeyboardInterrupt
+    evaluate, main = found._evaluate, threading.main_thread()
+
+    def interrupted(*arguments):
+        if threading.current_thread() is main:  # where Ctrl-C is raised, and nowhere else
+            raise KeyboardInterrupt
+        return evaluate(*arguments)
 
     with monkeypatch.context() as patch:
         patch.setattr(found, "_evaluate", interrupted)
