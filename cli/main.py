@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ckai.datasets.machine import set_environment
+import ckai.datasets  # noqa: F401  # sets how PyTorch waits, before a command loads it
 
 GROUPS = {
     "The pipeline": {
@@ -105,7 +105,6 @@ def replace_unprintable() -> None:
 
 def main() -> None:
     """Run the command line; errors print one line and exit with 1, wrong usage with 2, Ctrl-C with 130."""
-    set_environment()
     replace_unprintable()
     arguments, debug = _take_debug(sys.argv[1:])
     try:

@@ -78,6 +78,11 @@ class Source:
     text: str = ""
     """The game as text, see `LoadedGame`; it stands for the game until that is left."""
 
+    @property
+    def tags(self) -> dict[str, str]:
+        """The headers without the result, which follows from the game."""
+        return {name: value for name, value in self.headers.items() if name != "Result"}
+
     def depart(self, ply: int) -> None:
         """Note that the game departs from the file's after `ply` plies."""
         self.comments, self.result, self.text = self.comments[:ply], "*", ""

@@ -256,7 +256,7 @@ class TerminalGame:
         if self.clock is not None:
             headers["TimeControl"] = str(self.clock.control)
         if source.continued or (whole and source.path is not None):
-            headers = {k: v for k, v in source.headers.items() if k != "Result"}
+            headers = source.tags
             headers |= names if source.continued else {}
         if whole:
             return session.spec.to_pdn(session.whole, headers, source.result)
@@ -268,9 +268,8 @@ class TerminalGame:
         if not source.continued:
             return
         assert source.path is not None
-        headers = {k: v for k, v in source.headers.items() if k != "Result"}
-        text = session.spec.to_pdn(session.game, headers, session.result)
-        source.continued = headers.get("Event") == EVENT and self.record.adopt(source.path, text)
+        text = session.spec.to_pdn(session.game, source.tags, session.result)
+        source.continued = source.tags.get("Event") == EVENT and self.record.adopt(source.path, text)
         if not source.continued and self.record.path is None:
             self.screen.print(
                 f"{source.path}: not as ckai play wrote it, so the game goes on in a new file", wrap=False

@@ -327,10 +327,10 @@ def _play_seats(
                         begin(board)
                         continue
                     hops[board].append(action)
-                    _check_legal("AB"[number], active[board], hops[board])
+                    complete = _push("AB"[number], active[board], hops[board])
                     for other in sides:
                         other.play(board, action)
-                    if _push(active[board], hops[board]):
+                    if complete:
                         hops[board] = []
                         if clock is not None:
                             clock.press()
@@ -343,24 +343,25 @@ def _play_seats(
             side.close()
 
 
-def _check_legal(player: str, seat: MatchGame, hops: list[int]) -> None:
-    """Raise `IllegalActionError` unless a legal move begins with these hops."""
+def _push(player: str, seat: MatchGame, hops: list[int]) -> bool:
+    """Play a move once its hops are complete; return whether they are.
+
+    Raises:
+        IllegalActionError: no legal move begins with these hops of a player.
+    """
     begun = tuple(hops)
-    legal = {tuple(move.actions[: len(hops)]) for move in seat.game.position.legal_moves()}
-    if begun not in legal:
-        allowed = sorted(actions[-1] for actions in legal if actions[:-1] == begun[:-1])
+    legal = {tuple(move.actions): move for move in seat.game.position.legal_moves()}
+    if not any(actions[: len(hops)] == begun for actions in legal):
+        allowed = sorted(
+            {actions[len(hops) - 1] for actions in legal if actions[: len(hops) - 1] == begun[:-1]}
+        )
         raise IllegalActionError(
             f"player {player}, opening {seat.pair + 1}, ply {len(seat.game.moves) + 1}: expected one of the "
             f"actions {', '.join(map(str, allowed))}, found {hops[-1]}"
         )
-
-
-def _push(seat: MatchGame, hops: list[int]) -> bool:
-    """Play a move once its hops are complete; return whether they are."""
-    whole = seat.game.position.move_of(hops)
-    if whole is not None:
-        seat.game.push(whole)
-    return whole is not None
+    if begun in legal:
+        seat.game.push(legal[begun])
+    return begun in legal
 
 
 def _ended(seat: MatchGame, max_plies: int, tables: Tables | None, spec: GameSpec) -> MatchGame | None:

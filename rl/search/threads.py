@@ -65,25 +65,19 @@ def repeated(call: Callable[[], None], seconds: float, stop: threading.Event) ->
         seconds: time between two calls.
         stop: set if the function raises, so that the block ends early; the exception is raised after it.
     """
-    ended, errors = threading.Event(), list[BaseException]()
+    ended = threading.Event()
 
     def work() -> None:
         try:
             while not ended.wait(seconds):
                 call()
-        except BaseException as error:
-            errors.append(error)
+        except BaseException:
             stop.set()
+            raise
 
-    thread = Worker(target=work, daemon=True)
-    thread.start()
-    try:
+    with running([work], ended, name="repeated"):
         yield
-    finally:
         ended.set()
-        thread.join()
-    if errors:
-        raise errors[0]
 
 
 class Helpers:
