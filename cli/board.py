@@ -19,7 +19,7 @@ from ckai.cli.shared.tables import tables_option
 from ckai.rl.players.forms import forms_text
 
 if TYPE_CHECKING:
-    from ckai.cli.web.room import Room
+    from ckai.cli.web.server import Server
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_BYTES = 9 * 1024 * 1024
@@ -84,7 +84,7 @@ def command(
         ) from error
     from ckai.cli.web.app import make_app
     from ckai.cli.web.players import Players
-    from ckai.cli.web.room import Room
+    from ckai.cli.web.server import Server
     from ckai.cli.web.state import drawn_games
     from ckai.rl.games.registry import DEFAULT_GAME
 
@@ -95,14 +95,14 @@ def command(
     )
     data = data_set(experts, DEFAULT_GAME)
 
-    def make_room() -> "Room":
-        return Room(players, games, experts=data)
+    def make_server() -> "Server":
+        return Server(players, games, experts=data)
 
     token = None if host in LOOPBACK else secrets.token_urlsafe(16)
     listening = _listen(host, port)
     address = _address(host, listening.getsockname()[1], token)
     config = uvicorn.Config(
-        make_app(make_room, token),
+        make_app(make_server, token),
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -20,11 +20,11 @@ import click
 
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.leases.folder import LeaseDesk, LeaseFolder
+from ckai.rl.leases.folder import LeaseClient, LeaseFolder
 from ckai.rl.leases.lease import Account, Lease, pack_shard
 from ckai.rl.leases.ledger import Ledger
 from ckai.rl.leases.ledgers import Ledgers
-from ckai.rl.leases.workers import Sign
+from ckai.rl.leases.workers import Heartbeat
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.rows import FinishedGame
@@ -63,20 +63,20 @@ def measure(folder: Path, workers: int, size: int, seconds: float, deliver: bool
     writer = ShardWriter(folder / "shards", 1)
     ledger = Ledger(whole, numbers, writer, SelfPlayCounts(), groups=1)
     ledgers = Ledgers(ledger, (), DEFAULT_GAME.schema)
-    desks = []
+    clients = []
     for n in range(workers if deliver else 0):
-        desks.append(LeaseDesk(folder))
-        desks[-1].name = f"worker-{n}"
-        desks[-1].beat(Sign())
+        clients.append(LeaseClient(folder))
+        clients[-1].name = f"worker-{n}"
+        clients[-1].send(Heartbeat())
     run = LeaseFolder(folder, 2 * size, silence=3600)
     cpu = spent = 0.0
     while spent < seconds:
         # The workers' turn, which costs the run nothing.
         shards = []
         for n in range(workers):
-            lease = desks[n].take() if deliver else ledgers.lease(size)
+            lease = clients[n].take() if deliver else ledgers.lease(size)
             if lease is not None and deliver:
-                desks[n].deliver(lease, shard(games, lease, desks[n].name))
+                clients[n].deliver(lease, shard(games, lease, clients[n].name))
             elif lease is not None:
                 shards.append(shard(games, lease, f"worker-{n}"))
         begun, before = time.monotonic(), time.process_time()

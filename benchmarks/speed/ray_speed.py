@@ -28,9 +28,9 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.leases.cluster import LOCAL, connect
 from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.ledgers import Ledgers
-from ckai.rl.leases.on_ray import SIGN_SECONDS, RayWorkers
+from ckai.rl.leases.on_ray import RayWorkers
 from ckai.rl.leases.worker import Orders
-from ckai.rl.leases.workers import Sign, Workers
+from ckai.rl.leases.workers import HEARTBEAT_SECONDS, Heartbeat, Workers
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.events import RunEvent
 from ckai.rl.loop.run import Run
@@ -68,9 +68,9 @@ class InTurn(Workers):
         return self._order[self._generation - 1] == "threads"
 
     @property
-    def signs(self) -> dict[str, Sign]:
+    def heartbeats(self) -> dict[str, Heartbeat]:
         """See `Workers`."""
-        return {} if self.plays_here else self._ray.signs
+        return {} if self.plays_here else self._ray.heartbeats
 
     def begin(self, ledgers: Ledgers, orders: Callable[[int], Orders]) -> list[str]:
         """See `Workers`."""
@@ -95,16 +95,16 @@ class InTurn(Workers):
         now = time.monotonic()
         if event.stage != "selfplay" or "evaluations_per_second" not in event.info or self._ledgers is None:
             return
-        if now - self._sampled < SIGN_SECONDS:
+        if now - self._sampled < HEARTBEAT_SECONDS:
             return
         if self.plays_here:
             evaluations = event.info["evaluations_per_second"] * (now - self._begun)
             rate = (evaluations - self._evaluations) / (now - self._sampled)
             self._evaluations, all_work = evaluations, rate > 0
         else:
-            signs = list(self._ray.signs.values())
-            rate = sum(sign.evaluations_per_second for sign in signs)
-            working = [sign for sign in signs if sign.evaluations_per_second > 0]
+            heartbeats = list(self._ray.heartbeats.values())
+            rate = sum(each.evaluations_per_second for each in heartbeats)
+            working = [each for each in heartbeats if each.evaluations_per_second > 0]
             all_work = len(working) == self._count
         self._sampled = now
         if all_work and self._working is None:

@@ -84,7 +84,7 @@ def soak(run: Run, workers: RayWorkers, minutes: float, every: float, warm: int)
     def look(now: float) -> Sample:
         size = ray.cluster_resources()["object_store_memory"]
         store = (size - ray.available_resources().get("object_store_memory", size)) / MIB
-        pids = [name.rpartition("-")[2] for name in list(workers.signs)]
+        pids = [name.rpartition("-")[2] for name in list(workers.heartbeats)]
         return Sample(now / 60, generation, resident(), sum(map(resident, pids)), store)
 
     def on_event(event: RunEvent) -> None:

@@ -39,7 +39,7 @@ export class Board {
       this.layers[name] = svgElement("g", { class: name });
     }
     svg.replaceChildren(...Object.values(this.layers));
-    this.lay();
+    this.drawSquares();
   }
 
   /** Return the center of a square in the drawing. */
@@ -62,7 +62,7 @@ export class Board {
   /** Turn the board around. */
   flip() {
     this.flipped = !this.flipped;
-    this.lay();
+    this.drawSquares();
   }
 
   /**
@@ -106,7 +106,7 @@ export class Board {
 
   // --- drawing ------------------------------------------------------------------------------------------
 
-  lay() {
+  drawSquares() {
     const { width, height, cell, margin, numbers } = this.measures;
     const texts = [], parts = [
       svgElement("rect", {

@@ -10,7 +10,7 @@ from ckai.cli.shared.tables import ensure_tables
 from ckai.datasets.machine import available_cores
 
 if TYPE_CHECKING:
-    from ckai.rl.leases.workers import Sign
+    from ckai.rl.leases.workers import Heartbeat
 
 
 def join_run(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
@@ -30,19 +30,19 @@ def join_run(folder: Path, evaluator: str, threads: int, as_json: bool) -> None:
     console = stderr_console()
     with console.status(f"{folder}: waiting for games to play") as status:
 
-        def show(sign: "Sign") -> None:
-            if sign.evaluator:
-                games = count_text(sign.games, "game")
-                status.update(f"{folder}: {games}, {sign.evaluations_per_second:,.0f} eval/s")
+        def show(heartbeat: "Heartbeat") -> None:
+            if heartbeat.evaluator:
+                games = count_text(heartbeat.games, "game")
+                status.update(f"{folder}: {games}, {heartbeat.evaluations_per_second:,.0f} eval/s")
 
-        sign = join(
+        heartbeat = join(
             folder,
             backend=evaluator,
             threads=threads or available_cores(),
             on_report=lambda line: console.print(line, markup=False),
-            on_sign=show,
+            on_heartbeat=show,
         )
     if as_json:
-        print_json({"run": str(folder), "games": sign.games, "evaluator": sign.evaluator})
+        print_json({"run": str(folder), "games": heartbeat.games, "evaluator": heartbeat.evaluator})
     else:
-        click.echo(f"{folder}: played {count_text(sign.games, 'game')}; the run has all its generations")
+        click.echo(f"{folder}: played {count_text(heartbeat.games, 'game')}; the run has all its generations")

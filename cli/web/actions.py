@@ -7,12 +7,12 @@ from typing import Any
 
 from ckai.cli.playing.start import HUMAN, game_of, opening_moves
 from ckai.cli.web import questions
-from ckai.cli.web.desk import Desk
 from ckai.cli.web.library import Library, opened, plain_rows
 from ckai.cli.web.messages import Message
 from ckai.cli.web.notation import annotates
 from ckai.cli.web.runs import follow, list_runs, run_game
 from ckai.cli.web.seats import SIDES, Seat
+from ckai.cli.web.tab_session import TabSession
 from ckai.cli.web.table import ANALYSIS, PLAY, TableError
 from ckai.cli.web.tree import Node, Tree, side_text
 from ckai.rl.games.clock import TimeControl
@@ -28,11 +28,11 @@ class Actions:
     wait for it.
 
     Args:
-        desk: the tab's.
+        session: the tab's.
     """
 
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
+    def __init__(self, session: TabSession) -> None:
+        self._session = session
 
     def run(self, message: Message) -> Any:
         """Do what a message asks for; return the fields of the answer or a coroutine that returns them.
@@ -45,48 +45,48 @@ class Actions:
 
     def _node(self, message: Message) -> Node:
         """Return the node of a message, or the one shown."""
-        table = self._desk.table
+        table = self._session.table
         number = message.get("node")
         return table.shown if number is None else table.tree.node(number)
 
     def _spec(self, message: Message) -> GameSpec:
-        games, name = self._desk.room.games, message.get("game")
+        games, name = self._session.server.games, message.get("game")
         if name is None:
-            return self._desk.table.spec
+            return self._session.table.spec
         if name not in games:
             raise TableError(f"expected a game of {', '.join(games)}, found {name[:60]!r}")
         return games[name]
 
     def _changed(self, **answer: Any) -> Answer:
-        self._desk.refresh()
+        self._session.refresh()
         return answer
 
     # --- games --------------------------------------------------------------------------------------
 
     async def _new(self, message: Message) -> Answer:
-        desk, room = self._desk, self._desk.room
+        session, server = self._session, self._session.server
         spec = self._spec(message)
         given = [name for name in ("fen", "opening", "node") if message.get(name) is not None]
         if len(given) > 1:
             raise TableError(f"{given[0]} and {given[1]} both say where the game begins; give one")
-        await room.warm(spec)
+        await server.warm(spec)
         if any(message.get(side) != HUMAN for side in SIDES):
-            await room.found.wait()
+            await server.found.wait()
         name = " ".join((message.get("name") or "").split()) or HUMAN
-        seats = {side: room.players.seat(message.get(side), spec) for side in SIDES}
+        seats = {side: server.players.seat(message.get(side), spec) for side in SIDES}
         seats = {side: Seat(seat.spec, name) if seat.human else seat for side, seat in seats.items()}
         control = (message.get("control") or "").strip()
         if control:
             TimeControl.read(control)  # before anything is replaced
         tree, start = await asyncio.to_thread(self._start, message, spec)
-        desk.replace()
-        desk.table.begin(tree, seats, control, start)
-        desk.replaced()
+        session.replace()
+        session.table.begin(tree, seats, control, start)
+        session.replaced()
         return {}
 
     def _start(self, message: Message, spec: GameSpec) -> tuple[Tree, Node]:
         """Return the tree of a new game, and where in it the game begins."""
-        table = self._desk.table
+        table = self._session.table
         if message.get("node") is not None:
             if spec != table.spec:
                 raise TableError(f"expected the game of this position, {table.spec.name}, found {spec.name}")
@@ -105,7 +105,7 @@ class Actions:
         return tree, start
 
     def _rematch(self, message: Message) -> Answer:
-        desk, table = self._desk, self._desk.table
+        session, table = self._session, self._session.table
         if table.mode != PLAY:
             raise TableError("expected a game, found an analysis; begin a new game")
         seats = table.seats
@@ -115,13 +115,13 @@ class Actions:
         start = tree.root
         for each in table.start.path()[1:]:
             start = tree.add(start, each.move)
-        desk.replace()
+        session.replace()
         table.begin(tree, seats, table.control, start)
-        desk.replaced()
+        session.replaced()
         return {}
 
     def _play(self, message: Message) -> Answer:
-        table = self._desk.table
+        table = self._session.table
         if table.mode == PLAY:
             table.expect_person()
         node = table.current if table.mode == PLAY else self._node(message)
@@ -130,35 +130,35 @@ class Actions:
             try:
                 node = table.play(move)
             except TableError:
-                self._desk.refresh()  # the time may be up
+                self._session.refresh()  # the time may be up
                 raise
         else:
             node = table.vary(node, move)
         return self._changed(node=node.id)
 
     def _go(self, message: Message) -> Answer:
-        self._desk.table.shown = self._node(message)
+        self._session.table.shown = self._node(message)
         return self._changed()
 
     def _undo(self, message: Message) -> Answer:
-        self._desk.table.undo()
+        self._session.table.undo()
         return self._changed()
 
     def _redo(self, message: Message) -> Answer:
-        self._desk.table.redo()
+        self._session.table.redo()
         return self._changed()
 
     def _resign(self, message: Message) -> Answer:
-        self._desk.table.resign()
+        self._session.table.resign()
         return self._changed()
 
     async def _draw(self, message: Message) -> Answer:
-        desk, table = self._desk, self._desk.table
+        session, table = self._session, self._session.table
         if not table.going_on or not table.seats[table.side].human:
             raise TableError("a draw is offered when it is your turn in a game")
         node = table.current
         if not all(seat.human for seat in table.seats.values()):
-            value = await questions.value(desk, node)
+            value = await questions.value(session, node)
             if table.current is not node or not table.going_on:
                 raise TableError("the game has gone on; offer the draw again")
             if value < 0:  # for the side to move, which is not the player's
@@ -167,14 +167,14 @@ class Actions:
         return self._changed(accepted=True, text="agreed")
 
     def _analysis(self, message: Message) -> Answer:
-        self._desk.save()
-        self._desk.table.interrupt()
+        self._session.save()
+        self._session.table.interrupt()
         return self._changed()
 
     def _resume(self, message: Message) -> Answer:
-        if self._desk.table.resumable:
-            self._desk.save()
-        self._desk.table.resume()
+        if self._session.table.resumable:
+            self._session.save()
+        self._session.table.resume()
         return self._changed()
 
     # --- positions ----------------------------------------------------------------------------------
@@ -191,15 +191,15 @@ class Actions:
         return spec.position()
 
     async def _setup(self, message: Message) -> Answer:
-        desk, spec = self._desk, self._spec(message)
-        await desk.room.warm(spec)
+        session, spec = self._session, self._spec(message)
+        await session.server.warm(spec)
         tree = Tree(spec, self._position(message, spec))
         self._look_at(tree, [("Event", "ckai board, analysis")], "*")
         return {}
 
     async def _check(self, message: Message) -> Answer:
         spec = self._spec(message)
-        await self._desk.room.warm(spec)
+        await self._session.server.warm(spec)
         position = self._position(message, spec)
         return {
             "fen": spec.position_text(position),
@@ -209,75 +209,75 @@ class Actions:
         }
 
     def _look_at(self, tree: Tree, headers: list[tuple[str, str]], result: str, trouble: str = "") -> None:
-        desk = self._desk
-        desk.replace()
-        desk.table.analyse(tree, headers, result, trouble)
-        desk.replaced()
+        session = self._session
+        session.replace()
+        session.table.analyse(tree, headers, result, trouble)
+        session.replaced()
 
     # --- comments and variations --------------------------------------------------------------------
 
     def _comment(self, message: Message) -> Answer:
-        self._desk.table.annotate(self._node(message), comment=message.get("text"))
+        self._session.table.annotate(self._node(message), comment=message.get("text"))
         return self._changed()
 
     def _nag(self, message: Message) -> Answer:
-        self._desk.table.annotate(self._node(message), nag=message.get("nag"))
+        self._session.table.annotate(self._node(message), nag=message.get("nag"))
         return self._changed()
 
     def _promote(self, message: Message) -> Answer:
-        self._desk.table.promote(self._node(message))
+        self._session.table.promote(self._node(message))
         return self._changed()
 
     def _remove(self, message: Message) -> Answer:
-        self._desk.table.remove(self._node(message))
+        self._session.table.remove(self._node(message))
         return self._changed()
 
     # --- searches -----------------------------------------------------------------------------------
 
     def _analyse(self, message: Message) -> Answer:
-        desk = self._desk
+        session = self._session
         if message.get("player") is not None:
-            desk.room.players.network(message.get("player"), desk.table.spec)
-            desk.analyst = message.get("player")
-        desk.lines = message.get("lines", desk.lines)
-        desk.analysing = message.get("on")
+            session.server.players.network(message.get("player"), session.table.spec)
+            session.analyst = message.get("player")
+        session.lines = message.get("lines", session.lines)
+        session.analysing = message.get("on")
         return self._changed()
 
     def _stop(self, message: Message) -> Answer:
-        self._desk.stop()
+        self._session.stop()
         return self._changed()
 
     def _curve(self, message: Message) -> Answer:
-        nodes = questions.main_line(self._desk)
-        self._desk.room.spawn(questions.curve(self._desk, nodes, message.get("visits")))
+        nodes = questions.main_line(self._session)
+        self._session.server.spawn(questions.curve(self._session, nodes, message.get("visits")))
         return {"nodes": len(nodes)}
 
     async def _hint(self, message: Message) -> Answer:
-        return await questions.hint(self._desk, self._desk.table.shown)
+        return await questions.hint(self._session, self._session.table.shown)
 
     async def _look(self, message: Message) -> Answer:
         return await questions.look(
-            self._desk, self._node(message), message.get("player"), message.get("visits")
+            self._session, self._node(message), message.get("player"), message.get("visits")
         )
 
     async def _experts(self, message: Message) -> Answer:
-        return await questions.experts(self._desk, self._node(message))
+        return await questions.experts(self._session, self._node(message))
 
     async def _explain(self, message: Message) -> Answer:
-        return await questions.explain(self._desk, self._node(message))
+        return await questions.explain(self._session, self._node(message))
 
     # --- files --------------------------------------------------------------------------------------
 
     async def _load(self, message: Message) -> Answer:
-        desk = self._desk
+        session = self._session
         name = " ".join(message.get("name").split()) or "games.pdn"
-        desk.library = await asyncio.to_thread(Library, message.get("text"), name)
-        return {"name": name, "count": len(desk.library), "problems": desk.library.problems}
+        session.library = await asyncio.to_thread(Library, message.get("text"), name)
+        return {"name": name, "count": len(session.library), "problems": session.library.problems}
 
     def _loaded(self) -> Library:
-        if self._desk.library is None:
+        if self._session.library is None:
             raise TableError("expected a list of games, found none; load a file first")
-        return self._desk.library
+        return self._session.library
 
     async def _list(self, message: Message) -> Answer:
         library, offset = self._loaded(), message.get("offset", 0)
@@ -297,40 +297,42 @@ class Actions:
             lambda: opened(library.game(index))  # parsed in full only now
         )
         self._look_at(tree, headers, result, problem)
-        self._desk.table.file = library.name, index, len(library)
-        self._desk.refresh()
+        self._session.table.file = library.name, index, len(library)
+        self._session.refresh()
         return {}
 
     async def _save(self, message: Message) -> Answer:
-        return {"path": await self._desk.save(always=True)}
+        return {"path": await self._session.save(always=True)}
 
     def _pdn(self, message: Message) -> Answer:
-        table = self._desk.table
+        table = self._session.table
         suffix = "pdn" if annotates(table.spec) else f"{table.spec.name}.txt"
         return {"text": table.pdn(), "name": f"{ANALYSIS if table.mode == ANALYSIS else 'game'}.{suffix}"}
 
     # --- runs ---------------------------------------------------------------------------------------
 
     async def _runs(self, message: Message) -> Answer:
-        return {"runs": await asyncio.to_thread(list_runs, self._desk.room.folder)}
+        return {"runs": await asyncio.to_thread(list_runs, self._session.server.folder)}
 
     def _follow(self, message: Message) -> Answer:
-        desk = self._desk
-        desk.unfollow()
-        desk.follower = desk.room.spawn(follow(desk.room.folder, message.get("run"), desk.push))
+        session = self._session
+        session.unfollow()
+        session.follower = session.server.spawn(
+            follow(session.server.folder, message.get("run"), session.push)
+        )
         return {}
 
     def _unfollow(self, message: Message) -> Answer:
-        self._desk.unfollow()
+        self._session.unfollow()
         return {}
 
     async def _rungame(self, message: Message) -> Answer:
-        room = self._desk.room
+        server = self._session.server
         generation, index = message.get("generation"), message.get("index")
         tree, headers, result = await asyncio.to_thread(
-            run_game, room.folder, message.get("run"), generation, index, room.games
+            run_game, server.folder, message.get("run"), generation, index, server.games
         )
-        await room.warm(tree.spec)
+        await server.warm(tree.spec)
         self._look_at(tree, headers, result)
         return {}
 

@@ -15,7 +15,7 @@ from starlette.websockets import WebSocket
 from ckai.cli.pages.board import asset, shapes
 from ckai.cli.web.connection import Connection
 from ckai.cli.web.guard import App, Door, Guard
-from ckai.cli.web.room import Room
+from ckai.cli.web.server import Server
 
 TYPES = {
     ".css": "text/css",
@@ -45,15 +45,15 @@ def read_files() -> dict[str, tuple[bytes, str]]:
     }
 
 
-def make_app(make_room: Callable[[], Room], token: str | None = None) -> App:
+def make_app(make_server: Callable[[], Server], token: str | None = None) -> App:
     """Return the application.
 
     Args:
-        make_room: makes the room, in the event loop.
+        make_server: makes the server, in the event loop.
         token: see `ckai.cli.web.guard.Door`.
     """
     served = read_files()
-    rooms: list[Room] = []
+    servers: list[Server] = []
     sockets: set[WebSocket] = set()
     release = version("ckai")
 
@@ -75,19 +75,19 @@ def make_app(make_room: Callable[[], Room], token: str | None = None) -> App:
             return
         sockets.add(socket)
         try:
-            await Connection(socket, rooms[0], release).run()
+            await Connection(socket, servers[0], release).run()
         finally:
             sockets.discard(socket)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        room = make_room()
-        rooms.append(room)
-        room.open()
+        server = make_server()
+        servers.append(server)
+        server.open()
         try:
             yield
         finally:
-            room.close()
+            server.close()
 
     routes: list[Any] = [
         Route("/", page),

@@ -11,10 +11,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from ckai.cli.playing.record import error_text
 from ckai.cli.web.actions import Actions
-from ckai.cli.web.desk import Desk
 from ckai.cli.web.messages import Message, MessageError, read_message
-from ckai.cli.web.room import Room
+from ckai.cli.web.server import Server
 from ckai.cli.web.state import CONTROLS, game_of
+from ckai.cli.web.tab_session import TabSession
 from ckai.cli.web.table import TableError
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 
@@ -36,20 +36,20 @@ OPENED_ELSEWHERE, REFUSED = 4000, 4001
 
 
 class Connection:
-    """One WebSocket; a `ckai.cli.web.desk.Link`.
+    """One WebSocket; a `ckai.cli.web.tab_session.Link`.
 
     Args:
         socket: accepted here.
-        room: the server.
+        server: the server.
         version: of ckai.
     """
 
-    def __init__(self, socket: WebSocket, room: Room, version: str) -> None:
-        self._socket, self._room, self._version = socket, room, version
+    def __init__(self, socket: WebSocket, server: Server, version: str) -> None:
+        self._socket, self._server, self._version = socket, server, version
         self._outbox: asyncio.Queue[str | None] = asyncio.Queue()
         self._code = 1000
         self._questions: set[asyncio.Task[None]] = set()
-        self._allowed, self._allowed_at = MOST_AT_ONCE, room.now()
+        self._allowed, self._allowed_at = MOST_AT_ONCE, server.now()
 
     # --- out ----------------------------------------------------------------------------------------
 
@@ -78,32 +78,32 @@ class Connection:
         """Serve the tab until it goes."""
         await self._socket.accept()
         writer = asyncio.create_task(self._write())
-        desk: Desk | None = None
+        session: TabSession | None = None
         try:
-            desk = await self._hello()
-            if desk is not None:
-                await self._listen(desk)
+            session = await self._hello()
+            if session is not None:
+                await self._listen(session)
         except WebSocketDisconnect:
             pass
         finally:
             for task in list(self._questions):
                 task.cancel()
-            if desk is not None:
-                desk.leave(self)
+            if session is not None:
+                session.leave(self)
             if not writer.done():
                 self._outbox.put_nowait(None)
             await asyncio.wait([writer], timeout=1.0)
             writer.cancel()
 
-    async def _hello(self) -> Desk | None:
-        """Wait for the first message; return the desk, or None if the connection is to end."""
+    async def _hello(self) -> TabSession | None:
+        """Wait for the first message; return the session, or None if the connection is to end."""
         message: Message | None = None
         try:
             async with asyncio.timeout(HELLO_SECONDS):
                 message = read_message(await self._text())
             if message.type != "hello":
                 raise MessageError(f"expected hello first, found {message.type}", message.id)
-            desk, fresh = self._room.desk(message.get("table"))
+            session, fresh = self._server.session(message.get("table"))
         except (MessageError, TableError) as error:
             self._code = REFUSED
             self._refuse(message, error)
@@ -111,37 +111,37 @@ class Connection:
         except TimeoutError:
             self._code = REFUSED
             return None
-        room = self._room
-        desk.enter(self)
+        server = self._server
+        session.enter(self)
         self.send(
             {
                 "type": "welcome",
-                "table": desk.table.key,
+                "table": session.table.key,
                 "version": self._version,
                 "default": DEFAULT_GAME_NAME,
-                "games": [game_of(spec) for spec in room.games.values()],
-                "players": room.players.offered,
-                "networks": room.players.networks,
+                "games": [game_of(spec) for spec in server.games.values()],
+                "players": server.players.offered,
+                "networks": server.players.networks,
                 "controls": list(CONTROLS),
-                "ready": not room.status,
+                "ready": not server.status,
             }
         )
-        if room.status:
-            self.send({"type": "status", "text": room.status, "ready": False})
-        self._done(message, {"table": desk.table.key, "fresh": fresh})
-        await room.warm(desk.table.spec)
-        if desk.link is self:
-            desk.refresh()
-        room.later(AFTER_STATE_SECONDS, room.load)
-        return desk
+        if server.status:
+            self.send({"type": "status", "text": server.status, "ready": False})
+        self._done(message, {"table": session.table.key, "fresh": fresh})
+        await server.warm(session.table.spec)
+        if session.link is self:
+            session.refresh()
+        server.later(AFTER_STATE_SECONDS, server.load)
+        return session
 
-    async def _listen(self, desk: Desk) -> None:
-        actions = Actions(desk)
-        while desk.link is self:
+    async def _listen(self, session: TabSession) -> None:
+        actions = Actions(session)
+        while session.link is self:
             message: Message | None = None
             try:
                 message = read_message(await self._text())
-                if desk.link is not self:
+                if session.link is not self:
                     return
                 self._count(message)
                 if message.type == "hello":
@@ -172,7 +172,7 @@ class Connection:
         return text
 
     def _count(self, message: Message) -> None:
-        now = self._room.now()
+        now = self._server.now()
         self._allowed = min(MOST_AT_ONCE, self._allowed + RATE * (now - self._allowed_at))
         self._allowed_at = now
         if self._allowed < 1:

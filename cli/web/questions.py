@@ -6,9 +6,9 @@ from typing import Any
 
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.opponent import Reply
-from ckai.cli.web.desk import Desk
 from ckai.cli.web.searches import Job, Priority
 from ckai.cli.web.state import points_of
+from ckai.cli.web.tab_session import TabSession
 from ckai.cli.web.table import TableError
 from ckai.cli.web.tree import Node, step_of
 
@@ -20,14 +20,14 @@ CURVE_VISITS = 100
 LOOK_VISITS = 800
 
 
-def _searcher(desk: Desk) -> Callable[..., Any]:
+def _searcher(session: TabSession) -> Callable[..., Any]:
     """Return what searches the current position of a game, for a job."""
-    room, spec, name = desk.room, desk.table.spec, desk.analyst
+    server, spec, name = session.server, session.table.spec, session.analyst
 
     def search(
         job: Job, game: Any, *, lines: int = 1, visits: int | None = None, seconds: float | None = None
     ) -> Any:
-        _, analyst = room.load_analyst(name, spec)
+        _, analyst = server.load_analyst(name, spec)
         return analyst.search(
             game, lines=lines, visits=visits, seconds=seconds, job=job, publish=lambda result: None
         )
@@ -40,40 +40,40 @@ def _require_moves(node: Node) -> None:
         raise TableError("the game is over here")
 
 
-async def value(desk: Desk, node: Node) -> float:
+async def value(session: TabSession, node: Node) -> float:
     """Return the value of a node for the side to move, [-1, 1].
 
     Raises:
         TableError: the game is over there.
     """
     _require_moves(node)
-    search, game = _searcher(desk), desk.table.tree.game(node)
-    result = await desk.ask(lambda job: search(job, game, seconds=HINT_SECONDS))
+    search, game = _searcher(session), session.table.tree.game(node)
+    result = await session.ask(lambda job: search(job, game, seconds=HINT_SECONDS))
     return float(result.value)
 
 
-async def hint(desk: Desk, node: Node) -> dict[str, Any]:
+async def hint(session: TabSession, node: Node) -> dict[str, Any]:
     """Return a good move at a node, see `ckai.cli.web.tree.step_of`, Black's expected points, and a text.
 
     Raises:
         TableError: the game is over there.
     """
     _require_moves(node)
-    spec, search, game = desk.table.spec, _searcher(desk), desk.table.tree.game(node)
-    result = await desk.ask(lambda job: search(job, game, seconds=HINT_SECONDS))
+    spec, search, game = session.table.spec, _searcher(session), session.table.tree.game(node)
+    result = await session.ask(lambda job: search(job, game, seconds=HINT_SECONDS))
     text = Reply(result.move, result).evaluation(spec.side_names)
     points = points_of(float(result.value), black=node.position.black)
     return step_of(spec, node.position, result.move) | {"black": points, "text": text}
 
 
-def main_line(desk: Desk) -> list[Node]:
-    """Return the nodes of the main line of a desk's game."""
-    return desk.table.tree.root.end().path()
+def main_line(session: TabSession) -> list[Node]:
+    """Return the nodes of the main line of a session's game."""
+    return session.table.tree.root.end().path()
 
 
-async def curve(desk: Desk, nodes: list[Node], visits: int | None) -> None:
+async def curve(session: TabSession, nodes: list[Node], visits: int | None) -> None:
     """Search nodes one after the other and tell the tab their values while they come."""
-    tree, search = desk.table.tree, _searcher(desk)
+    tree, search = session.table.tree, _searcher(session)
     left = list(nodes)
 
     def work(job: Job) -> None:
@@ -88,23 +88,23 @@ async def curve(desk: Desk, nodes: list[Node], visits: int | None) -> None:
             else:
                 points = {"black": 1.0, "white": 0.0}.get(outcome.winner or "", 0.5)
             left.pop(0)
-            desk.room.call(on_value, node, points, len(left))
+            session.server.call(on_value, node, points, len(left))
 
     def on_value(node: Node, points: float, rest: int) -> None:
         node.black = points
-        if desk.table.tree is tree:
-            desk.push({"type": "values", "points": [{"node": node.id, "black": points}], "left": rest})
+        if session.table.tree is tree:
+            session.push({"type": "values", "points": [{"node": node.id, "black": points}], "left": rest})
 
     try:
-        await desk.ask(work, Priority.CURVE, gives_way=True)
+        await session.ask(work, Priority.CURVE, gives_way=True)
     except (TableError, ValueError, OSError, RuntimeError) as error:
         if str(error) != "stopped":
-            desk.push({"type": "status", "text": str(error), "ready": True})
+            session.push({"type": "status", "text": str(error), "ready": True})
     if left:
-        desk.push({"type": "values", "points": [], "left": 0})
+        session.push({"type": "values", "points": [], "left": 0})
 
 
-async def look(desk: Desk, node: Node, player: str | None, visits: int | None) -> dict[str, Any]:
+async def look(session: TabSession, node: Node, player: str | None, visits: int | None) -> dict[str, Any]:
     """Return what a network sees at a node, and how a search grows from it, see
     `ckai.cli.web.inside.look_inside`.
 
@@ -112,22 +112,22 @@ async def look(desk: Desk, node: Node, player: str | None, visits: int | None) -
         TableError: the game is over there, or there is no such network.
     """
     _require_moves(node)
-    room, spec, name = desk.room, desk.table.spec, player or desk.analyst
-    game = desk.table.tree.game(node)
+    server, spec, name = session.server, session.table.spec, player or session.analyst
+    game = session.table.tree.game(node)
 
     def work(job: Job) -> dict[str, Any]:
         from ckai.cli.web.inside import look_inside
 
-        source, analyst = room.load_analyst(name, spec)
+        source, analyst = server.load_analyst(name, spec)
         seen = look_inside(spec, game, source, analyst, visits or LOOK_VISITS, job)
         return {"player": source, **seen}
 
-    return {"node": node.id, "game": spec.name, **await desk.ask(work)}
+    return {"node": node.id, "game": spec.name, **await session.ask(work)}
 
 
-async def experts(desk: Desk, node: Node) -> dict[str, Any]:
+async def experts(session: TabSession, node: Node) -> dict[str, Any]:
     """Return what was played at a node in the data set at hand."""
-    data, spec = desk.room.experts, desk.table.spec
+    data, spec = session.server.experts, session.table.spec
     moves = node.position.legal_moves()
     if data is None or not spec.supports_experts or not moves:
         return {"source": None, "total": 0, "rows": []}
@@ -144,14 +144,14 @@ async def experts(desk: Desk, node: Node) -> dict[str, Any]:
     return {"source": data.path.name, "total": sum(each.times for each in found), "rows": rows}
 
 
-async def explain(desk: Desk, node: Node) -> dict[str, Any]:
+async def explain(session: TabSession, node: Node) -> dict[str, Any]:
     """Return lines of text about the move that led to a node.
 
     Raises:
         TableError: there was no move.
     """
-    table, search = desk.table, _searcher(desk)
-    spec, data = table.spec, desk.room.experts
+    table, search = session.table, _searcher(session)
+    spec, data = table.spec, session.server.experts
     if node.parent is None:
         raise TableError("expected a move to explain, found the first position")
     game, move = table.tree.game(node.parent), node.move
@@ -165,4 +165,4 @@ async def explain(desk: Desk, node: Node) -> dict[str, Any]:
 
         return Explainer(spec, replied, data).explain(game, move)
 
-    return {"lines": await desk.ask(work)}
+    return {"lines": await session.ask(work)}

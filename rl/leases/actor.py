@@ -9,7 +9,7 @@ from ckai.rl.leases.cluster import import_ray
 from ckai.rl.leases.lease import Lease, ckai_version
 from ckai.rl.leases.matches import play_pairs
 from ckai.rl.leases.worker import LeaseWorker, Orders, WorkerError
-from ckai.rl.leases.workers import Sign
+from ckai.rl.leases.workers import Heartbeat
 
 
 class Player:
@@ -30,7 +30,7 @@ class Player:
             threads=threads,
             on_report=self._on_line,
         )
-        self._sign, self._then, self._evaluations = Sign(threads=threads), time.monotonic(), 0
+        self._heartbeat, self._then, self._evaluations = Heartbeat(threads=threads), time.monotonic(), 0
 
     def play(self, orders: list[Any], lease: Lease) -> bytes:
         """Play a lease; `orders` has the reference to its `Orders`."""
@@ -42,18 +42,22 @@ class Player:
 
     def play_pairs(self, orders: list[Any], pairs: tuple[int, ...]) -> list[dict[str, Any]]:
         """Play pairs of a match, see `ckai.rl.leases.matches.play_pairs`."""
-        return play_pairs(orders, pairs, self._sign.threads)
+        return play_pairs(orders, pairs, self._heartbeat.threads)
 
-    def sign(self) -> tuple[str, Sign, str]:
-        """Return the worker's name, its sign of life, and the report of the trial of backends."""
+    def heartbeat(self) -> tuple[str, Heartbeat, str]:
+        """Return the worker's name, its heartbeat, and the report of the trial of backends."""
         progress, now = self._worker.progress, time.monotonic()
         evaluations = progress.evaluations
         rate = (evaluations - self._evaluations) / max(1e-3, now - self._then)
         self._then, self._evaluations = now, evaluations
-        self._sign = Sign(
-            self._sign.beat + 1, progress.games, round(rate, 1), self._sign.threads, self._worker.evaluator
+        self._heartbeat = Heartbeat(
+            self._heartbeat.count + 1,
+            progress.games,
+            round(rate, 1),
+            self._heartbeat.threads,
+            self._worker.evaluator,
         )
-        return self._worker.name, self._sign, self._report
+        return self._worker.name, self._heartbeat, self._report
 
     def _load(self, lease: Lease) -> Orders:
         orders: Orders = self._ray.get(self._orders[lease.name])

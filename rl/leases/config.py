@@ -17,7 +17,7 @@ class WorkersConfig:
     lease_timeout: float = setting(
         default=60.0,
         ge=5,
-        help="Seconds without a sign of life, which workers give every 2 s, after which their games are "
+        help="Seconds without a heartbeat, which workers send every 2 s, after which their games are "
         "played again",
     )
     count: int = setting(

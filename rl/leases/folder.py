@@ -3,7 +3,7 @@
     leases/open/NAME.json                a lease to take
     leases/held/NAME@WORKER.json         a lease that was taken: renamed by its holder
     leases/shards/NAME@WORKER.parquet    its games, for the run to commit
-    leases/workers/WORKER.json           sign of life: a count that the worker increases, and what it measured
+    leases/workers/WORKER.json           its heartbeat: a count that it increases, and what it measured
 
 A rename succeeds for one process only, so a lease has one holder. Clocks of different machines are never
 compared: the run notes when the file of a worker last changed.
@@ -26,21 +26,19 @@ from ckai.rl.leases.ledger import lease_size
 from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.matches import LeasedMatches
 from ckai.rl.leases.worker import LEASES, Orders
-from ckai.rl.leases.workers import Sign
+from ckai.rl.leases.workers import HEARTBEAT_SECONDS, Heartbeat
 from ckai.rl.selfplay.shards import ShardError
 
 FOLDER = "leases"
 """Name of the folder in that of the run; it exists only while others work for the run."""
-BEAT_SECONDS = 2.0
-"""Time between two signs of life of a worker."""
 PARTS = ("open", "held", "shards", "workers")
 
 
-class LeaseDesk:
+class LeaseClient:
     """The side of a worker: takes leases and leaves shards."""
 
     def __init__(self, folder: Path) -> None:
-        """Choose a name and give the first sign of life.
+        """Choose a name and send the first heartbeat.
 
         Args:
             folder: folder of the run.
@@ -51,24 +49,24 @@ class LeaseDesk:
         self.folder = folder / FOLDER
         host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())
         self.name = f"{host}-{os.getpid()}"
-        self._sign = Sign()
-        self.beat(self._sign)
+        self._heartbeat = Heartbeat()
+        self.send(self._heartbeat)
 
-    def beat(self, sign: Sign) -> None:
-        """Give a sign of life; its count is increased.
+    def send(self, heartbeat: Heartbeat) -> None:
+        """Send a heartbeat; its count is increased.
 
         Raises:
             WriteError: the folder cannot be written.
         """
-        sign.beat = self._sign.beat + 1
-        self._sign = sign
+        heartbeat.count = self._heartbeat.count + 1
+        self._heartbeat = heartbeat
         # A run that ends removes them if it takes this worker for dead, as after a laptop's sleep.
         for part in PARTS:
             try:
                 (self.folder / part).mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise WriteError(error.errno, error.strerror or str(error), str(self.folder)) from error
-        write_whole(self.folder / "workers" / f"{self.name}.json", json.dumps(asdict(sign)) + "\n")
+        write_whole(self.folder / "workers" / f"{self.name}.json", json.dumps(asdict(heartbeat)) + "\n")
 
     def take(self) -> Lease | None:
         """Take an open lease of the lowest generation; None if there is none.
@@ -120,11 +118,11 @@ class LeaseFolder:
         Args:
             folder: folder of the run.
             in_flight: games that a worker plays at the same time.
-            silence: seconds without a sign of life after which a lease is taken back.
+            silence: seconds without a heartbeat after which a lease is taken back.
         """
         self.folder, self.silence, self._in_flight = folder / FOLDER, silence, in_flight
-        self.signs: dict[str, Sign] = {}
-        """Last sign of each worker that is alive."""
+        self.heartbeats: dict[str, Heartbeat] = {}
+        """Last heartbeat of each worker that is alive."""
         self._changed: dict[str, float] = {}
         self._seen: dict[str, float] = {}
         self._looked = 0.0
@@ -160,16 +158,16 @@ class LeaseFolder:
             holder = held.get(name, "")
             if name in opened:
                 self._seen[name] = now
-            elif holder in self.signs:
+            elif holder in self.heartbeats:
                 self._seen[name] = self._changed[holder]
             elif now - self._seen.setdefault(name, now) > self.silence:
                 warnings.append(
-                    f"lease {name}: no sign of life from {holder or 'its worker'} for {self.silence:g} s; "
+                    f"lease {name}: no heartbeat from {holder or 'its worker'} for {self.silence:g} s; "
                     "its games are played again"
                 )
                 self._remove(name, holder)
                 ledgers.take_back(name)
-        if ledgers.idle or not self.signs:
+        if ledgers.idle or not self.heartbeats:
             for name in opened:
                 if self._withdrawn(name):
                     ledgers.withdraw(name)
@@ -188,33 +186,33 @@ class LeaseFolder:
     def close(self) -> None:
         """Remove the folder if no worker is alive."""
         self._look_for_workers(time.monotonic(), every=0.0)
-        if not self.signs:
+        if not self.heartbeats:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     # --- one exchange ---------------------------------------------------------------------------------
 
-    def _look_for_workers(self, now: float, every: float = BEAT_SECONDS / 2) -> list[str]:
-        """Read the signs of life; return a warning for each worker that fell silent."""
+    def _look_for_workers(self, now: float, every: float = HEARTBEAT_SECONDS / 2) -> list[str]:
+        """Read the heartbeats; return a warning for each worker that fell silent."""
         if now - self._looked < every:
             return []
         self._looked = now
         there, warnings = {}, []
         for path in (self.folder / "workers").glob("*.json"):
             with suppress(OSError, ValueError, TypeError):
-                there[path.stem] = Sign(**json.loads(path.read_text(encoding="utf-8")))
-        for name, sign in there.items():
-            before = self.signs.get(name)
-            if name not in self._changed or (before is not None and before.beat != sign.beat):
+                there[path.stem] = Heartbeat(**json.loads(path.read_text(encoding="utf-8")))
+        for name, heartbeat in there.items():
+            before = self.heartbeats.get(name)
+            if name not in self._changed or (before is not None and before.count != heartbeat.count):
                 self._changed[name] = now
-            self.signs[name] = sign
-        for name in list(self.signs):
+            self.heartbeats[name] = heartbeat
+        for name in list(self.heartbeats):
             if name not in there:
-                del self.signs[name]
+                del self.heartbeats[name]
                 self._changed.pop(name, None)
             elif now - self._changed[name] > self.silence:
-                warnings.append(f"worker {name}: no sign of life for {self.silence:g} s")
+                warnings.append(f"worker {name}: no heartbeat for {self.silence:g} s")
                 (self.folder / "workers" / f"{name}.json").unlink(missing_ok=True)
-                del self.signs[name], self._changed[name]
+                del self.heartbeats[name], self._changed[name]
         return warnings
 
     def _by_lease(self, part: str) -> dict[str, str]:
@@ -238,7 +236,7 @@ class LeaseFolder:
 
     def _open(self, ledgers: Ledgers, opened: int, held: int) -> None:
         """Keep as many leases open as the workers can take besides those that they hold."""
-        workers = len(self.signs)
+        workers = len(self.heartbeats)
         for _ in range(max(0, min(workers, LEASES * workers - held) - opened)):
             lease = ledgers.lease(lease_size(ledgers.waiting, workers + 1, self._in_flight))
             if lease is None:

@@ -25,7 +25,7 @@ class LeaseCounts:
     games: int = 0
     """Games that came from them, each counted once."""
     taken_back: int = 0
-    """Leases whose holder gave no sign of life, or failed."""
+    """Leases whose holder sent no heartbeat, or failed."""
     refused: int = 0
     """Shards that were damaged, too old, or played by another network."""
     repeated: int = 0

@@ -20,11 +20,9 @@ from ckai.rl.leases.ledger import lease_size
 from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.matches import LeasedMatches
 from ckai.rl.leases.worker import LEASES, Orders
-from ckai.rl.leases.workers import Sign
+from ckai.rl.leases.workers import HEARTBEAT_SECONDS, Heartbeat
 from ckai.rl.selfplay.shards import ShardError
 
-SIGN_SECONDS = 2.0
-"""Time between two signs of life of a worker."""
 NODES_SECONDS = 2.0
 """Time between two looks for nodes that joined or left."""
 MOST_FAILURES = 3
@@ -36,10 +34,10 @@ class _Actor:
     """An actor, as its owner sees it."""
 
     handle: Any
-    sign: Any
-    """Reference to the awaited answer of `ckai.rl.leases.actor.Player.sign`; None: none is awaited."""
+    heartbeat: Any
+    """Reference to the awaited answer of `ckai.rl.leases.actor.Player.heartbeat`; None: none is awaited."""
     heard: float
-    """When it last answered, or was last asked for a sign: between generations nobody asks."""
+    """When it last answered, or was last asked for a heartbeat: between generations nobody asks."""
     name: str = ""
     """Its name; empty until it has answered."""
     leases: dict[Any, Lease] = field(default_factory=dict)
@@ -61,7 +59,7 @@ class RayWorkers:
             backend: evaluator backend, see `load_evaluator`; each worker tries `fastest` for itself.
             config: settings of the workers.
         """
-        self.signs: dict[str, Sign] = {}
+        self.heartbeats: dict[str, Heartbeat] = {}
         self._ray, self._config, self._in_flight = import_ray(), config, in_flight
         self._arguments = (ckai_version(), backend, config.cpus_per_worker)
         self.matches: LeasedMatches | None = LeasedMatches(self._lend, backend, config.cpus_per_worker)
@@ -114,7 +112,7 @@ class RayWorkers:
         with self._lock:
             for actor in self._actors:
                 self._ray.kill(actor.handle)
-            self._actors, self._orders, self.signs = [], {}, {}
+            self._actors, self._orders, self.heartbeats = [], {}, {}
             self._ray.shutdown()
 
     def _orders_of(self, generation: int) -> Any:
@@ -188,17 +186,17 @@ class RayWorkers:
                     num_gpus=config.gpus_per_worker,
                     max_restarts=-1,
                     max_task_retries=0,
-                    max_concurrency=LEASES + 2,  # a match, and the signs of life
+                    max_concurrency=LEASES + 2,  # a match, and the heartbeats
                     scheduling_strategy="SPREAD",
                 )
                 .remote(*self._arguments)
             )
-            self._actors.append(_Actor(handle, handle.sign.remote(), now))
+            self._actors.append(_Actor(handle, handle.heartbeat.remote(), now))
 
     def _drop(self, actor: _Actor) -> None:
         self._ray.kill(actor.handle)
         self._actors.remove(actor)
-        self.signs.pop(actor.name, None)
+        self.heartbeats.pop(actor.name, None)
 
     def _lost(self, actor: _Actor) -> None:
         """Take back the leases of an actor; until it answers again it gets no others."""
@@ -206,7 +204,7 @@ class RayWorkers:
             if self._ledgers is not None:
                 self._ledgers.take_back(lease.name)
         actor.leases, actor.match = {}, None
-        self.signs.pop(actor.name, None)
+        self.heartbeats.pop(actor.name, None)
         actor.name = ""
 
     def _lease(self, actor: _Actor, ledgers: Ledgers) -> None:
@@ -247,16 +245,16 @@ class RayWorkers:
         return warnings
 
     def _listen(self, actor: _Actor, now: float) -> list[str]:
-        """Take the sign of life of an actor, and let an actor go that gives none."""
-        if actor.sign is None:
-            if now - actor.heard > SIGN_SECONDS:
-                actor.sign, actor.heard = actor.handle.sign.remote(), now
+        """Take the heartbeat of an actor, and let an actor go that sends none."""
+        if actor.heartbeat is None:
+            if now - actor.heard > HEARTBEAT_SECONDS:
+                actor.heartbeat, actor.heard = actor.handle.heartbeat.remote(), now
             return []
-        ready, _ = self._ray.wait([actor.sign], timeout=0)
+        ready, _ = self._ray.wait([actor.heartbeat], timeout=0)
         if ready:
-            actor.sign = None
+            actor.heartbeat = None
             try:
-                name, sign, report = self._ray.get(ready[0])
+                name, heartbeat, report = self._ray.get(ready[0])
             except self._ray.exceptions.RayError as error:
                 was_there = bool(actor.name)
                 self._lost(actor)
@@ -268,8 +266,8 @@ class RayWorkers:
                     raise RayError(reason_of(error)) from error
                 return [f"worker lost: {type(error).__name__}"] if was_there else []
             if actor.name != name:
-                self.signs.pop(actor.name, None)
-            actor.name, actor.heard, self.signs[name] = name, now, sign
+                self.heartbeats.pop(actor.name, None)
+            actor.name, actor.heard, self.heartbeats[name] = name, now, heartbeat
             if report and report not in self._told:
                 self._told.add(report)
                 return [f"{name}: {report}"]
@@ -277,5 +275,5 @@ class RayWorkers:
             name, silence = actor.name, self._config.lease_timeout
             self._lost(actor)
             self._drop(actor)
-            return [f"worker {name}: no sign of life for {silence:g} s; its games are played again"]
+            return [f"worker {name}: no heartbeat for {silence:g} s; its games are played again"]
         return []

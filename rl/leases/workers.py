@@ -8,17 +8,20 @@ from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.matches import LeasedMatches
 from ckai.rl.leases.worker import Orders
 
+HEARTBEAT_SECONDS = 2.0
+"""Time between two heartbeats of a worker."""
+
 
 @dataclass
-class Sign:
-    """A sign of life of a worker."""
+class Heartbeat:
+    """What a worker sends to show that it is alive."""
 
-    beat: int = 0
-    """Count that grows with every sign."""
+    count: int = 0
+    """Count that grows with every heartbeat."""
     games: int = 0
     """Games finished since it began."""
     evaluations_per_second: float = 0.0
-    """Network evaluations/s since the sign before."""
+    """Network evaluations/s since the heartbeat before."""
     threads: int = 1
     evaluator: str = ""
 
@@ -28,8 +31,8 @@ class Workers(Protocol):
 
     plays_here: bool
     """Whether the process of the run plays too."""
-    signs: dict[str, Sign]
-    """Last sign of each worker that is alive, by its name."""
+    heartbeats: dict[str, Heartbeat]
+    """Last heartbeat of each worker that is alive, by its name."""
     matches: LeasedMatches | None
     """Where gate matches are leased; None: they are played in the process of the run."""
 
@@ -78,16 +81,16 @@ def workers_info(workers: Workers, ledgers: Ledgers, seconds: float) -> dict[str
         leases `out` and `taken_back`; shards `refused`; bytes `moved`; late games of earlier generations that
         are still out (`late`).
     """
-    if not workers.signs:
+    if not workers.heartbeats:
         return {}
     counts, alive = ledgers.counts, {}
-    for name, sign in list(workers.signs.items()):
+    for name, heartbeat in list(workers.heartbeats.items()):
         games = counts.by_worker.get(name, 0)
         since = games - ledgers.before.get(name, 0)
         alive[name] = {
             "games": games,
             "games_per_minute": 60 * since / max(1e-3, seconds),
-            "evaluations_per_second": sign.evaluations_per_second,
+            "evaluations_per_second": heartbeat.evaluations_per_second,
         }
     about = {"taken_back": counts.taken_back, "refused": counts.refused, "moved": counts.moved}
     about["late"] = sum(ledger.missing for ledger in ledgers.carried)

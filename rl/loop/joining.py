@@ -5,10 +5,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ckai.rl.leases.folder import BEAT_SECONDS, LeaseDesk
+from ckai.rl.leases.folder import LeaseClient
 from ckai.rl.leases.lease import Lease
 from ckai.rl.leases.worker import LEASES, LeaseWorker, Orders, WorkerError
-from ckai.rl.leases.workers import Sign
+from ckai.rl.leases.workers import HEARTBEAT_SECONDS, Heartbeat
 from ckai.rl.loop.run import Run
 from ckai.rl.search.threads import run_all
 
@@ -22,9 +22,9 @@ def join(
     backend: str = "fastest",
     threads: int = 1,
     on_report: Callable[[str], None] = lambda line: None,
-    on_sign: Callable[[Sign], None] = lambda sign: None,
+    on_heartbeat: Callable[[Heartbeat], None] = lambda heartbeat: None,
     stop: threading.Event | None = None,
-) -> Sign:
+) -> Heartbeat:
     """Play games for a run until it has all its generations.
 
     Args:
@@ -32,11 +32,11 @@ def join(
         backend: evaluator backend, see `load_evaluator`; `fastest` is tried on this machine.
         threads: threads that play.
         on_report: called with the report of the trial of the backends.
-        on_sign: called with every sign of life.
+        on_heartbeat: called with every heartbeat that was sent.
         stop: set it to end early; games in progress are dropped, and their leases are put back.
 
     Returns:
-        The last sign of life.
+        The last heartbeat.
 
     Raises:
         RunError: the folder is not a run, or is of another version.
@@ -44,7 +44,7 @@ def join(
         WriteError: the folder cannot be written.
     """
     Run.open(folder)
-    desk, stop = LeaseDesk(folder), stop or threading.Event()
+    client, stop = LeaseClient(folder), stop or threading.Event()
 
     def orders(lease: Lease) -> Orders:
         try:
@@ -59,32 +59,32 @@ def join(
         run = Run.open(folder)
         return 0 < run.target <= run.generations
 
-    worker = LeaseWorker(desk.name, orders, backend=backend, threads=threads, on_report=on_report)
-    sign = Sign(threads=threads)
+    worker = LeaseWorker(client.name, orders, backend=backend, threads=threads, on_report=on_report)
+    heartbeat = Heartbeat(threads=threads)
 
     def work() -> None:
         try:
             while not stop.is_set():
-                lease = desk.take()
+                lease = client.take()
                 if lease is None:
                     stop.wait(LOOK_SECONDS)
                 else:
-                    desk.deliver(lease, worker.play(lease))
+                    client.deliver(lease, worker.play(lease))
         except Exception:
             if not stop.is_set():
                 raise
 
     def live() -> None:
-        """Give signs of life until the run is finished."""
+        """Send heartbeats until the run is finished."""
         evaluations, then = 0, time.monotonic()
-        while not stop.wait(BEAT_SECONDS):
+        while not stop.wait(HEARTBEAT_SECONDS):
             now, progress = time.monotonic(), worker.progress
-            sign.games = progress.games
-            sign.evaluations_per_second = round((progress.evaluations - evaluations) / (now - then), 1)
-            sign.evaluator = worker.evaluator
+            heartbeat.games = progress.games
+            heartbeat.evaluations_per_second = round((progress.evaluations - evaluations) / (now - then), 1)
+            heartbeat.evaluator = worker.evaluator
             evaluations, then = progress.evaluations, now
-            desk.beat(sign)
-            on_sign(sign)
+            client.send(heartbeat)
+            on_heartbeat(heartbeat)
             if finished():
                 stop.set()
 
@@ -96,5 +96,5 @@ def join(
     try:
         run_all([*[work] * LEASES, live, end], stop, name="joining")
     finally:
-        desk.leave(over=finished())
-    return sign
+        client.leave(over=finished())
+    return heartbeat

@@ -230,11 +230,11 @@ def test_what_is_asked_before_the_networks_are_there_waits_for_them(tmp_path, mo
     find = Players.find
     monkeypatch.setattr(Players, "find", lambda players: (time.sleep(0.5), find(players)))
     with serving(tmp_path) as client, tab(client) as here:
-        assert not client.room.found.is_set()
+        assert not client.server.found.is_set()
         look = here.do("look", visits=20)
         here.do("analyse", on=True)
         search = here.until("search")
-        assert look["player"] == search["player"] == client.room.players.networks[0]["name"]
+        assert look["player"] == search["player"] == client.server.players.networks[0]["name"]
 
 
 def test_every_game_has_the_network_that_was_chosen_for_it(client):
@@ -264,7 +264,7 @@ def test_the_search_of_a_tab_that_goes_ends(client):
     with tab(client) as here:
         here.do("analyse", on=True, **PLAIN)
         analysed(here, 0)
-        running = client.room.searches._running
+        running = client.server.searches._running
         assert running is not None
     assert running.ended.wait(20)
     assert running.cancelled

@@ -8,7 +8,7 @@ import pytest
 from board_tab import HOME, HOST, ORIGIN, Tab, serving, serving_in, tab
 from starlette.websockets import WebSocketDisconnect
 
-from ckai.cli.web import room
+from ckai.cli.web import server
 from ckai.cli.web.connection import MOST_AT_ONCE
 from ckai.cli.web.guard import Door
 from ckai.cli.web.messages import FIELDS, MOST_CHARACTERS, MessageError, read_message
@@ -211,7 +211,7 @@ def test_every_message_has_an_action():
 
 
 def test_too_many_messages_are_refused(client, monkeypatch):
-    monkeypatch.setattr(client.room, "now", lambda: 0.0)  # all at once, however slow the machine is
+    monkeypatch.setattr(client.server, "now", lambda: 0.0)  # all at once, however slow the machine is
     with tab(client) as here:
         for number in range(int(MOST_AT_ONCE) + 50):
             here.socket.send_json({"type": "ping", "id": 1000 + number})
@@ -287,16 +287,16 @@ def test_the_table_without_a_tab_for_longest_makes_room_and_its_game_stays(clien
         first.do("comment", node=1, text="not lost")
     with tab(client) as second:
         second.do("ping")
-    monkeypatch.setattr(room, "MOST_TABLES", len(client.room.desks))
-    oldest = min(client.room.desks.values(), key=lambda desk: desk.left_at)
+    monkeypatch.setattr(server, "MOST_TABLES", len(client.server.sessions))
+    oldest = min(client.server.sessions.values(), key=lambda session: session.left_at)
     with tab(client) as third:
-        assert third.key in client.room.desks
-        assert oldest.table.key not in client.room.desks
+        assert third.key in client.server.sessions
+        assert oldest.table.key not in client.server.sessions
         with monkeypatch.context() as patch:
-            patch.setattr(room, "MOST_TABLES", 0)
-            for desk in list(client.room.desks.values()):
-                if desk.link is None:
-                    del client.room.desks[desk.table.key]
+            patch.setattr(server, "MOST_TABLES", 0)
+            for session in list(client.server.sessions.values()):
+                if session.link is None:
+                    del client.server.sessions[session.table.key]
             with client.websocket_connect("/ws", headers=HOME) as socket:
                 socket.send_json({"type": "hello"})
                 assert "close one" in socket.receive_json()["text"]
@@ -306,16 +306,16 @@ def test_the_table_without_a_tab_for_longest_makes_room_and_its_game_stays(clien
 
 def test_a_table_that_nobody_comes_back_to_is_cleared(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(room, "IDLE_SECONDS", 0.05)
-    monkeypatch.setattr(room, "CLEANING_SECONDS", 0.05)
+    monkeypatch.setattr(server, "IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(server, "CLEANING_SECONDS", 0.05)
     with serving(tmp_path) as client, client.websocket_connect("/ws", headers=HOME) as socket:
         stays = Tab(socket)
         with client.websocket_connect("/ws", headers=HOME) as other:
             goes = Tab(other)
             goes.do("new", black="human", white="human")
             goes.do("play", move="12-16")
-        while goes.key in client.room.desks:
+        while goes.key in client.server.sessions:
             time.sleep(0.01)
         assert stays.do("ping")
-        assert stays.key in client.room.desks
+        assert stays.key in client.server.sessions
     assert "12-16" in (tmp_path / "games" / "game-001.pdn").read_text()

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from ckai.cli.web.app import make_app
 from ckai.cli.web.players import Players
-from ckai.cli.web.room import Room
+from ckai.cli.web.server import Server
 from ckai.cli.web.state import drawn_games
 
 HOST = "127.0.0.1:8000"
@@ -20,14 +20,14 @@ def serving(folder, *, token=None, given=(), experts=None):
     """A test client of a server whose runs are in a folder."""
     games = {spec.name: spec for spec in drawn_games()}
     players = Players(list(games.values()), evaluator="torch", tables="3", vary=0, seed=1, given=given)
-    rooms = []
+    servers = []
 
-    def make_room():
-        rooms.append(Room(players, games, experts=experts, folder=folder))
-        return rooms[0]
+    def make_server():
+        servers.append(Server(players, games, experts=experts, folder=folder))
+        return servers[0]
 
-    with TestClient(make_app(make_room, token), base_url=ORIGIN) as client:
-        client.room = rooms[0]
+    with TestClient(make_app(make_server, token), base_url=ORIGIN) as client:
+        client.server = servers[0]
         yield client
 
 
@@ -105,7 +105,7 @@ def tab(client, table=None):
     with client.websocket_connect("/ws", headers=HOME) as socket:
         here = Tab(socket, table)
         yield here
-    desk = client.room.desks[here.key]
-    while desk.link is not None:  # the next test has another folder for its games
+    session = client.server.sessions[here.key]
+    while session.link is not None:  # the next test has another folder for its games
         time.sleep(0.001)
-    client.room._writer.submit(int).result()
+    client.server._writer.submit(int).result()

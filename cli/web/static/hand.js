@@ -31,15 +31,15 @@ export class Hand {
     svg.onpointerup = (event) => this.release(event);
     svg.onpointercancel = () => this.drop();
     svg.onkeydown = (event) => this.key(event);
-    this.lay();
+    this.placeCells();
   }
 
   /** Take the legal moves of a new position; the man in hand is put down. */
-  deal(legal, pieces) {
+  setPosition(legal, pieces) {
     this.drop();
     this.choosing = new Choosing(legal, this.columns);
     this.pieces = pieces;
-    this.light();
+    this.highlight();
     this.name();
   }
 
@@ -49,7 +49,7 @@ export class Hand {
     this.drop();
     this.choosing.clear();
     if (hopped) this.board.show(this.pieces);
-    this.light();
+    this.highlight();
   }
 
   // --- choosing -----------------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ export class Hand {
       const captures = move.captures.slice(from - 1, to);
       this.board.show(this.midway(move, to), { path, captures }, dragged ? path.length - 1 : 0);
     } else if (kind === "cleared" || kind === "picked") this.board.show(this.pieces);
-    this.light();
+    this.highlight();
     return kind;
   }
 
@@ -83,7 +83,7 @@ export class Hand {
     return pieces;
   }
 
-  light() {
+  highlight() {
     const { at, targets } = this.choosing;
     this.board.mark("chosen", at === null ? [] : [at]);
     this.board.mark("target", [...targets]);
@@ -201,7 +201,7 @@ export class Hand {
   }
 
   /** Lay the cells again, as after a turn of the board. */
-  lay() {
+  placeCells() {
     this.byName = new Map();
     const rows = Array.from({ length: this.game.layout.rows }, () => []);
     for (const square of this.board.squares) rows[this.seen(square)[0]].push(square);
@@ -217,7 +217,7 @@ export class Hand {
       }));
     }));
     this.name();
-    this.light();
+    this.highlight();
   }
 
   /** Give each square its name. */

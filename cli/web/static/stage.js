@@ -74,7 +74,7 @@ export class Stage {
     this.flipped = flipped;
     if (this.board && this.board.flipped !== flipped) {
       this.board.flip();
-      this.hand.lay();
+      this.hand.placeCells();
     }
     this.bar.classList.toggle("flipped", flipped);
     const above = flipped ? "white" : "black";
@@ -102,7 +102,7 @@ export class Stage {
     const dealt = JSON.stringify([node.id, state.legal.map((each) => each.move)]);
     if (dealt === this.dealt) return; // a man in hand stays there
     this.dealt = dealt;
-    this.hand.deal(state.legal, state.pieces);
+    this.hand.setPosition(state.legal, state.pieces);
   }
 
   // The move to animate from the position on the board to a node, one ply on or back; null: none.
@@ -135,7 +135,7 @@ export class Stage {
     this.board.show(pieces, motion, fast);
     this.board.mark("last", move.path);
     this.board.arrows([]);
-    this.hand.deal([], pieces);
+    this.hand.setPosition([], pieces);
     try {
       await this.table.ask("play", { move: move.move, node: state.node });
       pending.settled = true;
@@ -170,7 +170,7 @@ export class Stage {
     if (!this.board) return;
     this.hand.editing = editor !== null;
     this.root.classList.toggle("editing", editor !== null);
-    this.hand.deal([], {});
+    this.hand.setPosition([], {});
     this.dealt = this.shown = null;
     if (editor) {
       this.board.mark("last", []);

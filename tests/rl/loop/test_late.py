@@ -16,11 +16,11 @@ from whole_run import check_whole
 from ckai.cli.shared.run_tables import generation_text, workers_table
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.leases.folder import LeaseDesk, LeaseFolder
+from ckai.rl.leases.folder import LeaseClient, LeaseFolder
 from ckai.rl.leases.lease import Account, Lease, hash_of, pack_shard
 from ckai.rl.leases.ledger import LeaseCounts, Ledger
 from ckai.rl.leases.ledgers import Ledgers
-from ckai.rl.leases.workers import Sign
+from ckai.rl.leases.workers import Heartbeat
 from ckai.rl.loop import closing, learning
 from ckai.rl.loop.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.late import generation_of, late_games, sort_absent
@@ -59,7 +59,7 @@ class SlowWorkers:
     plays_here, matches = False, None
 
     def __init__(self, ready=lambda lease, generation: True):
-        self.ready, self.signs, self.out = ready, {"w": Sign(1)}, []
+        self.ready, self.heartbeats, self.out = ready, {"w": Heartbeat(1)}, []
         self.leased, self.refused, self.ordered = [], [], {}
 
     def begin(self, ledgers, orders):
@@ -372,18 +372,18 @@ def test_a_run_killed_with_late_games_out_has_every_game_once(tmp_path, network,
 def test_a_joiner_hands_a_late_lease_in_while_the_next_generation_is_played(tmp_path, network):
     run = Run.create(tmp_path / "run", network, replace(TINY, late=0.5))
     run.set_target(2)
-    desk, held, done = LeaseDesk(run.folder), [], threading.Event()
+    client, held, done = LeaseClient(run.folder), [], threading.Event()
 
     def work():
         while not done.is_set():
             if not held:
-                held.extend(lease for lease in [desk.take()] if lease is not None)
+                held.extend(lease for lease in [client.take()] if lease is not None)
             elif run.path(2, "shards").exists() and len(held) == 1:
                 held.append(None)
-                desk.deliver(held[0], shard_of(held[0], desk.name))
-            desk.beat(Sign(games=1))
+                client.deliver(held[0], shard_of(held[0], client.name))
+            client.send(Heartbeat(games=1))
             time.sleep(0.01)
-        desk.leave(over=True)
+        client.leave(over=True)
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -402,7 +402,7 @@ def test_a_joiner_hands_a_late_lease_in_while_the_next_generation_is_played(tmp_
 @pytest.mark.slow
 def test_the_late_games_of_a_joiner_that_died_are_played_by_the_run(tmp_path, network):
     run = Run.create(tmp_path / "run", network, replace(TINY, late=0.5))
-    desk, events, workers = LeaseDesk(run.folder), [], LeaseFolder(run.folder, 4)
+    client, events, workers = LeaseClient(run.folder), [], LeaseFolder(run.folder, 4)
 
     def on_event(event):
         events.append(event)
@@ -411,7 +411,7 @@ def test_the_late_games_of_a_joiner_that_died_are_played_by_the_run(tmp_path, ne
 
     thread = threading.Thread(target=run.go, args=(2, on_event), kwargs={"workers": workers})
     thread.start()
-    while (lease := desk.take()) is None:
+    while (lease := client.take()) is None:
         assert thread.is_alive()
         time.sleep(0.005)
     thread.join()

@@ -20,13 +20,13 @@ from ckai.cli.shared.run_tables import generation_text, workers_table
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.leases.config import WorkersConfig
-from ckai.rl.leases.folder import LeaseDesk, LeaseFolder
+from ckai.rl.leases.folder import LeaseClient, LeaseFolder
 from ckai.rl.leases.lease import Account, Lease, pack_shard, unpack_shard
 from ckai.rl.leases.ledger import Ledger, lease_size
 from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.matches import SpecSeat
 from ckai.rl.leases.worker import LeaseWorker, WorkerError, _Session
-from ckai.rl.leases.workers import Sign
+from ckai.rl.leases.workers import Heartbeat
 from ckai.rl.loop.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.dashboard import WORKER_COLUMNS
 from ckai.rl.loop.joining import join
@@ -100,7 +100,7 @@ def test_a_lease_of_another_version_is_put_back(tmp_path, ledgers, network, monk
     config = replace(TINY, games=8)
     run = Run.create(tmp_path / "run", network, config)
     run.set_target(1)
-    desk = LeaseDesk(run.folder)
+    client = LeaseClient(run.folder)
     LeaseFolder(run.folder, 4).exchange(ledgers)
     opened = sorted((run.folder / "leases/open").iterdir())
     monkeypatch.setattr("ckai.rl.leases.lease.ckai_version", lambda: "9.9.9")
@@ -110,20 +110,20 @@ def test_a_lease_of_another_version_is_put_back(tmp_path, ledgers, network, monk
         join(run.folder, backend="torch")
     monkeypatch.undo()
     assert sorted((run.folder / "leases/open").iterdir()) == opened
-    assert desk.take() is not None
+    assert client.take() is not None
 
 
 def test_a_worker_plays_on_in_a_run_that_took_it_for_dead(tmp_path, ledgers):
     """The run that ended removed the folder; the next one opens leases in a new one."""
-    desk = LeaseDesk(tmp_path)
+    client = LeaseClient(tmp_path)
     shutil.rmtree(tmp_path / "leases")
-    desk.beat(Sign())
+    client.send(Heartbeat())
     LeaseFolder(tmp_path, 4).exchange(ledgers)
-    lease = desk.take()
+    lease = client.take()
     assert lease is not None
-    desk.deliver(lease, b"")
+    client.deliver(lease, b"")
     (shard,) = (tmp_path / "leases" / "shards").iterdir()
-    assert shard.name == f"{lease.name}@{desk.name}.parquet"
+    assert shard.name == f"{lease.name}@{client.name}.parquet"
 
 
 def test_a_timeout_shorter_than_the_signs_of_life_is_refused():
@@ -259,18 +259,18 @@ def test_leases_become_small_towards_the_end():
 
 
 def test_a_lease_has_one_holder(tmp_path, ledgers):
-    run, desk, other = LeaseFolder(tmp_path, 4), LeaseDesk(tmp_path), LeaseDesk(tmp_path)
+    run, client, other = LeaseFolder(tmp_path, 4), LeaseClient(tmp_path), LeaseClient(tmp_path)
     other.name = "other"
-    other.beat(Sign())
+    other.send(Heartbeat())
     assert not run.exchange(ledgers)
     opened = sorted((tmp_path / "leases/open").glob("*.json"))
     assert len(opened) == 2
-    taken = [desk.take(), other.take(), desk.take()]
+    taken = [client.take(), other.take(), client.take()]
     assert taken[2] is None
     assert {lease.name for lease in taken[:2]} == {path.stem for path in opened}
-    desk.deliver(taken[0], shard_of(taken[0]))
+    client.deliver(taken[0], shard_of(taken[0]))
     other.leave(over=False)
-    assert desk.take() == taken[1]
+    assert client.take() == taken[1]
     run.exchange(ledgers)
     assert numbers_in(ledgers) == list(taken[0].numbers)
 
@@ -278,12 +278,12 @@ def test_a_lease_has_one_holder(tmp_path, ledgers):
 def test_the_leases_of_a_silent_worker_are_taken_back(tmp_path, ledgers, monkeypatch):
     now = [100.0]
     monkeypatch.setattr("ckai.rl.leases.folder.time.monotonic", lambda: now[0])
-    run, desk = LeaseFolder(tmp_path, 4, silence=10), LeaseDesk(tmp_path)
+    run, client = LeaseFolder(tmp_path, 4, silence=10), LeaseClient(tmp_path)
     run.exchange(ledgers)
-    lease = desk.take()
+    lease = client.take()
     for _ in range(3):
         now[0] += 8
-        desk.beat(Sign())
+        client.send(Heartbeat())
         assert not run.exchange(ledgers)
     assert lease.name in ledgers.leases
     now[0] += 9
@@ -291,22 +291,22 @@ def test_the_leases_of_a_silent_worker_are_taken_back(tmp_path, ledgers, monkeyp
     now[0] += 2
     warnings = run.exchange(ledgers)
     assert len(warnings) == 2
-    assert "no sign of life" in warnings[1]
+    assert "no heartbeat" in warnings[1]
     assert "played again" in warnings[1]
     assert ledgers.counts.taken_back == 1
     assert not ledgers.leases
     assert not list((tmp_path / "leases/held").iterdir())
     # It was only slow.
-    desk.deliver(lease, shard_of(lease))
+    client.deliver(lease, shard_of(lease))
     run.exchange(ledgers)
     assert numbers_in(ledgers) == list(lease.numbers)
 
 
 def test_a_half_written_shard_in_the_folder_is_played_again(tmp_path, ledgers):
-    run, desk = LeaseFolder(tmp_path, 4), LeaseDesk(tmp_path)
+    run, client = LeaseFolder(tmp_path, 4), LeaseClient(tmp_path)
     run.exchange(ledgers)
-    lease = desk.take()
-    desk.deliver(lease, shard_of(lease)[:300])
+    lease = client.take()
+    client.deliver(lease, shard_of(lease)[:300])
     warnings = run.exchange(ledgers)
     assert "refused" in warnings[0]
     assert ledgers.counts.refused == ledgers.counts.taken_back == 1
@@ -318,9 +318,9 @@ def test_a_half_written_shard_in_the_folder_is_played_again(tmp_path, ledgers):
 
 
 def test_leases_of_an_earlier_start_go_on(tmp_path, ledgers):
-    desk = LeaseDesk(tmp_path)
+    client = LeaseClient(tmp_path)
     LeaseFolder(tmp_path, 4).exchange(ledgers)
-    lease = desk.take()
+    lease = client.take()
     again = ledgers_of(WHOLE, ledgers.own.writer, groups=1)
     LeaseFolder(tmp_path, 4).begin(again, lambda: None)
     assert lease == again.leases[lease.name]

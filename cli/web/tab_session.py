@@ -1,4 +1,4 @@
-"""A table with its tab: what the page is sent, which searches it needs now, its clocks and its file."""
+"""The session of a tab at its table: what the page is sent, which searches run, clocks, and the file."""
 
 import asyncio
 from collections.abc import Callable
@@ -33,26 +33,26 @@ class Link(Protocol):
         """Say why, and close."""
 
 
-class Desk:
-    """A table with its tab. All methods run in the event loop.
+class TabSession:
+    """A tab at its table; it outlives a page that is loaded again. All methods run in the event loop.
 
     Attributes:
-        room: what all tables share.
+        server: what all sessions share.
         table: the game.
-        link: the tab; None while there is none.
+        link: the connection to the tab; None while there is none.
         library: the list of games that was loaded; None without.
         lines, analysing: most lines of an analysis of the node shown, and whether it is analysed.
         left_at: when the tab went, by the loop's clock.
     """
 
-    def __init__(self, room: Services, table: Table) -> None:
-        self.room, self.table = room, table
+    def __init__(self, server: Services, table: Table) -> None:
+        self.server, self.table = server, table
         self.link: Link | None = None
         self.library: Library | None = None
         self.follower: asyncio.Task[None] | None = None
         self.lines, self.analysing = 3, False
         self._analysts: dict[str, str] = {}
-        self.left_at = room.now()
+        self.left_at = server.now()
         self._move: tuple[Any, Job] | None = None
         self._analysis: tuple[Any, Job] | None = None
         self._last_messages: dict[Job, dict[str, Any]] = {}
@@ -86,10 +86,10 @@ class Desk:
         """The tab has gone: what it searched for ends, its clocks stand still, its game is saved."""
         if self.link is not link:
             return
-        self.link, self.left_at = None, self.room.now()
+        self.link, self.left_at = None, self.server.now()
         self.unfollow()
         for job in list(self._others):
-            self.room.searches.cancel(job)
+            self.server.searches.cancel(job)
         if self.table.clock is not None:
             self.table.clock.pause()
         self.save()
@@ -119,12 +119,12 @@ class Desk:
             self.push(
                 state_of(
                     self.table,
-                    self.room.players.tables,
+                    self.server.players.tables,
                     thinking=self._thinking,
                     analyse={
                         "on": self.analysing,
                         "lines": self.lines,
-                        "player": self.room.players.network(self.analyst, self.table.spec),
+                        "player": self.server.players.network(self.analyst, self.table.spec),
                     },
                     nodes=now != self._sent,
                 )
@@ -140,23 +140,23 @@ class Desk:
         if self.link is not None and table.going_on and not table.seats[table.side].human:
             wanted = (id(table.tree), table.current.id, table.seats[table.side])
         if self._move is not None and self._move[0] != wanted:
-            self.room.searches.cancel(self._move[1])
+            self.server.searches.cancel(self._move[1])
             self._move, self._thinking = None, False
         if wanted is not None and self._move is None:
             self._thinking = True
-            self._move = wanted, self.room.searches.submit(Job(Priority.MOVE, self._mover()))
+            self._move = wanted, self.server.searches.submit(Job(Priority.MOVE, self._mover()))
 
     def _mover(self) -> Callable[[Job], None]:
         """Return what searches for the move of the player to move."""
-        table, room = self.table, self.room
+        table, server = self.table, self.server
         node, side, clock = table.current, table.side, table.clock
         seat, game = table.seats[side], table.tree.game(node)
 
         def work(job: Job) -> None:
             try:
-                opponent = room.players.opponent(seat, table.spec, None if clock is None else clock.control)
+                opponent = server.players.opponent(seat, table.spec, None if clock is None else clock.control)
                 job.attach(opponent.stop)
-                with room.telling(f"loading {seat.name} ..."):
+                with server.telling(f"loading {seat.name} ..."):
                     opponent.load()
                 if job.cancelled:
                     return
@@ -164,12 +164,12 @@ class Desk:
                 if clock is not None:  # it does not run while the player is loaded or waits for others
                     clock.start(side, node.ply)
                     own = clock.sides[side]
-                    room.call(self.refresh)
+                    server.call(self.refresh)
                 reply = opponent.reply(game, clock=own)
             except Exception as error:
-                room.call(self._failed, job, error)
+                server.call(self._failed, job, error)
                 raise
-            room.call(self._moved, job, node, reply)
+            server.call(self._moved, job, node, reply)
 
         return work
 
@@ -209,30 +209,30 @@ class Desk:
         if self.link is not None and self.analysing and node.position.legal_moves():
             wanted = (id(table.tree), node.id, self.lines, self.analyst)
         if self._analysis is not None and self._analysis[0] != wanted:
-            self.room.searches.cancel(self._analysis[1])
+            self.server.searches.cancel(self._analysis[1])
             self._analysis = None
         if wanted is not None and self._analysis is None:
             job = Job(Priority.ANALYSIS, self._analyser(), gives_way=True)
             self._analysis = wanted, job
-            self.room.submit(job, lambda: self._analysis_ended(job, node))
+            self.server.submit(job, lambda: self._analysis_ended(job, node))
 
     def _analyser(self) -> Callable[[Job], None]:
         """Return what analyses the node shown."""
-        table, room, lines = self.table, self.room, self.lines
+        table, server, lines = self.table, self.server, self.lines
         node, spec = table.shown, table.spec
         name, game = self.analyst, table.tree.game(table.shown)
 
         def tell(job: Job, result: Any, **more: Any) -> None:
             found = search_of(spec, node.position, result, lines)
             message = {"type": "search", "node": node.id, "player": source, "final": False, "reason": None}
-            room.call(self._found, job, node, message | found | more)
+            server.call(self._found, job, node, message | found | more)
 
         source = ""
 
         def work(job: Job) -> None:
             nonlocal source
             try:
-                source, analyst = room.load_analyst(name, spec)
+                source, analyst = server.load_analyst(name, spec)
                 result = analyst.search(
                     game,
                     lines=lines,
@@ -243,7 +243,7 @@ class Desk:
                 )
             except Exception as error:
                 text = {"type": "search", "node": node.id, "final": True, "reason": "error"}
-                room.call(self._found, job, node, text | {"text": error_text(error)})
+                server.call(self._found, job, node, text | {"text": error_text(error)})
                 raise
             if job.interrupted and not job.cancelled:
                 tell(job, result, waiting=True)
@@ -286,7 +286,7 @@ class Desk:
 
         job = Job(priority, run, gives_way=gives_way)
         self._others.add(job)
-        self.room.submit(job, lambda: None if ended.done() else ended.set_result(None))
+        self.server.submit(job, lambda: None if ended.done() else ended.set_result(None))
         try:
             await ended
         finally:
@@ -301,9 +301,9 @@ class Desk:
         """End what is searched for this table; the player that is to move moves now."""
         self.analysing = False
         for job in list(self._others):
-            self.room.searches.cancel(job)
+            self.server.searches.cancel(job)
         if self._thinking:
-            self.room.spawn(self.move_now())
+            self.server.spawn(self.move_now())
 
     # --- clocks -------------------------------------------------------------------------------------
 
@@ -322,7 +322,7 @@ class Desk:
         if table.seats[side].human:
             clock.start(side, table.current.ply)
         if clock.sides[side].running:
-            self._flag = self.room.later(max(0.0, clock.left(side)), self._look_at_clock)
+            self._flag = self.server.later(max(0.0, clock.left(side)), self._look_at_clock)
 
     def _look_at_clock(self) -> None:
         table, clock = self.table, self.table.clock
@@ -338,7 +338,7 @@ class Desk:
         if self.table.mode == PLAY:
             self.save()
         elif self._timer is None:
-            self._timer = self.room.later(SAVE_SECONDS, self._save_late)
+            self._timer = self.server.later(SAVE_SECONDS, self._save_late)
 
     def _save_late(self) -> None:
         self._timer = None
@@ -377,11 +377,11 @@ class Desk:
             try:
                 path = str(record.write(text))
             except (OSError, ValueError) as error:
-                self.room.call(written, "", f"the game could not be saved: {error_text(error)}")
+                self.server.call(written, "", f"the game could not be saved: {error_text(error)}")
             else:
-                self.room.call(written, path, None)
+                self.server.call(written, path, None)
 
-        self.room.write(write)
+        self.server.write(write)
         return done
 
     def replace(self) -> None:
@@ -391,7 +391,7 @@ class Desk:
             self._timer = None
         self.save()
         for job in list(self._others):
-            self.room.searches.cancel(job)
+            self.server.searches.cancel(job)
 
     def replaced(self) -> None:
         """Another game has taken its place, which is not to be saved before it is changed."""

@@ -1,14 +1,14 @@
-"""The room of the server: its tables, and what is loaded when it begins."""
+"""The server of the board: its sessions, and what is loaded when it begins."""
 
 import asyncio
 import secrets
 from pathlib import Path
 
 from ckai.cli.playing.experts import ExpertMoves
-from ckai.cli.web.desk import Desk
 from ckai.cli.web.players import Players
 from ckai.cli.web.searches import Job, Priority
 from ckai.cli.web.services import Services
+from ckai.cli.web.tab_session import TabSession
 from ckai.cli.web.table import Table, TableError
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
@@ -23,14 +23,14 @@ PATIENCE_SECONDS = 3.0
 """Time after which the players are loaded, even if no tab has come."""
 
 
-class Room(Services):
-    """The tables of a server.
+class Server(Services):
+    """The sessions of a server, one for each tab.
 
     Args:
         players, games, experts, folder: see `Services`.
 
     Attributes:
-        desks: the tables by their keys.
+        sessions: the sessions by the keys of their tables.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Room(Services):
         folder: Path = Path(),
     ) -> None:
         super().__init__(players, games, experts, folder)
-        self.desks: dict[str, Desk] = {}
+        self.sessions: dict[str, TabSession] = {}
         self._loading = False
 
     # --- beginning and ending -----------------------------------------------------------------------
@@ -74,9 +74,11 @@ class Room(Services):
 
     def _found_players(self) -> None:
         self.found.set()
-        for desk in self.desks.values():
-            desk.push({"type": "players", "players": self.players.offered, "networks": self.players.networks})
-            desk.refresh()
+        for session in self.sessions.values():
+            session.push(
+                {"type": "players", "players": self.players.offered, "networks": self.players.networks}
+            )
+            session.refresh()
         self.tell("loading the network ...")
 
     def _load_first(self, job: Job) -> None:
@@ -95,43 +97,43 @@ class Room(Services):
     def tell(self, text: str) -> None:
         """See `Services`."""
         self.status = text
-        for desk in self.desks.values():
-            desk.push({"type": "status", "text": text, "ready": not text})
+        for session in self.sessions.values():
+            session.push({"type": "status", "text": text, "ready": not text})
 
     async def _clean(self) -> None:
         while True:
             await asyncio.sleep(CLEANING_SECONDS)
-            for desk in list(self.desks.values()):
-                if desk.link is None and self.now() - desk.left_at > IDLE_SECONDS:
-                    self._drop(desk)
+            for session in list(self.sessions.values()):
+                if session.link is None and self.now() - session.left_at > IDLE_SECONDS:
+                    self._drop(session)
 
-    def _drop(self, desk: Desk) -> None:
-        desk.replace()
-        del self.desks[desk.table.key]
+    def _drop(self, session: TabSession) -> None:
+        session.replace()
+        del self.sessions[session.table.key]
 
     def close(self) -> None:
         """Save all games, end all searches, and release what is loaded."""
         self.end_tasks()
-        for desk in self.desks.values():
-            desk.replace()
+        for session in self.sessions.values():
+            session.replace()
         self.end_threads()
         self.players.close()
 
     # --- tables -------------------------------------------------------------------------------------
 
-    def desk(self, key: str | None) -> tuple[Desk, bool]:
-        """Return the desk with a key, or a new one; and whether it is new.
+    def session(self, key: str | None) -> tuple[TabSession, bool]:
+        """Return the session with a key, or a new one; and whether it is new.
 
         Raises:
             TableError: there are too many.
         """
-        if key is not None and key in self.desks:
-            return self.desks[key], False
-        if len(self.desks) >= MOST_TABLES:
-            alone = [desk for desk in self.desks.values() if desk.link is None]
+        if key is not None and key in self.sessions:
+            return self.sessions[key], False
+        if len(self.sessions) >= MOST_TABLES:
+            alone = [session for session in self.sessions.values() if session.link is None]
             if not alone:
                 raise TableError(f"{MOST_TABLES} tabs are open already; close one")
-            self._drop(min(alone, key=lambda desk: desk.left_at))
-        made = Desk(self, Table(secrets.token_urlsafe(16), DEFAULT_GAME))
-        self.desks[made.table.key] = made
+            self._drop(min(alone, key=lambda session: session.left_at))
+        made = TabSession(self, Table(secrets.token_urlsafe(16), DEFAULT_GAME))
+        self.sessions[made.table.key] = made
         return made, True
