@@ -101,7 +101,7 @@ def command(
 
     from ckai.datasets.choices import DEFAULT_GAME_NAME
     from ckai.models.checkpoint import load_network, save_checkpoint
-    from ckai.models.inference.choose import BACKENDS
+    from ckai.models.inference.backends import BACKENDS
     from ckai.models.registry import build, parse_settings
     from ckai.rl.bench import rules as bench
     from ckai.rl.bench import search as bench_search

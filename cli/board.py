@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ckai.cli.web.server import Server
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-MOST_BYTES = 9 * 1024 * 1024
+MAX_BYTES = 9 * 1024 * 1024
 """Largest frame of a WebSocket: a file of games, with what JSON adds."""
 LAST_SECONDS = 1.0
 """Time that threads have to end once everything is saved: one that compiles cannot be stopped."""
@@ -107,7 +107,7 @@ def command(
         access_log=False,
         server_header=False,
         ws="websockets-sansio",
-        ws_max_size=MOST_BYTES,
+        ws_max_size=MAX_BYTES,
         timeout_graceful_shutdown=2,
         lifespan="on",
     )

@@ -10,7 +10,7 @@ import click
 from ckai.cli.shared.networks import EVALUATORS, evaluator_option
 from ckai.cli.shared.output import report_compilation
 from ckai.cli.shared.tables import TABLE_CHOICES, open_tables, tables_option
-from ckai.datasets.machine import MOST_THREADS
+from ckai.datasets.machine import MAX_THREADS
 from ckai.models.pretrained import CKAI
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ gtp:"gnugo --mode gtp --chinese-rules --positional-superko --capture-all-dead"
 @tables_option
 @click.option(
     "--threads",
-    type=click.IntRange(1, MOST_THREADS),
+    type=click.IntRange(1, MAX_THREADS),
     help="Threads of an alpha-beta search with a network; the parameter `threads` of Hub.  "
     "[default: one per core]",
 )

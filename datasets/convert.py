@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ckai.datasets.files import WriteError, held, remove_temporaries, temporary_path
+from ckai.datasets.files import WriteError, first_line, held, remove_temporaries, temporary_path
 from ckai.datasets.outputs import (
     LIST_KEYS,
     absolute_sources,
@@ -138,7 +138,7 @@ def parse_files(
         raise
     except OSError as error:
         # pyarrow writes more than the reason of the system into `strerror`.
-        reason = os.strerror(error.errno) if error.errno else str(error).splitlines()[0]
+        reason = os.strerror(error.errno) if error.errno else first_line(error)
         raise WriteError(error.errno, reason, str(error.filename or output)) from error
     return tally
 

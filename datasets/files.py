@@ -47,6 +47,11 @@ class ForeignFileError(ValueError):
     """A file that ckai did not write, or not by this command, where it was to write one; says what to do."""
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text, or the name of its class if it has none."""
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+
+
 def make_parent(path: Path) -> None:
     """Make the folder of a file that is going to be written.
 

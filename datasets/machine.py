@@ -12,7 +12,7 @@ CGROUPS = Path("/sys/fs/cgroup")
 """Where Linux shows its control groups, which limit containers and jobs."""
 MEMBERSHIP = Path("/proc/self/cgroup")
 """The control groups of this process, one a line: `number:controllers:path`."""
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 """Most threads that anything may be asked to use."""
 UNKNOWN_MEMORY = 8 << 30
 """Bytes that are assumed where the system does not say."""

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.datasets.files import file_digest
+from ckai.datasets.files import file_digest, first_line
 from ckai.datasets.rows import Rows, Visits, concatenate
 from ckai.datasets.schema import (
     COPIES_KEY,
@@ -161,7 +161,7 @@ class RowFile:
         try:
             table = self._file.read_row_group(group, columns=names, use_threads=False)
         except (pa.ArrowException, OSError) as error:
-            reason = str(error).splitlines()[0]
+            reason = first_line(error)
             raise DatasetError(f"{self.path}: damaged data in row group {group} ({reason})") from error
         columns = {name: pa.concat_arrays(table.column(name).chunks) for name in names}
         for name, column in columns.items():
@@ -297,7 +297,7 @@ def _open(path: Path) -> Any:
     except PermissionError as error:
         raise DatasetError(f"{path}: may not be read ({error.strerror}): change its permissions") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0]
+        reason = first_line(error)
         raise DatasetError(
             f"{path}: expected a Parquet file, found a file that is not one or is cut short ({reason})"
         ) from error

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from ckai.datasets.files import first_line
 from ckai.datasets.reader import RowFiles
 from ckai.datasets.rows import Rows
 from ckai.datasets.schema import DatasetError, headers_path
@@ -382,7 +383,7 @@ def _headers(paths: list[Path]) -> Headers | None:
                 for column, name in zip(batch.columns, ("player", "player", "event", "opening"), strict=True):
                     names[name].update(n for n in column.to_pylist() if n and n != "?")
         except (pa.ArrowException, OSError, KeyError, ValueError) as error:
-            reason = str(error).splitlines()[0]
+            reason = first_line(error)
             raise DatasetError(
                 f"{path}: expected the headers of games, found another file ({reason})"
             ) from error

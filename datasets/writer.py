@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ckai.datasets.files import WriteError, held, make_parent, remove_temporaries, temporary_path
+from ckai.datasets.files import WriteError, first_line, held, make_parent, remove_temporaries, temporary_path
 from ckai.datasets.schema import EXPERT_SCHEMA
 
 ROW_GROUP = 65_536
@@ -115,7 +115,7 @@ class TableWriter:
         except OSError as error:
             # pyarrow writes more than the reason of the system into `strerror`.
             self._held.close()
-            reason = os.strerror(error.errno) if error.errno else str(error).splitlines()[0]
+            reason = os.strerror(error.errno) if error.errno else first_line(error)
             raise WriteError(error.errno, reason, str(path)) from error
         self._pending: list[pa.Table] = []
         self._rows = 0

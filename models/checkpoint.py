@@ -30,8 +30,11 @@ import torch
 from torch import Tensor
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.datasets.files import file_digest, write_whole
-from ckai.models.contents import (
+from ckai.datasets.files import file_digest, first_line, write_whole
+from ckai.models.digest import add_digest, verified_digest
+from ckai.models.layers.network import Network
+from ckai.models.pretrained import network_path
+from ckai.models.validation import (
     build_for,
     check_info,
     check_metrics,
@@ -40,9 +43,6 @@ from ckai.models.contents import (
     check_weights,
     fitting_weights,
 )
-from ckai.models.digest import add_digest, verified_digest
-from ckai.models.layers.network import Network
-from ckai.models.pretrained import network_path
 
 FORMAT = 1
 _LOG = logging.getLogger("ckai")
@@ -111,7 +111,7 @@ class Checkpoint:
                 )
             weights = fitting_weights(network, self.weights, self.architecture)
         except (ValueError, RuntimeError) as error:
-            raise CheckpointError(f"{where}: {_first_line(error)}") from error
+            raise CheckpointError(f"{where}: {_reason(error)}") from error
         if any(tensor.dtype == torch.float64 for tensor in self.weights.values()):
             _LOG.warning("%s: weights in float64, rounded to float32", where)
         network.load_state_dict(weights)
@@ -289,12 +289,12 @@ def _read(path: Path) -> tuple[Any, str | None]:
         raise CheckpointError(f"{path}: expected plain data and tensors, found {reason}; not read") from error
     except Exception as error:  # a strange file can make PyTorch raise anything
         raise CheckpointError(
-            f"{path}: expected a ckai checkpoint, found a file that cannot be read ({_first_line(error)})"
+            f"{path}: expected a ckai checkpoint, found a file that cannot be read ({_reason(error)})"
         ) from error
 
 
-def _first_line(error: Exception) -> str:
-    return _shortened(str(error).splitlines()[0] if str(error).strip() else type(error).__name__, 300)
+def _reason(error: Exception) -> str:
+    return _shortened(first_line(error), 300)
 
 
 def _shown(value: Any) -> str:

@@ -29,7 +29,7 @@ from ckai.pdn.segments import SEGMENT, next_word
 # Why a game ends early
 FINE, BAD_MOVE, UNREADABLE, OPEN_BRACE, OPEN_BRACKET, REFUSED, TOO_LONG = range(7)
 
-MOST_PLIES = 32_768
+MAX_PLIES = 32_768
 """Most plies of a game: the `ply` column of the rows is int16."""
 
 GAME = np.dtype(
@@ -175,7 +175,7 @@ def write_ending(columns, first, last, plies, board):
     """
     for r in range(first, last):
         left = plies - columns.ply[r]
-        columns.plies_left[r] = min(left, MOST_PLIES - 1)
+        columns.plies_left[r] = min(left, MAX_PLIES - 1)
         for i in range(32):
             # The board is turned for the other side.
             columns.ownership[r, i] = np.sign(board[i]) if left % 2 == 0 else -np.sign(board[31 - i])
@@ -238,7 +238,7 @@ def replay(tokens, squares, segments, starts, games, columns, first_game, first_
                 pass
             elif stops(tokens, t, last):
                 game.problem = UNREADABLE
-            elif kind == MOVE and plies == MOST_PLIES:
+            elif kind == MOVE and plies == MAX_PLIES:
                 game.problem = TOO_LONG
             elif kind == MOVE:
                 begin = tokens[t].first

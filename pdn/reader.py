@@ -8,7 +8,7 @@ from ckai.game import Move, MoveError, Position
 from ckai.pdn import lexer
 from ckai.pdn.errors import PdnError
 from ckai.pdn.game import PdnGame, PdnMove, Variation
-from ckai.pdn.kernels import MOST_PLIES, stops
+from ckai.pdn.kernels import MAX_PLIES, stops
 from ckai.pdn.segments import RESULT_TAG, RESULT_TEXT
 from ckai.pdn.sources import open_sources
 from ckai.pdn.stream import Chunk, Readable, first_positions, read_chunks, unescape
@@ -132,8 +132,8 @@ class _Builder:
             self.problem(t, "expected a closing }, found none before the next tag or the end")
         elif stops(self.tokens, t, self.last):
             self.problem(t, f"expected a move or a result, found '{self.text(t)}'")
-        elif kind == lexer.MOVE and len(game.moves) == MOST_PLIES:
-            self.problem(t, f"expected at most {MOST_PLIES:,} plies, found more")
+        elif kind == lexer.MOVE and len(game.moves) == MAX_PLIES:
+            self.problem(t, f"expected at most {MAX_PLIES:,} plies, found more")
         elif kind == lexer.MOVE:
             move = self.resolve(self.position, t)
             if isinstance(move, Move):

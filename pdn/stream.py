@@ -16,7 +16,7 @@ from ckai.pdn.segments import ENGLISH, FEN, GAME_TYPE, find_games
 
 CHUNK = 1 << 21
 """Bytes per read."""
-LONGEST_GAME = 1 << 23
+MAX_GAME = 1 << 23
 """Most bytes of a game; a longer one is cut there and read as two."""
 
 GAME_TYPES = {
@@ -100,7 +100,7 @@ def read_chunks(file: Readable, size: int = CHUNK) -> Iterator[Chunk]:
                 "expected UTF-8 or cp1252, found UTF-16: convert it first", str(getattr(file, "name", ""))
             )
         data = np.frombuffer(carry + block, np.uint8)
-        long = len(data) >= LONGEST_GAME
+        long = len(data) >= MAX_GAME
         read = read_tokens(data, final or long)
         segments, stray = find_games(data, read)
         if final or (long and len(segments) < 2):

@@ -52,7 +52,7 @@ ORDERS = {
         ("layers",),
         ("networks",),
         ("registry",),
-        ("contents",),
+        ("validation",),
         ("checkpoint",),
         ("inference",),
         ("evaluation",),
@@ -121,13 +121,13 @@ OF_ONE_GAME = {
     "cli/perft.py": "counts moves of checkers",
     "cli/tables.py": "builds the tablebases",
 }
-MOST_MODULES, MOST_LINES = 20, 400
+MAX_MODULES, MAX_LINES = 20, 400
 LONGER = {
     "game/kernels.py": (446, "the jitted rules: what calls each other must be compiled together"),
     "game/position.py": (495, "one class that users know as the position; half of it is docstrings"),
     "rl/engine/engine.py": (436, "one class that users know as the engine; half of it is docstrings"),
 }
-"""Modules of more than `MOST_LINES`: how many lines they may have, and why. The numbers may only go down."""
+"""Modules of more than `MAX_LINES`: how many lines they may have, and why. The numbers may only go down."""
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 MODULES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 
@@ -430,10 +430,10 @@ def test_the_check_of_games_finds(text, found):
 def too_large(sizes, longer):
     """Modules of more lines than they may have, and exceptions that are none any more, from lines by path."""
     for name, lines in sizes.items():
-        limit = longer[name][0] if name in longer else MOST_LINES
+        limit = longer[name][0] if name in longer else MAX_LINES
         if lines > limit:
             yield f"{name}: {lines} lines, at most {limit}"
-    yield from (f"{name}: no exception needed" for name in longer if sizes.get(name, 0) <= MOST_LINES)
+    yield from (f"{name}: no exception needed" for name in longer if sizes.get(name, 0) <= MAX_LINES)
 
 
 def test_modules_are_short():
@@ -456,7 +456,7 @@ def test_the_check_of_lengths_finds():
 def crowded(paths):
     """Folders of more modules than fit the eye, `__init__` apart."""
     modules = [path.parent for path in paths if path.name != "__init__.py"]
-    return {folder for folder in modules if modules.count(folder) > MOST_MODULES}
+    return {folder for folder in modules if modules.count(folder) > MAX_MODULES}
 
 
 def test_folders_are_small():
@@ -464,8 +464,8 @@ def test_folders_are_small():
 
 
 def test_the_check_of_folders_finds():
-    many = [Path("a", f"m{n}.py") for n in range(MOST_MODULES + 1)]
-    few = [Path("b", "__init__.py"), *(Path("b", f"m{n}.py") for n in range(MOST_MODULES))]
+    many = [Path("a", f"m{n}.py") for n in range(MAX_MODULES + 1)]
+    few = [Path("b", "__init__.py"), *(Path("b", f"m{n}.py") for n in range(MAX_MODULES))]
     assert crowded([*many, *few]) == {Path("a")}
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from ckai.models.checkpoint import load_checkpoint
-from ckai.rl.loop.config import MOST_GAMES
+from ckai.rl.loop.config import MAX_GAMES
 from ckai.rl.loop.late import late_games
 from ckai.rl.loop.run import Run
 from ckai.rl.selfplay.shards import read_shards
@@ -85,7 +85,7 @@ def check(run: Run, generations: int) -> int:
     assert run.generations == generations
     for n in range(1, generations + 1):
         measured = json.loads(run.path(n, "selfplay.json").read_text())
-        first = n * MOST_GAMES
+        first = n * MAX_GAMES
         expected = {*range(first, first + run.config.games), *late_games(run, n)}
         expected -= {*measured.get("late", ()), *measured.get("stale", ())}
         table = pq.read_table(run.path(n, "rows.parquet"))

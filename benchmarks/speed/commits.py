@@ -21,7 +21,7 @@ import click
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.leases.folder import LeaseClient, LeaseFolder
-from ckai.rl.leases.lease import Account, Lease, pack_shard
+from ckai.rl.leases.lease import Lease, ShardInfo, pack_shard
 from ckai.rl.leases.ledger import Ledger
 from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.workers import Heartbeat
@@ -45,7 +45,7 @@ def recorded(size: int) -> list[FinishedGame]:
 def shard(games: list[FinishedGame], lease: Lease, worker: str) -> bytes:
     """Return recorded games as the shard of a lease."""
     renumbered = [replace(game, number=number) for game, number in zip(games, lease.numbers, strict=False)]
-    return pack_shard(renumbered, Account(lease.name, 1, lease.network, worker, 1.0, 1000))
+    return pack_shard(renumbered, ShardInfo(lease.name, 1, lease.network, worker, 1.0, 1000))
 
 
 def measure(folder: Path, workers: int, size: int, seconds: float, deliver: bool) -> dict[str, Any]:

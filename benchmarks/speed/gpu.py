@@ -29,7 +29,7 @@ from ckai.cli.shared.run_estimate import evaluations_of
 from ckai.datasets.convert import parse_files
 from ckai.datasets.machine import available_cores
 from ckai.datasets.settings import all_settings, change_settings
-from ckai.models.inference.choose import (
+from ckai.models.inference.backends import (
     EXACT,
     ROUGH,
     evaluate_positions,

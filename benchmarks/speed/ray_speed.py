@@ -29,7 +29,7 @@ from ckai.rl.leases.cluster import LOCAL, connect
 from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.on_ray import RayWorkers
-from ckai.rl.leases.worker import Orders
+from ckai.rl.leases.worker import WorkerSetup
 from ckai.rl.leases.workers import HEARTBEAT_SECONDS, Heartbeat, Workers
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.events import RunEvent
@@ -72,11 +72,11 @@ class InTurn(Workers):
         """See `Workers`."""
         return {} if self.plays_here else self._ray.heartbeats
 
-    def begin(self, ledgers: Ledgers, orders: Callable[[int], Orders]) -> list[str]:
+    def begin(self, ledgers: Ledgers, setup_of: Callable[[int], WorkerSetup]) -> list[str]:
         """See `Workers`."""
         self._begun = self._sampled = time.monotonic()
         self._ledgers, self._working, self._evaluations = ledgers, None, 0.0
-        return [] if self.plays_here else self._ray.begin(ledgers, orders)
+        return [] if self.plays_here else self._ray.begin(ledgers, setup_of)
 
     def exchange(self, ledgers: Ledgers) -> list[str]:
         """See `Workers`."""

@@ -112,8 +112,8 @@ def measure(
     spec = get_game(game_name)
     defaults = RunConfig.defaults_for(game_name).selfplay
     config = replace(defaults, sims=sims, in_flight=games, groups=1)
-    if hasattr(config, "turn_positions"):  # an earlier checkout never turns the board
-        config = replace(config, turn_positions=False)
+    if hasattr(config, "random_symmetries"):  # an earlier checkout never turns the board
+        config = replace(config, random_symmetries=False)
     tables = Tables.open(config.tables) if config.tables else None
     group = groups.Group(
         evaluator, config, spec, None, tables, list(range(10**5)), 0, lambda _: spec.position(), {}

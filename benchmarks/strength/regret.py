@@ -41,7 +41,7 @@ TREES = 1024
 """Searches side by side, whose leaves are evaluated in one call."""
 SPARE_NODES = 400
 """Nodes of a tree beyond one for each visit."""
-LEAST_PIECES, LEAST_MOVES = 8, 3
+MIN_PIECES, MIN_MOVES = 8, 3
 """What a position must have."""
 EQUAL = 0.005
 """Regret below which a move counts as the best one."""
@@ -61,10 +61,10 @@ def drawn_positions(rows: Path, count: int, seed: int) -> list[Position]:
     for i in np.random.default_rng(seed).permutation(len(data)).tolist():
         if len(found) == count:
             break
-        if int(data.jumper[i]) >= 0 or int((data.board[i] != 0).sum()) < LEAST_PIECES:
+        if int(data.jumper[i]) >= 0 or int((data.board[i] != 0).sum()) < MIN_PIECES:
             continue
         position = unpack_position(data.board[i], -1, 0, black=True)
-        if len(position.legal_moves()) >= LEAST_MOVES:
+        if len(position.legal_moves()) >= MIN_MOVES:
             found.setdefault(position.fen, position)
     return list(found.values())
 

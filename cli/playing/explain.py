@@ -8,10 +8,10 @@ from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.opponent import Reply
 from ckai.cli.playing.session import side_of
 from ckai.cli.shared.output import count_text
-from ckai.rl.games.faces import Shot
+from ckai.rl.games.display import Shot
 from ckai.rl.games.spec import GameSpec
 
-LEAST_VISITS = 8
+MIN_VISITS = 8
 """Fewer visits say nothing about a move's value."""
 ALTERNATIVES = 6
 """Most moves listed."""
@@ -83,7 +83,7 @@ class Explainer:
             values = {
                 line.move: float(line.value)
                 for line in result.lines
-                if line.value is not None and (line.visits >= LEAST_VISITS or line.proven)
+                if line.value is not None and (line.visits >= MIN_VISITS or line.proven)
             }
             best = values.get(result.move, float(result.value))
         line = list(next(each.pv for each in result.lines if each.move == move))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ckai.cli.playing.session import Session, Side
-from ckai.rl.games.faces import LoadedGame
+from ckai.rl.games.display import LoadedGame
 from ckai.rl.games.spec import GameSpec
 
 BALLOT = "ballot"

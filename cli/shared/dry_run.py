@@ -29,7 +29,7 @@ def print_dry_run(
         threads: threads of a worker.
         as_json: print the result as JSON.
     """
-    from ckai.models.inference.choose import (
+    from ckai.models.inference.backends import (
         AUTO,
         FASTEST,
         as_network,
@@ -37,7 +37,7 @@ def print_dry_run(
         make_evaluator,
         sample_positions,
     )
-    from ckai.models.inference.choose import evaluations_per_second as measure
+    from ckai.models.inference.backends import evaluations_per_second as measure
     from ckai.models.inference.cuda_backend import CudaEvaluator
     from ckai.rl.games.registry import get_game
     from ckai.rl.selfplay.setup import memory

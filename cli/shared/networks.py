@@ -31,7 +31,7 @@ EVALUATORS = [
     "integers",
     "cpu",
 ]
-"""Choices of `--evaluator`, as in `ckai.models.inference.choose`, which imports torch."""
+"""Choices of `--evaluator`, as in `ckai.models.inference.backends`, which imports torch."""
 EVALUATOR_HELP = (
     "Backend that runs the network. auto: the fastest correct one for single searches, measured once and "
     "remembered for this machine; fastest: the fastest for large batches, measured at each start; integers: "

@@ -124,7 +124,7 @@ def runs_on_gpu(network: Any, evaluator: str) -> bool:
         network: the first network.
         evaluator: evaluator backend.
     """
-    from ckai.models.inference.choose import AUTO, FASTEST, backend_without_trial
+    from ckai.models.inference.backends import AUTO, FASTEST, backend_without_trial
 
     backend = backend_without_trial(network) if evaluator in (AUTO, FASTEST) else evaluator
     return backend is not None and backend.startswith("cuda")

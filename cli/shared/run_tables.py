@@ -130,7 +130,7 @@ def _workers_text(counts: dict[str, Any]) -> str:
     if counts.get("carried"):
         text += f", {count_text(counts['carried'], 'game')} of earlier generations"
     if counts.get("stale"):
-        text += f", {count_text(counts['stale'], 'game')} given up as stale"
+        text += f", {count_text(counts['stale'], 'game')} dropped as stale"
     waited = counts.get("learner_waited")
     return text + ("" if waited is None else f", learning waited {waited:.0f} s")
 

@@ -11,7 +11,7 @@ from ckai.cli.strength.arena import EVEN, Arena, arena_options
 
 FIRST, LAST = 10, 20_480
 PLOT = "ladder.png"
-LEAST_SCORE = 0.05
+MIN_SCORE = 0.05
 """Score below which the higher rungs are skipped."""
 
 
@@ -73,7 +73,7 @@ def command(
             opponent = arena.load(f"rollout@{playouts}", games)
             scores[playouts] = arena.play(player, opponent, positions).pairs
             console.print(f"{name} against {count_text(playouts, 'playout')}: {scores[playouts].score:.1%}")
-            if not all_rungs and scores[playouts].score < LEAST_SCORE:
+            if not all_rungs and scores[playouts].score < MIN_SCORE:
                 break
         climbed[name] = scores
     levels = {name: ladder_rating(scores) for name, scores in climbed.items()}

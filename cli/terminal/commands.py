@@ -10,7 +10,7 @@ from ckai.rl.games.spec import GameSpec
 PLAY, OVER, VIEW = "play", "over", "view"
 """Modes of the prompt: a game in progress, a game that has ended, stepping through a game."""
 ANY: Final = (PLAY, OVER, VIEW)
-LONGEST_LINE = 2000
+MAX_LINE = 2000
 """Characters of a line that are looked at."""
 
 
@@ -136,7 +136,7 @@ def read_command(line: str, position: Any, spec: GameSpec, mode: str = PLAY) -> 
         MoveError: the move is illegal or ambiguous; says which fit.
         CommandError: the line is neither a move nor a command of this mode.
     """
-    text = line[:LONGEST_LINE].strip()
+    text = line[:MAX_LINE].strip()
     word, _, argument = text.partition(" ")
     argument = argument.strip()
     if not text:

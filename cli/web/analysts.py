@@ -16,7 +16,7 @@ from ckai.rl.players.search import SearchPlayer
 
 INTERVAL = 0.1
 """Seconds between two results."""
-FIRST_VISITS, MOST_VISITS = 64, 1 << 16
+FIRST_VISITS, MAX_VISITS = 64, 1 << 16
 """Visits of the first and the last search of a position in steps; each has four times the one before."""
 
 
@@ -99,7 +99,7 @@ class SteppedAnalyst:
         """See `Analyst`."""
         begun, result = time.perf_counter(), None
         number = FIRST_VISITS
-        most = MOST_VISITS if visits is None else visits
+        most = MAX_VISITS if visits is None else visits
         while True:
             player = self._player(min(number, most))
             job.attach(player.stop)

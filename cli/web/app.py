@@ -28,7 +28,7 @@ TYPES = {
 SHARED = ("palette.css", "board.css", "board.js")
 """Files of `ckai.cli.pages` that the page uses too."""
 PAGE = "index.html"
-MOST_SOCKETS = 64
+MAX_SOCKETS = 64
 """Most tabs at once."""
 
 
@@ -70,7 +70,7 @@ def make_app(make_server: Callable[[], Server], token: str | None = None) -> App
         return answer(request.path_params["name"])
 
     async def socket(socket: WebSocket) -> None:
-        if len(sockets) >= MOST_SOCKETS:
+        if len(sockets) >= MAX_SOCKETS:
             await socket.close(1013)
             return
         sockets.add(socket)

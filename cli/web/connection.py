@@ -22,11 +22,11 @@ HELLO_SECONDS = 10.0
 """Time in which the first message must come."""
 AFTER_STATE_SECONDS = 0.2
 """Time between the first state and the loading of players, in which the tab gets it."""
-RATE, MOST_AT_ONCE = 40.0, 200.0
+RATE, MAX_BURST = 40.0, 200.0
 """Messages a second that are answered on average, and how many may come at once."""
-MOST_QUESTIONS = 16
+MAX_QUESTIONS = 16
 """Questions of a tab that wait for an answer at the same time."""
-MOST_UNSENT = 5000
+MAX_UNSENT = 5000
 """Messages that may wait for a tab that does not read them."""
 FORESEEN = (ValueError, OSError, RuntimeError, NotImplementedError)
 """Errors that people can do something about."""
@@ -49,13 +49,13 @@ class Connection:
         self._outbox: asyncio.Queue[str | None] = asyncio.Queue()
         self._code = 1000
         self._questions: set[asyncio.Task[None]] = set()
-        self._allowed, self._allowed_at = MOST_AT_ONCE, server.now()
+        self._allowed, self._allowed_at = MAX_BURST, server.now()
 
     # --- out ----------------------------------------------------------------------------------------
 
     def send(self, message: dict[str, Any]) -> None:
         """See `Link`."""
-        if self._outbox.qsize() < MOST_UNSENT:
+        if self._outbox.qsize() < MAX_UNSENT:
             self._outbox.put_nowait(json.dumps(message, separators=(",", ":")))
         else:  # it will come back and get the whole state
             self._outbox.put_nowait(None)
@@ -173,7 +173,7 @@ class Connection:
 
     def _count(self, message: Message) -> None:
         now = self._server.now()
-        self._allowed = min(MOST_AT_ONCE, self._allowed + RATE * (now - self._allowed_at))
+        self._allowed = min(MAX_BURST, self._allowed + RATE * (now - self._allowed_at))
         self._allowed_at = now
         if self._allowed < 1:
             raise MessageError(f"expected at most {RATE:g} messages a second, found more", message.id)
@@ -181,9 +181,9 @@ class Connection:
 
     def _answer_later(self, message: Message, answer: Coroutine[Any, Any, dict[str, Any]]) -> None:
         """Answer when a coroutine has its result; other messages are answered meanwhile."""
-        if len(self._questions) >= MOST_QUESTIONS:
+        if len(self._questions) >= MAX_QUESTIONS:
             answer.close()
-            raise MessageError(f"expected at most {MOST_QUESTIONS} questions at once, found more", message.id)
+            raise MessageError(f"expected at most {MAX_QUESTIONS} questions at once, found more", message.id)
 
         async def work() -> None:
             try:

@@ -20,7 +20,7 @@ from ckai.rl.games.spec import GameSpec
 
 FIRST_VISITS = 16
 """Visits at the first point of the growth; each point has twice as many as the one before."""
-MOST_FILTERS = 32
+MAX_FILTERS = 32
 DIGITS = 3
 
 
@@ -94,8 +94,8 @@ def _point(result: SearchResult) -> dict[str, Any]:
 def _seen(spec: GameSpec, position: Any, network: Network) -> tuple[dict[str, Any], float]:
     """Return the planes and filters of a network, and its value of a position for the side to move."""
     encoded = torch.from_numpy(encoded_position(spec, position)).unsqueeze(0)
-    board, jumper = encoded[:, : spec.squares], encoded[:, spec.squares]
-    clock = encoded[:, spec.squares + 1].to(torch.int16)
+    board, jumper = encoded[:, : spec.board_bytes], encoded[:, spec.board_bytes]
+    clock = encoded[:, spec.board_bytes + 1].to(torch.int16)
     with torch.inference_mode(), one_torch_thread():
         planes = network.encode(board, jumper, clock, torch.float32)[0].flatten(1).numpy()
         value = float(network(board, jumper, clock)[1][0])
@@ -126,7 +126,7 @@ def filters_of(network: Network, spec: GameSpec) -> dict[str, Any] | None:
     if not isinstance(layer, nn.Conv2d | nn.Linear):
         return None
     weights = layer.weight.detach().float()
-    strongest = weights.flatten(1).norm(dim=1).argsort(descending=True)[:MOST_FILTERS]
+    strongest = weights.flatten(1).norm(dim=1).argsort(descending=True)[:MAX_FILTERS]
     shape: dict[str, Any]
     if weights.dim() == 4:
         chosen = weights[strongest].flatten(2)

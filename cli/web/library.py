@@ -15,11 +15,11 @@ from ckai.pdn.reader import build_game
 from ckai.pdn.segments import BLACK, DATE, EVENT, RESULT_TEXT, WHITE
 from ckai.pdn.stream import Chunk, first_positions, read_chunks
 
-LONGEST_VALUE = 200
+MAX_VALUE = 200
 """Most characters of a header in the list."""
 ROWS_AT_ONCE = 1 << 14
 """Rows that are replayed at once."""
-MOST_GAMES = 50_000
+MAX_GAMES = 50_000
 """Most games of a list."""
 
 
@@ -46,7 +46,7 @@ class Library:
         name: name of the file, for messages.
 
     Raises:
-        ValueError: there is no game in it, or more than `MOST_GAMES`.
+        ValueError: there is no game in it, or more than `MAX_GAMES`.
     """
 
     def __init__(self, text: str, name: str) -> None:
@@ -56,8 +56,8 @@ class Library:
         for chunk in read_chunks(io.BytesIO(text.encode())):
             starts, refused = first_positions(chunk)
             played = _replayed(chunk, starts)
-            if len(self.rows) + len(played) > MOST_GAMES:
-                raise ValueError(f"{name}: expected at most {MOST_GAMES:,} games, found more")
+            if len(self.rows) + len(played) > MAX_GAMES:
+                raise ValueError(f"{name}: expected at most {MAX_GAMES:,} games, found more")
             for g in range(len(played)):
                 self._places.append((chunk, g, starts[g], refused.get(g)))
                 self.rows.append(self._row(chunk, g, played[g]))
@@ -85,11 +85,11 @@ class Library:
 
     def _row(self, chunk: Chunk, g: int, played: Any) -> Row:
         def tag(which: int) -> str:
-            return (chunk.tag(g, which) or "")[:LONGEST_VALUE]
+            return (chunk.tag(g, which) or "")[:MAX_VALUE]
 
         index = len(self.rows)
         # What is wrong with a game only the full reader can say.
-        problem = "" if played["problem"] == FINE else str(self.game(index).problem)[:LONGEST_VALUE]
+        problem = "" if played["problem"] == FINE else str(self.game(index).problem)[:MAX_VALUE]
         return Row(
             index=index,
             black=tag(BLACK),

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-MOST_CHARACTERS, MOST_LOADED_CHARACTERS = 64 * 1024, 8 * 1024 * 1024
+MAX_CHARACTERS, MAX_LOADED_CHARACTERS = 64 * 1024, 8 * 1024 * 1024
 """Largest message, and largest text of a `load`, in characters."""
-MOST_ID = 2**53
+MAX_ID = 2**53
 """Largest number of a message: what JavaScript can count."""
 
 
@@ -111,7 +111,7 @@ FIELDS: dict[str, dict[str, tuple[str, Check]]] = {
     "look": {"node": _NODE, "player": _NAME, "visits": _number(1, 20_000)},
     "experts": {"node": _NODE},
     "explain": {"node": _NODE},
-    "load": {"text!": _text(MOST_LOADED_CHARACTERS), "name!": _NAME},
+    "load": {"text!": _text(MAX_LOADED_CHARACTERS), "name!": _NAME},
     "list": {
         "query": _NAME,
         "result": _text(10),
@@ -144,14 +144,14 @@ def read_message(text: str) -> Message:
     if not isinstance(data, dict):
         raise MessageError(f"expected a JSON object, found {text[:60]!r}")
     number = data.pop("id", None)
-    if not _number(0, MOST_ID)[1](number):
+    if not _number(0, MAX_ID)[1](number):
         number = None
     kind = data.pop("type", None)
     if not isinstance(kind, str) or kind not in FIELDS:
         raise MessageError(f"expected a message of {', '.join(FIELDS)}, found {str(kind)[:60]!r}", number)
-    if kind != "load" and len(text) > MOST_CHARACTERS:
+    if kind != "load" and len(text) > MAX_CHARACTERS:
         raise MessageError(
-            f"{kind}: expected at most {MOST_CHARACTERS:,} characters, found {len(text):,}", number
+            f"{kind}: expected at most {MAX_CHARACTERS:,} characters, found {len(text):,}", number
         )
     known = {name.rstrip("!"): name.endswith("!") for name in FIELDS[kind]}
     for name, value in data.items():

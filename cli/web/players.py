@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ckai.cli.playing.opponent import Opponent
     from ckai.cli.web.analysts import Analyst
 
-MOST_LOADED = 6
+MAX_LOADED = 6
 """Most players and most analysts that stay loaded; the least recently used one goes first."""
 
 
@@ -202,7 +202,7 @@ _T = TypeVar("_T", bound=_Closes)
 def _kept(loaded: dict[Any, _T], key: Any, make: Callable[[], _T]) -> _T:
     """Return what is loaded under a key, made if it is not there; the order is that of the last use."""
     loaded[key] = loaded.pop(key) if key in loaded else make()
-    while len(loaded) > MOST_LOADED:
+    while len(loaded) > MAX_LOADED:
         loaded.pop(next(iter(loaded))).close()
     return loaded[key]
 

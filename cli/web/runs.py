@@ -19,9 +19,9 @@ from ckai.pdn.game import RESULTS
 from ckai.rl.games.spec import GameSpec
 
 POLL_SECONDS = 2.0
-MOST_ROWS = 200
+MAX_ROWS = 200
 """Most games of a generation that are listed."""
-MOST_POINTS = 2000
+MAX_POINTS = 2000
 """Most points of a curve, the last ones."""
 
 SELFPLAY, PRETRAINING = "selfplay", "pretraining"
@@ -171,7 +171,7 @@ def _training(path: Path) -> dict[str, Any]:
     run = read_run(path)
     if run is None:
         raise ValueError(f"{path}: expected a training, found none")
-    history = run.history[-MOST_POINTS:]
+    history = run.history[-MAX_POINTS:]
     x = [row["epoch"] for row in history]
     curves = [_curve(title, label, "epoch", x, history, series) for title, label, series in _EPOCH_CURVES]
     return {
@@ -192,9 +192,7 @@ def _selfplay(path: Path) -> dict[str, Any]:
     run = Run.open(path)
     history = run.history()
     totals = elo_curve(history)
-    rows = [flatten(each | {"elo": total}) for each, total in zip(history, totals, strict=True)][
-        -MOST_POINTS:
-    ]
+    rows = [flatten(each | {"elo": total}) for each, total in zip(history, totals, strict=True)][-MAX_POINTS:]
     x = [row["generation"] for row in rows]
     curves = [_curve(title, label, "generation", x, rows, series) for title, label, series in _CURVES]
     progress = progress_of(run)
@@ -203,7 +201,7 @@ def _selfplay(path: Path) -> dict[str, Any]:
         texts = generation_games(run, progress.generation)
         games = {
             "generation": progress.generation,
-            "rows": [_listed(n, text) for n, text in enumerate(texts[:MOST_ROWS])],
+            "rows": [_listed(n, text) for n, text in enumerate(texts[:MAX_ROWS])],
         }
     return {
         "game": run.config.game,

@@ -13,7 +13,7 @@ from ckai.cli.web.table import Table, TableError
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
-MOST_TABLES = 32
+MAX_TABLES = 32
 """Most tables at once."""
 IDLE_SECONDS = 12 * 3600.0
 """Time without a tab after which a table is cleared."""
@@ -129,10 +129,10 @@ class Server(Services):
         """
         if key is not None and key in self.sessions:
             return self.sessions[key], False
-        if len(self.sessions) >= MOST_TABLES:
+        if len(self.sessions) >= MAX_TABLES:
             alone = [session for session in self.sessions.values() if session.link is None]
             if not alone:
-                raise TableError(f"{MOST_TABLES} tabs are open already; close one")
+                raise TableError(f"{MAX_TABLES} tabs are open already; close one")
             self._drop(min(alone, key=lambda session: session.left_at))
         made = TabSession(self, Table(secrets.token_urlsafe(16), DEFAULT_GAME))
         self.sessions[made.table.key] = made

@@ -9,7 +9,7 @@ from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import Session, Side, side_of
 from ckai.cli.web.notation import annotates, pdn_of
 from ckai.cli.web.seats import PERSON, SIDES, Seat
-from ckai.cli.web.tree import LONGEST_COMMENT, Node, Tree
+from ckai.cli.web.tree import MAX_COMMENT, Node, Tree
 from ckai.game import Outcome
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.spec import GameSpec
@@ -321,8 +321,8 @@ class Table:
         if not annotates(self.spec):
             raise TableError(f"{self.spec.title or self.spec.name} files hold no comments or marks")
         if comment is not None:
-            if len(comment) > LONGEST_COMMENT:
-                raise TableError(f"expected at most {LONGEST_COMMENT:,} characters, found {len(comment):,}")
+            if len(comment) > MAX_COMMENT:
+                raise TableError(f"expected at most {MAX_COMMENT:,} characters, found {len(comment):,}")
             node.comment, node.before = " ".join(comment.split()), ""
         if nag is not None:
             if node.parent is None:

@@ -7,9 +7,9 @@ from typing import Any
 from ckai.game import Outcome
 from ckai.rl.games.spec import GameSpec
 
-MOST_NODES = 20_000
+MAX_NODES = 20_000
 """Most positions of a tree."""
-LONGEST_COMMENT = 10_000
+MAX_COMMENT = 10_000
 """Most characters of a comment."""
 
 
@@ -115,8 +115,8 @@ class Tree:
         known = parent.child(move)
         if known is not None:
             return known
-        if len(self) >= MOST_NODES:
-            raise ValueError(f"expected at most {MOST_NODES:,} positions, found a full tree; begin another")
+        if len(self) >= MAX_NODES:
+            raise ValueError(f"expected at most {MAX_NODES:,} positions, found a full tree; begin another")
         position = parent.position.push(move)
         step = step_of(self.spec, parent.position, move, position)
         node = Node(self._next, position, parent, move, step, parent.ply + 1)

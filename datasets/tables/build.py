@@ -15,7 +15,7 @@ from ckai.datasets.files import WriteError, locked, remove_temporaries, write_wh
 from ckai.datasets.machine import available_cores
 from ckai.datasets.tables.file import TableError, read_tables, write_tables
 from ckai.datasets.tables.layout import Class, Layout, levels, make_layout
-from ckai.datasets.tables.solve import DRAWN, LONGEST, UNKNOWN, solve_pair
+from ckai.datasets.tables.solve import DRAWN, MAX_DISTANCE, UNKNOWN, solve_pair
 
 RATE = 1_000_000
 """Positions/s that a core solves, roughly; for the estimate before a build."""
@@ -108,7 +108,7 @@ def _build(
         saved = _saved(file, size)
         if saved is None:
             if solve_pair(*of, values, layout.lookup) < 0:
-                raise TableError(f"{of}: expected distances of at most {LONGEST} plies, found a longer one")
+                raise TableError(f"{of}: expected distances of up to {MAX_DISTANCE} plies, found more")
             solved_values = b"".join(part.tobytes() for part in parts)
             write_whole(file, solved_values + _checksum(solved_values))
         else:

@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from ckai.game.jit import inner, quick_kernel
 from ckai.game.kernels import lowest, popcount
 
-MOST = 6
+MAX_PIECES = 6
 """Most pieces that can be indexed."""
 MEN_SQUARES = 28
-_SIDE = MOST  # a side has 1 to MOST - 1 pieces
+_SIDE = MAX_PIECES  # a side has 1 to MAX_PIECES - 1 pieces
 
 KEYS = 4096
 """Upper bound of class keys, see `class_key`."""
 
 # Where the parts of a lookup begin; it is one int64 array, so that a search can pass it on cheaply.
-_WIDTH = MOST + 1
+_WIDTH = MAX_PIECES + 1
 _MEN_AT = 33 * _WIDTH
 """Before it, `[33, 7]`: ways to choose k of n. Here, `[6, 6]`: where the part for each number
 of own men and of the other's men begins."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.datasets.tables.index import MOST, STARTS, class_key, class_size, make_lookup
+from ckai.datasets.tables.index import MAX_PIECES, STARTS, class_key, class_size, make_lookup
 
 
 class Class(NamedTuple):
@@ -55,8 +55,8 @@ def make_layout(pieces: int) -> Layout:
     Raises:
         ValueError: `pieces` is not in 2..6.
     """
-    if not 2 <= pieces <= MOST:
-        raise ValueError(f"expected tables of 2 to {MOST} pieces, found {pieces}")
+    if not 2 <= pieces <= MAX_PIECES:
+        raise ValueError(f"expected tables of 2 to {MAX_PIECES} pieces, found {pieces}")
     lookup = make_lookup()
     classes = [of for number in range(2, pieces + 1) for of in _classes(number)]
     sizes, at = [], 0

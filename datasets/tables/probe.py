@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ckai.datasets.machine import cache_folder
 from ckai.datasets.tables.file import TableError, read_tables
-from ckai.datasets.tables.index import MOST
+from ckai.datasets.tables.index import MAX_PIECES
 from ckai.datasets.tables.layout import Layout
 from ckai.datasets.tables.solve import DRAWN, ROOM, UNKNOWN, best_capture, look
 from ckai.game.jit import cold, inner, kernel
@@ -211,11 +211,11 @@ class Tables:
         Raises:
             TableError: the tables have not been built, the file is damaged, or no tables have so many pieces.
         """
-        if pieces is not None and pieces not in range(2, MOST + 1):
-            raise TableError(f"expected tables of 2 to {MOST} pieces, found {pieces}")
+        if pieces is not None and pieces not in range(2, MAX_PIECES + 1):
+            raise TableError(f"expected tables of 2 to {MAX_PIECES} pieces, found {pieces}")
         place = folder or cache_folder()
         if pieces is None:
-            built = [n for n in range(2, MOST + 1) if table_path(n, place).exists()]
+            built = [n for n in range(2, MAX_PIECES + 1) if table_path(n, place).exists()]
             pieces = max([*built, 0 if folder else SHIPPED], default=0) or DEFAULT_PIECES
         path = table_path(pieces, place)
         if folder is None and pieces <= SHIPPED and not path.exists():

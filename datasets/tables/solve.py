@@ -28,7 +28,7 @@ from ckai.game.kernels import (
 
 DRAWN = 255
 UNKNOWN = 254
-LONGEST = 250
+MAX_DISTANCE = 250
 """Largest distance in plies that a value can hold."""
 
 ROOM = 64
@@ -204,7 +204,7 @@ def solve_pair(m1, k1, m2, k2, values, lookup):
         lookup: of the layout.
 
     Returns:
-        The longest distance, or -1 if one is longer than `LONGEST`.
+        The longest distance, or -1 if one is longer than `MAX_DISTANCE`.
     """
     size = class_size(m1, k1, m2, k2, lookup)
     same = m1 == m2 and k1 == k2
@@ -245,7 +245,7 @@ def solve_pair(m1, k1, m2, k2, values, lookup):
                 for number in range(size):
                     if values[at + number] < UNKNOWN:
                         longest = max(longest, np.int64(values[at + number]))
-        if longest > LONGEST:
+        if longest > MAX_DISTANCE:
             return -1
         plies += 1
     for side in range(sides):

@@ -15,9 +15,9 @@ from ckai.datasets.reader import RowFiles
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, position_keys
 from ckai.models.checkpoint import Checkpoint
+from ckai.models.evaluation.data_splits import split_of, trained_on
 from ckai.models.evaluation.metrics import is_in, measure
-from ckai.models.evaluation.trained_on import split_of, trained_on
-from ckai.models.inference.choose import (
+from ckai.models.inference.backends import (
     evaluations_per_second,
     exact_outputs,
     make_evaluator,

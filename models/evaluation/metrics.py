@@ -75,15 +75,15 @@ def rank_of(scores: Tensor, action: Tensor) -> Tensor:
 class Metrics:
     """Collects figures of every row; `report` and `breakdown` summarise them."""
 
-    def __init__(self, seen: NDArray[np.uint64] | None = None, layers: int = 1) -> None:
+    def __init__(self, seen: NDArray[np.uint64] | None = None, bytes_per_square: int = 1) -> None:
         """Start without rows.
 
         Args:
             seen: `[K]` uint64, sorted keys of the training side's positions; None: leave out the metrics of
                 unseen positions.
-            layers: bytes of a square in a board, of which the first has its piece, see `Encoding.LAYERS`.
+            bytes_per_square: of a board; the first has the piece, see `Encoding.BYTES_PER_SQUARE`.
         """
-        self._seen, self._layers = seen, layers
+        self._seen, self._bytes_per_square = seen, bytes_per_square
         self._parts: list[dict[str, Tensor]] = []
 
     def update(self, logits: Tensor, value: Tensor, batch: dict[str, Tensor]) -> None:
@@ -121,7 +121,7 @@ class Metrics:
         }
         if columns:
             board, jumper = columns.pop("board"), columns.pop("jumper")
-            columns["pieces"] = (board[:, : board.shape[1] // self._layers] != 0).sum(1)
+            columns["pieces"] = (board[:, : board.shape[1] // self._bytes_per_square] != 0).sum(1)
             if self._seen is not None:
                 columns["unseen"] = ~is_in(position_keys(board, jumper), self._seen)
         return columns
@@ -265,7 +265,7 @@ def measure(
         >>> report["rows"], round(report["random_legal"], 2)
         (11, 0.25)
     """
-    metrics = Metrics(seen, network.encode.LAYERS)
+    metrics = Metrics(seen, network.encode.BYTES_PER_SQUARE)
     training = network.training
     network.eval()
     with torch.inference_mode():

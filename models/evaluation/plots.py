@@ -11,7 +11,7 @@ from torch import nn
 from ckai.datasets.files import save_figure
 from ckai.models.layers.network import Network
 
-MOST_FILTERS = 32
+MAX_FILTERS = 32
 """Filters drawn of each layer, at most."""
 _ROW = 16
 
@@ -42,26 +42,24 @@ def plot_filters(path: Path, network: Network) -> None:
     With several planes each filter has a line of its own; with one, filters are side by side. Row 0 is the
     mover's own back row. A network without such a layer is not drawn.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     layers = first_layers(network)
     if not layers:
         return
-    sheets = [_sheet(weights[:MOST_FILTERS]) for _, weights in layers]
+    sheets = [_sheet(weights[:MAX_FILTERS]) for _, weights in layers]
     height = sum(sheet.shape[0] for sheet in sheets)
     width = max((sheet.shape[1] for sheet in sheets), default=1)
     cell = 0.12 if height < 100 else 0.06
     figure = Figure(
         figsize=(max(4.0, width * cell + 1), height * cell + 0.6 * len(sheets) + 0.3), layout="constrained"
     )
-    FigureCanvasAgg(figure)
     ratios = [sheet.shape[0] for sheet in sheets] or [1]
     axes = figure.subplots(max(1, len(sheets)), 1, squeeze=False, gridspec_kw={"height_ratios": ratios})[:, 0]
     for ax, (name, weights), sheet in zip(axes, layers, sheets, strict=False):
         largest = float(np.nanmax(np.abs(sheet))) or 1.0
         ax.imshow(sheet, cmap="RdBu_r", vmin=-largest, vmax=largest, interpolation="nearest")
-        shown = min(len(weights), MOST_FILTERS)
+        shown = min(len(weights), MAX_FILTERS)
         of = f"{shown} of {len(weights)} filters" if shown < len(weights) else f"{shown} filters"
         lines = ", one a line, one plane a column" if weights.shape[1] > 1 else ""
         ax.set_title(f"{name}: {of} of {weights.shape[2]}x{weights.shape[3]}{lines}", fontsize=8)
@@ -77,11 +75,9 @@ def plot_calibration(path: Path, breakdown: Mapping[str, Any], title: str) -> No
         breakdown: from `ckai.models.evaluation.metrics.Metrics.breakdown`.
         title: of the figure.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(13, 8), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.subplots(2, 2)
     _reliability(
         axes[0, 0], breakdown["policy_calibration"], "confidence", "right", 0.0,

@@ -1,4 +1,4 @@
 """Evaluators: a network behind one batch call, its backends, their trial, and export to other formats.
 
-May import `inputs`, `networks` and checkpoints.
+May import `inputs`, `layers`, `networks` and checkpoints.
 """

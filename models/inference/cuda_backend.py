@@ -21,8 +21,9 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from ckai.datasets.files import first_line
 from ckai.models.inference.evaluator import BackendError, Boards, Floats, PackedNetwork
-from ckai.models.inference.fixed_batches import LARGEST, FixedBatchEvaluator
+from ckai.models.inference.fixed_batches import MAX_BATCH, FixedBatchEvaluator
 from ckai.models.layers.network import Network
 
 CUDA = "cuda"
@@ -63,7 +64,7 @@ class CudaEvaluator(FixedBatchEvaluator):
             BackendError: the GPU's memory is full.
         """
         gpu = _shared(device)
-        with _memory_for(f"a network and batches of {LARGEST} positions", device):
+        with _memory_for(f"a network and batches of {MAX_BATCH} positions", device):
             mine = copy.deepcopy(network).to(device=device, dtype=dtype).eval().requires_grad_(False)
             rows = PackedNetwork(mine).eval()
             lanes = [CudaLane(rows, device, stream) for stream in gpu.streams]
@@ -173,9 +174,9 @@ class CudaLane:
                 self._graphs[size] = graph
             except RuntimeError as error:
                 self._captures = False
-                reason = (str(error).splitlines() or [type(error).__name__])[0]
                 _warn_once(
-                    f"evaluator {self._device}: expected to capture a CUDA graph, found {reason}; using none"
+                    f"evaluator {self._device}: expected to capture a CUDA graph, found "
+                    f"{first_line(error)}; using none"
                 )
 
 
@@ -214,8 +215,8 @@ def _shared(device: torch.device) -> _Gpu:
 
 
 def _buffers(network: PackedNetwork, device: torch.device, pinned: bool) -> list[Tensor]:
-    """Inputs `[LARGEST, width]` int8, logits `[LARGEST, NUM_ACTIONS]` and values `[LARGEST]` float32."""
-    shapes = ((LARGEST, network.width), (LARGEST, network.network.encode.NUM_ACTIONS), (LARGEST,))
+    """`[MAX_BATCH, width]` int8 inputs, `[MAX_BATCH, NUM_ACTIONS]` logits, `[MAX_BATCH]` values, float32."""
+    shapes = ((MAX_BATCH, network.width), (MAX_BATCH, network.network.encode.NUM_ACTIONS), (MAX_BATCH,))
     dtypes = (torch.int8, torch.float32, torch.float32)
     return [
         torch.zeros(shape, dtype=dtype, device=device, pin_memory=pinned)

@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from ckai.datasets.files import first_line
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
 
@@ -66,17 +67,17 @@ class PackedNetwork(nn.Module):
     def __init__(self, network: Network) -> None:
         super().__init__()
         self.network = network
-        self.squares, self.bytes = network.encode.board_bytes, network.encode.position_bytes
-        self.width = self.bytes + network.encode.EXTRA
+        self.board_bytes, self.position_bytes = network.encode.board_bytes, network.encode.position_bytes
+        self.width = self.position_bytes + network.encode.EXTRA
         """Bytes of an input row."""
 
     def forward(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """`[B, width]` int8 (see `Encoding.append_extra`) to logits `[B, NUM_ACTIONS]` and values `[B]`."""
         logits, values = self.network(
-            rows[:, : self.squares],
-            rows[:, self.squares],
-            rows[:, self.squares + 1].to(torch.int16),
-            rows[:, self.bytes :] if self.network.encode.EXTRA else None,
+            rows[:, : self.board_bytes],
+            rows[:, self.board_bytes],
+            rows[:, self.board_bytes + 1].to(torch.int16),
+            rows[:, self.position_bytes :] if self.network.encode.EXTRA else None,
         )
         return logits, values
 
@@ -203,7 +204,7 @@ def import_extra(module: str, extra: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        reason = "" if isinstance(error, ModuleNotFoundError) else f" ({str(error).splitlines()[0]})"
+        reason = "" if isinstance(error, ModuleNotFoundError) else f" ({first_line(error)})"
         raise BackendError(
             f"this needs the package {module}{reason}; install it with pip install 'ckai[{extra}]'"
         ) from error

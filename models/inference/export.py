@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from ckai.datasets.files import ForeignFileError, WriteError, make_parent
-from ckai.models.inference.choose import (
+from ckai.models.inference.backends import (
     EXACT,
     evaluate_positions,
     exact_outputs,
@@ -78,7 +78,7 @@ def export_network(network: Network, path: Path, to: str) -> Exported:
         BackendError: an optional package is missing, or the network's own outputs are not finite.
         ForeignFileError: `path` has the wrong suffix, see `SUFFIXES`, or holds anything but an export.
         WriteError: the file cannot be written.
-        ExportError: the exported network differs by more than `ckai.models.inference.choose.EXACT`.
+        ExportError: the exported network differs by more than `ckai.models.inference.backends.EXACT`.
         ValueError: any other `to`.
     """
     if to not in SUFFIXES:

@@ -18,13 +18,13 @@ from ckai.models.inference.evaluator import (
 from ckai.models.inputs.encodings import Encoding
 
 SIZES = (16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096)
-"""Sizes of batches, ascending: from 64 on at most half of a batch more than asked for is padding."""
-LARGEST = SIZES[-1]
+"""Batch sizes, ascending. From 17 positions on, less than half of a padded batch is padding."""
+MAX_BATCH = SIZES[-1]
 """Positions in the largest batch; more are evaluated one batch after the other."""
 
 
 def fixed_size(number: int) -> int:
-    """Return the smallest of `SIZES` that holds `number` positions, 1 to `LARGEST`."""
+    """Return the smallest of `SIZES` that holds `number` positions, 1 to `MAX_BATCH`."""
     return next(size for size in SIZES if size >= number)
 
 
@@ -33,7 +33,7 @@ class Lane(Protocol):
 
     @property
     def rows(self) -> Boards:
-        """`[LARGEST, position_bytes + EXTRA]` int8 inputs, written by the caller: `Encoding.append_extra`.
+        """`[MAX_BATCH, position_bytes + EXTRA]` int8 inputs, written by the caller: `Encoding.append_extra`.
 
         Rows that the caller leaves alone hold zeros or those of an earlier batch, which do no harm.
         """
@@ -41,12 +41,12 @@ class Lane(Protocol):
 
     @property
     def logits(self) -> Floats:
-        """`[LARGEST, NUM_ACTIONS]` float32, valid between `wait` and the next `start`."""
+        """`[MAX_BATCH, NUM_ACTIONS]` float32, valid between `wait` and the next `start`."""
         ...
 
     @property
     def values(self) -> Floats:
-        """`[LARGEST]` float32 in [-1, 1] for the side to move, valid as `logits` are."""
+        """`[MAX_BATCH]` float32 in [-1, 1] for the side to move, valid as `logits` are."""
         ...
 
     def start(self, size: int) -> None:
@@ -83,8 +83,8 @@ class FixedBatchEvaluator:
         check_boards(boards, *sizes_of(self._encoding), out_logits, out_values)
         logits, values = output_arrays(len(boards), self._encoding.NUM_ACTIONS, out_logits, out_values)
         rows = self._encoding.append_extra(boards)  # computed by each caller before it takes a lane
-        for start in range(0, len(rows), LARGEST):
-            part = slice(start, start + LARGEST)
+        for start in range(0, len(rows), MAX_BATCH):
+            part = slice(start, start + MAX_BATCH)
             number = len(rows[part])
             turn = self._turns.get()
             try:

@@ -31,7 +31,7 @@ PRODUCT_SCALE = SCALE * SCALE
 """Integer that stands for 1 in a sum of products."""
 TOLERANCE = 2.0**-10
 """Relative excess of weights over the bounds of `Swift` that is allowed: float16 rounds to 2 ** -11."""
-LARGEST_EXPONENT = 700.0
+MAX_EXPONENT = 700.0
 """Exponent whose exponential still has room in float64: no weights make a value that is not finite."""
 
 
@@ -161,7 +161,7 @@ def value_of(weights, bias, activations):
         return np.float64(np.float32(np.tanh(first)))
     draw = (dot(weights[1], activations) + bias[1]) / PRODUCT_SCALE - first
     loss = (dot(weights[2], activations) + bias[2]) / PRODUCT_SCALE - first
-    shift = max(0.0, max(draw, loss) - LARGEST_EXPONENT)
+    shift = max(0.0, max(draw, loss) - MAX_EXPONENT)
     win, draw, loss = np.exp(-shift), np.exp(draw - shift), np.exp(loss - shift)
     return np.float64(np.float32((win - loss) / (win + draw + loss)))
 

@@ -6,7 +6,7 @@ POLL_SECONDS = 0.2
 """Longest single wait: on some systems Ctrl-C does not interrupt a wait without a timeout."""
 
 
-class Worker(threading.Thread):
+class JoinableThread(threading.Thread):
     """A thread whose `join` can be called again after it was interrupted.
 
     In Python before 3.13 an exception during `Thread.join`, such as that of Ctrl-C, makes a running thread

@@ -51,12 +51,12 @@ class Encoding(nn.Module):
         GAME: name of the game, see `ckai.rl.games.registry`.
         SHAPE: rows and columns of the board.
         NUM_ACTIONS: number of actions.
-        LAYERS: bytes of a square; a board is the first bytes of all squares, then their second ones.
+        BYTES_PER_SQUARE: a board is the first bytes of all squares, then their second ones, and so on.
         EXTRA: bytes per position that only the CPU can compute, see `extra`.
         STEPS: whether action i is a step from square i // 4 in direction i % 4.
         VALUES: board values that the first planes mark with a 1, one plane each; empty if they do not.
         JUMPER: whether the plane after these marks the jumper.
-        MOST_PIECES: largest number of pieces on the board; 0: one on every square.
+        MAX_PIECES: largest number of pieces on the board; 0: one on every square.
     """
 
     VERSION: ClassVar[str]
@@ -65,12 +65,12 @@ class Encoding(nn.Module):
     GAME: ClassVar[str]
     SHAPE: ClassVar[tuple[int, int]]
     NUM_ACTIONS: ClassVar[int]
-    LAYERS: ClassVar[int] = 1
+    BYTES_PER_SQUARE: ClassVar[int] = 1
     EXTRA: ClassVar[int] = 0
     STEPS: ClassVar[bool] = False
     VALUES: ClassVar[tuple[int, ...]] = ()
     JUMPER: ClassVar[bool] = False
-    MOST_PIECES: ClassVar[int] = 0
+    MAX_PIECES: ClassVar[int] = 0
 
     @property
     def binary_planes(self) -> int:
@@ -78,9 +78,9 @@ class Encoding(nn.Module):
         return len(self.VALUES) + self.JUMPER
 
     @property
-    def most_pieces(self) -> int:
+    def max_pieces(self) -> int:
         """Largest number of pieces on the board."""
-        return self.MOST_PIECES or self.board_size
+        return self.MAX_PIECES or self.board_size
 
     @property
     def board_size(self) -> int:
@@ -89,8 +89,8 @@ class Encoding(nn.Module):
 
     @property
     def board_bytes(self) -> int:
-        """Bytes of a board as the search passes it: the squares, as often as there are layers."""
-        return self.LAYERS * self.board_size
+        """Bytes of a board as the search passes it, `BYTES_PER_SQUARE` for each of its squares."""
+        return self.BYTES_PER_SQUARE * self.board_size
 
     @property
     def position_bytes(self) -> int:
@@ -154,7 +154,7 @@ class CheckersEncoding(Encoding):
     SHAPE = (ROWS, COLUMNS)
     NUM_ACTIONS = NUM_ACTIONS
     STEPS = True
-    MOST_PIECES = 24
+    MAX_PIECES = 24
 
     @classmethod
     def sample(cls, number: int, rng: np.random.Generator) -> NDArray[np.int8]:

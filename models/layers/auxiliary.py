@@ -92,7 +92,7 @@ class AuxiliaryHeads(nn.ModuleDict):
         super().__init__({name: makers[name]() for name in names})
 
     def forward(self, features: Tensor) -> dict[str, Tensor]:
-        """The answers of all heads to the features of positions, by name."""
+        """The outputs of all heads to the features of positions, by name."""
         return {name: head(features) for name, head in self.items()}
 
 

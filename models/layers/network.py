@@ -21,7 +21,7 @@ class NetworkSettings:
     """
 
     encoding: str = "planes"
-    """The input planes: a name in `ckai.models.inputs.encodings`."""
+    """The input planes: a name of `ckai.models.inputs.registry`."""
     value: str = "tanh"
     """The value head: "tanh", a single output, or "wdl", the probabilities of win, draw and loss."""
 

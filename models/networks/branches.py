@@ -65,7 +65,7 @@ class Branches(DenseNetwork):
         return [*parts, ("joined", self)]
 
     def features(self, x: Tensor) -> Tensor:
-        """See `DenseNetwork.features`."""
+        """See `TrunkNetwork.features`."""
         parts = [branch.features(x) for branch in self.branches.values()]  # type: ignore[operator]
         return functional.relu(self.join2(functional.relu(self.join1(torch.cat(parts, 1)))))
 

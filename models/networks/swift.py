@@ -21,11 +21,11 @@ from ckai.models.layers.network import Network, NetworkSettings, register, requi
 
 SCALE = 512
 """Integer that stands for 1, of an activation or a weight."""
-LARGEST_WEIGHT, LARGEST_BIAS = 4.0, 1000.0
-"""Bounds of weights and biases after the first layer: with at most `MOST_UNITS` units no sum overflows."""
-MOST_UNITS, MOST_NARROW_UNITS = 1024, 256
+MAX_WEIGHT, MAX_BIAS = 4.0, 1000.0
+"""Bounds of weights and biases after the first layer: with at most `MAX_UNITS` units no sum overflows."""
+MAX_UNITS, MAX_NARROW_UNITS = 1024, 256
 """Bounds of the units of the first layer and of the others."""
-LARGEST_SUM = 32767 / SCALE
+MAX_SUM = 32767 / SCALE
 """Bound of the sums of the first layer, in 16 bits."""
 
 
@@ -48,9 +48,9 @@ class Settings(NetworkSettings):
         super().__post_init__()
         require_at_least(self, hidden=1, narrow=1, narrowest=1, buckets=1)
         for name, most in (
-            ("hidden", MOST_UNITS),
-            ("narrow", MOST_NARROW_UNITS),
-            ("narrowest", MOST_NARROW_UNITS),
+            ("hidden", MAX_UNITS),
+            ("narrow", MAX_NARROW_UNITS),
+            ("narrowest", MAX_NARROW_UNITS),
         ):
             if getattr(self, name) > most:
                 raise ValueError(f"expected {name} <= {most}, found {getattr(self, name)}")
@@ -100,7 +100,7 @@ class Swift(Network):
     def bucket_pieces(self) -> int:
         """How many piece counts share a bucket: 1 to this number share the first, and so on."""
         buckets: int = self.settings.buckets
-        return -(-self.encode.most_pieces // buckets)
+        return -(-self.encode.max_pieces // buckets)
 
     def first_layer(self) -> nn.Module:
         """See `Network.first_layer`."""
@@ -108,10 +108,10 @@ class Swift(Network):
 
     def bounds(self) -> dict[str, float]:
         """Return the largest absolute value of each parameter, by its name: no sum of integers overflows."""
-        first = LARGEST_SUM / (self.encode.most_pieces + 2)
+        first = MAX_SUM / (self.encode.max_pieces + 2)
         found = {"first.weight": first, "first.bias": first}
         for layer in ("second", "third", "value", "policy", "policy_narrow"):
-            found |= {f"{layer}.weight": LARGEST_WEIGHT, f"{layer}.bias": LARGEST_BIAS}
+            found |= {f"{layer}.weight": MAX_WEIGHT, f"{layer}.bias": MAX_BIAS}
         return found
 
     def clip_weights(self) -> None:

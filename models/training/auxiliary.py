@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from ckai.models.contents import fitting_weights
 from ckai.models.layers.auxiliary import MOVES_LEFT, OWNERSHIP, PLIES, AuxiliaryHeads
 from ckai.models.layers.network import Network, TrunkNetwork
 from ckai.models.training.config import LossConfig
+from ckai.models.validation import fitting_weights
 
 Batch: TypeAlias = dict[str, Tensor]
 HUBER_DELTA = 10.0 / PLIES
@@ -81,7 +81,7 @@ def weights_of(heads: AuxiliaryHeads | None) -> dict[str, Tensor] | None:
     return None if heads is None else heads.state_dict()
 
 
-def row_losses(name: str, answer: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+def row_losses(name: str, output: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
     """The loss of a head for each row, and what is reported beside it.
 
     Both mean nothing where the end of the game is not known. The plies left: Huber loss of plies over 20,
@@ -91,7 +91,7 @@ def row_losses(name: str, answer: Tensor, batch: Batch) -> tuple[Tensor, Tensor]
 
     Args:
         name: of the head.
-        answer: of the head.
+        output: of the head.
         batch: see `ckai.datasets.data_module`; with endings.
 
     Returns:
@@ -99,18 +99,18 @@ def row_losses(name: str, answer: Tensor, batch: Batch) -> tuple[Tensor, Tensor]
     """
     if name == MOVES_LEFT:
         wanted = batch["plies_left"]
-        loss = functional.huber_loss(answer, wanted / PLIES, reduction="none", delta=HUBER_DELTA)
-        return loss, (answer.detach() * PLIES - wanted).abs()
+        loss = functional.huber_loss(output, wanted / PLIES, reduction="none", delta=HUBER_DELTA)
+        return loss, (output.detach() * PLIES - wanted).abs()
     owners = batch["ownership"]
-    loss = functional.cross_entropy(answer, owners, reduction="none").mean(1)
-    return loss, (answer.argmax(1) == owners.argmax(1)).float().mean(1)
+    loss = functional.cross_entropy(output, owners, reduction="none").mean(1)
+    return loss, (output.argmax(1) == owners.argmax(1)).float().mean(1)
 
 
-def auxiliary_losses(answers: Mapping[str, Tensor], batch: Batch) -> tuple[dict[str, Tensor], Tensor]:
+def auxiliary_losses(outputs: Mapping[str, Tensor], batch: Batch) -> tuple[dict[str, Tensor], Tensor]:
     """The auxiliary losses of a batch.
 
     Args:
-        answers: of the heads, by name.
+        outputs: of the heads, by name.
         batch: see `ckai.datasets.data_module`; if it has no endings, all losses are 0.
 
     Returns:
@@ -119,13 +119,13 @@ def auxiliary_losses(answers: Mapping[str, Tensor], batch: Batch) -> tuple[dict[
     """
     losses: dict[str, Tensor] = {}
     sums = []
-    for name, answer in answers.items():
+    for name, output in outputs.items():
         if "plies_left" in batch:
             known = (batch["plies_left"] > 0).float()
-            loss, measure = (each * known for each in row_losses(name, answer, batch))
+            loss, measure = (each * known for each in row_losses(name, output, batch))
         else:  # a gradient of 0, as a resumed optimizer must have met every parameter
-            known, loss, measure = torch.zeros(3, 1, device=answer.device)
-            loss = loss + answer.sum() * 0
+            known, loss, measure = torch.zeros(3, 1, device=output.device)
+            loss = loss + output.sum() * 0
         losses[name] = loss.sum() / known.sum().clamp(min=1)
         sums.append(torch.stack([known.sum(), loss.detach().sum(), measure.sum()]))
     return losses, torch.stack(sums).double()

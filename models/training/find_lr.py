@@ -90,11 +90,9 @@ def find_lr(
 
 def plot_search(path: Path, result: LrSearch) -> None:
     """Plot the loss over the learning rates as a PNG."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 4), layout="constrained")
-    FigureCanvasAgg(figure)
     axes = figure.subplots()
     axes.semilogx(result.lr, result.loss)
     axes.axvline(result.suggestion, linestyle="--", color="grey", label=f"suggested: {result.suggestion:.2g}")

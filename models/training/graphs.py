@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from ckai.datasets.files import first_line
 from ckai.models.inference.cuda_backend import CAPTURING, WARM_UPS, drop_workspaces
 
 _LOG = logging.getLogger("ckai")
@@ -77,7 +78,7 @@ class GraphedPasses:
             with CAPTURING, torch.cuda.stream(stream), uncached:
                 return _Captured(self._function, self._parameters, planes, stream)
         except RuntimeError as error:
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            reason = first_line(error)
             _LOG.warning(
                 "training on %s: expected to capture a CUDA graph, found %s; using none",
                 planes.device,

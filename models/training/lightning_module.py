@@ -71,7 +71,7 @@ def has_value_target(batch: dict[str, Tensor]) -> Tensor:
     return batch["z_known"] | batch["q_known"] if "q_known" in batch else batch["z_known"]
 
 
-def outcome_shares(value: Tensor) -> Tensor:
+def wdl_target(value: Tensor) -> Tensor:
     """Values `[B]` as probabilities `[B, 3]` of win, draw and loss, with as much draw as possible."""
     return torch.stack([value.clamp(min=0), 1 - value.abs(), (-value).clamp(min=0)], 1)
 
@@ -90,22 +90,22 @@ def value_loss(raw: Tensor, batch: dict[str, Tensor], target: TargetConfig) -> T
     if raw.shape[1] == 1:
         error = (value_of(raw.float()) - wanted) ** 2
     else:
-        error = functional.cross_entropy(raw.float(), outcome_shares(wanted), reduction="none")
+        error = functional.cross_entropy(raw.float(), wdl_target(wanted), reduction="none")
     return (error * weight).sum() / weight.sum().clamp(min=1)
 
 
 def planes_of(network: Network, batch: dict[str, Tensor]) -> Tensor:
-    """A batch encoded for a network: `[B, PLANES, 8, 4]` in the dtype of its weights."""
+    """A batch encoded for a network: `[B, PLANES, *SHAPE]` in the dtype of its weights."""
     planes: Tensor = network.encode(
         batch["board"], batch["jumper"], batch["quiet"], network.dtype, batch.get("extra")
     )
     return planes
 
 
-def answers_of(
+def network_outputs(
     network: Network, heads: AuxiliaryHeads | None, planes: Tensor
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """Logits and raw value outputs of planes, and the answers of auxiliary heads by name."""
+    """Logits and raw value outputs of planes, and the outputs of auxiliary heads by name."""
     if heads is None:
         return *network.forward_planes(planes), {}
     assert isinstance(network, TrunkNetwork)
@@ -158,15 +158,15 @@ class PolicyValueModule(pl.LightningModule):
             if heads is not None:
                 self.averaged_heads = MovingAverage(heads, config.ema)
 
-        def answers(planes: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-            return answers_of(network, heads, planes)
+        def outputs(planes: Tensor) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+            return network_outputs(network, heads, planes)
 
-        self.answers: Callable[[Tensor], tuple[Tensor, Tensor, dict[str, Tensor]]]
+        self.outputs: Callable[[Tensor], tuple[Tensor, Tensor, dict[str, Tensor]]]
         if config.compile:
-            self.answers = torch.compile(answers)
+            self.outputs = torch.compile(outputs)
         else:
             modules = [network] if heads is None else [network, heads]
-            self.answers = GraphedPasses(answers, self._trained(), modules)
+            self.outputs = GraphedPasses(outputs, self._trained(), modules)
         self.resumed: dict[str, Any] | None = None
         """States of optimizer and schedule to resume from."""
         self.register_buffer("sums", torch.zeros(5, dtype=torch.float64), persistent=False)
@@ -181,15 +181,15 @@ class PolicyValueModule(pl.LightningModule):
         self.heldout_head_sums: Tensor
 
     @property
-    def kept(self) -> Network:
+    def eval_network(self) -> Network:
         """The network that is evaluated and saved: the moving average, or the network in training."""
         if self.averaged is None:
             return self.network
         return cast(Network, self.averaged.module)
 
     @property
-    def kept_heads(self) -> AuxiliaryHeads | None:
-        """The auxiliary heads that are evaluated and saved, see `kept`."""
+    def eval_heads(self) -> AuxiliaryHeads | None:
+        """The auxiliary heads that are evaluated and saved, see `eval_network`."""
         if self.averaged_heads is None:
             return self.heads
         return cast(AuxiliaryHeads, self.averaged_heads.module)
@@ -200,11 +200,11 @@ class PolicyValueModule(pl.LightningModule):
 
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         """The loss of a batch."""
-        logits, raw, answers = self.answers(planes_of(self.network, batch))
+        logits, raw, outputs = self.outputs(planes_of(self.network, batch))
         policy, error = self._losses(logits, raw, batch)
         loss = policy + self.config.loss.value_weight * error
-        if answers:
-            losses, sums = auxiliary.auxiliary_losses(answers, batch)
+        if outputs:
+            losses, sums = auxiliary.auxiliary_losses(outputs, batch)
             self.head_sums += sums
             for name, weight in self.head_weights.items():
                 loss = loss + weight * losses[name]
@@ -222,16 +222,18 @@ class PolicyValueModule(pl.LightningModule):
         return policy, value_loss(raw, batch, loss.target)
 
     def validation_step(self, batch: dict[str, Tensor], batch_idx: int) -> None:
-        """Add a held-out batch to `heldout`, evaluated by `kept` in full precision."""
-        network = self.kept
+        """Add a held-out batch to `heldout`, evaluated by `eval_network` in full precision."""
+        network = self.eval_network
         with torch.autocast(self.device.type, enabled=False):
-            logits, raw, answers = answers_of(network, self.kept_heads, planes_of(network, batch))
-        if answers:
-            self.heldout_head_sums += auxiliary.auxiliary_losses(answers, batch)[1]
+            logits, raw, outputs = network_outputs(network, self.eval_heads, planes_of(network, batch))
+        if outputs:
+            self.heldout_head_sums += auxiliary.auxiliary_losses(outputs, batch)[1]
         self.heldout.update(logits, value_of(raw), batch)
         policy, error = self._losses(logits, raw, batch)
-        shown, known = has_policy_target(batch).sum(), has_value_target(batch).sum()
-        self.heldout_sums += torch.stack([shown, policy * shown, known, error * known]).double()
+        policy_rows, value_rows = has_policy_target(batch).sum(), has_value_target(batch).sum()
+        self.heldout_sums += torch.stack(
+            [policy_rows, policy * policy_rows, value_rows, error * value_rows]
+        ).double()
 
     def on_validation_epoch_start(self) -> None:
         """Reset the held-out metrics."""
@@ -246,8 +248,8 @@ class PolicyValueModule(pl.LightningModule):
 
     def close(self) -> None:
         """Free the CUDA graphs of the passes."""
-        if isinstance(self.answers, GraphedPasses):
-            self.answers.close()
+        if isinstance(self.outputs, GraphedPasses):
+            self.outputs.close()
 
     def _trained(self) -> list[torch.nn.Parameter]:
         """The parameters of the network, then those of the auxiliary heads."""

@@ -141,7 +141,6 @@ def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
 
     Lines called training and held out are of the same quantity; the others say what they are of.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -179,7 +178,6 @@ def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
         ),
     ]
     figure = Figure(figsize=(17, 4), layout="constrained")
-    FigureCanvasAgg(figure)
     for axes, (name, lines) in zip(figure.subplots(1, len(panels)), panels, strict=True):
         for key, label in lines.items():
             points = [(row["epoch"], row[key]) for row in history if key in row]

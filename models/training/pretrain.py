@@ -28,10 +28,9 @@ import torch
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import file_digest, locked, remove_temporaries, write_whole
 from ckai.models.checkpoint import Checkpoint, CheckpointError, load_checkpoint, save_checkpoint
-from ckai.models.contents import check_type
 from ckai.models.evaluation import plots
+from ckai.models.evaluation.data_splits import check_split, data_entries
 from ckai.models.evaluation.metrics import measure
-from ckai.models.evaluation.trained_on import check_split, data_entries
 from ckai.models.inference.devices import pick_device
 from ckai.models.layers.auxiliary import AuxiliaryHeads
 from ckai.models.layers.network import Network
@@ -42,7 +41,8 @@ from ckai.models.training.folder import check_output, clear, differences, run_fo
 from ckai.models.training.logs import RunLog
 from ckai.models.training.resuming import check_state
 from ckai.models.training.runs import LOCK, REPLACES
-from ckai.models.training.trainer import State, TrainingError, TrainingProgress, take_best, train
+from ckai.models.training.trainer import State, TrainingError, TrainingProgress, load_best, train
+from ckai.models.validation import check_type
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PretrainResult:
     info: dict[str, Any]
     """The checkpoint's `info`."""
     continued: str
-    """"" for a new training, "continued", or "finished before"."""
+    """How it ran: empty for a new training, else "continued" or "finished before"."""
 
 
 def network_and_data(
@@ -241,7 +241,7 @@ def _train(
                 progress=progress,
                 heads=heads,
             )
-            take_best(part, state, heads)
+            load_best(part, state, heads)
             if part is not network:
                 done = [*done, state["history"]]
                 state = None

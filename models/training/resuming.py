@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ckai.models.contents import check_type
+from ckai.models.validation import check_type
 
 _TYPES: dict[str, type] = {
     "epoch": int,

@@ -70,12 +70,10 @@ def find_runs(folder: Path) -> list[TrainingRun]:
 
 def plot_runs(path: Path, runs: Sequence[TrainingRun]) -> None:
     """Draw held-out loss and accuracy of all runs over the epochs as a PNG."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     figure = Figure(figsize=(13, 5), layout="constrained")
-    FigureCanvasAgg(figure)
     panels = {
         "heldout_policy_loss_legal": "loss among legal moves",
         "heldout_top1_legal": "accuracy among legal moves",

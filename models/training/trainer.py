@@ -134,7 +134,7 @@ def train(
     return keeper.last
 
 
-def take_average(network: Network, state: State, heads: AuxiliaryHeads | None = None) -> None:
+def load_average(network: Network, state: State, heads: AuxiliaryHeads | None = None) -> None:
     """Load the moving average of a training (`TrainConfig.ema`) into a network and its heads, if any."""
     if state["averaged"] is not None:
         network.load_state_dict(_average_in(state["averaged"]))
@@ -147,7 +147,7 @@ def _average_in(averaged: State) -> State:
     return {k.removeprefix(prefix): v for k, v in averaged.items() if k.startswith(prefix)}
 
 
-def take_best(network: Network, state: State, heads: AuxiliaryHeads | None = None) -> None:
+def load_best(network: Network, state: State, heads: AuxiliaryHeads | None = None) -> None:
     """Load the weights of the best epoch of a training into a network and its heads."""
     if state["best_weights"] is not None:
         network.load_state_dict(state["best_weights"])
@@ -232,7 +232,7 @@ class _Keeper(pl.Callback):
             module.resumed = {"optimizer": state["optimizer"], "schedule": state["schedule"]}
             check_like("training.sums", state["sums"], module.sums)
             if self.best_weights is not None:
-                check_like("training.best_weights", self.best_weights, module.kept.state_dict())
+                check_like("training.best_weights", self.best_weights, module.eval_network.state_dict())
             if module.averaged is not None:
                 check_like("training.averaged", state["averaged"], module.averaged.state_dict())
             check_heads(module, state)
@@ -300,10 +300,10 @@ class _Keeper(pl.Callback):
         loss = row.get(f"heldout_policy_loss{masked}", -math.inf)
         if loss < self.best_loss or not self.data.measures:
             self.best_loss, self.best_epoch = loss, self.epoch
-            weights = self.module.kept.state_dict()
+            weights = self.module.eval_network.state_dict()
             self.best_weights = _plain(weights)
-            if self.module.kept_heads is not None:
-                self.best_heads = _plain(self.module.kept_heads.state_dict())
+            if self.module.eval_heads is not None:
+                self.best_heads = _plain(self.module.eval_heads.state_dict())
         self.module.sums.zero_()
         self.module.head_sums.zero_()
         self.epoch, self.batch = self.epoch + 1, 0

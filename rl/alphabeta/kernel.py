@@ -1,4 +1,4 @@
-"""Alpha-beta search with an integer network, in Numba: a search that shares nothing with the tree search.
+"""Alpha-beta search with an integer network, in Numba; it shares only rules and network with the tree search.
 
 Iterative deepening with a null window around the principal variation (principal variation search, Marsland
 1983), a transposition table, and a quiescence search: below its depth the search goes on while the position
@@ -23,10 +23,9 @@ from ckai.rl.alphabeta.memory import (
     AGE,
     EVALUATIONS,
     INFINITE,
-    LARGEST_HISTORY,
     LIMIT,
-    MOST_HOPS,
-    NEVER,
+    MAX_HISTORY,
+    MAX_PATH,
     NODES,
     PROVEN,
     ROOT_ACTION,
@@ -42,15 +41,18 @@ from ckai.rl.alphabeta.transpositions import (
     UPPER,
     action_of,
     bound_of,
+    bucket_index,
     depth_of,
-    first_place,
-    look_up,
+    probe,
     score_of,
     static_of,
-    write,
+    store,
 )
 from ckai.rl.games import contract
 from ckai.rl.games.contract import DRAW, NONE, WIN
+
+TOP_RANK = 1000.0
+"""Rank of the table's action, above that of any other."""
 
 
 @inner
@@ -86,7 +88,7 @@ def rank_actions(evaluation, constants, memory, first, count, at, by_policy):
             likeliest = max(likeliest, order[i])
     else:
         order[first:count] = 0.0
-    weight = constants.history_weight / LARGEST_HISTORY
+    weight = constants.history_weight / MAX_HISTORY
     for i in range(first, count):
         rank = order[i] - likeliest + weight * memory.history[actions[i]]
         if actions[i] == memory.killers[at, 0] or actions[i] == memory.killers[at, 1]:
@@ -120,8 +122,8 @@ def take_action(memory, at, count, action):
 
 @inner
 def credit(memory, action, bonus):
-    """Add a bonus to the history of an action, less the nearer it is to `LARGEST_HISTORY`."""
-    memory.history[action] += bonus - memory.history[action] * abs(bonus) // LARGEST_HISTORY
+    """Add a bonus to the history of an action, less the nearer it is to `MAX_HISTORY`."""
+    memory.history[action] += bonus - memory.history[action] * abs(bonus) // MAX_HISTORY
 
 
 @inner
@@ -132,7 +134,7 @@ def reward(memory, at, i, depth):
     if memory.killers[at, 0] != action:
         memory.killers[at, 1] = memory.killers[at, 0]
         memory.killers[at, 0] = action
-    bonus = min(32 * depth * depth, LARGEST_HISTORY // 8)
+    bonus = min(32 * depth * depth, MAX_HISTORY // 8)
     credit(memory, action, bonus)
     for j in range(i):
         credit(memory, actions[j], -bonus)
@@ -206,20 +208,20 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
         if alpha >= beta:
             return beta
     quiet = contract.quiet(game, state)
-    leaf = (depth <= 0 and quiet) or at + 1 == MOST_HOPS
+    leaf = (depth <= 0 and quiet) or at + 1 == MAX_PATH
     depth = max(depth, np.int64(0))
     narrow = beta - alpha == 1
-    place = first_place(memory.table, key)
-    fields = look_up(memory.table, place, key)
+    place = bucket_index(memory.table, key)
+    entry = probe(memory.table, place, key)
     age = memory.counters[AGE]
     table_action, static = np.int64(-1), np.int64(NO_SCORE)
-    if fields:
-        static = static_of(fields)
-        bound = bound_of(fields)
+    if entry:
+        static = static_of(entry)
+        bound = bound_of(entry)
         if bound != STATIC_ONLY:
-            table_action = action_of(fields)
-            if at > root and depth_of(fields) >= depth and (narrow or leaf):
-                score = score_of(fields, PROVEN, plies)
+            table_action = action_of(entry)
+            if at > root and depth_of(entry) >= depth and (narrow or leaf):
+                score = score_of(entry, PROVEN, plies)
                 if (
                     bound == EXACT
                     or (bound == LOWER and score >= beta)
@@ -232,9 +234,9 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
     if wanted and static == NO_SCORE:
         static = evaluate(game, evaluation, memory, state)
         evaluated = True
-        if not fields:
+        if not entry:
             nothing = np.int64(0)
-            write(
+            store(
                 memory.table, place, key, nothing, static, nothing, nothing, STATIC_ONLY, age, PROVEN, plies
             )
     if leaf:
@@ -263,7 +265,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
         if table_action >= 0:
             for i in range(count):
                 if actions[i] == table_action:
-                    memory.order[at, i] = NEVER
+                    memory.order[at, i] = TOP_RANK
     best, best_action, low = np.int64(-INFINITE), np.int64(actions[0]), alpha
     for i in range(count):
         if i == 1 and ranked == 1:
@@ -310,7 +312,7 @@ def alpha_beta(game, evaluation, constants, memory, state, depth, alpha, beta, a
                     reward(memory, at, i, depth)
                 break
     bound = UPPER if best <= alpha else LOWER if best >= beta else EXACT
-    write(memory.table, place, key, best, static, depth, best_action, bound, age, PROVEN, plies)
+    store(memory.table, place, key, best, static, depth, best_action, bound, age, PROVEN, plies)
     return best
 
 
@@ -323,10 +325,10 @@ def principal_variation(game, memory, state, first, out):
         out[n] = action
         state, _ = contract.play(game, state, action)
         key = contract.key(game, state)
-        fields = look_up(memory.table, first_place(memory.table, key), key)
-        if fields == 0 or bound_of(fields) == STATIC_ONLY:
+        entry = probe(memory.table, bucket_index(memory.table, key), key)
+        if entry == 0 or bound_of(entry) == STATIC_ONLY:
             return n + 1
-        action = action_of(fields)
+        action = action_of(entry)
         count = contract.legal(game, state, legal)
         playable = False
         for i in range(count):

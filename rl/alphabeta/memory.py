@@ -10,11 +10,11 @@ PROVEN = 20_000
 """Scores from here on are of won games, below its negative of lost ones."""
 INFINITE = 32_000
 """Above every score."""
-MOST_HOPS = 512
+MAX_PATH = 512
 """Longest path in hops, with the states before the root that can be repeated."""
 NEVER = 1000
 """A depth or number of moves that no search reaches."""
-LARGEST_HISTORY = 16_384
+MAX_HISTORY = 16_384
 """Bound of the absolute history of an action; it stands for 1."""
 
 NODES, EVALUATIONS, LIMIT, AGE = 0, 1, 2, 3
@@ -29,13 +29,13 @@ class Memory(NamedTuple):
     table: Any
     """[T, STATE_WORDS + 1] int64, see `ckai.rl.alphabeta.transpositions`."""
     path: Any
-    """[MOST_HOPS, STATE_WORDS] int64: keys of the game's states and of the path, oldest first."""
+    """[MAX_PATH, STATE_WORDS] int64: keys of the game's states and of the path, oldest first."""
     actions: Any
-    """[MOST_HOPS, MAX_LEGAL_ACTIONS] uint8: the legal actions at each state of the path."""
+    """[MAX_PATH, MAX_LEGAL_ACTIONS] uint8: the legal actions at each state of the path."""
     order: Any
-    """[MOST_HOPS, MAX_LEGAL_ACTIONS] float32: their ranks, highest first."""
+    """[MAX_PATH, MAX_LEGAL_ACTIONS] float32: their ranks, highest first."""
     killers: Any
-    """[MOST_HOPS, 2] int16: the last two actions that refuted a sibling, -1 if there are none."""
+    """[MAX_PATH, 2] int16: the last two actions that refuted a sibling, -1 if there are none."""
     history: Any
     """[NUM_ACTIONS] int64: how well an action did, 0 being average; in the view of the mover."""
     reductions: Any
@@ -68,7 +68,7 @@ class Constants(NamedTuple):
     killer_bonus: float = 1.0
     """Log odds that a killer move is worth."""
     static_depth: int = 4
-    """Greatest depth at which a position is given up for its network's score alone."""
+    """Greatest depth at which a position is pruned for its network's score alone."""
     static_margin: int = 1000
     """How far that score must be above the window, per ply of depth."""
     razor_margin: int = 1000

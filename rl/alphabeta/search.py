@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ckai.models.inference.integers import IntegerEvaluator
-from ckai.models.inference.threads import Worker
+from ckai.models.inference.threads import JoinableThread
 from ckai.rl.alphabeta.kernel import alpha_beta, principal_variation, set_path
 from ckai.rl.alphabeta.memory import (
     AGE,
     EVALUATIONS,
     INFINITE,
     LIMIT,
-    MOST_HOPS,
+    MAX_PATH,
     NODES,
     PROVEN,
     ROOT_ACTION,
@@ -31,7 +31,7 @@ from ckai.rl.games.contract import State
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.inline_search import InlineNetwork, inline_network
 
-LONGEST_PV = 40
+MAX_PV = 40
 """Most actions in the principal variation of a result."""
 REDUCED_DEPTHS, REDUCED_MOVES = 64, 64
 """Size of the array of reductions; what is beyond it is reduced as its last."""
@@ -116,10 +116,10 @@ class AlphaBetaSearch:
         words, most = self.game.STATE_WORDS, self.game.MAX_LEGAL_ACTIONS
         return Memory(
             table=table,
-            path=np.zeros((MOST_HOPS, words), np.int64),
-            actions=np.zeros((MOST_HOPS, most), np.uint8),
-            order=np.zeros((MOST_HOPS, most), np.float32),
-            killers=np.full((MOST_HOPS, 2), -1, np.int16),
+            path=np.zeros((MAX_PATH, words), np.int64),
+            actions=np.zeros((MAX_PATH, most), np.uint8),
+            order=np.zeros((MAX_PATH, most), np.float32),
+            killers=np.full((MAX_PATH, 2), -1, np.int16),
             history=np.zeros(self.game.NUM_ACTIONS, np.int64),
             reductions=reductions(self.constants),
             root=np.zeros(2, np.int64),
@@ -168,7 +168,7 @@ class AlphaBetaSearch:
         """
         memory, helpers = self.memory, self._helpers if nodes is None and depth is None else []
         words = tuple(np.int64(word) for word in state)
-        earlier = list(history)[-(MOST_HOPS // 2) :]
+        earlier = list(history)[-(MAX_PATH // 2) :]
         root = len(earlier)
         for n, before in enumerate(earlier):
             set_path(self.game, memory, n, tuple(np.int64(word) for word in before))
@@ -188,11 +188,13 @@ class AlphaBetaSearch:
             timer.daemon = True
             timer.start()
         done, complete = 0, memory.root.copy()
-        threads = [Worker(target=self._help, args=(helper, words, root), daemon=True) for helper in helpers]
+        threads = [
+            JoinableThread(target=self._help, args=(helper, words, root), daemon=True) for helper in helpers
+        ]
         for thread in threads:
             thread.start()
         try:
-            while done < MOST_HOPS and not (depth is not None and done >= depth):
+            while done < MAX_PATH and not (depth is not None and done >= depth):
                 score = self._iterate(self.evaluation, memory, words, done + 1, root)
                 if memory.stop[0]:
                     if done and memory.root[ROOT_SCORE] <= -PROVEN:
@@ -226,7 +228,7 @@ class AlphaBetaSearch:
 
         Every other helper is a ply ahead, so that not all search the same at once.
         """
-        for depth in range(1 + helper.number % 2, MOST_HOPS):
+        for depth in range(1 + helper.number % 2, MAX_PATH):
             score = self._iterate(helper.evaluation, helper.memory, state, depth, root)
             if self.memory.stop[0] or (abs(score) >= PROVEN and WON - abs(score) <= depth):
                 break
@@ -247,7 +249,7 @@ class AlphaBetaSearch:
         )
 
     def _main_line(self, state: Any) -> tuple[int, ...]:
-        line = np.zeros(LONGEST_PV, np.uint8)
+        line = np.zeros(MAX_PV, np.uint8)
         length = principal_variation(self.game, self.memory, state, self.memory.root[ROOT_ACTION], line)
         return tuple(int(action) for action in line[:length])
 

@@ -1,10 +1,10 @@
 """The transposition table of alpha-beta: what earlier searches found out about a state.
 
 Row `[STATE_WORDS + 1]` int64 of the table: a state without its halfmove clock, so a hit is exact, and a word
-of fields. A state has two places, neighbours; the entry of the lower depth, or of an earlier search, gives
-way (Breuker, Uiterwijk, van den Herik 1994).
+of fields, its entry. A state has two places, neighbours; the entry of the lower depth, or of an earlier
+search, gives way (Breuker, Uiterwijk, van den Herik 1994).
 
-Several threads may use a table, without locks: the words of the state are stored exclusive-or the fields, so
+Several threads may use a table, without locks: the words of the state are stored exclusive-or the entry, so
 that a row which two of them wrote at once matches no state (Hyatt, Mann 2002).
 """
 
@@ -17,7 +17,7 @@ STATIC_ONLY, EXACT, LOWER, UPPER = 0, 1, 2, 3
 """How an entry's score bounds the true one; `STATIC_ONLY`: it has no score and no action."""
 NO_SCORE = 32_767
 """Stands for a static score that was not computed."""
-LARGEST_DEPTH = 255
+MAX_DEPTH = 255
 """Greatest depth of an entry."""
 
 _OFFSET, _SHORT, _BYTE = 32_768, 0xFFFF, 0xFF
@@ -27,7 +27,7 @@ _AGED = 8
 
 
 @inner
-def first_place(table, key):
+def bucket_index(table, key):
     """Return the index of the first of a state's two rows."""
     h = np.uint64(0)
     for word in key:
@@ -38,41 +38,41 @@ def first_place(table, key):
 
 
 @inner
-def fields_if(row, key):
-    """Return the fields of a row if it is a state's, else 0."""
-    fields = row[len(key)]
+def entry_if(row, key):
+    """Return the entry of a row if it is a state's, else 0."""
+    entry = row[len(key)]
     for n, word in enumerate(key):
-        if row[n] ^ fields != word:
+        if row[n] ^ entry != word:
             return np.int64(0)
-    return fields
+    return entry
 
 
 @inner
-def look_up(table, place, key):
-    """Return the fields of a state, 0 if it is not in the table.
+def probe(table, place, key):
+    """Return the entry of a state, 0 if it is not in the table.
 
     Args:
         table: the table.
-        place: the state's `first_place`.
+        place: the state's `bucket_index`.
         key: the state without its clock.
     """
-    fields = fields_if(table[place], key)
+    entry = entry_if(table[place], key)
     other = place ^ 1
-    if fields == 0 and other < len(table):
-        fields = fields_if(table[other], key)
-    return fields
+    if entry == 0 and other < len(table):
+        entry = entry_if(table[other], key)
+    return entry
 
 
 @inner
-def bound_of(fields):
+def bound_of(entry):
     """Return `STATIC_ONLY`, `EXACT`, `LOWER` or `UPPER`."""
-    return fields >> 48 & 3
+    return entry >> 48 & 3
 
 
 @inner
-def score_of(fields, proven, plies):
+def score_of(entry, proven, plies):
     """Return the score; from `proven` on it counts from the state, and is made to count from the root."""
-    score = (fields & _SHORT) - _OFFSET
+    score = (entry & _SHORT) - _OFFSET
     if score >= proven:
         return score - plies
     if score <= -proven:
@@ -81,38 +81,38 @@ def score_of(fields, proven, plies):
 
 
 @inner
-def static_of(fields):
+def static_of(entry):
     """Return the network's score, or `NO_SCORE`."""
-    return (fields >> 16 & _SHORT) - _OFFSET
+    return (entry >> 16 & _SHORT) - _OFFSET
 
 
 @inner
-def depth_of(fields):
+def depth_of(entry):
     """Return the depth in plies of the search that found the score."""
-    return fields >> 32 & _BYTE
+    return entry >> 32 & _BYTE
 
 
 @inner
-def action_of(fields):
+def action_of(entry):
     """Return the best action."""
-    return fields >> 40 & _BYTE
+    return entry >> 40 & _BYTE
 
 
 @inner
-def _worth(fields, age):
+def _worth(entry, age):
     """Return the worth of an entry when one is replaced: its depth, less for older searches."""
-    if fields == 0:
+    if entry == 0:
         return np.int64(-1_000_000)
-    return depth_of(fields) - _AGED * (age - (fields >> 50) & _AGES - 1)
+    return depth_of(entry) - _AGED * (age - (entry >> 50) & _AGES - 1)
 
 
 @inner
-def write(table, place, key, score, static, depth, action, bound, age, proven, plies):
+def store(table, place, key, score, static, depth, action, bound, age, proven, plies):
     """Write an entry over the one of the same state or over the less valuable one of two.
 
     Args:
         table: the table.
-        place: the state's `first_place`.
+        place: the state's `bucket_index`.
         key: the state without its clock.
         score: int64 from -32,000 to 32,000; from `proven` on it counts from the root.
         static: the network's score, or `NO_SCORE`.
@@ -124,17 +124,17 @@ def write(table, place, key, score, static, depth, action, bound, age, proven, p
     """
     last = len(key)
     other = place ^ 1
-    if other < len(table) and fields_if(table[place], key) == 0:
+    if other < len(table) and entry_if(table[place], key) == 0:
         worse = _worth(table[other, last], age) < _worth(table[place, last], age)
-        if worse or fields_if(table[other], key) != 0:
+        if worse or entry_if(table[other], key) != 0:
             place = other
     if score >= proven:
         score += plies
     elif score <= -proven:
         score -= plies
-    fields = np.int64(score + _OFFSET) | np.int64(static + _OFFSET) << 16
-    fields |= np.int64(min(depth, LARGEST_DEPTH)) << 32 | np.int64(action) << 40
-    fields |= np.int64(bound) << 48 | np.int64(age & _AGES - 1) << 50
+    entry = np.int64(score + _OFFSET) | np.int64(static + _OFFSET) << 16
+    entry |= np.int64(min(depth, MAX_DEPTH)) << 32 | np.int64(action) << 40
+    entry |= np.int64(bound) << 48 | np.int64(age & _AGES - 1) << 50
     for n, word in enumerate(key):
-        table[place, n] = word ^ fields
-    table[place, last] = fields
+        table[place, n] = word ^ entry
+    table[place, last] = entry

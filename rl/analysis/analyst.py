@@ -23,8 +23,8 @@ from ckai.game import HALFMOVE_LIMIT, Game, Move, Position
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.analysis.batch import BatchSearch, InterruptedSearchError
 from ckai.rl.analysis.config import AnalysisConfig
+from ckai.rl.analysis.deeper import MORE, AlphaBetaValues, SecondOpinion, alpha_beta_values
 from ckai.rl.analysis.grading import expected_points, grade_of
-from ckai.rl.analysis.refute import MORE, AlphaBetaValues, SecondOpinion, alpha_beta_values
 from ckai.rl.analysis.report import GameReport, PlyReport, Verdict
 from ckai.rl.analysis.theory import theory_of
 from ckai.rl.engine.root import Root

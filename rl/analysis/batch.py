@@ -10,17 +10,17 @@ from ckai.game import Position
 from ckai.models.inference.devices import one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.engine.policy import evaluate_policy
-from ckai.rl.engine.reading import TreeReader
 from ckai.rl.engine.result import SearchResult
 from ckai.rl.engine.root import Root, forget_draw
+from ckai.rl.engine.tree_reader import TreeReader
 from ckai.rl.games.checkers import Checkers
 from ckai.rl.search.factory import make_searcher
 
 TREES = 64
 """Positions searched at once."""
-MOST_NODES = 400_000
+MAX_NODES = 400_000
 """Nodes of all trees together: with more visits there are fewer trees, and more leaves of each in a batch."""
-GROWTH = 32
+VISITS_PER_LEAF = 32
 """Root visits that allow one more leaf of a tree in a batch."""
 
 
@@ -34,7 +34,7 @@ class BatchSearch:
     def __init__(
         self,
         evaluator: Evaluator,
-        most_visits: int,
+        max_visits: int,
         *,
         tables: Tables | None = None,
         stopped: Callable[[], bool] = lambda: False,
@@ -43,19 +43,19 @@ class BatchSearch:
 
         Args:
             evaluator: evaluates the leaves.
-            most_visits: most visits of a search.
+            max_visits: most visits of a search.
             tables: tablebases for the search; None: none.
             stopped: called between batches; returns whether to stop.
         """
-        nodes = most_visits + 3
-        self.trees = max(1, min(TREES, MOST_NODES // nodes))
+        nodes = max_visits + 3
+        self.trees = max(1, min(TREES, MAX_NODES // nodes))
         self._stopped = stopped
         self._searcher = make_searcher(
             evaluator,
             trees=self.trees,
             nodes=nodes,
             leaves=max(1, TREES // self.trees),
-            growth=GROWTH,
+            visits_per_leaf=VISITS_PER_LEAF,
             game=Checkers().with_tables(tables),
         )
         policy = partial(evaluate_policy, evaluator)

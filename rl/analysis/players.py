@@ -38,8 +38,8 @@ class _Tally:
 
 
 @dataclass
-class Player:
-    """A player's row."""
+class PlayerStatistics:
+    """What the analysed games of a player add up to."""
 
     name: str
     games: int = 0
@@ -71,14 +71,14 @@ class PlayerTable:
 
     def __init__(self, config: AnalysisConfig) -> None:
         self.config = config
-        self.players: dict[str, Player] = {}
+        self.players: dict[str, PlayerStatistics] = {}
 
     def add(self, black: str | None, white: str | None, report: GameReport) -> None:
         """Add a game, with the names of the tags Black and White."""
         names = {True: (black or "").strip() or UNKNOWN, False: (white or "").strip() or UNKNOWN}
         score = {"1-0": 1.0, "0-1": 0.0, "1/2-1/2": 0.5}.get(report.result or "")
         for side, name in names.items():
-            player = self.players.setdefault(name, Player(name))
+            player = self.players.setdefault(name, PlayerStatistics(name))
             player.games += 1
             if score is not None:
                 player.results += 1

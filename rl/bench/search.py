@@ -10,7 +10,7 @@ import numpy as np
 
 from ckai.datasets.machine import available_cores
 from ckai.game import Position
-from ckai.models.inference.choose import BACKENDS, evaluations_per_second, make_evaluator, sample_positions
+from ckai.models.inference.backends import BACKENDS, evaluations_per_second, make_evaluator, sample_positions
 from ckai.models.inference.evaluator import BackendError, Evaluator
 from ckai.models.inputs.encodings import Encoding, PlanesEncoding
 from ckai.models.layers.network import Network

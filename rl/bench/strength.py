@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ckai.datasets.machine import available_cores
-from ckai.models.inference.choose import make_evaluator
+from ckai.models.inference.backends import make_evaluator
 from ckai.models.inference.evaluator import BackendError
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.layers.network import Network

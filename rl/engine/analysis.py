@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from ckai.models.inference.threads import Worker
+from ckai.models.inference.threads import JoinableThread
 from ckai.rl.engine.result import SearchResult
 
 Publish: TypeAlias = Callable[[SearchResult], None]
@@ -49,7 +49,7 @@ class Analysis:
         self._error: BaseException | None = None
         self._ended = False
         _searching.add(self)
-        self._thread = Worker(target=self._run, args=(work,), name="ckai-analysis", daemon=True)
+        self._thread = JoinableThread(target=self._run, args=(work,), name="ckai-analysis", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:

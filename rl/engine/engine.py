@@ -18,21 +18,21 @@ from ckai.models.pretrained import CKAI
 from ckai.rl.engine.analysis import Analysis, Publish
 from ckai.rl.engine.limit import DEFAULT_VISITS, EngineError, Limit
 from ckai.rl.engine.policy import evaluate_policy
-from ckai.rl.engine.reading import TreeReader
 from ckai.rl.engine.result import Policy, SearchResult, StopReason
 from ckai.rl.engine.root import Root, legal_moves, read_position, set_root
 from ckai.rl.engine.task import SearchRun, Task
+from ckai.rl.engine.tree_reader import TreeReader
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.checkers import Checkers
 from ckai.rl.search.arrays import NEW
-from ckai.rl.search.factory import make_searcher, measured_pacing
-from ckai.rl.search.pacing import Pacing
+from ckai.rl.search.batch_sizing import BatchSizer
+from ckai.rl.search.factory import make_searcher, measured_batch_sizer
 from ckai.rl.search.selection import SearchConstants
 
 LEAVES = 256
 """Most positions in one call of the network."""
-GROWTH = 48
-"""Root visits that allow one more position in a call, unless time alone ends the search: see `Pacing`."""
+VISITS_PER_LEAF = 48
+"""Root visits that allow one more position in a call, unless time alone ends the search: see `BatchSizer`."""
 BATCHES, THREADS = 3, 2
 """Calls of the network in flight under a visit limit, and how many of them run at the same time."""
 NODES = 1_000_000
@@ -92,16 +92,16 @@ class Engine:
             evaluator,
             nodes=nodes or NODES,
             leaves=leaves,
-            growth=GROWTH,
+            visits_per_leaf=VISITS_PER_LEAF,
             batches=batches,
             threads=THREADS,
             constants=constants,
             game=(game or Checkers()).with_tables(tables),
             seed=0 if seed is None else seed,
         )
-        self._most_nodes = nodes or max(NODES, self._searcher.memory_nodes)
-        self._searcher.reserve(self._most_nodes)
-        self._pacing: Pacing | None = None
+        self._max_nodes = nodes or max(NODES, self._searcher.memory_nodes)
+        self._searcher.reserve(self._max_nodes)
+        self._batch_sizer: BatchSizer | None = None
         self._policy = partial(evaluate_policy, evaluator)
         self._reader = TreeReader(self._searcher, tables, self._policy)
         self._root: Root | None = None
@@ -142,7 +142,7 @@ class Engine:
         loaded = load_evaluator(source, evaluator, threads=THREADS, on_report=on_report)
         engine = cls(loaded, seed=seed, tables=tables, **settings)
         engine._owns_evaluator = True
-        engine._pacing = measured_pacing(loaded, engine._searcher.game)
+        engine._batch_sizer = measured_batch_sizer(loaded, engine._searcher.game)
         return engine
 
     def __repr__(self) -> str:
@@ -400,15 +400,15 @@ class Engine:
 
     def _search(self, task: Task, publish: Publish | None, interval: float) -> SearchResult:
         searcher, reader, limit = self._searcher, self._reader, task.limit
-        if limit.by_time and self._pacing is None:
-            self._pacing = measured_pacing(self.evaluator, searcher.game)
-        searcher.pacing = self._pacing if limit.by_time else None
+        if limit.by_time and self._batch_sizer is None:
+            self._batch_sizer = measured_batch_sizer(self.evaluator, searcher.game)
+        searcher.batch_sizer = self._batch_sizer if limit.by_time else None
         begun = time.perf_counter()
         set_root(searcher, task.root, self._root)
         self._root = task.root
         reader.root_changed()
         kept = 0 if searcher.root(0)["status"] == NEW else reader.nodes
-        search = SearchRun(task, searcher, reader, kept=kept, begun=begun, most_nodes=self._most_nodes)
+        search = SearchRun(task, searcher, reader, kept=kept, begun=begun, max_nodes=self._max_nodes)
         earlier_evaluations = searcher.evaluations
         published_at, published_visits = -interval, 0
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ckai.rl.engine.limit import MAX_COUNT, Limit
-from ckai.rl.engine.reading import TreeReader
 from ckai.rl.engine.result import StopReason
 from ckai.rl.engine.root import Root
+from ckai.rl.engine.tree_reader import TreeReader
 from ckai.rl.games.contract import NONE
-from ckai.rl.search.move_time import OVERHEAD, MoveTimer, RootLead, move_time
-from ckai.rl.search.searcher import UNWATCHED, Searcher
+from ckai.rl.search.move_time import MoveTimer, RootLead, move_time
+from ckai.rl.search.searcher import MAX_STEP_SIMULATIONS, Searcher
 
 
 @dataclass
@@ -40,7 +40,7 @@ class SearchRun:
     """
 
     def __init__(
-        self, task: Task, searcher: Searcher, reader: TreeReader, *, kept: int, begun: float, most_nodes: int
+        self, task: Task, searcher: Searcher, reader: TreeReader, *, kept: int, begun: float, max_nodes: int
     ) -> None:
         """Begin a search whose root is set.
 
@@ -49,16 +49,16 @@ class SearchRun:
             searcher: its tree is tree 0.
             reader: reads that tree.
             kept, begun: see the class.
-            most_nodes: capacity that the tree may grow to.
+            max_nodes: capacity that the tree may grow to.
         """
-        self._task, self._searcher, self._reader, self._most_nodes = task, searcher, reader, most_nodes
+        self._task, self._searcher, self._reader, self._max_nodes = task, searcher, reader, max_nodes
         self.kept, self.begun = kept, begun
         self._clock: MoveTimer | None = None
         limit = task.limit
         if limit.clock is not None:
-            margin = OVERHEAD + (2 * searcher.pacing.longest(searcher.leaves) if searcher.pacing else 0.0)
+            plies = len(task.root.history)
             times = move_time(
-                limit.clock, limit.increment, limit.remaining_moves, len(task.root.history), margin
+                limit.clock, limit.increment, limit.remaining_moves, plies, searcher.time_margin
             )
             self._clock = MoveTimer(times, begun, int(searcher.root(0)["visits"]))
 
@@ -82,7 +82,7 @@ class SearchRun:
         if self._clock is not None:
             now, visits = time.perf_counter(), int(self._searcher.root(0)["visits"])
             if self._clock.ended(now, visits, self._root_lead):
-                over = now - self.begun >= self._clock.time.target
+                over = now - self.begun >= self._clock.time.optimum
                 return StopReason.CLOCK if over else StopReason.DECIDED
         if limit.depth is not None and self._reader.depth() >= limit.depth:
             return StopReason.DEPTH
@@ -96,7 +96,7 @@ class SearchRun:
     def step(self) -> StopReason | None:
         """Search one more batch; return why the search has ended, or None if it has not."""
         searcher, limit = self._searcher, self._task.limit
-        searcher.make_room(self._most_nodes)
+        searcher.make_room(self._max_nodes)
         root = searcher.root(0)
         visits_before = int(root["visits"])
         max_visits = target_visits = MAX_COUNT if limit.visits is None else int(limit.visits)
@@ -105,7 +105,7 @@ class SearchRun:
             # A visit adds one position at most.
             target_visits = min(max_visits, counted + limit.nodes - self.added)
         elif limit.visits is None or limit.by_time:
-            target_visits = min(max_visits, counted + UNWATCHED)
+            target_visits = min(max_visits, counted + MAX_STEP_SIMULATIONS)
         if searcher.step(np.array([target_visits], np.int32)):
             return None
         if root["proof"] != NONE:

@@ -135,8 +135,8 @@ class CachedEvaluator:
         self.name = f"{inner.name}, {size:,} positions cached"
         self.lookups = 0
         self.hits = 0
-        self.bytes, self.actions = int(game.POSITION_BYTES), int(game.NUM_ACTIONS)
-        self._keys = np.zeros((size, -(-self.bytes // 8)), np.uint64)
+        self.position_bytes, self.actions = int(game.POSITION_BYTES), int(game.NUM_ACTIONS)
+        self._keys = np.zeros((size, -(-self.position_bytes // 8)), np.uint64)
         self._used, self._turns = np.zeros(size, np.uint8), np.zeros(sets, np.uint8)
         self._logits, self._values = np.zeros((size, self.actions), np.float32), np.zeros(size, np.float32)
 
@@ -149,11 +149,11 @@ class CachedEvaluator:
             ValueError: also if the inner evaluator answers with another shape or a number that is not finite;
                 nothing of that answer is cached.
         """
-        check_boards(boards, self.bytes, self.actions, out_logits, out_values)
+        check_boards(boards, self.position_bytes, self.actions, out_logits, out_values)
         n = len(boards)
         logits, values = output_arrays(n, self.actions, out_logits, out_values)
         padded = np.zeros((n, 8 * self._keys.shape[1]), np.int8)
-        padded[:, : self.bytes] = boards
+        padded[:, : self.position_bytes] = boards
         words = padded.view(np.uint64)
         missing = np.empty(n, np.int64)
         table = (self._keys, self._used)

@@ -13,7 +13,7 @@ from ckai.rl.evaluators.uniform import UNIFORM, UniformEvaluator
 from ckai.rl.games.registry import get_game
 
 if TYPE_CHECKING:
-    from ckai.models.inference.choose import Report
+    from ckai.models.inference.backends import Report
     from ckai.models.layers.network import Network
 
 SMALL_BATCH = 16
@@ -54,7 +54,8 @@ def load_evaluator(
     if str(source) == ROLLOUT:
         return RolloutEvaluator(game=get_game(game).rules)
     from ckai.models.checkpoint import load_network
-    from ckai.models.inference.choose import (
+    from ckai.models.inference.backend_cache import remember, remembered
+    from ckai.models.inference.backends import (
         AUTO,
         FASTEST,
         backend_without_trial,
@@ -62,7 +63,6 @@ def load_evaluator(
         make_evaluator,
     )
     from ckai.models.inference.evaluator import BackendError
-    from ckai.models.inference.remember import remember, remembered
 
     network = load_network(source, game)
     named = os.environ.get("CKAI_EVALUATOR")
@@ -96,7 +96,7 @@ def _ready(evaluator: Evaluator, network: "Network") -> Evaluator:
     Raises:
         BackendError: an output is NaN or infinite.
     """
-    from ckai.models.inference.choose import exact_outputs, sample_positions
+    from ckai.models.inference.backends import exact_outputs, sample_positions
 
     exact_outputs(evaluator, sample_positions(1, network.encode), network.encode)
     return evaluator

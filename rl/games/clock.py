@@ -9,7 +9,7 @@ from enum import StrEnum
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _TIME = r"(\d+(?:\.\d*)?|\.\d+)(ms|s|m)"
 _CONTROL = re.compile(rf"(?:(?P<moves>\d+)/)?{_TIME}(?:\+{_TIME})?")
-MOST_SECONDS, MOST_MOVES = 1_000_000, 1000
+MAX_SECONDS, MAX_MOVES = 1_000_000, 1000
 """Largest time and number of moves of a time control."""
 
 
@@ -41,14 +41,12 @@ class TimeControl:
     """Moves after which `seconds` are added again, 1 or more; None: never."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.seconds <= MOST_SECONDS:
-            raise ValueError(f"expected a time above 0, at most {MOST_SECONDS:,} s, found {self.seconds:g} s")
-        if not 0 <= self.increment <= MOST_SECONDS:
-            raise ValueError(
-                f"expected an increment from 0 to {MOST_SECONDS:,} s, found {self.increment:g} s"
-            )
-        if self.moves is not None and not 1 <= self.moves <= MOST_MOVES:
-            raise ValueError(f"expected from 1 to {MOST_MOVES:,} moves, found {self.moves}")
+        if not 0 < self.seconds <= MAX_SECONDS:
+            raise ValueError(f"expected a time above 0, at most {MAX_SECONDS:,} s, found {self.seconds:g} s")
+        if not 0 <= self.increment <= MAX_SECONDS:
+            raise ValueError(f"expected an increment from 0 to {MAX_SECONDS:,} s, found {self.increment:g} s")
+        if self.moves is not None and not 1 <= self.moves <= MAX_MOVES:
+            raise ValueError(f"expected from 1 to {MAX_MOVES:,} moves, found {self.moves}")
 
     @classmethod
     def read(cls, text: str) -> "TimeControl":
@@ -61,8 +59,8 @@ class TimeControl:
         if parts is None:
             raise ValueError(f"expected a time control such as 5m+3s, 60s+0.6s or 40/300s, found {text!r}")
         moves, number, unit, added, added_unit = parts.groups()
-        if moves is not None and len(moves) > len(str(MOST_MOVES)):
-            raise ValueError(f"expected from 1 to {MOST_MOVES:,} moves, found {moves[:20]}")
+        if moves is not None and len(moves) > len(str(MAX_MOVES)):
+            raise ValueError(f"expected from 1 to {MAX_MOVES:,} moves, found {moves[:20]}")
         return cls(
             float(number) * _UNITS[unit],
             float(added) * _UNITS[added_unit] if added else 0.0,

@@ -19,7 +19,7 @@ from ckai.game.jit import quick_kernel
 from ckai.pdn.game import RESULTS
 from ckai.rl.games import contract
 from ckai.rl.games.contract import State, as_state
-from ckai.rl.games.faces import LoadedGame
+from ckai.rl.games.display import LoadedGame
 from ckai.rl.games.spec import GameSpec
 
 

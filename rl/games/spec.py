@@ -20,7 +20,7 @@ from ckai.datasets.tables import Tables
 from ckai.game import MoveError, Outcome
 from ckai.game.svg import Layout
 from ckai.rl.games.contract import State
-from ckai.rl.games.faces import Cell, Diagram, LoadedGame, Shot
+from ckai.rl.games.display import Cell, Diagram, LoadedGame, Shot
 from ckai.rl.games.openings import positions_after
 from ckai.rl.games.solving import Solver
 
@@ -111,7 +111,7 @@ class GameSpec(ABC):
         encoding: the encoding of a new network; None: the default of the network.
         plies: of an average game, for estimates.
         symmetries: of the board in the mover's view, the identity left out.
-        layers: bytes of a square in an encoded board, see `ckai.models.inputs.encodings.Encoding.LAYERS`.
+        bytes_per_square: of an encoded board, see `ckai.models.inputs.encodings.Encoding`.
         turned_board: whether the other side sees the board turned: its square i is then square n - 1 - i.
         supports_tables: whether there are tablebases.
         supports_experts: whether games can begin in positions of expert games.
@@ -135,7 +135,7 @@ class GameSpec(ABC):
     encoding: str | None
     plies: int
     symmetries: tuple[Symmetry, ...] = ()
-    layers: int = 1
+    bytes_per_square: int = 1
     turned_board: bool = False
     supports_tables: bool = False
     supports_experts: bool = False
@@ -185,14 +185,14 @@ class GameSpec(ABC):
         return int(self.rules.POSITION_BYTES)
 
     @property
-    def squares(self) -> int:
-        """Bytes of an encoded board: its squares, as often as the encoding has layers."""
+    def board_bytes(self) -> int:
+        """Bytes of an encoded board, `bytes_per_square` for each of its squares."""
         return self.position_bytes - 2
 
     @property
-    def points(self) -> int:
-        """Squares of the board."""
-        return self.squares // self.layers
+    def board_size(self) -> int:
+        """Number of squares of the board."""
+        return self.board_bytes // self.bytes_per_square
 
     @property
     def legal_mask_bytes(self) -> int:
@@ -202,7 +202,7 @@ class GameSpec(ABC):
     @cached_property
     def schema(self) -> pa.Schema:
         """The schema of its self-play rows."""
-        return selfplay_schema(self.name, self.squares, self.legal_mask_bytes, self.points)
+        return selfplay_schema(self.name, self.board_bytes, self.legal_mask_bytes, self.board_size)
 
     # --- rules and positions ----------------------------------------------------------------------------
 

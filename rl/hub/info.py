@@ -8,7 +8,7 @@ from ckai.rl.thinkers.thinker import Report
 
 WON = 100.0
 """Score of a game that is won, less 0.01 for each ply to its end: what programs of the protocol send."""
-MOST_MEN = 50.0
+MAX_MEN = 50.0
 """Largest score of a position that is not proven."""
 MAN = 0.7
 """`atanh` of the value of a position that is a man ahead: the median of 250 even positions of expert games
@@ -27,9 +27,9 @@ def score(report: Report) -> float | None:
     if report.plies is not None:
         return math.copysign(WON - report.plies / 100, report.value)
     if abs(report.value) >= 1:
-        return math.copysign(MOST_MEN, report.value)
+        return math.copysign(MAX_MEN, report.value)
     men = math.atanh(report.value) / MAN
-    return max(-MOST_MEN, min(men, MOST_MEN))
+    return max(-MAX_MEN, min(men, MAX_MEN))
 
 
 def info_line(report: Report) -> str | None:

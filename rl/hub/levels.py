@@ -3,11 +3,11 @@
 import re
 
 from ckai.rl.engine.limit import MAX_COUNT, Limit
-from ckai.rl.games.clock import MOST_SECONDS
+from ckai.rl.games.clock import MAX_SECONDS
 from ckai.rl.players.hub_text import quoted
 from ckai.rl.search.move_time import OVERHEAD
 
-LEAST_SECONDS = 0.001
+MIN_SECONDS = 0.001
 """Shortest time of a move; less is taken as this."""
 
 _WHOLE = re.compile("[0-9]{1,18}")
@@ -35,7 +35,7 @@ def read_level(arguments: dict[str, str]) -> Limit:
             limits[name] = _whole(name, arguments[name])
     if "move-time" in arguments:
         seconds = _real("move-time", arguments["move-time"], least=0)
-        limits["seconds"] = max(seconds - min(OVERHEAD, seconds / 4), LEAST_SECONDS)
+        limits["seconds"] = max(seconds - min(OVERHEAD, seconds / 4), MIN_SECONDS)
     if "time" in arguments:
         increment = _real("inc", arguments.get("inc", "0"), least=0)
         # The increment is added before every move, and the message comes before that.
@@ -56,7 +56,7 @@ def _whole(name: str, text: str) -> int:
     return min(int(text), MAX_COUNT)
 
 
-def _real(name: str, text: str, least: float = -MOST_SECONDS) -> float:
-    if _REAL.fullmatch(text) is None or not least <= float(text) <= MOST_SECONDS:
-        raise ValueError(f"expected {name} from {least:,} to {MOST_SECONDS:,} seconds, found {quoted(text)}")
+def _real(name: str, text: str, least: float = -MAX_SECONDS) -> float:
+    if _REAL.fullmatch(text) is None or not least <= float(text) <= MAX_SECONDS:
+        raise ValueError(f"expected {name} from {least:,} to {MAX_SECONDS:,} seconds, found {quoted(text)}")
     return float(text)

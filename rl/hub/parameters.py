@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ckai.datasets.machine import MOST_THREADS
+from ckai.datasets.machine import MAX_THREADS
 from ckai.rl.players.hub_text import quoted, write_line
 
 VARIANT = "english"
@@ -34,7 +34,7 @@ class Parameters:
             "engine": None,
             "tables": self.table_choices,
             "evaluator": self.evaluator_choices,
-            "threads": range(MOST_THREADS + 1),
+            "threads": range(MAX_THREADS + 1),
         }
 
     def lines(self) -> Iterator[str]:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from ckai.game import Game
-from ckai.models.inference.threads import Worker
+from ckai.models.inference.threads import JoinableThread
 from ckai.rl.engine.limit import Limit
 from ckai.rl.hub.info import done_line, info_line
 from ckai.rl.players.hub_text import write_line
@@ -46,7 +46,7 @@ class HubSearch:
         self._ponder_interrupt, self._interrupt = Interrupt(), Interrupt()
         self._pondering, self._answered = ponder, threading.Event()
         self._sent_at = -INFO_SECONDS
-        self._thread = Worker(target=self._run, name="ckai-hub-search", daemon=True)
+        self._thread = JoinableThread(target=self._run, name="ckai-hub-search", daemon=True)
         self._thread.start()
 
     @property

@@ -8,7 +8,7 @@ from ckai.rl.engine.limit import Limit
 from ckai.rl.hub.levels import read_level
 from ckai.rl.hub.parameters import Parameters
 from ckai.rl.hub.search import HubSearch
-from ckai.rl.players.hub_text import LONGEST_LINE, find_move, quoted, read_line, read_position, write_line
+from ckai.rl.players.hub_text import MAX_LINE, find_move, quoted, read_line, read_position, write_line
 from ckai.rl.thinkers.thinker import Thinker
 
 AUTHOR = "The ckai authors"
@@ -56,10 +56,8 @@ class HubSession:
     def handle(self, line: str) -> bool:
         """Answer one line; return whether the conversation goes on."""
         try:
-            if len(line) > LONGEST_LINE:
-                raise ValueError(
-                    f"expected a line of at most {LONGEST_LINE:,} characters, found a longer one"
-                )
+            if len(line) > MAX_LINE:
+                raise ValueError(f"expected a line of at most {MAX_LINE:,} characters, found a longer one")
             command, arguments = read_line(line)
             if command == "quit":
                 return False

@@ -8,11 +8,11 @@ from typing import Any
 from ckai.rl.leases.cluster import import_ray
 from ckai.rl.leases.lease import Lease, ckai_version
 from ckai.rl.leases.matches import play_pairs
-from ckai.rl.leases.worker import LeaseWorker, Orders, WorkerError
+from ckai.rl.leases.worker import LeaseWorker, WorkerError, WorkerSetup
 from ckai.rl.leases.workers import Heartbeat
 
 
-class Player:
+class WorkerActor:
     """The actor: a `LeaseWorker` on a node."""
 
     def __init__(self, version: str, backend: str, threads: int) -> None:
@@ -22,7 +22,7 @@ class Player:
                 f"{socket.gethostname()}: expected ckai {version} as in the run's process, found {mine}; "
                 "install the same version on all nodes"
             )
-        self._ray, self._orders, self._report = import_ray(), dict[str, Any](), ""
+        self._ray, self._setups, self._report = import_ray(), dict[str, Any](), ""
         self._worker = LeaseWorker(
             f"{socket.gethostname()}-{os.getpid()}",
             self._load,
@@ -32,17 +32,17 @@ class Player:
         )
         self._heartbeat, self._then, self._evaluations = Heartbeat(threads=threads), time.monotonic(), 0
 
-    def play(self, orders: list[Any], lease: Lease) -> bytes:
-        """Play a lease; `orders` has the reference to its `Orders`."""
-        self._orders[lease.name] = orders[0]
+    def play(self, setup: list[Any], lease: Lease) -> bytes:
+        """Play a lease; `setup` has the reference to its `WorkerSetup`."""
+        self._setups[lease.name] = setup[0]
         try:
             return self._worker.play(lease)
         finally:
-            del self._orders[lease.name]
+            del self._setups[lease.name]
 
-    def play_pairs(self, orders: list[Any], pairs: tuple[int, ...]) -> list[dict[str, Any]]:
+    def play_pairs(self, setup: list[Any], pairs: tuple[int, ...]) -> list[dict[str, Any]]:
         """Play pairs of a match, see `ckai.rl.leases.matches.play_pairs`."""
-        return play_pairs(orders, pairs, self._heartbeat.threads)
+        return play_pairs(setup, pairs, self._heartbeat.threads)
 
     def heartbeat(self) -> tuple[str, Heartbeat, str]:
         """Return the worker's name, its heartbeat, and the report of the trial of backends."""
@@ -59,9 +59,9 @@ class Player:
         )
         return self._worker.name, self._heartbeat, self._report
 
-    def _load(self, lease: Lease) -> Orders:
-        orders: Orders = self._ray.get(self._orders[lease.name])
-        return orders
+    def _load(self, lease: Lease) -> WorkerSetup:
+        setup: WorkerSetup = self._ray.get(self._setups[lease.name])
+        return setup
 
     def _on_line(self, line: str) -> None:
         self._report = line

@@ -8,7 +8,7 @@ from typing import Any
 from ckai.datasets.machine import available_cores
 from ckai.rl.leases.config import WorkersConfig
 
-LEAST_VERSION = (2, 60)
+MIN_VERSION = (2, 60)
 """Oldest version of Ray that is supported."""
 LOCAL = "local"
 """Address of a cluster of this machine alone, which is started and ended."""
@@ -32,12 +32,12 @@ def import_ray() -> Any:
         import ray
     except ImportError as error:
         raise RayError(
-            f"expected Ray {'.'.join(map(str, LEAST_VERSION))} or newer for --ray, found none ({error}); "
+            f"expected Ray {'.'.join(map(str, MIN_VERSION))} or newer for --ray, found none ({error}); "
             "pip install 'ckai[ray]', or omit --ray"
         ) from error
-    if tuple(map(int, ray.__version__.split(".")[:2])) < LEAST_VERSION:
+    if tuple(map(int, ray.__version__.split(".")[:2])) < MIN_VERSION:
         raise RayError(
-            f"expected Ray {'.'.join(map(str, LEAST_VERSION))} or newer, found {ray.__version__}; "
+            f"expected Ray {'.'.join(map(str, MIN_VERSION))} or newer, found {ray.__version__}; "
             "pip install --upgrade 'ckai[ray]'"
         )
     return ray

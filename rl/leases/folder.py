@@ -25,7 +25,7 @@ from ckai.rl.leases.lease import Lease
 from ckai.rl.leases.ledger import lease_size
 from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.matches import LeasedMatches
-from ckai.rl.leases.worker import LEASES, Orders
+from ckai.rl.leases.worker import LEASES, WorkerSetup
 from ckai.rl.leases.workers import HEARTBEAT_SECONDS, Heartbeat
 from ckai.rl.selfplay.shards import ShardError
 
@@ -127,7 +127,7 @@ class LeaseFolder:
         self._seen: dict[str, float] = {}
         self._looked = 0.0
 
-    def begin(self, ledgers: Ledgers, orders: Callable[[int], Orders]) -> list[str]:
+    def begin(self, ledgers: Ledgers, setup_of: Callable[[int], WorkerSetup]) -> list[str]:
         """See `Workers`; goes on with the leases of an earlier start of the run."""
         self._seen = {}
         for path in (self.folder / "open").glob("*.json"):

@@ -76,7 +76,7 @@ class Lease:
 
 
 @dataclass(frozen=True)
-class Account:
+class ShardInfo:
     """What the player of a shard says of it."""
 
     lease: str
@@ -96,7 +96,7 @@ class Account:
 class Shard:
     """The games of a lease, played."""
 
-    account: Account
+    info: ShardInfo
     table: pa.Table
     """Rows, with the games' PDN in the metadata, as `ckai.rl.selfplay.shards.shard_table` makes it."""
     numbers: tuple[int, ...]
@@ -105,15 +105,15 @@ class Shard:
     """Bytes that were moved."""
 
 
-def pack_shard(games: Sequence[FinishedGame], account: Account) -> bytes:
+def pack_shard(games: Sequence[FinishedGame], info: ShardInfo) -> bytes:
     """Return the shard of a lease as the bytes of a Parquet file.
 
     Args:
         games: all games of the lease.
-        account: what to say of them.
+        info: what to say of them.
     """
-    table = shard_table(games, account.generation, account.network)
-    metadata = {**table.schema.metadata, _SHARD_KEY: json.dumps(asdict(account)).encode()}
+    table = shard_table(games, info.generation, info.network)
+    metadata = {**table.schema.metadata, _SHARD_KEY: json.dumps(asdict(info)).encode()}
     sink = pa.BufferOutputStream()
     pq.write_table(
         table.replace_schema_metadata(metadata), sink, compression="zstd", write_page_checksum=True
@@ -134,15 +134,15 @@ def unpack_shard(data: bytes, schema: pa.Schema) -> Shard:
     table, games = read_shard(pa.BufferReader(data), schema)
     metadata: dict[bytes, Any] = dict(table.schema.metadata)
     try:
-        account = Account(**json.loads(metadata.pop(_SHARD_KEY)))
+        info = ShardInfo(**json.loads(metadata.pop(_SHARD_KEY)))
     except (KeyError, TypeError, ValueError) as error:
-        raise ShardError(f"no account of a lease ({error})") from error
+        raise ShardError(f"no information on a lease ({error})") from error
     if not table.schema.equals(schema):
         raise ShardError(f"expected columns {', '.join(schema.names)}, found {', '.join(table.schema.names)}")
     numbers = tuple(sorted(games))
     if not set(table["game"].unique().to_pylist()) <= set(numbers):
         raise ShardError("rows of games without PDN")
-    others = {str(game.network) for game in games.values()} - {account.network}
+    others = {str(game.network) for game in games.values()} - {info.network}
     if others:
-        raise ShardError(f"expected games of network {account.network}, found {min(others)}")
-    return Shard(account, table.replace_schema_metadata(metadata), numbers, len(data))
+        raise ShardError(f"expected games of network {info.network}, found {min(others)}")
+    return Shard(info, table.replace_schema_metadata(metadata), numbers, len(data))

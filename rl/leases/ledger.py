@@ -213,28 +213,28 @@ class Ledger(Numbers):
             WriteError: the games cannot be written; nothing has changed.
         """
         self._check(shard)
-        account, counts = shard.account, self.counts
+        info, counts = shard.info, self.counts
         new = self.writer.add_table(shard.table)
         numbers = set(shard.numbers)
         with self._lock:
             games = len(self._missing & numbers)
             self._waiting -= numbers
             self._missing -= numbers
-            lease = self._leases.pop(account.lease, None)
+            lease = self._leases.pop(info.lease, None)
             if lease is not None:
                 self._let_wait(number for number in lease.numbers if number in self._missing)
             counts.games += games
             counts.repeated += len(numbers) - games
             counts.moved += shard.size
-            counts.by_worker[account.worker] = counts.by_worker.get(account.worker, 0) + games
+            counts.by_worker[info.worker] = counts.by_worker.get(info.worker, 0) + games
             self._progress.games += games
             self._progress.rows += new.num_rows
-            self._progress.evaluations += account.evaluations
+            self._progress.evaluations += info.evaluations
 
     def _check(self, shard: Shard) -> None:
-        account = shard.account
-        if account.network != self._all.network:
-            raise ShardError(f"expected games of network {self._all.network}, found {account.network}")
+        info = shard.info
+        if info.network != self._all.network:
+            raise ShardError(f"expected games of network {self._all.network}, found {info.network}")
         wrong = [number for number in shard.numbers if number not in self._numbers]
         if wrong:
             first, last = self._numbers[0], self._numbers[-1]

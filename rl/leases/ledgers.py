@@ -17,7 +17,7 @@ class Ledgers:
     """The ledger of the generation that is played, and those of earlier generations with late games."""
 
     def __init__(self, own: Ledger, carried: Sequence[Ledger], schema: Any) -> None:
-        """Begin an account that is open.
+        """Begin open ledgers.
 
         Args:
             own: of the generation that is played.
@@ -102,7 +102,7 @@ class Ledgers:
         """
         try:
             shard = unpack_shard(data, self._schema)
-            found = shard.account.generation
+            found = shard.info.generation
             ledger = next((each for each in self._all if each.generation == found), None)
             if ledger is None:
                 expected = " or ".join(map(str, self.generations))
@@ -113,7 +113,7 @@ class Ledgers:
             raise
 
     def close(self, late: int) -> bool:
-        """Close the account if at most `late` games are missing and all of these are leased.
+        """Close the ledgers if at most `late` games are missing and all of these are leased.
 
         Once it is closed, groups of this process wait no longer. Games that come are still committed.
 

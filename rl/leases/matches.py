@@ -21,7 +21,7 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.leases.cluster import RayError, import_ray, reason_of
 from ckai.rl.leases.lease import hash_of
-from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, play_match, to_plain
+from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, game_order, play_match, to_plain
 from ckai.rl.players.forms import HUB_SILENCE_SECONDS
 from ckai.rl.players.loading import checkpoint_of, load_player
 from ckai.rl.players.parsing import ALPHA_BETA, PlayerSpec
@@ -31,14 +31,14 @@ from ckai.rl.search.selection import SearchConstants
 
 PAIRS = 4
 """Most pairs of a lease for each thread that plays it."""
-MOST_FAILURES = 3
+MAX_FAILURES = 3
 """Failures with the same pairs after which the match ends."""
 WAIT_SECONDS = 0.2
 """Time between two looks at the leases."""
 
 
 @dataclass(frozen=True)
-class SpecSeat:
+class SpecSource:
     """A player named by a spec."""
 
     text: str
@@ -49,7 +49,7 @@ class SpecSeat:
     """See `load_player`."""
 
     @classmethod
-    def of(cls, text: str, hub_timeout: float = HUB_SILENCE_SECONDS) -> "SpecSeat":
+    def of(cls, text: str, hub_timeout: float = HUB_SILENCE_SECONDS) -> "SpecSource":
         """Read the checkpoint of a spec.
 
         Raises:
@@ -86,7 +86,7 @@ class SpecSeat:
 
 
 @dataclass(frozen=True)
-class NetworkSeat:
+class NetworkSource:
     """A tree search of a run, whose constants are the run's."""
 
     checkpoint: bytes
@@ -95,14 +95,14 @@ class NetworkSeat:
     constants: SearchConstants
 
     def load(self, game: GameSpec, tables: Tables | None, backend: str, threads: int) -> Player:
-        """See `SpecSeat`."""
+        """See `SpecSource`."""
         with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
             path = _written(self.checkpoint, folder)
             evaluator = load_evaluator(path, backend, batch=2 * PAIRS, threads=threads, game=game.name)
             return SearchPlayer(evaluator, self.sims, self.constants, tables, spec=game)
 
 
-Seat: TypeAlias = SpecSeat | NetworkSeat
+PlayerSource: TypeAlias = SpecSource | NetworkSource
 """A player as plain data, which is sent to the nodes."""
 
 
@@ -113,11 +113,11 @@ def _written(checkpoint: bytes, folder: str) -> Path:
 
 
 @dataclass(frozen=True)
-class MatchOrders:
+class MatchSetup:
     """What a node needs to play pairs of a match."""
 
     game: str
-    seats: tuple[Seat, Seat]
+    sources: tuple[PlayerSource, PlayerSource]
     openings: tuple[Any, ...]
     tables: int
     """Pieces of the tablebases; 0: none."""
@@ -136,7 +136,7 @@ class LeasedMatches:
 
         Args:
             lend: begins to play pairs and returns the reference to their games, or None if no worker is
-                free; called with the reference to the `MatchOrders`, the pairs, and what takes warnings.
+                free; called with the reference to the `MatchSetup`, the pairs, and what takes warnings.
             backend: evaluator backend of self-play; where it is `fastest` for batches of self-play, a match
                 has the one that `auto` finds for small ones.
             threads: threads of a worker.
@@ -146,7 +146,7 @@ class LeasedMatches:
 
     def play(
         self,
-        seats: tuple[Seat, Seat],
+        sources: tuple[PlayerSource, PlayerSource],
         openings: Sequence[Any],
         *,
         spec: GameSpec,
@@ -160,7 +160,7 @@ class LeasedMatches:
         """Play every opening twice.
 
         Args:
-            seats: the players.
+            sources: the players.
             openings: start positions.
             spec: the game.
             tables: pieces of the tablebases, which nodes have of their own; 0: none.
@@ -177,10 +177,10 @@ class LeasedMatches:
             RayError: no worker can play.
         """
         ray = import_ray()
-        orders = ray.put(MatchOrders(spec.name, seats, tuple(openings), tables, self._backend, settings))
+        setup = ray.put(MatchSetup(spec.name, sources, tuple(openings), tables, self._backend, settings))
 
         def lend(pairs: tuple[int, ...]) -> Any:
-            return self._lend(orders, pairs, warn)
+            return self._lend(setup, pairs, warn)
 
         leased = _Leased(openings, spec, PAIRS * self._threads, done, on_game)
         return leased.play(lend, stop, "no worker can play the gate match")
@@ -225,14 +225,14 @@ def play_match_on_ray(
     """
     ray = import_ray()
     pieces = 0 if tables is None else tables.pieces
-    seats = (SpecSeat.of(a, hub_timeout), SpecSeat.of(b, hub_timeout))
-    orders = ray.put(MatchOrders(spec.name, seats, tuple(openings), pieces, backend, settings))
+    sources = (SpecSource.of(a, hub_timeout), SpecSource.of(b, hub_timeout))
+    setup = ray.put(MatchSetup(spec.name, sources, tuple(openings), pieces, backend, settings))
     task = ray.remote(play_pairs).options(num_cpus=1, max_retries=0, scheduling_strategy="SPREAD")
     leased = _Leased(openings, spec, PAIRS, done, on_game or (lambda game: None))
 
     def lend(pairs: tuple[int, ...]) -> Any:
-        most = 2 * max(1, int(ray.cluster_resources().get("CPU", 0)))
-        return task.remote([orders], pairs) if len(leased.out) < most else None
+        max_leases = 2 * max(1, int(ray.cluster_resources().get("CPU", 0)))
+        return task.remote([setup], pairs) if len(leased.out) < max_leases else None
 
     try:
         return leased.play(lend, stop or threading.Event(), f"no node can play {a} against {b}")
@@ -278,7 +278,7 @@ class _Leased:
                 except ray.exceptions.RayError as error:
                     self._lost(pairs, error, failed)
                     stop.wait(WAIT_SECONDS)
-        self._result.games.sort(key=lambda game: (game.pair, not game.a_black))
+        self._result.games.sort(key=game_order)
         return self._result
 
     def _add(self, games: list[dict[str, Any]]) -> None:
@@ -292,24 +292,24 @@ class _Leased:
         # An actor that is lost restarts, or goes with its node.
         if not isinstance(error, import_ray().exceptions.RayActorError):
             self._failures[pairs] = self._failures.get(pairs, 0) + 1
-            if self._failures[pairs] >= MOST_FAILURES:
+            if self._failures[pairs] >= MAX_FAILURES:
                 raise RayError(f"{failed}: {reason_of(error)}") from error
         self._waiting.append(pairs)
 
 
-def play_pairs(orders: list[Any], pairs: tuple[int, ...], threads: int = 1) -> list[dict[str, Any]]:
+def play_pairs(setup: list[Any], pairs: tuple[int, ...], threads: int = 1) -> list[dict[str, Any]]:
     """Play pairs of a match on a node.
 
     Args:
-        orders: the reference to the `MatchOrders`, in a list, so that Ray does not follow it.
+        setup: the reference to the `MatchSetup`, in a list, so that Ray does not follow it.
         pairs: indices of the openings.
         threads: threads that play.
 
     Returns:
         The games, see `to_plain`.
     """
-    match: MatchOrders = import_ray().get(orders[0])
-    a, b = (_player(seat, match.game, match.tables, match.backend, threads) for seat in match.seats)
+    match: MatchSetup = import_ray().get(setup[0])
+    a, b = (_player(source, match.game, match.tables, match.backend, threads) for source in match.sources)
     played = play_match(
         a, b, match.openings, spec=get_game(match.game), pairs=pairs, threads=threads, **match.settings
     )
@@ -317,6 +317,6 @@ def play_pairs(orders: list[Any], pairs: tuple[int, ...], threads: int = 1) -> l
 
 
 @lru_cache(maxsize=4)
-def _player(seat: Seat, game: str, tables: int, backend: str, threads: int) -> Player:
+def _player(source: PlayerSource, game: str, tables: int, backend: str, threads: int) -> Player:
     """Load a player, once in a process."""
-    return seat.load(get_game(game), Tables.open(tables) if tables else None, backend, threads)
+    return source.load(get_game(game), Tables.open(tables) if tables else None, backend, threads)

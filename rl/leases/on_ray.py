@@ -12,20 +12,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ckai.rl.leases.actor import Player
+from ckai.rl.leases.actor import WorkerActor
 from ckai.rl.leases.cluster import RayError, import_ray, reason_of
 from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.lease import Lease, ckai_version
 from ckai.rl.leases.ledger import lease_size
 from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.matches import LeasedMatches
-from ckai.rl.leases.worker import LEASES, Orders
+from ckai.rl.leases.worker import LEASES, WorkerSetup
 from ckai.rl.leases.workers import HEARTBEAT_SECONDS, Heartbeat
 from ckai.rl.selfplay.shards import ShardError
 
 NODES_SECONDS = 2.0
 """Time between two looks for nodes that joined or left."""
-MOST_FAILURES = 3
+MAX_FAILURES = 3
 """Failed leases in a row, of all workers together, after which the run ends."""
 
 
@@ -35,7 +35,7 @@ class _Actor:
 
     handle: Any
     heartbeat: Any
-    """Reference to the awaited answer of `ckai.rl.leases.actor.Player.heartbeat`; None: none is awaited."""
+    """Reference to the awaited answer of `WorkerActor.heartbeat`; None: none is awaited."""
     heard: float
     """When it last answered, or was last asked for a heartbeat: between generations nobody asks."""
     name: str = ""
@@ -65,23 +65,23 @@ class RayWorkers:
         self.matches: LeasedMatches | None = LeasedMatches(self._lend, backend, config.cpus_per_worker)
         self._actors: list[_Actor] = []
         self._ledgers: Ledgers | None = None
-        self._make_orders: Callable[[int], Orders] | None = None
-        self._orders: dict[int, Any] = {}
+        self._make_setup: Callable[[int], WorkerSetup] | None = None
+        self._setups: dict[int, Any] = {}
         self._looked, self._failures = 0.0, 0
         self._told = set[str]()
         self._lock = threading.RLock()  # a match is played while the next generation is
 
-    def begin(self, ledgers: Ledgers, orders: Callable[[int], Orders]) -> list[str]:
+    def begin(self, ledgers: Ledgers, setup_of: Callable[[int], WorkerSetup]) -> list[str]:
         """See `Workers`.
 
         Raises:
             RayError: the networks do not fit into the object store.
         """
         with self._lock:
-            self._ledgers, self._make_orders = ledgers, orders
+            self._ledgers, self._make_setup = ledgers, setup_of
             # Frees the networks that nobody plays with any more.
-            self._orders = {n: kept for n, kept in self._orders.items() if n in ledgers.generations}
-            self._orders_of(ledgers.generation)
+            self._setups = {n: kept for n, kept in self._setups.items() if n in ledgers.generations}
+            self._setup_of(ledgers.generation)
             for actor in self._actors:
                 for lease in actor.leases.values():
                     ledgers.adopt(lease)
@@ -112,24 +112,24 @@ class RayWorkers:
         with self._lock:
             for actor in self._actors:
                 self._ray.kill(actor.handle)
-            self._actors, self._orders, self.heartbeats = [], {}, {}
+            self._actors, self._setups, self.heartbeats = [], {}, {}
             self._ray.shutdown()
 
-    def _orders_of(self, generation: int) -> Any:
-        """Return the reference to the orders of a generation, the only copy of its networks."""
-        assert self._make_orders is not None, "a generation has begun"
-        if generation not in self._orders:
+    def _setup_of(self, generation: int) -> Any:
+        """Return the reference to the setup of a generation, the only copy of its networks."""
+        assert self._make_setup is not None, "a generation has begun"
+        if generation not in self._setups:
             try:
-                self._orders[generation] = self._ray.put(self._make_orders(generation))
+                self._setups[generation] = self._ray.put(self._make_setup(generation))
             except self._ray.exceptions.RayError as error:
                 raise RayError(
                     f"expected room for the networks in Ray's object store, found {type(error).__name__}; "
                     "start the cluster with more --object-store-memory, or give --ray local a larger "
                     "--store-mb"
                 ) from error
-        return self._orders[generation]
+        return self._setups[generation]
 
-    def _lend(self, orders: Any, pairs: tuple[int, ...], warn: Callable[[str], None]) -> Any:
+    def _lend(self, setup: Any, pairs: tuple[int, ...], warn: Callable[[str], None]) -> Any:
         """Let an actor without a match play pairs of one; see `LeasedMatches`."""
         with self._lock:
             for line in self._tend():
@@ -139,7 +139,7 @@ class RayWorkers:
             if not free:
                 return None
             actor = min(free, key=lambda each: len(each.leases))
-            actor.match = actor.handle.play_pairs.remote([orders], pairs)
+            actor.match = actor.handle.play_pairs.remote([setup], pairs)
             return actor.match
 
     # --- actors ---------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ class RayWorkers:
                 self._drop(actor)
         while len(self._actors) < room:
             handle = (
-                self._ray.remote(Player)
+                self._ray.remote(WorkerActor)
                 .options(
                     num_cpus=config.cpus_per_worker,
                     num_gpus=config.gpus_per_worker,
@@ -210,8 +210,8 @@ class RayWorkers:
     def _lease(self, actor: _Actor, ledgers: Ledgers) -> None:
         lease = ledgers.lease(lease_size(ledgers.waiting, len(self._actors), self._in_flight))
         if lease is not None:
-            orders = self._orders_of(lease.generation)
-            actor.leases[actor.handle.play.remote([orders], lease)] = lease
+            setup = self._setup_of(lease.generation)
+            actor.leases[actor.handle.play.remote([setup], lease)] = lease
 
     def _commit(self, actor: _Actor, ledgers: Ledgers) -> list[str]:
         """Commit the shards that an actor has finished; its leases go back where that fails."""
@@ -235,7 +235,7 @@ class RayWorkers:
                 ledgers.take_back(name)
                 warnings.append(f"worker {actor.name}: {reason_of(error)}; its games are played again")
                 self._failures += 1
-                if self._failures >= MOST_FAILURES:
+                if self._failures >= MAX_FAILURES:
                     raise RayError(f"no worker can play: {reason_of(error)}") from error
             except self._ray.exceptions.RayError as error:
                 ledgers.take_back(name)

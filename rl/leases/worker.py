@@ -14,7 +14,7 @@ from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.leases.lease import Account, Lease, hash_of, pack_shard
+from ckai.rl.leases.lease import Lease, ShardInfo, hash_of, pack_shard
 from ckai.rl.selfplay.config import PoolConfig, SelfPlayConfig, StartConfig
 from ckai.rl.selfplay.numbers import Numbers
 from ckai.rl.selfplay.pool import Pool
@@ -35,7 +35,7 @@ class WorkerError(RuntimeError):
 
 
 @dataclass(frozen=True)
-class Orders:
+class WorkerSetup:
     """What a worker needs to play the leases of a generation, as plain data."""
 
     game: str
@@ -60,7 +60,7 @@ class LeaseWorker:
     def __init__(
         self,
         name: str,
-        orders: Callable[[Lease], Orders],
+        setup_of: Callable[[Lease], WorkerSetup],
         *,
         backend: str = "fastest",
         threads: int = 1,
@@ -70,13 +70,13 @@ class LeaseWorker:
 
         Args:
             name: name of this process among the workers of the run.
-            orders: returns what is needed to play a lease; called once a generation.
+            setup_of: returns what is needed to play a lease; called once a generation.
             backend: evaluator backend, see `load_evaluator`; `fastest` is tried once on this machine.
             threads: number of threads that play.
             on_report: called with the report of the trial of the backends.
         """
         self.name, self.progress = name, SelfPlayCounts()
-        self._orders, self._backend, self._threads, self._on_line = orders, backend, threads, on_report
+        self._setup_of, self._backend, self._threads, self._on_line = setup_of, backend, threads, on_report
         self._prefer: str | None = None
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._session: _Session | None = None
@@ -105,10 +105,10 @@ class LeaseWorker:
                 played = session.add(lease)
             if played is not None:
                 games, seconds, evaluations = played.result()
-                account = Account(
+                info = ShardInfo(
                     lease.name, lease.generation, session.network, self.name, seconds, evaluations
                 )
-                return pack_shard(games, account)
+                return pack_shard(games, info)
             session.ended.wait()  # of another generation
 
     def close(self) -> None:
@@ -131,8 +131,8 @@ class LeaseWorker:
                 self._players = None
             self._players = self._load(lease)
         players = self._players
-        most = min(players.orders.selfplay.in_flight, LEASES * len(lease.numbers))
-        config = replace(players.orders.selfplay, in_flight=most, groups=self._threads)
+        in_flight = min(players.setup.selfplay.in_flight, LEASES * len(lease.numbers))
+        config = replace(players.setup.selfplay, in_flight=in_flight, groups=self._threads)
         session = _Session(lease, config, self.progress)
         threading.Thread(
             target=session.run, args=(players, self._stop), name=f"leases of {lease.generation}", daemon=True
@@ -140,14 +140,14 @@ class LeaseWorker:
         return session
 
     def _load(self, lease: Lease) -> "_Players":
-        orders = self._orders(lease)
-        found = hash_of(orders.network)
+        setup = self._setup_of(lease)
+        found = hash_of(setup.network)
         if found != lease.network:
             raise WorkerError(
                 f"{self.name}: expected network {lease.network} for generation {lease.generation}, found "
                 f"{found}; check that the folder is the run's own"
             )
-        config = orders.selfplay
+        config = setup.selfplay
         batch = -(-config.in_flight // self._threads) * config.leaves
         with tempfile.TemporaryDirectory(prefix="ckai-") as folder:
 
@@ -160,19 +160,19 @@ class LeaseWorker:
                     batch=batch,
                     threads=self._threads,
                     prefer=self._prefer,
-                    game=orders.game,
+                    game=setup.game,
                     on_report=self._on_report,
                 )
 
-            network = load(orders.network)
-            past = [load(checkpoint) for _, checkpoint in orders.opponents]
-        spec = get_game(orders.game)
+            network = load(setup.network)
+            past = [load(checkpoint) for _, checkpoint in setup.opponents]
+        spec = get_game(setup.game)
         # Before the clock of the first lease.
-        compile_selfplay(spec, network, orders.selfplay.value_bias_factor)
-        generations = [generation for generation, _ in orders.opponents]
-        pool = Pool(orders.pool, orders.pool_seed, generations, past)
-        starts = Starts(orders.start, orders.start_seed, orders.experts, spec)
-        return _Players((lease.generation, lease.network), orders, spec, network, pool, starts)
+        compile_selfplay(spec, network, setup.selfplay.value_bias_factor)
+        generations = [generation for generation, _ in setup.opponents]
+        pool = Pool(setup.pool, setup.pool_seed, generations, past)
+        starts = Starts(setup.start, setup.start_seed, setup.experts, spec)
+        return _Players((lease.generation, lease.network), setup, spec, network, pool, starts)
 
     def _on_report(self, report: object) -> None:
         chosen = str(getattr(report, "chosen", ""))
@@ -187,7 +187,7 @@ class _Players:
 
     key: tuple[int, str]
     """Generation, and hash of the network."""
-    orders: Orders
+    setup: WorkerSetup
     spec: GameSpec
     network: Evaluator
     pool: Pool
@@ -239,7 +239,7 @@ class _Session(Numbers):
                 starts=players.starts,
                 progress=self._progress,
                 stop=stop,
-                name=players.orders.name,
+                name=players.setup.name,
             )
         except BaseException as raised:
             error = raised

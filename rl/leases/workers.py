@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.matches import LeasedMatches
-from ckai.rl.leases.worker import Orders
+from ckai.rl.leases.worker import WorkerSetup
 
 HEARTBEAT_SECONDS = 2.0
 """Time between two heartbeats of a worker."""
@@ -36,12 +36,12 @@ class Workers(Protocol):
     matches: LeasedMatches | None
     """Where gate matches are leased; None: they are played in the process of the run."""
 
-    def begin(self, ledgers: Ledgers, orders: Callable[[int], Orders]) -> list[str]:
+    def begin(self, ledgers: Ledgers, setup_of: Callable[[int], WorkerSetup]) -> list[str]:
         """Begin a generation, or go on with it; leases that are out are adopted.
 
         Args:
             ledgers: its games, and late ones of earlier generations.
-            orders: returns what workers need to play the games of a generation.
+            setup_of: returns what workers need to play the games of a generation.
 
         Returns:
             Warnings, each one line.

@@ -9,14 +9,14 @@ from ckai.datasets.schema import headers_path
 from ckai.rl.leases.ledger import LeaseCounts
 from ckai.rl.loop.folder import RunError
 from ckai.rl.loop.late import Absent, generation_of, sort_absent
-from ckai.rl.loop.plan import PlannedRun
+from ckai.rl.loop.plan import RunPlan
 from ckai.rl.loop.report import describe, endings, first_scores
 from ckai.rl.selfplay.pool import Pool
 from ckai.rl.selfplay.rows import headers_of_rows
 from ckai.rl.selfplay.shards import Spent, merge, read_shards, write_table
 
 
-class ClosedRun(PlannedRun):
+class RunClosing(RunPlan):
     """The files of a run, and the closing of its generations."""
 
     def _close(self, n: int, expected: set[int], late: int, spent: Spent, counts: LeaseCounts) -> Absent:

@@ -154,8 +154,8 @@ class GateConfig:
             raise ValueError(f"expected gate elo0 below elo1, both finite, found {self.elo0} and {self.elo1}")
 
 
-MOST_GAMES = 1_000_000
-"""Upper bound of the games per generation; they are numbered from generation * MOST_GAMES."""
+MAX_GAMES = 1_000_000
+"""Upper bound of the games per generation; they are numbered from generation * MAX_GAMES."""
 
 
 @settings
@@ -169,7 +169,7 @@ class RunConfig:
     game: str = setting(
         default=DEFAULT_GAME_NAME, option=None, help="Game to play, a name in `ckai.rl.games.registry`"
     )
-    games: int = setting(default=400, ge=1, lt=MOST_GAMES, help="Games per generation")
+    games: int = setting(default=400, ge=1, lt=MAX_GAMES, help="Games per generation")
     seed: int = setting(default=0, ge=0, help="Seed of all random choices")
     overlap: bool = setting(
         default=False,
@@ -204,7 +204,7 @@ class RunConfig:
             self.start.expert_share and not spec.supports_experts
         ):
             raise ValueError(f"expected no tablebases and no expert positions for {self.game}")
-        if (self.selfplay.turn_positions or self.learn.symmetries) and not spec.symmetries:
+        if (self.selfplay.random_symmetries or self.learn.symmetries) and not spec.symmetries:
             raise ValueError(f"expected no symmetries for {self.game}, whose board has none")
 
     @classmethod

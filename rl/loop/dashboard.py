@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import temporary_path, whole_file, write_whole
+from ckai.datasets.files import save_figure, temporary_path, write_whole
 from ckai.rl.loop.report import elo_curve
 
 COLUMNS = {
@@ -172,8 +172,7 @@ def _plot(path: Path, rows: list[dict[str, Any]]) -> None:
         axis.xaxis.get_major_locator().set_params(integer=True)
     for axis in (losses, results):  # below them: within, the best place takes seconds to find in a long run
         axis.legend(fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.19), ncols=2)
-    with whole_file(path) as file:
-        figure.savefig(file, format="png", dpi=110)
+    save_figure(path, figure, dpi=110)
 
 
 def _tensorboard(folder: Path, rows: list[dict[str, Any]]) -> None:

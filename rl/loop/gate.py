@@ -22,7 +22,7 @@ from ckai.rl.players.search import SearchPlayer
 
 
 class PlayMatch(Protocol):
-    """Plays a match of the new network, A, against the old one, B, wherever its boards are."""
+    """Plays a match of the new network, A, against the old one, B, in this process or on workers."""
 
     def __call__(
         self,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ckai.rl.leases.folder import LeaseClient
 from ckai.rl.leases.lease import Lease
-from ckai.rl.leases.worker import LEASES, LeaseWorker, Orders, WorkerError
+from ckai.rl.leases.worker import LEASES, LeaseWorker, WorkerError, WorkerSetup
 from ckai.rl.leases.workers import HEARTBEAT_SECONDS, Heartbeat
 from ckai.rl.loop.run import Run
 from ckai.rl.search.threads import run_all
@@ -46,9 +46,9 @@ def join(
     Run.open(folder)
     client, stop = LeaseClient(folder), stop or threading.Event()
 
-    def orders(lease: Lease) -> Orders:
+    def setup_of(lease: Lease) -> WorkerSetup:
         try:
-            return Run.open(folder).orders(lease.generation)
+            return Run.open(folder).worker_setup(lease.generation)
         except OSError as error:
             raise WorkerError(
                 f"{folder}: expected the network of generation {lease.generation}, cannot read it "
@@ -59,7 +59,7 @@ def join(
         run = Run.open(folder)
         return 0 < run.target <= run.generations
 
-    worker = LeaseWorker(client.name, orders, backend=backend, threads=threads, on_report=on_report)
+    worker = LeaseWorker(client.name, setup_of, backend=backend, threads=threads, on_report=on_report)
     heartbeat = Heartbeat(threads=threads)
 
     def work() -> None:

@@ -2,13 +2,13 @@
 
 When a generation is closed, it writes the numbers of the games that are out, also those that were late
 before, into its `selfplay.json`, and the next one starts from this list. The file is written as a whole, so
-every game is in the rows of one generation, or in the newest list, or was given up as stale.
+every game is in the rows of one generation, or in the newest list, or was dropped as stale.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ckai.rl.loop.config import MOST_GAMES
+from ckai.rl.loop.config import MAX_GAMES
 from ckai.rl.loop.folder import RunFolder, read_measured
 
 
@@ -19,12 +19,12 @@ class Absent:
     late: tuple[int, ...]
     """Numbers of those that the next generation takes in when they come, ascending."""
     stale: tuple[int, ...]
-    """Numbers of those that would be too old then, and are given up, ascending."""
+    """Numbers of those that would be too old then, and are dropped, ascending."""
 
 
 def generation_of(number: int) -> int:
     """Return the generation of a game."""
-    return number // MOST_GAMES
+    return number // MAX_GAMES
 
 
 def sort_absent(numbers: Iterable[int], n: int, max_age: int) -> Absent:
@@ -54,9 +54,9 @@ def late_games(run: RunFolder, n: int) -> list[int]:
 
 
 def warning_of(absent: Absent, max_age: int) -> str:
-    """Return the warning about games that are given up, in one line."""
+    """Return the warning about games that are dropped, in one line."""
     numbers = ", ".join(map(str, absent.stale[:5])) + (", ..." if len(absent.stale) > 5 else "")
     return (
         f"expected late games within max_age = {max_age} generations, found {len(absent.stale)} still out "
-        f"({numbers}); they are given up"
+        f"({numbers}); they are dropped"
     )

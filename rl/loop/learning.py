@@ -7,11 +7,11 @@ from typing import Any
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.symmetries import Symmetries
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
-from ckai.models.evaluation.trained_on import data_entries
+from ckai.models.evaluation.data_splits import data_entries
 from ckai.models.training.auxiliary import head_weights, heads_for, weights_of
 from ckai.models.training.config import OptimizerConfig, TrainConfig
 from ckai.models.training.resuming import check_state
-from ckai.models.training.trainer import take_average, train
+from ckai.models.training.trainer import load_average, train
 from ckai.rl.games.registry import get_game
 from ckai.rl.loop.config import LearnConfig
 from ckai.rl.loop.events import EventCallback, RunEvent
@@ -165,7 +165,7 @@ def learn(
         ),
         heads=heads,
     )
-    take_average(network, final, heads)
+    load_average(network, final, heads)
     last = {k: float(v) for k, v in final["history"][-1].items()}
     measured = {"rows": data.train_rows, "heldout_rows": data.heldout_rows, **last}
     save_checkpoint(candidate, network, metrics=measured, info=info, auxiliary=weights_of(heads))

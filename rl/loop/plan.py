@@ -5,13 +5,13 @@ from pathlib import Path
 
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.leases.lease import Lease, hash_of
-from ckai.rl.leases.worker import Orders
-from ckai.rl.loop.config import MOST_GAMES
+from ckai.rl.leases.worker import WorkerSetup
+from ckai.rl.loop.config import MAX_GAMES
 from ckai.rl.loop.folder import RunFolder
 from ckai.rl.selfplay.pool import draw_opponents, player_name, trained_in
 
 
-class PlannedRun(RunFolder):
+class RunPlan(RunFolder):
     """The files of a run, and what its generations play; the same in every process that sees them."""
 
     @property
@@ -28,7 +28,7 @@ class PlannedRun(RunFolder):
         return trained_in(self.history(), self._finished_before(n))
 
     def _numbers(self, n: int) -> range:
-        return range(n * MOST_GAMES, n * MOST_GAMES + self.config.games)
+        return range(n * MAX_GAMES, n * MAX_GAMES + self.config.games)
 
     def _start_seed(self, n: int) -> int:
         return seed_stream(self.config.seed, n, 3)
@@ -45,10 +45,10 @@ class PlannedRun(RunFolder):
         history = self.history()[: self._finished_before(n)]
         return draw_opponents(self.config.pool, history, self._pool_seed(n), self._lag)
 
-    def orders(self, n: int) -> Orders:
+    def worker_setup(self, n: int) -> WorkerSetup:
         """Return what another process needs to play games of generation `n`."""
         config = self.config
-        return Orders(
+        return WorkerSetup(
             game=config.game,
             selfplay=config.selfplay.of_generation(n),
             pool=config.pool,

@@ -15,7 +15,7 @@ from ckai.rl.games.rng import seed_stream
 from ckai.rl.leases.ledger import LeaseCounts, Ledger
 from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.workers import Workers, workers_info
-from ckai.rl.loop.closing import ClosedRun
+from ckai.rl.loop.closing import RunClosing
 from ckai.rl.loop.config import RunConfig
 from ckai.rl.loop.events import EventCallback, RunEvent
 from ckai.rl.loop.folder import EVALUATOR, read_measured
@@ -33,7 +33,7 @@ EXCHANGE_SECONDS = 0.2
 """Time between two exchanges with workers, and between two reports."""
 
 
-class PlayedRun(ClosedRun):
+class RunSelfPlay(RunClosing):
     """The files of a run, and its self-play."""
 
     def __init__(self, folder: Path, config: RunConfig) -> None:
@@ -43,7 +43,7 @@ class PlayedRun(ClosedRun):
         """What other processes have done for the generations that are not closed."""
 
     def _ledgers(self, n: int, late: list[int], there: Collection[int], progress: SelfPlayCounts) -> Ledgers:
-        """Return the account of the games that generation `n` misses.
+        """Return the ledgers of the games that generation `n` misses.
 
         Args:
             n: the generation.
@@ -158,7 +158,7 @@ class PlayedRun(ClosedRun):
         players = self._players(n, on_event, backend) if workers.plays_here else ()
         before, begun = Spent.read(folder), time.monotonic()
         try:
-            for line in workers.begin(ledgers, self.orders):
+            for line in workers.begin(ledgers, self.worker_setup):
                 publish(warning=line)
             with repeated(exchange, EXCHANGE_SECONDS, stop):
                 if players:

@@ -21,7 +21,7 @@ from ckai.rl.leases.lease import hash_of
 from ckai.rl.loop.events import EventCallback, RunEvent
 from ckai.rl.loop.folder import REANALYSIS, read_measured
 from ckai.rl.loop.learning import window_of
-from ckai.rl.loop.playing import EXCHANGE_SECONDS, PlayedRun
+from ckai.rl.loop.playing import EXCHANGE_SECONDS, RunSelfPlay
 from ckai.rl.reanalysis.reanalyze import ReanalysisCounts, drawn_rows, reanalyze, settings_of
 from ckai.rl.reanalysis.targets import Reanalysis, ReanalysisError, read_reanalysis
 from ckai.rl.reanalysis.warmup import compile_reanalysis
@@ -33,7 +33,7 @@ SUMMARY = "reanalysis.json"
 """Name of the measurements in the folder of a generation."""
 
 
-class ReanalyzedRun(PlayedRun):
+class RunReanalysis(RunSelfPlay):
     """The files of a run, its self-play, and the reanalysis of its rows."""
 
     def _rows(self, g: int, n: int) -> Path:
@@ -88,7 +88,7 @@ class _Stage:
     """The reanalysis before the learning of a generation."""
 
     def __init__(
-        self, run: ReanalyzedRun, n: int, on_event: EventCallback, backend: str, spent: Spent
+        self, run: RunReanalysis, n: int, on_event: EventCallback, backend: str, spent: Spent
     ) -> None:
         """Prepare, without loading a network.
 

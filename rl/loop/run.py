@@ -41,14 +41,14 @@ from ckai.datasets.tables import Tables
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.leases.folder import FOLDER as LEASES
 from ckai.rl.leases.folder import LeaseFolder
-from ckai.rl.leases.matches import NetworkSeat
+from ckai.rl.leases.matches import NetworkSource
 from ckai.rl.leases.workers import Workers
 from ckai.rl.loop.dashboard import write_dashboard
 from ckai.rl.loop.events import EventCallback, RunEvent
 from ckai.rl.loop.folder import RunError, fresh_folder, read_measured
 from ckai.rl.loop.gate import PlayMatch, in_threads, play_gate_match
 from ckai.rl.loop.learning import learn, window_of
-from ckai.rl.loop.reanalyzing import ReanalyzedRun
+from ckai.rl.loop.reanalyzing import RunReanalysis
 from ckai.rl.loop.report import best_generation
 from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.selection import PUCT
@@ -56,7 +56,7 @@ from ckai.rl.search.threads import running
 from ckai.rl.selfplay.setup import search_constants
 
 
-class Run(ReanalyzedRun):
+class Run(RunReanalysis):
     """A run that can be continued; made by `Run.create` or `Run.open`."""
 
     # --- generations --------------------------------------------------------------------------------
@@ -220,12 +220,12 @@ class Run(ReanalyzedRun):
         constants = search_constants(selfplay).without_exploration()._replace(root_rule=PUCT)
         new, old = self.path(n, "candidate.ckpt"), self.path(n - 1, "network.ckpt")
         if workers.matches is not None:
-            seats = [NetworkSeat(network.read_bytes(), sims, constants) for network in (new, old)]
+            sources = [NetworkSource(network.read_bytes(), sims, constants) for network in (new, old)]
 
             def warn(line: str) -> None:
                 on_event(RunEvent(n, "gate", 0, self.config.gate.games, {"warning": line}))
 
-            yield partial(workers.matches.play, (seats[0], seats[1]), tables=selfplay.tables, warn=warn)
+            yield partial(workers.matches.play, (sources[0], sources[1]), tables=selfplay.tables, warn=warn)
             return
         tables = Tables.open(selfplay.tables) if selfplay.tables else None
         evaluators = [self._load(n, network, on_event, backend) for network in (new, old)]

@@ -16,17 +16,17 @@ import numpy as np
 
 Z95 = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
-MOST_ELO = 1200.0
+MAX_ELO = 1200.0
 """Bound of all Elo differences, such as that of a player that won all games."""
 PRIOR_SQUARES = 0.25
 """Sum of squared deviations added to that of the scores, as of one pair with deviation 1/2."""
 
 
 def elo_of(score: float) -> float:
-    """Return the Elo difference for an expected score in [0, 1], clipped to [-MOST_ELO, MOST_ELO]."""
+    """Return the Elo difference for an expected score in [0, 1], clipped to [-MAX_ELO, MAX_ELO]."""
     if score <= 0 or score >= 1:
-        return MOST_ELO if score >= 1 else -MOST_ELO
-    return max(-MOST_ELO, min(MOST_ELO, 400 * math.log10(score / (1 - score))))
+        return MAX_ELO if score >= 1 else -MAX_ELO
+    return max(-MAX_ELO, min(MAX_ELO, 400 * math.log10(score / (1 - score))))
 
 
 def score_of(elo: float) -> float:

@@ -68,6 +68,11 @@ class MatchGame:
         return 1.0 if (self.outcome.winner == "black") == self.a_black else 0.0
 
 
+def game_order(game: MatchGame) -> tuple[int, bool]:
+    """Return the sorting key of the games of a match: by opening, A with Black first."""
+    return game.pair, not game.a_black
+
+
 @dataclass
 class MatchResult:
     """The games of a match and A's score."""
@@ -246,10 +251,10 @@ def play_match(
     stop = stop or threading.Event()
     played = {(game.pair, game.a_black) for game in done}
     chosen = range(len(openings)) if pairs is None else pairs
-    seats = [(pair, a_black) for pair in chosen for a_black in (True, False)]
-    seats = [seat for seat in seats if seat not in played and not stop.is_set()]
+    pairings = [(pair, a_black) for pair in chosen for a_black in (True, False)]
+    pairings = [pairing for pairing in pairings if pairing not in played and not stop.is_set()]
     # Both games of a pair go to the same thread, so that A is to move in half of its games.
-    parts = [[seat for seat in seats if seat[0] % threads == i] for i in range(threads)]
+    parts = [[pairing for pairing in pairings if pairing[0] % threads == i] for i in range(threads)]
     boards = 1 if a.timed or b.timed else max(1, in_flight // threads)
 
     def finish(game: MatchGame) -> None:
@@ -264,17 +269,17 @@ def play_match(
             for pair, a_black in mine
         )
 
-        def ended(seat: MatchGame) -> MatchGame | None:
-            return _ended(seat, max_plies, tables, spec)
+        def ended(game: MatchGame) -> MatchGame | None:
+            return _ended(game, max_plies, tables, spec)
 
-        _play_seats((a, b), games, min(boards, len(mine)), ended, time_margin, finish, stop)
+        _play_games((a, b), games, min(boards, len(mine)), ended, time_margin, finish, stop)
 
     run_all([partial(work, part) for part in parts if part], stop, name="match")
-    result.games.sort(key=lambda game: (game.pair, not game.a_black))
+    result.games.sort(key=game_order)
     return result
 
 
-def _play_seats(
+def _play_games(
     players: tuple[Player, Player],
     waiting: deque[MatchGame],
     boards: int,
@@ -300,6 +305,31 @@ def _play_seats(
                     mine[board] = None if player.control is None else Clock(player.control)
                     side.start(board, game.game.position, game.stream, mine[board])
 
+        def end(board: int, game: MatchGame) -> None:
+            hops[board] = []
+            on_game(game)
+            begin(board)
+
+        def apply(number: int, board: int, action: int) -> None:
+            """Play an action of player `number`, or end the game."""
+            clock, game = clocks[number][board], active[board]
+            late = clock is not None and clock.left < -time_margin
+            if late or action == RESIGN:
+                winner = "white" if game.game.position.black else "black"
+                reason = ClockReason.TIME if late else MatchReason.RESIGNED
+                end(board, replace(game, outcome=Outcome(winner, reason)))
+                return
+            hops[board].append(action)
+            complete = _push("AB"[number], game, hops[board])
+            for side in sides:
+                side.play(board, action)
+            if complete:
+                hops[board] = []
+                if clock is not None:
+                    clock.press()
+                if (ended := ended_of(game)) is not None:
+                    end(board, ended)
+
         for board in range(boards):
             begin(board)
         while active and not stop.is_set():
@@ -316,62 +346,41 @@ def _play_seats(
                 for clock in running:
                     clock.stop()
                 for board, action in zip(mine, actions, strict=True):
-                    clock = clocks[number][board]
-                    late = clock is not None and clock.left < -time_margin
-                    if late or action == RESIGN:
-                        seat = active[board]
-                        winner = "white" if seat.game.position.black else "black"
-                        hops[board] = []
-                        reason = ClockReason.TIME if late else MatchReason.RESIGNED
-                        on_game(replace(seat, outcome=Outcome(winner, reason)))
-                        begin(board)
-                        continue
-                    hops[board].append(action)
-                    complete = _push("AB"[number], active[board], hops[board])
-                    for other in sides:
-                        other.play(board, action)
-                    if complete:
-                        hops[board] = []
-                        if clock is not None:
-                            clock.press()
-                        ended = ended_of(active[board])
-                        if ended is not None:
-                            on_game(ended)
-                            begin(board)
+                    apply(number, board, action)
     finally:
         for side in sides:
             side.close()
 
 
-def _push(player: str, seat: MatchGame, hops: list[int]) -> bool:
+def _push(player: str, game: MatchGame, hops: list[int]) -> bool:
     """Play a move once its hops are complete; return whether they are.
 
     Raises:
         IllegalActionError: no legal move begins with these hops of a player.
     """
     begun = tuple(hops)
-    legal = {tuple(move.actions): move for move in seat.game.position.legal_moves()}
+    legal = {tuple(move.actions): move for move in game.game.position.legal_moves()}
     if not any(actions[: len(hops)] == begun for actions in legal):
         allowed = sorted(
             {actions[len(hops) - 1] for actions in legal if actions[: len(hops) - 1] == begun[:-1]}
         )
         raise IllegalActionError(
-            f"player {player}, opening {seat.pair + 1}, ply {len(seat.game.moves) + 1}: expected one of the "
+            f"player {player}, opening {game.pair + 1}, ply {len(game.game.moves) + 1}: expected one of the "
             f"actions {', '.join(map(str, allowed))}, found {hops[-1]}"
         )
     if begun in legal:
-        seat.game.push(legal[begun])
+        game.game.push(legal[begun])
     return begun in legal
 
 
-def _ended(seat: MatchGame, max_plies: int, tables: Tables | None, spec: GameSpec) -> MatchGame | None:
+def _ended(game: MatchGame, max_plies: int, tables: Tables | None, spec: GameSpec) -> MatchGame | None:
     """Return the game with its outcome if it has ended, otherwise None."""
-    outcome = seat.game.outcome()
+    outcome = game.game.outcome()
     if outcome is None and tables is not None:
-        outcome = _adjudicate(seat.game.position, tables, spec)
-    if outcome is None and len(seat.game.moves) < max_plies:
+        outcome = _adjudicate(game.game.position, tables, spec)
+    if outcome is None and len(game.game.moves) < max_plies:
         return None
-    return replace(seat, outcome=outcome)
+    return replace(game, outcome=outcome)
 
 
 def _adjudicate(position: Any, tables: Tables, spec: GameSpec) -> Outcome | None:

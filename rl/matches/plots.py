@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ckai.datasets.files import whole_file
+from ckai.datasets.files import save_figure
 from ckai.rl.matches.elo import PairStatistics
 from ckai.rl.matches.ladder import ladder_text
 from ckai.rl.matches.ratings import Floats, Rating
@@ -49,7 +49,7 @@ def plot_tournament(path: Path, names: Sequence[str], rated: Sequence[Rating], t
                 if not np.isnan(table[i, j]):
                     right.text(j, i, f"{100 * table[i, j]:.0f}", ha="center", va="center", fontsize=7)
     figure.colorbar(image, ax=right, fraction=0.046)
-    _save(figure, path)
+    save_figure(path, figure, dpi=130)
 
 
 def plot_ladder(
@@ -79,7 +79,7 @@ def plot_ladder(
     axes.set_ylabel("score against it, 95 %")
     axes.legend(title="player: as good as", fontsize=8)
     axes.grid(alpha=0.3)
-    _save(figure, path)
+    save_figure(path, figure, dpi=130)
 
 
 def _figure(columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
@@ -87,8 +87,3 @@ def _figure(columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
 
     figure = Figure(figsize=(size[0] * (1.4 if columns > 1 else 1), size[1]), layout="constrained")
     return figure, np.atleast_1d(figure.subplots(1, columns))
-
-
-def _save(figure: Any, path: Path) -> None:
-    with whole_file(path) as file:
-        figure.savefig(file, format="png", dpi=130)

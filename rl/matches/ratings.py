@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.rl.matches.elo import MOST_ELO, PairStatistics
+from ckai.rl.matches.elo import MAX_ELO, PairStatistics
 
 T = TypeVar("T")
 Floats = NDArray[np.float64]
@@ -85,7 +85,7 @@ def fit(players: int, pairs: PairScores) -> Floats:
         pairs: scores of the pairs of games; each counts as two games.
 
     Returns:
-        `[players]` Elo ratings with mean 0, clipped to [-MOST_ELO, MOST_ELO].
+        `[players]` Elo ratings with mean 0, clipped to [-MAX_ELO, MAX_ELO].
     """
     won, met = np.zeros((1, players)), np.zeros((1, players, players))
     for match, scores in pairs.items():
@@ -155,7 +155,7 @@ def _fit_many(won: Floats, met: Floats) -> Floats:
         if longest.max() < 1e-9:
             break
     centred = (strength - strength.mean(axis=1, keepdims=True)) * 400 / np.log(10)
-    elo: Floats = np.clip(centred, -MOST_ELO, MOST_ELO)
+    elo: Floats = np.clip(centred, -MAX_ELO, MAX_ELO)
     return elo
 
 

@@ -60,16 +60,16 @@ class _Side(MoveSide):
         player, spec = self.player, self.player.spec
         if len(moves := game.position.legal_moves()) == 1:
             return moves[0]
-        seconds, likely = player.seconds, None
+        seconds, soft_seconds = player.seconds, None
         if clock is not None:
             times = move_time(clock.left, clock.control.increment, clock.moves, len(game.positions) - 1)
-            seconds, likely = times.most, times.target
+            seconds, soft_seconds = times.maximum, times.optimum
         history = [spec.state(position) for position in game.positions[:-1]]
         result = self.search.search(
             spec.state(game.position),
             history,
             seconds=seconds,
-            soft_seconds=likely,
+            soft_seconds=soft_seconds,
             nodes=player.nodes,
             depth=player.depth,
         )

@@ -7,7 +7,7 @@ TIME_MARGIN = 0.05
 FULL_STRENGTH_SECONDS = 0.5
 """Time per move of the highest level."""
 HUB_SILENCE_SECONDS: float = 600
-"""Time without a line after which a Hub program is given up, if it has no limit of seconds."""
+"""Time without a line after which a Hub program without a limit of seconds times out."""
 
 PLAYER_FORMS = {
     "best.ckpt@400": "a network or a run's best, 400 visits per move",

@@ -1,7 +1,7 @@
 """Go programs as players, by GTP, the Go Text Protocol (version 2, Gunnar Farneback 2002).
 
 A process plays one game at a time. A position is sent as its stones and the moves since. A program says
-nothing while it thinks: one without a time limit is given up after `GtpPlayer.silence_seconds`.
+nothing while it thinks: one without a time limit times out after `GtpPlayer.silence_seconds`.
 """
 
 import time
@@ -155,7 +155,7 @@ class GtpPlayer:
     Attributes:
         command: command line, as for a shell.
         seconds: time per move, sent as time settings of whole seconds; None: the program has its own limit.
-        silence_seconds: time after which a program without a time limit is given up.
+        silence_seconds: time after which a program without a time limit times out.
         control: time per game; if given, it replaces `seconds`.
         spec: the game.
     """

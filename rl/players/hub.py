@@ -1,8 +1,8 @@
 """Other programs as players, by Hub, the protocol of draughts engines (version 2, Fabien Letouzey 2017).
 
 A process plays one game at a time, by time, clock or depth. Unknown messages are ignored, as the protocol
-asks. A program that has a limit of seconds is given up `SPARE_SECONDS` after it. One that searches to a depth
-may take as long as it likes, but is given up when it has sent no line, such as `info`, for
+asks. A program that has a limit of seconds times out `SPARE_SECONDS` after it. One that searches to a depth
+may take as long as it likes, but times out when it has sent no line, such as `info`, for
 `HubPlayer.silence_seconds`.
 """
 
@@ -96,8 +96,8 @@ class HubProgram(Program):
         self.send("go think")
         until = None if seconds is None else time.monotonic() + seconds
         while True:
-            given_up = time.monotonic() + silence if until is None else until
-            command, arguments = self._next(given_up, "done move=...")
+            deadline = time.monotonic() + silence if until is None else until
+            command, arguments = self._next(deadline, "done move=...")
             if command == "done":
                 chosen = find_move(arguments.get("move", ""), current)
                 if chosen is None:
@@ -171,7 +171,7 @@ class HubPlayer:
         command: command line, as for a shell.
         seconds: time per move.
         depth: depth in plies; if given, it replaces `seconds`.
-        silence_seconds: with a depth, time without a line after which the program is given up.
+        silence_seconds: with a depth, time without a line after which the program times out.
         control: time per game; if given, it replaces `seconds` and `depth`.
 
     Raises:

@@ -15,7 +15,7 @@ import re
 
 from ckai.game import Move, Position, PositionError
 
-LONGEST_LINE = 1 << 20
+MAX_LINE = 1 << 20
 """Most characters of a line; a game of 1,000 moves has about 10,000."""
 
 _NAME = r'[^\s="\x00-\x1f\x7f]+'

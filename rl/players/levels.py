@@ -29,7 +29,7 @@ from ckai.rl.games.clock import Clock
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.players.player import MoveSide, Side
 
-LEAST_PRIOR = 1e-6
+MIN_PRIOR = 1e-6
 """Least prior of a move: smaller ones count as this, so that their logarithm is bounded."""
 
 
@@ -38,7 +38,7 @@ class Level:
     """How a level plays."""
 
     temperature: float
-    """Temperature of the policy: 1 plays as often as people do, more is closer to random."""
+    """Temperature of the policy: 1 plays moves as often as people do; higher is closer to random."""
     depth: int = 0
     """Plies of search after each move; 0: the policy alone."""
     regret: float = 1.0
@@ -115,7 +115,7 @@ def level_policy(
         priors: probability of every move by the policy of people.
         values: value of every move for the side to move, [-1, 1]; None: the policy alone.
     """
-    scores = {move: math.log(max(p, LEAST_PRIOR)) / level.temperature for move, p in priors.items()}
+    scores = {move: math.log(max(p, MIN_PRIOR)) / level.temperature for move, p in priors.items()}
     if values is not None:
         scores = {move: score + values[move] / level.regret for move, score in scores.items()}
     best = max(scores.values())

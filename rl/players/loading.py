@@ -56,7 +56,7 @@ def load_player(
         boards: most positions per network call.
         threads: threads that call the network.
         search_threads: threads of an alpha-beta search with a network, within a time.
-        hub_timeout: seconds of silence after which a Hub program without a time limit is given up.
+        hub_timeout: seconds of silence after which a Hub program without a time limit times out.
 
     Raises:
         PlayerSpecError: an unknown player, a limit it does not support, or a game it cannot play.

@@ -8,20 +8,20 @@ import time
 from contextlib import suppress
 from typing import ClassVar
 
-from ckai.models.inference.threads import Worker
+from ckai.models.inference.threads import JoinableThread
 
 START_SECONDS = 30.0
 """Time limit for a program to say who it is."""
 SPARE_SECONDS = 30.0
-"""Time beyond a limit of seconds after which a program is given up."""
+"""Time beyond a limit of seconds after which a program times out."""
 END_SECONDS = 1.0
 """Longest wait for the last words and the status of a program that has closed its output."""
-LONGEST_COMPLAINT = 300
-"""Characters of a line on standard error that a message repeats."""
+MAX_ERROR_TEXT = 300
+"""Most characters of a standard-error line quoted in a message."""
 
 
 def check_silence(seconds: float) -> None:
-    """Refuse a time after which a silent program is given up that is not above 0.
+    """Check that the time allowed without output is above 0.
 
     Raises:
         ValueError: it is 0, negative or NaN.
@@ -73,10 +73,10 @@ class Program:
                 f"{command}: expected a program, found none that can be started ({error}); check the command"
             ) from error
         self._lines: queue.Queue[str | None] = queue.Queue()
-        self._complaint = ""
+        self._last_error = ""
         """The last line on its standard error."""
-        self._errors = Worker(target=self._read_errors, daemon=True)
-        for reader in (Worker(target=self._read, daemon=True), self._errors):
+        self._errors = JoinableThread(target=self._read_errors, daemon=True)
+        for reader in (JoinableThread(target=self._read, daemon=True), self._errors):
             reader.start()
 
     def _read(self) -> None:
@@ -88,7 +88,7 @@ class Program:
     def _read_errors(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
-            self._complaint = line.strip()[:LONGEST_COMPLAINT] or self._complaint
+            self._last_error = line.strip()[:MAX_ERROR_TEXT] or self._last_error
 
     def _end(self) -> str:
         """Say how the program ended."""
@@ -97,7 +97,7 @@ class Program:
             self._process.wait(END_SECONDS)
         status = self._process.returncode
         text = "found that it has ended" + ("" if status is None else f" with status {status}")
-        return f"{text}: {self._complaint}" if self._complaint else text
+        return f"{text}: {self._last_error}" if self._last_error else text
 
     def send(self, line: str) -> None:
         """Send a line.
@@ -116,7 +116,7 @@ class Program:
         """Return the next line.
 
         Args:
-            until: time of `time.monotonic` at which the program is given up.
+            until: time of `time.monotonic` at which the program times out.
             wanted: what is waited for, for messages.
 
         Raises:

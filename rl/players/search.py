@@ -15,10 +15,10 @@ from ckai.rl.games.clock import Clock, TimeControl
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.players.player import ActionFigures, Side
-from ckai.rl.search.factory import make_searcher, measured_pacing
-from ckai.rl.search.move_time import OVERHEAD, MoveTime, MoveTimer, move_time
-from ckai.rl.search.pacing import SIZES
-from ckai.rl.search.searcher import UNWATCHED, Searcher
+from ckai.rl.search.batch_sizing import SIZES
+from ckai.rl.search.factory import make_searcher, measured_batch_sizer
+from ckai.rl.search.move_time import MoveTime, MoveTimer, move_time
+from ckai.rl.search.searcher import MAX_STEP_SIMULATIONS, Searcher
 from ckai.rl.search.selection import SearchConstants
 
 POLICY_SIMS = 2
@@ -62,7 +62,7 @@ class SearchPlayer:
                 constants=constants,
                 game=rules,
             )
-            searcher.pacing = measured_pacing(self.evaluator, rules)
+            searcher.batch_sizer = measured_batch_sizer(self.evaluator, rules)
             return searcher
         return make_searcher(
             self.evaluator, trees=trees, nodes=self.sims + 3, constants=constants, game=rules
@@ -81,10 +81,10 @@ class _SearchSide:
     def __init__(self, player: SearchPlayer, searcher: Searcher, boards: int) -> None:
         self.player, self.searcher = player, searcher
         self.visits = np.zeros(boards, np.int32)
-        self.most_nodes = 0
+        self.max_nodes = 0
         if player.timed:
-            self.most_nodes = searcher.memory_nodes
-            searcher.reserve(self.most_nodes)
+            self.max_nodes = searcher.memory_nodes
+            searcher.reserve(self.max_nodes)
         self.clocks: list[Clock | None] = [None] * boards
         self.plies = [0] * boards
         self.until: list[MoveTime | None] = [None] * boards
@@ -120,8 +120,6 @@ class _SearchSide:
         self.stopped.set()
 
     def figures(self, board: int) -> list[ActionFigures]:
-        root = self.searcher.root(board)
-        first = int(root["first_edge"])
         return [
             ActionFigures(
                 int(edge["action"]),
@@ -129,7 +127,7 @@ class _SearchSide:
                 float(edge["value_sum"]) / int(edge["visits"]) if edge["visits"] else None,
                 float(edge["prior"]),
             )
-            for edge in self.searcher.tree_batch.edges[board][first : first + int(root["num_edges"])]
+            for edge in self.searcher.root_edges(board)
         ]
 
     def close(self) -> None:
@@ -144,31 +142,30 @@ class _SearchSide:
         until = self.until[board]
         if until is None:
             spare = self._time_of_move(board)
-            until = self.until[board] = MoveTime(begun + spare.target, begun + spare.most)
+            until = self.until[board] = MoveTime(begun + spare.optimum, begun + spare.maximum)
         self.visits[:] = 0
         self.visits[board] = 1
         searcher.run(self.visits)  # the root is evaluated under any limit
         if self._forced(board):
             return
-        left = MoveTime(max(0.0, until.target - begun), max(0.0, until.most - begun))
+        left = MoveTime(max(0.0, until.optimum - begun), max(0.0, until.maximum - begun))
         by_clock = self.clocks[board] is not None
         thinking = MoveTimer(left, begun, int(searcher.root(board)["visits"]), early=by_clock)
-        most = np.iinfo(np.int32).max
+        max_visits = np.iinfo(np.int32).max
         while not self.stopped.is_set():
             visits = int(searcher.root(board)["visits"])
             if thinking.ended(time.perf_counter(), visits, lambda: searcher.root_lead(board)):
                 break
-            searcher.make_room(self.most_nodes)
-            self.visits[board] = min(most, visits + searcher.in_flight + UNWATCHED)
+            searcher.make_room(self.max_nodes)
+            self.visits[board] = min(max_visits, visits + searcher.in_flight + MAX_STEP_SIMULATIONS)
             if not searcher.step(self.visits) and searcher.root(board)["visits"] == visits:
                 break
         searcher.flush()
 
     def _time_of_move(self, board: int) -> MoveTime:
-        clock, pacing = self.clocks[board], self.searcher.pacing
+        clock, margin = self.clocks[board], self.searcher.time_margin
         if clock is None:
             seconds = self.player.seconds
             assert seconds is not None, "a player with a time control was given no clock"
             return MoveTime(seconds, seconds)
-        margin = OVERHEAD + (2 * pacing.longest(self.searcher.leaves) if pacing else 0.0)
         return move_time(clock.left, clock.control.increment, clock.moves, self.plies[board], margin)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from typing import BinaryIO, Protocol
 
-from ckai.rl.players.hub_text import LONGEST_LINE
+from ckai.rl.players.hub_text import MAX_LINE
 
 
 class LineSession(Protocol):
@@ -38,10 +38,10 @@ def serve_lines(source: BinaryIO, output: int, make: Callable[[Callable[[str], N
 
     session = make(write)
     try:
-        while not closed and (line := source.readline(LONGEST_LINE + 2)):
+        while not closed and (line := source.readline(MAX_LINE + 2)):
             text = line.decode(errors="replace")
             while line and not line.endswith(b"\n"):  # drop the rest of a line that is too long
-                line = source.readline(LONGEST_LINE)
+                line = source.readline(MAX_LINE)
             if not session.handle(text):
                 break
     finally:

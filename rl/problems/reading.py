@@ -21,7 +21,7 @@ from ckai.rl.problems.problem import RESULTS, Problem, ProblemError, result_for
 
 _FEN_LINE = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:#[^\n]*\n\s*)*[BWbw]:[BWbw]")
 _WORDS: tuple[Proof, ...] = ("win", "loss", "draw")
-LONGEST_NAME = 60
+MAX_NAME = 60
 """Most characters of a name."""
 
 
@@ -103,4 +103,4 @@ def _from_line(line: str, path: str, number: int) -> Problem:
 def _clean(text: str) -> str:
     """Return a name in one line, without control characters."""
     text = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 3] + "..."
+    return text if len(text) <= MAX_NAME else text[: MAX_NAME - 3] + "..."

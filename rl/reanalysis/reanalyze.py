@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from ckai.datasets.files import locked, remove_temporaries, write_whole
+from ckai.datasets.files import first_line, locked, remove_temporaries, write_whole
 from ckai.datasets.reader import RowFile, check_dataset, read_rows
 from ckai.datasets.rows import Rows
 from ckai.datasets.schema import DatasetError
@@ -74,7 +74,7 @@ def drawn_rows(path: Path, share: float, seed: int) -> NDArray[np.int64]:
 
 
 def _damaged(path: Path, error: Exception) -> DatasetError:
-    return DatasetError(f"{path}: expected rows, found a damaged file ({str(error).splitlines()[0]})")
+    return DatasetError(f"{path}: expected rows, found a damaged file ({first_line(error)})")
 
 
 def settings_of(config: "SelfPlayConfig", share: float, seed: int, network: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ckai.datasets.rows import Rows
 from ckai.game.jit import kernel
+from ckai.models.inputs.packing import pack_rows
 from ckai.rl.games import contract
 from ckai.rl.games.spec import GameSpec
 
@@ -71,12 +72,6 @@ def play_through(game, boards, labels, starts, states, keys, first, exact):
             state, _ = contract.play(game, state, np.int64(labels[i]))
 
 
-def encoded_boards(rows: Rows) -> NDArray[np.int8]:
-    """Return the positions of N rows as networks get them, `[N, POSITION_BYTES]` int8."""
-    clocks = np.minimum(rows.quiet, 127).astype(np.int8)
-    return np.ascontiguousarray(np.concatenate([rows.board, rows.jumper[:, None], clocks[:, None]], 1))
-
-
 def replay(rows: Rows, hops: NDArray[np.int8], rules: Any, spec: GameSpec) -> Replay:
     """Recreate the games of rows.
 
@@ -92,7 +87,7 @@ def replay(rows: Rows, hops: NDArray[np.int8], rules: Any, spec: GameSpec) -> Re
     first = np.zeros(len(rows), np.int64)
     exact = (rows.ply[starts[:-1]] == 0) & (hops[starts[:-1]] == 0)
     labels = np.ascontiguousarray(rows.label)
-    play_through(rules, encoded_boards(rows), labels, starts, states, keys, first, exact)
+    play_through(rules, pack_rows(rows), labels, starts, states, keys, first, exact)
     # The encoding ends at a clock of 127: a game that began above it would be wrong from there on.
     wrong = spec.halfmove_clocks(states) != rows.quiet
     exact &= ~np.logical_or.reduceat(wrong, starts[:-1])

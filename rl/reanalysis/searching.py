@@ -29,9 +29,11 @@ class Positions(NamedTuple):
     rows: Any
     """[M] int64, their rows in a `Replay`."""
     states: Any
-    """[N, STATE_WORDS] int64, see `Replay`, as the next two."""
+    """[N, STATE_WORDS] int64, see `Replay`."""
     keys: Any
+    """See `Replay`."""
     first: Any
+    """See `Replay`."""
     q: Any
     """[M] float32, the search's value for the side to move, [-1, 1]."""
     policy_kl: Any

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ckai.datasets.files import first_line
 from ckai.datasets.rows import Rows, Visits
 from ckai.datasets.schema import SELFPLAY_SCHEMA
 from ckai.rl.selfplay.shards import read_table, write_table
@@ -178,5 +179,4 @@ def read_reanalysis(path: Path, settings: dict[str, Any]) -> Reanalysis:
 
 
 def _damaged(path: Path, error: Exception) -> ReanalysisError:
-    reason = (str(error) or type(error).__name__).splitlines()[0]
-    return ReanalysisError(f"{path}: expected reanalyzed rows, found a damaged file ({reason})")
+    return ReanalysisError(f"{path}: expected reanalyzed rows, found a damaged file ({first_line(error)})")

@@ -105,7 +105,7 @@ BUCKET = np.dtype(
     ],
     align=True,
 )
-MOST_BUCKETS = 1 << 16
+MAX_BUCKETS = 1 << 16
 """Most entries in the table of buckets of a tree."""
 
 PATH = 6
@@ -118,8 +118,8 @@ SLOT = np.dtype(
         # What expansion and backup read of the tree, so that it can be prefetched at once:
         ("first_edge", np.int32),  # of the leaf
         ("num_edges", np.int32),  # of the leaf
-        ("path", np.int32, (PATH,)),  # the nodes above it, from its parent on; beyond the root the root again
-        ("path_edges", np.int32, (PATH,)),  # the edges of these that lead to it
+        ("path", np.int32, (PATH,)),  # the nodes above it, its parent first; beyond the root the root again
+        ("path_edges", np.int32, (PATH,)),  # path_edges[i] is the edge of path[i] towards the leaf
     ],
     align=True,
 )
@@ -205,7 +205,7 @@ def _bias_shapes(trees: int, nodes: int, **parts: Unpack[Parts]) -> Shapes:
     if not parts.get("value_bias"):
         return {}
     # No more than half full, while there are no more contexts than nodes.
-    buckets = min(MOST_BUCKETS, 1 << (2 * nodes - 1).bit_length())
+    buckets = min(MAX_BUCKETS, 1 << (2 * nodes - 1).bit_length())
     return {"nodes": ((trees, nodes), NODE_BIAS), "buckets": ((trees, buckets), BUCKET)}
 
 
@@ -251,7 +251,7 @@ GROWING = ("nodes", "edges", "bias", "transpositions", "scratch")
 def memory_nodes(game: Any, **parts: Unpack[Parts]) -> int:
     """Return the capacity in nodes of a tree that takes `MEMORY_SHARE` of the memory of this process."""
     # So large that the tables of buckets do not grow: memory is then linear in the nodes.
-    few, more = (tree_batch_bytes(game, 1, MOST_BUCKETS + nodes, 1, **parts) for nodes in (0, 1000))
+    few, more = (tree_batch_bytes(game, 1, MAX_BUCKETS + nodes, 1, **parts) for nodes in (0, 1000))
     thousand = more - few
     return int(MEMORY_SHARE * available_memory() / thousand) * 1000
 
@@ -268,13 +268,13 @@ def part_of(trees: TreeBatch, game: Any, nodes: int) -> TreeBatch:
     )
 
 
-def grown(trees: TreeBatch, game: Any, most: int, reserved: TreeBatch | None = None) -> TreeBatch:
-    """Return trees with room for `RESERVE` more nodes each, as far as `most` allows.
+def grown(trees: TreeBatch, game: Any, max_nodes: int, reserved: TreeBatch | None = None) -> TreeBatch:
+    """Return trees with room for `RESERVE` more nodes each, as far as `max_nodes` allows.
 
     Args:
         trees: the trees; leaves may be in flight.
         game: the rules.
-        most: largest capacity of a tree in nodes.
+        max_nodes: largest capacity of a tree.
         reserved: the memory that a single tree is the first part of, see `part_of`; None: it has no more.
 
     Returns:
@@ -285,11 +285,11 @@ def grown(trees: TreeBatch, game: Any, most: int, reserved: TreeBatch | None = N
     capacity, used = trees.nodes.shape[1], trees.info
     nodes, edges = int(used["nodes"].max()), int(used["edges"].max())
     per_node = game.MEAN_LEGAL_ACTIONS
-    if capacity >= most or (
+    if capacity >= max_nodes or (
         nodes + RESERVE <= capacity and edges + per_node * RESERVE <= trees.edges.shape[1]
     ):
         return trees
-    wanted = min(most, max(2 * capacity, nodes + 2 * RESERVE))
+    wanted = min(max_nodes, max(2 * capacity, nodes + 2 * RESERVE))
     if reserved is not None and capacity < (room := reserved.nodes.shape[1]):
         larger = part_of(reserved, game, min(wanted, room))
     else:

@@ -58,8 +58,8 @@ def prefetch_leaves(trees, slots, first, end):
 
 
 @hot
-def can_walk(trees, t, target_visits):
-    """Return whether the search of tree `t` goes on with a walk: its root is ready and lacks visits.
+def can_traverse(trees, t, target_visits):
+    """Return whether the search of tree `t` goes on with a traversal: its root is ready and lacks visits.
 
     Sets the target, which the rule at the root may read.
     """
@@ -74,7 +74,7 @@ def can_walk(trees, t, target_visits):
 
 
 @hot
-def walk_trees(trees, first, count, constants, nodes, edges, walking):
+def traverse_trees(trees, first, count, constants, nodes, edges, active_trees):
     """Walk in many trees to where their next descent ends, one level of each after the other.
 
     The next level of one tree is on its way from memory while the others select. Nothing in the trees is
@@ -84,33 +84,33 @@ def walk_trees(trees, first, count, constants, nodes, edges, walking):
         trees: the batch of trees.
         first, count: the trees, `first` to `first + count - 1`.
         constants: the `SearchConstants`; the noise fields are not read.
-        nodes, edges: int64, one entry per tree. Entries of `nodes` are 0 where to walk, else -1; filled with
-            node and edge where the walk ended, -1 where there was none.
-        walking: int64, one entry per tree, overwritten.
+        nodes, edges: int64, one entry per tree. Entries of `nodes` are 0 where to begin, else -1; filled with
+            node and edge where the traversal ended, -1 where there was none.
+        active_trees: int64, one entry per tree, overwritten.
     """
-    # Which trees go on is not predictable: `walking` lists them, and nothing in the loops branches on it.
+    # Which trees go on is not predictable: `active_trees` lists them, so nothing in the loops branches on it.
     active = 0
     for i in range(count):
-        walking[active] = i
+        active_trees[active] = i
         active += nodes[i] >= 0
         edges[i] = -1
     while active > 0:
         for k in range(active):
-            i = walking[k]
+            i = active_trees[k]
             tree = get_tree(trees, first + i)
             e = np.int64(select_edge(tree, nodes[i], constants))
             edges[i] = e
             prefetch(trees.nodes, first + i, np.int64(tree.edges[max(e, 0)].child))
         still_active = 0
         for k in range(active):
-            i = walking[k]
+            i = active_trees[k]
             tree, e = get_tree(trees, first + i), edges[i]
             child = np.int64(tree.edges[max(e, 0)].child)
             ends = (e < 0) | (child < 0) | ends_descent(tree, max(child, 0))
             here = tree.nodes[max(child, 0)]
             prefetch_edges(trees, first + i, np.int64(here.first_edge), np.int64(here.num_edges))
             nodes[i] = choose(ends, choose(e < 0, np.int64(-1), nodes[i]), child)
-            walking[still_active] = i
+            active_trees[still_active] = i
             still_active += not ends
         active = still_active
 
@@ -160,14 +160,14 @@ def expand_and_backup(trees, constants, slots, logits, values):
 
 
 @kernel
-def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
+def select_all_leaves(game, trees, constants, target_visits, leaves, visits_per_leaf):
     """Fill the batch with leaves of every tree.
 
     Args:
         game, trees, constants: see the module.
         target_visits: `[T]` int32, visit count at which the search of each root ends.
         leaves: most leaves of one tree.
-        growth: 0, or the root visits that allow one more leaf: a tree adds at most visits // growth leaves
+        visits_per_leaf: 0, or the root visits that allow one more leaf: at most visits // visits_per_leaf
             (at least 1), because leaves selected together do not profit from each other's values.
 
     Returns:
@@ -178,8 +178,8 @@ def select_all_leaves(game, trees, constants, target_visits, leaves, growth):
     collisions, descents = np.empty(leaves, np.int32), np.empty(WIDTH, np.int64)
     for t in range(len(target_visits)):
         max_leaves = leaves
-        if growth > 0:
-            max_leaves = min(leaves, max(1, trees.nodes[t, 0].visits // growth))
+        if visits_per_leaf > 0:
+            max_leaves = min(leaves, max(1, trees.nodes[t, 0].visits // visits_per_leaf))
         slot = select_leaves_in_step(
             game,
             trees,

@@ -83,7 +83,7 @@ def select_leaves(game, trees, t, constants, target_visits, max_leaves, slot, co
         max_leaves: int64, most leaves to add.
         slot: int64, first free slot of the batch.
         collisions: int32, one entry per leaf of `max_leaves`, overwritten.
-        node, e: int64, where the walk of the first descent ends (see `walk_trees` of `ckai.rl.search.batch`),
+        node, e: int64, where the first descent ends (see `traverse_trees` of `ckai.rl.search.batch`),
             -1 if unknown.
 
     Returns:

@@ -4,20 +4,20 @@ from typing import Any
 
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.rollout import RolloutEvaluator
+from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.inline_search import InlineSearcher, runs_inline
-from ckai.rl.search.pacing import Pacing
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.search.selection import SearchConstants
 
 
-def measured_pacing(evaluator: Evaluator, game: Any) -> Pacing:
-    """Return the pacing of an evaluator, measured if searches with it use one.
+def measured_batch_sizer(evaluator: Evaluator, game: Any) -> BatchSizer:
+    """Return the batch sizes that suit an evaluator, measured if searches with it use batches.
 
     Args:
         evaluator: see `make_searcher`.
         game: the rules, see `ckai.rl.games.contract`.
     """
-    return Pacing(1.0) if runs_inline(evaluator) else Pacing.measure(evaluator, game)
+    return BatchSizer(1.0) if runs_inline(evaluator) else BatchSizer.measure(evaluator, game)
 
 
 def make_searcher(
@@ -26,7 +26,7 @@ def make_searcher(
     trees: int = 1,
     nodes: int = 1024,
     leaves: int = 1,
-    growth: int = 0,
+    visits_per_leaf: int = 0,
     batches: int = 1,
     threads: int | None = None,
     constants: SearchConstants | None = None,
@@ -37,9 +37,9 @@ def make_searcher(
 
     Args:
         evaluator: evaluates the leaves. For some this is an `InlineSearcher`, see `runs_inline`; `leaves`,
-            `growth`, `batches` and `threads` then have no effect. The seed of a `RolloutEvaluator` takes
-            precedence.
-        trees, nodes, leaves, growth, batches, threads, constants, game, seed: see `Searcher`.
+            `visits_per_leaf`, `batches` and `threads` then have no effect. The seed of a `RolloutEvaluator`
+            takes precedence.
+        trees, nodes, leaves, visits_per_leaf, batches, threads, constants, game, seed: see `Searcher`.
     """
     if runs_inline(evaluator):
         if isinstance(evaluator, RolloutEvaluator):
@@ -50,7 +50,7 @@ def make_searcher(
         trees=trees,
         nodes=nodes,
         leaves=leaves,
-        growth=growth,
+        visits_per_leaf=visits_per_leaf,
         batches=batches,
         threads=threads,
         constants=constants,

@@ -233,7 +233,7 @@ class InlineSearcher(Searcher):
         """Run at most `chunk` simulations in every tree.
 
         Args:
-            visits: `[T]`, visit count at which the search of each root ends.
+            visits: `[T]` int32, visit count at which the search of each root ends.
 
         Returns:
             The number of simulations, 0 once all searches have ended. No leaf stays in flight.

@@ -179,7 +179,7 @@ def descend(game, tree, constants, node, e):
         game: the rules.
         tree: the tree; its root is not proven.
         constants: the `SearchConstants`.
-        node, e: where `walk` ends, if that is known; else `e` is -1.
+        node, e: where `traverse` ends, if that is known; else `e` is -1.
 
     Returns:
         How the descent ended, and a node. (LEAF, node): a node to evaluate; its path is counted as in flight.
@@ -194,7 +194,7 @@ def descend(game, tree, constants, node, e):
     if tree.nodes[0].status == PENDING:
         return COLLISION, np.int64(0)
     if e < 0:
-        node, e = walk(tree, constants)
+        node, e = traverse(tree, constants)
         if e < 0:
             return STUCK, node
     child = np.int64(tree.edges[e].child)
@@ -217,7 +217,7 @@ def descend(game, tree, constants, node, e):
 
 
 @hot
-def walk(tree, constants):
+def traverse(tree, constants):
     """Follow edges from the root, which is OPEN and not proven, to the one where a descent ends.
 
     Returns:

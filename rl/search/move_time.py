@@ -14,10 +14,10 @@ import numpy as np
 
 from ckai.rl.games.contract import LOSS
 
-LEAST_MOVES, EXPECTED_PLIES = 12, 48
+MIN_MOVES, EXPECTED_PLIES = 12, 48
 """Moves of its own that a player always expects to make, and plies of a game after which it expects no more:
 C and MaxPly of Huang, Coulom and Lin, for games of about 40 moves a side."""
-LONGEST = 3.0
+MAX_RATIO = 3.0
 """Largest multiple of a move's time that a search may take while its result is unsettled."""
 OVERHEAD = 0.02
 """Seconds kept back on every move for what is not search: threads that wait for a core, passing the move."""
@@ -30,9 +30,9 @@ CHECKS = 64
 class MoveTime(NamedTuple):
     """The time of one move, in seconds."""
 
-    target: float
+    optimum: float
     """When a search ends whose result is settled."""
-    most: float
+    maximum: float
     """When every search ends."""
 
 
@@ -55,13 +55,13 @@ def move_time(
     Returns:
         The times; both 0 if there is no more than the margin left.
     """
-    to_come = LEAST_MOVES + max(EXPECTED_PLIES - plies, 0) / 2
+    to_come = MIN_MOVES + max(EXPECTED_PLIES - plies, 0) / 2
     if moves is not None:
         to_come = min(to_come, max(moves, 1))
     usable = max(0.0, left - margin)
     bound = usable * max(1 / to_come, 0.5)
-    target = min(usable / to_come + increment, bound)
-    return MoveTime(target, min(LONGEST * target, bound))
+    optimum = min(usable / to_come + increment, bound)
+    return MoveTime(optimum, min(MAX_RATIO * optimum, bound))
 
 
 class RootLead(NamedTuple):
@@ -111,7 +111,7 @@ class MoveTimer:
         self.time, self.begun = time_of_move, begun
         self._first_visits = visits
         self._last = begun, visits
-        self._interval = time_of_move.target / CHECKS
+        self._interval = time_of_move.optimum / CHECKS
         self._next = begun
 
     def ended(self, now: float, visits: int, compare: Callable[[], RootLead]) -> bool:
@@ -122,7 +122,7 @@ class MoveTimer:
             visits: visits of the root.
             compare: returns the lead at the root; called only now and then.
         """
-        if now - self.begun >= self.time.most:
+        if now - self.begun >= self.time.maximum:
             return True
         if not self.early or now < self._next:
             return False
@@ -131,11 +131,11 @@ class MoveTimer:
         lead, settled = compare()
         if lead == np.inf:
             return True
-        if spent >= self.time.target:
+        if spent >= self.time.optimum:
             return settled
         if spent < self._interval:
             return False
         self._last = now, visits
         # Batches grow with the tree, and so does the rate.
         rate = max((visits - self._first_visits) / spent, (visits - last_visits) / max(now - last, 1e-9))
-        return lead > rate * (self.time.target - spent)
+        return lead > rate * (self.time.optimum - spent)

@@ -27,16 +27,16 @@ from ckai.rl.search.batch import (
     select_all_leaves,
     set_root_state,
 )
-from ckai.rl.search.move_time import RootLead, root_lead
-from ckai.rl.search.pacing import Pacing
+from ckai.rl.search.batch_sizing import BatchSizer
+from ckai.rl.search.move_time import OVERHEAD, RootLead, root_lead
 from ckai.rl.search.selection import SearchConstants
 from ckai.rl.search.threads import Helpers
 
-THREADED = 16
-"""Least leaves of a batch from which several threads search a tree by time."""
-UNWATCHED = 20_000
-"""Most simulations of a step in a search by time. Those that end at proven positions fill no batch, so that
-without a bound a step could go on for minutes and look at no clock; these take some milliseconds."""
+MIN_THREADED_LEAVES = 16
+"""Smallest batch with which several threads search a tree by time."""
+MAX_STEP_SIMULATIONS = 20_000
+"""Most simulations per step of a timed search. Those that end at proven positions fill no batch, so an
+unbounded step could run for minutes without checking the clock; this many take milliseconds."""
 
 
 class _NoEdgeError(Exception):
@@ -63,7 +63,8 @@ class Searcher:
         tree_batch: the trees, a `TreeBatch`.
         game: the rules.
         constants: the `SearchConstants`.
-        pacing: sizes of batches for a search by time, in place of `growth`; None: there is no time limit.
+        batch_sizer: chooses the sizes of batches in a search by time, in place of `visits_per_leaf`; None:
+            there is no time limit.
         evaluations: positions evaluated and backed up so far, of all trees.
     """
 
@@ -74,7 +75,7 @@ class Searcher:
         trees: int = 1,
         nodes: int = 1024,
         leaves: int = 1,
-        growth: int = 0,
+        visits_per_leaf: int = 0,
         batches: int = 1,
         threads: int | None = None,
         constants: SearchConstants | None = None,
@@ -89,8 +90,8 @@ class Searcher:
             trees: T, number of trees.
             nodes: capacity of a tree in nodes; a search ends when its tree is full, see `make_room`.
             leaves: most leaves of one tree in a batch. Leaves in flight count as visits, which spreads them.
-            growth: root visits that allow one more leaf in a batch, so that a small tree sends small batches;
-                0: always up to `leaves`.
+            visits_per_leaf: root visits that allow one more leaf in a batch, so that a small tree sends small
+                batches; 0: always up to `leaves`.
             batches: batches in flight. Above 1 they are evaluated in threads while the next one is filled.
                 They are backed up in the order in which they were filled, so the results do not depend on
                 the timing of the threads. In searches by time each thread has one, see `_step_by_time`.
@@ -106,8 +107,8 @@ class Searcher:
         self.game = rules
         self.constants = (constants or SearchConstants()).typed()
         self.leaves = leaves
-        self.growth = growth
-        self.pacing: Pacing | None = None
+        self.visits_per_leaf = visits_per_leaf
+        self.batch_sizer: BatchSizer | None = None
         self._parts: Parts = {"value_bias": self.constants.corrects_values, "transpositions": transpositions}
         self.tree_batch: TreeBatch = allocate_trees(rules, trees, nodes, leaves * batches, **self._parts)
         self._reserved: TreeBatch | None = None
@@ -147,8 +148,8 @@ class Searcher:
         Args:
             t: index of the tree.
             state: the state, a tuple of int64 words.
-            history: `[n, STATE_WORDS]`, repetition keys (`contract.key`) of the earlier states of the game,
-                oldest first; None: there are none.
+            history: `[n, STATE_WORDS]` int64, repetition keys (`contract.key`) of the earlier states of the
+                game, oldest first; None: there are none.
         """
         self.flush()
         keys = np.zeros((0, len(state)), np.int64) if history is None else history
@@ -158,8 +159,8 @@ class Searcher:
         """Back up a batch, fill it with new leaves and evaluate them.
 
         Args:
-            visits: `[T]`, visit count at which the search of each root ends; visits kept from an earlier
-                search count.
+            visits: `[T]` int32, visit count at which the search of each root ends; visits kept from an
+                earlier search count.
 
         Returns:
             The number of leaves in flight, of all batches; 0 once all searches have ended.
@@ -171,7 +172,7 @@ class Searcher:
                 flight: call `discard`.
         """
         try:
-            return self._step(visits) if self.pacing is None else self._step_by_time(visits)
+            return self._step(visits) if self.batch_sizer is None else self._step_by_time(visits)
         except _NoEdgeError:
             raise self._no_edge_error() from None
 
@@ -179,7 +180,7 @@ class Searcher:
         """Take the oldest batch, so that results do not depend on the timing of the threads."""
         batch = self._batches.popleft()
         self._batches.append(batch)
-        if self._fill(batch, visits, self.leaves, self.growth):
+        if self._fill(batch, visits, self.leaves, self.visits_per_leaf):
             if len(self._batches) > 1:
                 batch.evaluation = self._threads.submit(self._evaluate, batch)
             else:
@@ -196,28 +197,28 @@ class Searcher:
         own, *others = islice(self._batches, self._num_threads)
         if self._helpers.ended:
             self.flush()
-        if others and not self._helpers.running and self._paced_leaves >= THREADED:
+        if others and not self._helpers.running and self._timed_leaves >= MIN_THREADED_LEAVES:
             self.flush()
-            self._helpers.start([(partial(self._fill_paced, b), partial(self._evaluate, b)) for b in others])
-        if not self._fill_paced(own):
+            self._helpers.start([(partial(self._fill_timed, b), partial(self._evaluate, b)) for b in others])
+        if not self._fill_timed(own):
             self.flush()  # the leaves in flight may be what is missing
-            if not self._fill_paced(own):
+            if not self._fill_timed(own):
                 return 0
         with self._helpers.released():
             self._evaluate(own)
         return self.in_flight
 
     @property
-    def _paced_leaves(self) -> int:
+    def _timed_leaves(self) -> int:
         """Leaves of the next batch in a search by time."""
-        assert self.pacing is not None
-        most_visits = int(self.tree_batch.nodes["visits"][:, 0][self._visits > 0].max(initial=0))
-        return min(self.leaves, self.pacing.leaves(most_visits))
+        assert self.batch_sizer is not None
+        max_visits = int(self.tree_batch.nodes["visits"][:, 0][self._visits > 0].max(initial=0))
+        return min(self.leaves, self.batch_sizer.leaves(max_visits))
 
-    def _fill_paced(self, batch: _Batch) -> bool:
-        return self._fill(batch, self._visits, self._paced_leaves, 0)
+    def _fill_timed(self, batch: _Batch) -> bool:
+        return self._fill(batch, self._visits, self._timed_leaves, 0)
 
-    def _fill(self, batch: _Batch, visits: NDArray[np.int32], leaves: int, growth: int) -> bool:
+    def _fill(self, batch: _Batch, visits: NDArray[np.int32], leaves: int, visits_per_leaf: int) -> bool:
         """Back up a batch and fill it again; return whether it has leaves.
 
         Raises:
@@ -226,7 +227,9 @@ class Searcher:
         """
         self._flush(batch)
         visits = np.ascontiguousarray(visits, np.int32)
-        slots = int(self._select_leaves(self.game, batch.tree_batch, self.constants, visits, leaves, growth))
+        slots = int(
+            self._select_leaves(self.game, batch.tree_batch, self.constants, visits, leaves, visits_per_leaf)
+        )
         if slots < 0:
             raise _NoEdgeError
         batch.slots = slots
@@ -297,7 +300,7 @@ class Searcher:
         """Search until every root has its visits or is proven, or its tree is full.
 
         Args:
-            visits: `[T]`, see `step`.
+            visits: `[T]` int32, see `step`.
 
         Raises:
             ValueError, Exception: see `step`.
@@ -310,28 +313,28 @@ class Searcher:
         """Capacity of a tree that takes its share of the memory."""
         return memory_nodes(self.game, **self._parts)
 
-    def make_room(self, most: int) -> None:
+    def make_room(self, max_nodes: int) -> None:
         """Let the trees grow if they are nearly full, so that a search goes on; else do nothing.
 
         Args:
-            most: largest capacity of a tree in nodes; a tree that has it does not grow.
+            max_nodes: largest capacity of a tree; a tree that has it does not grow.
         """
-        self._use(grown(self.tree_batch, self.game, most, self._reserved))
+        self._use(grown(self.tree_batch, self.game, max_nodes, self._reserved))
 
-    def reserve(self, most: int) -> None:
+    def reserve(self, max_nodes: int) -> None:
         """Reserve memory in which a single tree that is still empty grows without being copied.
 
         The system gives the memory when it is first used. Where it refuses so much, as on machines that do
         not overcommit, and with several trees, this does nothing.
 
         Args:
-            most: as for `make_room`.
+            max_nodes: as for `make_room`.
         """
         trees, capacity = self.tree_batch.nodes.shape
-        if trees > 1 or capacity >= most:
+        if trees > 1 or capacity >= max_nodes:
             return
         with suppress(OSError, MemoryError):
-            self._reserved = allocate_trees(self.game, 1, most, 0, **self._parts)
+            self._reserved = allocate_trees(self.game, 1, max_nodes, 0, **self._parts)
             self._use(part_of(self._reserved, self.game, capacity))
 
     def _use(self, memory: TreeBatch) -> None:
@@ -355,9 +358,7 @@ class Searcher:
 
     def root_lead(self, t: int) -> RootLead:
         """Compare the actions at the root of tree `t`, which is expanded and not proven."""
-        root = self.root(t)
-        first = int(root["first_edge"])
-        return root_lead(self.tree_batch.edges[t, first : first + int(root["num_edges"])])
+        return root_lead(self.root_edges(t))
 
     def best(self, t: int) -> int:
         """Return the action to play in tree `t`, see `ckai.rl.search.mcts.best_root_edge`."""
@@ -367,3 +368,15 @@ class Searcher:
     def root(self, t: int) -> Any:
         """Return the NODE record of the root of tree `t`, as a view."""
         return self.tree_batch.nodes[t, 0]
+
+    def root_edges(self, t: int) -> Any:
+        """Return the EDGE records of the root of tree `t`, as a view; none before it is expanded."""
+        root = self.root(t)
+        first = int(root["first_edge"])
+        return self.tree_batch.edges[t, first : first + int(root["num_edges"])]
+
+    @property
+    def time_margin(self) -> float:
+        """Seconds to keep back on a move by the clock: its overhead, and batches to complete."""
+        batches = 2 * self.batch_sizer.max_latency(self.leaves) if self.batch_sizer else 0.0
+        return OVERHEAD + batches

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from ckai.models.inference.devices import use_one_torch_thread
-from ckai.models.inference.threads import Worker
+from ckai.models.inference.threads import JoinableThread
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def running(
             errors.append(error)
             stop.set()
 
-    threads = [Worker(target=work, args=(call,), name=f"{name} {n}") for n, call in enumerate(calls)]
+    threads = [JoinableThread(target=work, args=(call,), name=f"{name} {n}") for n, call in enumerate(calls)]
     started = []
     try:
         for thread in threads:
@@ -91,7 +91,7 @@ class Helpers:
         self._trees = threading.Lock()
         self._mine = False
         """Whether the caller has locked the trees."""
-        self._working: list[Worker] = []
+        self._working: list[JoinableThread] = []
         self._errors: list[BaseException] = []
         self._over = False
 
@@ -116,7 +116,7 @@ class Helpers:
         self._take()
         for work in works:
             # Daemons, so that a search that a program leaves running does not keep it from ending.
-            worker = Worker(target=self._work, args=work, daemon=True)
+            worker = JoinableThread(target=self._work, args=work, daemon=True)
             worker.start()
             self._working.append(worker)
 

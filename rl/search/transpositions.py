@@ -14,18 +14,19 @@ Arguments are named as in `ckai.rl.search.mcts`.
 import numpy as np
 from numba.extending import overload
 
+from ckai.datasets.splitmix import GOLDEN
 from ckai.game.jit import INNER, cold, hot, inner
 from ckai.rl.games.contract import NONE
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.prefetch import prefetch_entry
 from ckai.rl.search.value_bias import has_memory
 
-LEAST_ENTRIES = 512
+MIN_ENTRIES = 512
 """Entries of the table of a new tree."""
 LOW = np.uint64(0xFFFFFFFF)
 """The bits of an entry that are the index of a node; above them are bits of the hash. An empty entry is 0:
 node 0, the root, is never entered."""
-HALF, MULTIPLIER = np.uint64(32), np.uint64(0x9E3779B97F4A7C15)
+HALF = np.uint64(32)
 
 
 # --- what a search calls ------------------------------------------------------------------------------
@@ -34,7 +35,7 @@ HALF, MULTIPLIER = np.uint64(32), np.uint64(0x9E3779B97F4A7C15)
 @inner
 def clear_transpositions(tree):
     """Empty the table of a tree that is emptied."""
-    empty_table(tree, LEAST_ENTRIES)
+    empty_table(tree, MIN_ENTRIES)
 
 
 @hot
@@ -73,7 +74,7 @@ def refill_transpositions(tree):
     if len(tree.transpositions) == 0:
         return
     count = np.int64(tree.info[0].nodes)
-    size = LEAST_ENTRIES
+    size = MIN_ENTRIES
     while size < 4 * count:
         size *= 2
     empty_table(tree, size)
@@ -138,7 +139,7 @@ def hash_of(state):
     """Return a hash of a state, uint64; it is a tuple of words, or an array."""
     mixed = np.uint64(0)
     for i in range(len(state)):
-        mixed = (mixed ^ np.uint64(state[i])) * MULTIPLIER
+        mixed = (mixed ^ np.uint64(state[i])) * GOLDEN
         mixed ^= mixed >> HALF
     return mixed
 

@@ -41,7 +41,7 @@ from ckai.rl.search.arrays import OPEN, BiasMemory
 
 PROBES = 16
 """Entries of the table that are looked at for a context."""
-LEAST_WEIGHT = 1e-3
+MIN_WEIGHT = 1e-3
 """Weight of a bucket below which it is empty but for rounding; one visit weighs 1."""
 
 # A context in bits: 8 of the last action, 8 of the one before, 2 of how many are known, 1 of the side.
@@ -148,7 +148,7 @@ def correct_value(tree, node, constants):
         here.weight = weight
         here.weighted_error = weight * error
     corrected = here.network_value
-    if bucket.weight > LEAST_WEIGHT:
+    if bucket.weight > MIN_WEIGHT:
         corrected -= constants.value_bias_factor * bucket.weighted_error / bucket.weight
         corrected = min(1.0, max(-1.0, corrected))
     change = corrected - here.corrected

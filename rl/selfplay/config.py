@@ -162,9 +162,9 @@ class SelfPlayConfig:
         le=1,
         help="Resign when the search's value is minus this or lower, such as 0.95; 0 never resigns",
     )
-    turn_positions: bool = setting(
+    random_symmetries: bool = setting(
         default=False,
-        option="--turn-positions/--no-turn-positions",
+        option="--random-symmetries/--no-random-symmetries",
         help="Show the network each game in a random rotation or reflection, if the game's board allows it",
     )
     resign_disabled_prob: float = setting(

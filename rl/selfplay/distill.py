@@ -29,6 +29,7 @@ from ckai.datasets.writer import TableWriter
 from ckai.models.inference.devices import use_one_torch_thread
 from ckai.models.inference.evaluator import Evaluator
 from ckai.models.inference.integers import IntegerEvaluator
+from ckai.models.inputs.packing import pack_rows
 from ckai.rl.alphabeta.search import AlphaBetaSearch
 from ckai.rl.evaluators.calling import evaluate_into, non_finite_error
 from ckai.rl.games.registry import DEFAULT_GAME
@@ -43,10 +44,10 @@ from ckai.rl.selfplay.walks import STREAM, WalkRules, Walks, decode_boards, star
 
 ENTRIES = 4096
 """Size of the table of the searches that label values."""
-MOST_STARTS = 1_000_000
+MAX_STARTS = 1_000_000
 """Most positions of rows that are kept in memory as starts."""
 TAGS = {"Black": "ckai", "White": "ckai", "Result": "*"}
-"""Of a walk, in the headers."""
+"""PDN tags of a walk in the table of headers."""
 
 
 class DistillError(ValueError):
@@ -62,7 +63,7 @@ class DistillProgress:
 
 
 def starting_states(paths: Sequence[str | Path], config: DistillConfig, spec: GameSpec) -> NDArray[np.int64]:
-    """Return the states of rows, `[N, STATE_WORDS]`: all of them, or about `MOST_STARTS` drawn at random.
+    """Return the states of rows, `[N, STATE_WORDS]`: all of them, or about `MAX_STARTS` drawn at random.
 
     Games that a training with the same `heldout` and `split_seed` holds out are left out.
 
@@ -72,15 +73,14 @@ def starting_states(paths: Sequence[str | Path], config: DistillConfig, spec: Ga
     data = RowsDataModule(
         paths, heldout=config.heldout, split_seed=config.split_seed, need_both_sides=False, game=spec.name
     )
-    keep = MOST_STARTS / max(1, data.train_rows)
+    keep = MAX_STARTS / max(1, data.train_rows)
     rng = np.random.default_rng(config.seed)
     parts = [np.zeros((0, spec.state_words), np.int64)]
     for rows in data.blocks("train"):
         chosen = rows if keep >= 1 else rows.take(np.flatnonzero(rng.random(len(rows)) < keep))
-        clock = np.minimum(chosen.quiet, 127).astype(np.int8)
-        boards = np.concatenate([chosen.board, chosen.jumper[:, None], clock[:, None]], 1)
+        boards = pack_rows(chosen)
         parts.append(np.zeros((len(boards), spec.state_words), np.int64))
-        decode_boards(spec.rules, np.ascontiguousarray(boards), parts[-1])
+        decode_boards(spec.rules, boards, parts[-1])
     states = np.concatenate(parts)
     if not len(states):
         raise DatasetError(f"expected rows to begin in, found none in {', '.join(map(str, paths))}")

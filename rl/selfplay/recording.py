@@ -21,10 +21,10 @@ from ckai.rl.search.arrays import TERMINAL
 from ckai.rl.search.batch import (
     AHEAD,
     BLOCK,
-    can_walk,
+    can_traverse,
     expand_slot,
     prefetch_leaves,
-    walk_trees,
+    traverse_trees,
 )
 from ckai.rl.search.descents import select_leaves
 from ckai.rl.search.mcts import get_tree, reset
@@ -32,7 +32,7 @@ from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.selection import GUMBEL, improved_policy
 from ckai.rl.search.subtree import keep_subtree
 from ckai.rl.search.targets import policy_kl, policy_target
-from ckai.rl.selfplay.choosing import pick_edge
+from ckai.rl.selfplay.move_selection import pick_edge
 
 IDLE, PLAYING, FINISHED = 0, 1, 2
 """Status of a game: there is none, it is in progress, it has ended and waits to be copied out."""
@@ -54,9 +54,12 @@ GAME = np.dtype(
         ("rng", np.uint64),  # state of the random stream when the current search began
         ("adjudicated", np.uint8),  # 1 if the game ended in a tablebase position
         ("resigned", np.uint8),  # 1 if the game ended by resignation
-        ("played_out", np.uint8),  # 1 if resignation is disabled in this game
+        ("resign_disabled", np.uint8),  # 1 if resignation is disabled in this game
         ("opponent", np.uint8),  # player that a past network plays: 1 the first, 2 the second, 0 neither
-        ("resigner", np.uint8),  # if played out, who would have resigned first: 1, 2, or 0 neither
+        (
+            "resigner",
+            np.uint8,
+        ),  # if it is disabled, who would have resigned first: 1, 2, or 0 neither
     ],
     align=True,
 )
@@ -126,8 +129,9 @@ class PlayRules(NamedTuple):
     adjudicate: bool = False
     """Whether a game ends once its position is in the tablebase (see `contract.tablebase_value`)."""
     resign: float = 0.0
-    """A side resigns when the root value is -resign or less for it; 0: never."""
-    played_out: float = 0.1
+    """A side resigns at the start of its move, never in the first row of a game, if the
+    root value is -resign or less for it; 0: never."""
+    resign_disabled_prob: float = 0.1
     """Probability that resignation is disabled in a game, to measure how often it would have been wrong."""
 
 
@@ -156,7 +160,7 @@ def begin_record(here, number):
     here.adjudicated = 0
     here.resigned = 0
     here.resigner = 0
-    here.played_out = 0
+    here.resign_disabled = 0
     here.opponent = 0
 
 
@@ -187,7 +191,7 @@ def start_game(game, trees, records, rules, t, number, state, seed):
     here = records.games[t]
     begin_record(here, number)
     if rules.resign > 0.0:
-        here.played_out = uniform(trees.info[t : t + 1]) < rules.played_out
+        here.resign_disabled = uniform(trees.info[t : t + 1]) < rules.resign_disabled_prob
     draw_playout_cap(trees, records, t, rules)
 
 
@@ -262,7 +266,7 @@ def play_move(game, trees, records, t, constants, rules):
         and here.hop == 0
         and np.float32(root_value(tree, constants)) <= -rules.resign
     ):
-        if not here.played_out:
+        if not here.resign_disabled:
             here.result = -1 if here.side == 0 else 1
             here.resigned = 1
             here.status = FINISHED
@@ -334,8 +338,8 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
     finished, simulations = 0, np.int64(0)
     old = trees.slots[:slots].copy()
     collisions = np.empty(rules.leaves, np.int32)
-    walk_node, walk_edge = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
-    walking = np.empty(BLOCK, np.int64)
+    end_node, end_edge = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64)
+    active_trees = np.empty(BLOCK, np.int64)
     prefetch_leaves(trees, old, np.int64(0), min(AHEAD, slots))
     # A block of trees goes through all steps while it is in the cache; leaves behind it are prefetched.
     for first in range(0, num_trees, BLOCK):
@@ -350,12 +354,12 @@ def advance(game, trees, records, constants, fast, rules, slots, logits, values)
         used = last
         for t in range(first, end):
             visits = search_visits(trees, records, t, rules)
-            walk_node[t - first] = (
-                0 if records.games[t].status == PLAYING and can_walk(trees, t, visits) else -1
+            end_node[t - first] = (
+                0 if records.games[t].status == PLAYING and can_traverse(trees, t, visits) else -1
             )
-        walk_trees(trees, first, end - first, constants, walk_node, walk_edge, walking)
+        traverse_trees(trees, first, end - first, constants, end_node, end_edge, active_trees)
         for t in range(first, end):
-            node, e = walk_node[t - first], walk_edge[t - first]
+            node, e = end_node[t - first], end_edge[t - first]
             while records.games[t].status == PLAYING:
                 full = records.games[t].full == 1
                 trees.info[t].plies = records.games[t].ply

@@ -51,9 +51,11 @@ class FinishedGame:
     result: int
     """1 Black won, 0 draw, -1 White won, or `UNDECIDED`."""
     adjudicated: bool = False
-    """See `Ending`, as the next two."""
+    """See `Ending`."""
     resigned: bool = False
+    """See `Ending`."""
     resigner: str | None = None
+    """See `Ending`."""
     scores: NDArray[np.int8] | None = None
     """[n] value target of each row, in the terms of `result`; None: `result` for all rows."""
     spec: GameSpec = DEFAULT_GAME
@@ -160,8 +162,8 @@ def _fill(game, states, encoded, legal):  # type: ignore[no-untyped-def]
             legal[i, actions[n] >> 3] |= np.uint8(1) << (actions[n] & 7)
 
 
-def _endings(games: Sequence[FinishedGame]) -> dict[str, NDArray[Any]]:
-    """Return the columns of rows that say how their game ended, the targets of auxiliary heads.
+def _auxiliary_targets(games: Sequence[FinishedGame]) -> dict[str, NDArray[Any]]:
+    """Return the targets of auxiliary heads: columns of rows that say how their game ended.
 
     A game ends by the rules, or where the tablebases know its result. The end of a game that a side
     resigned, or that was stopped, is not known.
@@ -170,17 +172,18 @@ def _endings(games: Sequence[FinishedGame]) -> dict[str, NDArray[Any]]:
         games: one or more games of the same `GameSpec`.
 
     Returns:
-        `plies_left` `[N]` int16, 0 where the end is not known, and `ownership` `[N, points]` int8, in the
-        view of the side to move of each row; see `ckai.datasets.schema`.
+        `plies_left` `[N]` int16, plies to the end, the row's own included, 0 where unknown; and `ownership`
+        `[N, board_size]` int8: 1 the side to move of the row, -1 the other, 0 nobody or unknown.
     """
     spec, lengths = games[0].spec, [len(game.rows) for game in games]
     last = np.stack([game.rows[-1] for game in games])
     boards, passed = np.empty((len(games), spec.position_bytes), np.int8), np.empty(len(games), np.bool_)
     _play_last(spec.rules, np.ascontiguousarray(last["state"]), last["action"].copy(), boards, passed)
-    owners = spec.owners(np.sign(boards[:, : spec.points]))
+    owners = spec.owners(np.sign(boards[:, : spec.board_size]))
     turned = owners[:, ::-1] if spec.turned_board else owners
     sides = last["side"] ^ passed  # to move at the end
-    plies_left, ownership = np.zeros(sum(lengths), np.int16), np.zeros((sum(lengths), spec.points), np.int8)
+    plies_left = np.zeros(sum(lengths), np.int16)
+    ownership = np.zeros((sum(lengths), spec.board_size), np.int8)
     for n, (game, end) in enumerate(zip(games, np.cumsum(lengths).tolist(), strict=True)):
         if game.result != UNDECIDED and not game.resigned:
             mine = game.rows["side"] == sides[n]
@@ -246,7 +249,7 @@ def to_table(games: Sequence[FinishedGame], generation: int) -> pa.Table:
         label=np.ascontiguousarray(rows["action"]),
         z=np.where(unknown, result, z),
         unknown=UNDECIDED,
-        **_endings(games),
+        **_auxiliary_targets(games),
     )
     columns |= {
         "q": pa.array(np.ascontiguousarray(rows["q"])),

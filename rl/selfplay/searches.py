@@ -12,7 +12,7 @@ from ckai.models.inference.evaluator import Boards, Evaluator, Floats
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.rl.evaluators.cache import WAYS, CachedEvaluator
 from ckai.rl.evaluators.calling import evaluate_into, no_edge_error, non_finite_error
-from ckai.rl.evaluators.orientations import Orientations
+from ckai.rl.evaluators.random_symmetries import RandomSymmetries
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.search.arrays import allocate_trees
 from ckai.rl.search.inline_search import InlineNetwork, evaluate_slots, inline_network
@@ -52,20 +52,20 @@ class Searches:
             spec: the game.
             tables: tablebases; None: none.
             trees: T, number of trees.
-            seed: of the orientations of games, if the settings have them.
+            seed: of the symmetries of games, if the settings have them.
             inline: whether an integer network is evaluated in the kernels.
         """
         self.spec = spec
         self.evaluator: Evaluator = evaluator
-        self.orientations: Orientations | None = None
-        if config.turn_positions:
-            self.orientations = Orientations(Symmetries(spec.symmetries), seed)
+        self.random_symmetries: RandomSymmetries | None = None
+        if config.random_symmetries:
+            self.random_symmetries = RandomSymmetries(Symmetries(spec.symmetries), seed)
         self.cache: CachedEvaluator | None = None
         if config.cache_positions:
             share = config.cache_positions // config.group_count
             self.evaluator = self.cache = CachedEvaluator(self.evaluator, max(WAYS, share), spec.rules)
         self.inline: InlineNetwork | None = None
-        if isinstance(self.evaluator, IntegerEvaluator) and inline and self.orientations is None:
+        if isinstance(self.evaluator, IntegerEvaluator) and inline and self.random_symmetries is None:
             self.inline = inline_network(self.evaluator, spec.rules)
         self.game = search_rules(config, spec, tables)
         self.constants, self.rules = search_constants(config), play_rules(config)
@@ -97,13 +97,13 @@ class Searches:
             evaluate_slots(self.inline, self.tree_batch, slots, self.logits, self.values)
             return
         boards, logits, values = self.tree_batch.boards[:slots], self.logits[:slots], self.values[:slots]
-        if self.orientations is None:
+        if self.random_symmetries is None:
             self.evaluate_boards(boards, logits, values)
             return
         games = self.records.games["game"][self.tree_batch.slots["tree"][:slots]]
-        which = self.orientations.drawn(games)
-        self.evaluate_boards(self.orientations.turned(boards, which), logits, values)
-        self.orientations.turn_back(logits, which)
+        which = self.random_symmetries.drawn(games)
+        self.evaluate_boards(self.random_symmetries.turned(boards, which), logits, values)
+        self.random_symmetries.turn_back(logits, which)
 
     def evaluate_boards(self, boards: Boards, logits: Floats, values: Floats) -> None:
         """Evaluate the positions in the first slots of the batch into these arrays."""

@@ -48,7 +48,7 @@ def play_rules(config: SelfPlayConfig) -> PlayRules:
         max_plies=config.max_plies,
         adjudicate=config.tables_mode == "adjudicate",
         resign=config.resign,
-        played_out=config.resign_disabled_prob,
+        resign_disabled_prob=config.resign_disabled_prob,
     )
 
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ckai.datasets.files import whole_file, write_whole
+from ckai.datasets.files import first_line, whole_file, write_whole
 from ckai.datasets.schema import SELFPLAY_SCHEMA, same_type
 from ckai.rl.selfplay.pdn import ending_of, finished_pdn, tags_of
 from ckai.rl.selfplay.rows import Ending, FinishedGame, to_table
@@ -231,7 +231,7 @@ def read_shard(
                 game.get("network"),
             )
     except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
-        raise ShardError(str(error).splitlines()[0] if str(error) else type(error).__name__) from error
+        raise ShardError(first_line(error)) from error
     return table, read
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.datasets.files import whole_file
+from ckai.datasets.files import first_line, whole_file
 from ckai.rl.selfplay.recording import COUNT, row_dtype
 
 
@@ -62,9 +62,9 @@ def load_snapshots(paths: Iterable[Path], state_words: int) -> tuple[dict[int, G
             with np.load(path, allow_pickle=False) as data:
                 read = _split({name: data[name] for name in data.files}, state_words)
         except Exception as error:  # a damaged file can make NumPy raise anything
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             damaged.append(
-                f"{path}: expected unfinished games, found a damaged file ({reason}); they start again"
+                f"{path}: expected unfinished games, found a damaged file ({first_line(error)}); "
+                "they start again"
             )
             continue
         for game in read:

@@ -20,7 +20,7 @@ from ckai.rl.selfplay.config import StartConfig
 
 EXPERT_POSITIONS = 20_000
 """Number of expert positions drawn for a run, once, and kept in its folder."""
-LEAST_PIECES = 8
+MIN_PIECES = 8
 """Fewest pieces of an expert position; positions with fewer are nearly over."""
 
 
@@ -67,7 +67,7 @@ def draw_expert_positions(path: Path, *, count: int = EXPERT_POSITIONS, seed: in
         seed: of the draw.
 
     Returns:
-        Up to `count` positions of `LEAST_PIECES` pieces or more, with a halfmove clock of 0.
+        Up to `count` positions of `MIN_PIECES` pieces or more, with a halfmove clock of 0.
 
     Raises:
         DatasetError: the file cannot be used, or has no such position.
@@ -85,12 +85,12 @@ def draw_expert_positions(path: Path, *, count: int = EXPERT_POSITIONS, seed: in
         black, hops = file.turns(group)
         for i in here[(hops[here] == 0) & (jumpers[here] < 0)]:
             board = boards[i]
-            if np.count_nonzero(board) < LEAST_PIECES:
+            if np.count_nonzero(board) < MIN_PIECES:
                 continue
             position = unpack_position(board, -1, 0, black=bool(black[i]))
             positions[position.key] = position
     if not positions:
-        raise DatasetError(f"{path}: expected positions of {LEAST_PIECES} pieces or more, found none")
+        raise DatasetError(f"{path}: expected positions of {MIN_PIECES} pieces or more, found none")
     order = rng.permutation(len(positions))[:count]
     distinct = list(positions.values())
     return [distinct[i] for i in order]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.files import whole_file, write_whole
+from ckai.datasets.files import save_figure, write_whole
 from ckai.models.checkpoint import load_checkpoint
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.loop.folder import RunFolder
@@ -24,7 +24,7 @@ class ClimbRow:
 
     generation: int
     digest: str
-    """Of the checkpoint."""
+    """SHA-256 digest of the checkpoint."""
     core_minutes: float
     """Minutes of self-play, reanalysis, training and gate matches so far, times the cores."""
     player: str
@@ -174,5 +174,4 @@ def plot_climb(path: Path, rows: Sequence[ClimbRow]) -> None:
     panels.flat[0].legend(fontsize="small")
     for axis in panels.flat[len(names) :]:
         axis.set_visible(False)
-    with whole_file(path) as file:
-        figure.savefig(file, format="png", dpi=110)
+    save_figure(path, figure, dpi=110)

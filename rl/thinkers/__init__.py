@@ -1,4 +1,4 @@
 """Players behind one interface: a search of a game's position that reports as it goes and can be stopped.
 
-May import every folder up to `engine` and `matches`; used by `hub` and `problems`.
+May import `games`, `search`, `alphabeta`, `engine` and `players`; used by `hub` and `problems`.
 """

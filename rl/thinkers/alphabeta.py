@@ -12,7 +12,7 @@ from ckai.rl.engine.result import Proof
 from ckai.rl.games.checkers import pack
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.search.move_time import move_time
-from ckai.rl.thinkers.thinker import Interrupt, Publish, Report, most_seconds, undrawn
+from ckai.rl.thinkers.thinker import Interrupt, Publish, Report, max_seconds, undrawn
 
 
 class AlphaBetaThinker:
@@ -46,9 +46,9 @@ class AlphaBetaThinker:
         limit, plies = self._fixed or limit, len(game.moves)
         game = undrawn(game)
         position, search = game.position, self._search
-        seconds, enough, depth = most_seconds(limit, plies), None, limit.depth
+        seconds, soft_seconds, depth = max_seconds(limit, plies), None, limit.depth
         if limit.clock is not None:
-            enough = move_time(limit.clock, limit.increment, limit.remaining_moves, plies).target
+            soft_seconds = move_time(limit.clock, limit.increment, limit.remaining_moves, plies).optimum
             if len(position.legal_moves()) == 1:
                 depth = 1
 
@@ -62,7 +62,7 @@ class AlphaBetaThinker:
             pack(position),
             [pack(earlier) for earlier in game.positions[:-1]],
             seconds=seconds,
-            soft_seconds=enough,
+            soft_seconds=soft_seconds,
             nodes=limit.nodes,
             depth=depth,
             on_depth=on_depth,

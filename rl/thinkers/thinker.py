@@ -100,7 +100,7 @@ def undrawn(game: Game) -> Game:
     return game if position.halfmove_clock < HALFMOVE_LIMIT else Game(replace(position, halfmove_clock=0))
 
 
-def most_seconds(limit: Limit, plies: int) -> float | None:
+def max_seconds(limit: Limit, plies: int) -> float | None:
     """Return the most seconds that a limit leaves for the next move.
 
     Args:
@@ -112,5 +112,5 @@ def most_seconds(limit: Limit, plies: int) -> float | None:
     """
     if limit.clock is None:
         return limit.seconds
-    most = move_time(limit.clock, limit.increment, limit.remaining_moves, plies).most
-    return most if limit.seconds is None else min(limit.seconds, most)
+    maximum = move_time(limit.clock, limit.increment, limit.remaining_moves, plies).maximum
+    return maximum if limit.seconds is None else min(limit.seconds, maximum)

@@ -4,7 +4,7 @@ from ckai.game import Game, Position
 from ckai.rl.engine.engine import Engine
 from ckai.rl.engine.limit import Limit
 from ckai.rl.engine.result import SearchResult
-from ckai.rl.thinkers.thinker import Interrupt, Publish, Report, most_seconds
+from ckai.rl.thinkers.thinker import Interrupt, Publish, Report, max_seconds
 
 INTERVAL = 0.05
 """Seconds between two results."""
@@ -40,7 +40,7 @@ class TreeThinker:
         """Drop the tree if taking over the part of it below a move could use up the time of this one."""
         if game.positions == self._searched:
             return  # nothing has to be moved
-        seconds = most_seconds(limit, len(game.moves))
+        seconds = max_seconds(limit, len(game.moves))
         if seconds is not None and self._kept * REUSE_SECONDS > seconds / 2:
             self.forget()
 

@@ -25,7 +25,7 @@ class Result:
     rung: int
     """Counted from 1."""
     generations: int
-    """That the trial had at the end of the rung."""
+    """Generations that the trial had finished at the end of the rung."""
     score: Score | None
     """None before the rung has its scores."""
     kept: bool | None

@@ -18,7 +18,7 @@ from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.rng import seed_stream
 from ckai.rl.loop.folder import read_measured
 from ckai.rl.loop.saved_games import SavedGames
-from ckai.rl.matches.match import MatchResult, play_match
+from ckai.rl.matches.match import MatchResult, game_order, play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.ratings import ratings
 from ckai.rl.players.loading import load_player
@@ -46,16 +46,16 @@ def circle_rounds(players: int, games: int) -> list[list[tuple[int, int]]]:
     Returns:
         The pairs of each round, the lower number first.
     """
-    seats: list[int | None] = [*range(players), *([None] if players % 2 else [])]
+    circle: list[int | None] = [*range(players), *([None] if players % 2 else [])]
     met, rounds = [0] * players, list[list[tuple[int, int]]]()
     while min(met) < games // 2:
-        half = len(seats) // 2
-        tables = zip(seats[:half], reversed(seats[half:]), strict=True)
+        half = len(circle) // 2
+        tables = zip(circle[:half], reversed(circle[half:]), strict=True)
         pairs = [(min(a, b), max(a, b)) for a, b in tables if a is not None and b is not None]
         for player in (player for pair in pairs for player in pair):
             met[player] += 1
         rounds.append(pairs)
-        seats = [seats[0], seats[-1], *seats[1:-1]]
+        circle = [circle[0], circle[-1], *circle[1:-1]]
     return rounds
 
 
@@ -127,7 +127,7 @@ class _Matches:
         return seed_stream(self.base.config.seed, self.rung.number, *numbers)
 
     def play(
-        self, name: str, seed: int, openings: Sequence[Any], seats: tuple[Callable[[], Player], ...]
+        self, name: str, seed: int, openings: Sequence[Any], loaders: tuple[Callable[[], Player], ...]
     ) -> MatchResult:
         """Play a match, or what is missing of it.
 
@@ -135,7 +135,7 @@ class _Matches:
             name: of the file of its games.
             seed: of the players' random choices.
             openings: each is played twice.
-            seats: load A and B, if there is a game to play.
+            loaders: load A and B, if there is a game to play.
         """
         path = self.study.rung_folder(self.rung) / f"{name}.json"
         saved = SavedGames.read(path, openings, self.base.spec, self.warn)
@@ -147,7 +147,7 @@ class _Matches:
                 saved.add(game)
                 self.progress(self.done + len(saved.games), self.games)
 
-            a, b = (load() for load in seats)
+            a, b = (load() for load in loaders)
             try:
                 play_match(
                     a,
@@ -163,7 +163,7 @@ class _Matches:
             finally:
                 saved.write()
         self.done += len(saved.games)
-        return MatchResult(sorted(saved.games, key=lambda game: (game.pair, not game.a_black)))
+        return MatchResult(sorted(saved.games, key=game_order))
 
 
 def _round_robin(
@@ -180,8 +180,8 @@ def _round_robin(
     scores = {}
     for (i, j), mine in sorted(met.items()):
         a, b = trials[i], trials[j]
-        seats = (partial(player, a), partial(player, b))
-        result = matches.play(f"{a:03d}-{b:03d}", matches.seed(1, a, b), mine, seats)
+        loaders = (partial(player, a), partial(player, b))
+        result = matches.play(f"{a:03d}-{b:03d}", matches.seed(1, a, b), mine, loaders)
         scores[i, j] = result.pair_scores
     rated = ratings(len(trials), scores)
     return {trial: Score(r.elo, r.low, r.high) for trial, r in zip(trials, rated, strict=True)}
@@ -212,8 +212,8 @@ def _against(
     matches.games = 2 * len(openings) * len(trials)
     scores = {}
     for trial in trials:
-        seats = (partial(player, trial), opponent)
-        result = matches.play(f"{trial:03d}", matches.seed(1, trial), openings, seats)
+        loaders = (partial(player, trial), opponent)
+        result = matches.play(f"{trial:03d}", matches.seed(1, trial), openings, loaders)
         scores[trial] = Score(result.pairs.elo, *result.pairs.interval)
     return scores
 

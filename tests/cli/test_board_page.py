@@ -12,7 +12,7 @@ from board_runs import played_run
 ROOT = Path(__file__).parents[2]
 STATIC = ROOT / "cli" / "web" / "static"
 SCRIPTS = {path.name: path.read_text() for path in STATIC.glob("*.js")}
-MOST_BYTES = 300_000
+MAX_BYTES = 300_000
 GAME = """
 10-14 22-17 12-16 17x10 6x15 23-19 16x23 26x19x10 7x14 24-19 11-15 19x10 1-6 10x1 2-6 1x10x17 9-14 17x10
 3-7 10x3x12 4-8 12x3 5-9 21-17 9-14 17x10
@@ -56,7 +56,7 @@ def test_nothing_of_the_page_is_foreign_or_made_from_text():
 def test_the_files_of_the_page_are_small():
     pages = ROOT / "cli" / "pages"
     files = [*STATIC.iterdir(), *(pages / name for name in ("board.js", "board.css", "palette.css"))]
-    assert sum(path.stat().st_size for path in files) < MOST_BYTES
+    assert sum(path.stat().st_size for path in files) < MAX_BYTES
 
 
 # --- a browser -----------------------------------------------------------------------------------------

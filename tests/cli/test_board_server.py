@@ -9,9 +9,9 @@ from board_tab import HOME, HOST, ORIGIN, Tab, serving, serving_in, tab
 from starlette.websockets import WebSocketDisconnect
 
 from ckai.cli.web import server
-from ckai.cli.web.connection import MOST_AT_ONCE
+from ckai.cli.web.connection import MAX_BURST
 from ckai.cli.web.guard import Door
-from ckai.cli.web.messages import FIELDS, MOST_CHARACTERS, MessageError, read_message
+from ckai.cli.web.messages import FIELDS, MAX_CHARACTERS, MessageError, read_message
 from ckai.rl.players.levels import FULL_LEVEL
 
 
@@ -189,7 +189,7 @@ def test_what_is_no_message_is_answered_and_changes_nothing(client):
         ({"type": "setup", "turn": "red"}, "expected turn as black or white"),
         ({"type": "play", "move": "1" * 300}, "expected move as a text of at most 200 characters"),
         ({"type": "comment", "node": 0, "text": "\ud800"}, "expected text as a text"),
-        ({"type": "comment", "node": 0, "text": "x" * MOST_CHARACTERS}, "expected at most 65,536 characters"),
+        ({"type": "comment", "node": 0, "text": "x" * MAX_CHARACTERS}, "expected at most 65,536 characters"),
     ],
 )
 def test_a_wrong_field_is_named(message, text):
@@ -213,7 +213,7 @@ def test_every_message_has_an_action():
 def test_too_many_messages_are_refused(client, monkeypatch):
     monkeypatch.setattr(client.server, "now", lambda: 0.0)  # all at once, however slow the machine is
     with tab(client) as here:
-        for number in range(int(MOST_AT_ONCE) + 50):
+        for number in range(int(MAX_BURST) + 50):
             here.socket.send_json({"type": "ping", "id": 1000 + number})
         answers = [here.until("error")]
         assert "expected at most 40 messages a second" in answers[0]["text"]
@@ -287,13 +287,13 @@ def test_the_table_without_a_tab_for_longest_makes_room_and_its_game_stays(clien
         first.do("comment", node=1, text="not lost")
     with tab(client) as second:
         second.do("ping")
-    monkeypatch.setattr(server, "MOST_TABLES", len(client.server.sessions))
+    monkeypatch.setattr(server, "MAX_TABLES", len(client.server.sessions))
     oldest = min(client.server.sessions.values(), key=lambda session: session.left_at)
     with tab(client) as third:
         assert third.key in client.server.sessions
         assert oldest.table.key not in client.server.sessions
         with monkeypatch.context() as patch:
-            patch.setattr(server, "MOST_TABLES", 0)
+            patch.setattr(server, "MAX_TABLES", 0)
             for session in list(client.server.sessions.values()):
                 if session.link is None:
                     del client.server.sessions[session.table.key]

@@ -255,7 +255,7 @@ def test_a_dry_run_shares_a_gpu_among_the_threads(ckai, monkeypatch):
         calls.append((evaluator.name, len(rows), threads))
         return 3000.0
 
-    monkeypatch.setattr("ckai.models.inference.choose.evaluations_per_second", measure)
+    monkeypatch.setattr("ckai.models.inference.backends.evaluations_per_second", measure)
     words = ("--dry-run", "--games", 900, "--evaluator", "cuda", "--groups", 3, "--json")
     found = json.loads(ckai(*NEW, *words)[1])
     assert calls == [("cnn2x2, cuda graphs bfloat16, cpu", 300, 3)]

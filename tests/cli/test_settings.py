@@ -202,7 +202,7 @@ RENAMED = {
 
 
 ADDED = {
-    "turn_positions": False, "noise_total": 0.0, "policy_target_pruning": False, "c_base": 19652.0,
+    "random_symmetries": False, "noise_total": 0.0, "policy_target_pruning": False, "c_base": 19652.0,
     "root_policy_temperature_early": 0.0, "root_policy_temperature_halflife": 8.0,
     "value_bias_factor": 0.0, "value_bias_exponent": 0.8, "c_puct_first": None, "c_puct_ramp": 20,
 }  # fmt: skip

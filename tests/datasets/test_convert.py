@@ -22,7 +22,7 @@ from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import COPIES_KEY, EXPERT_SCHEMA, HEADERS_SCHEMA, DatasetError, headers_path
 from ckai.game import Game, Position
 from ckai.pdn import PdnError, from_game, read_games, write_game
-from ckai.pdn.kernels import MOST_PLIES
+from ckai.pdn.kernels import MAX_PLIES
 from ckai.pdn.sources import ReadError
 
 ODD = r"""Some words before
@@ -543,10 +543,10 @@ def test_a_game_without_moves_is_kept_and_counted(tmp_path):
 
 
 def test_a_game_is_cut_where_its_numbers_would_not_fit_a_row(tmp_path):
-    rounds = "32-28 1-5 28-32 5-1 " * (MOST_PLIES // 4 + 1)
+    rounds = "32-28 1-5 28-32 5-1 " * (MAX_PLIES // 4 + 1)
     tally, rows, *_ = convert(f'[FEN "W:WK32:BK1"]\n{rounds}*', tmp_path)
-    assert (tally.games_kept, tally.games_truncated, rows.num_rows) == (0, 1, MOST_PLIES)
-    assert rows["ply"].to_pylist()[-1] == MOST_PLIES - 1
+    assert (tally.games_kept, tally.games_truncated, rows.num_rows) == (0, 1, MAX_PLIES)
+    assert rows["ply"].to_pylist()[-1] == MAX_PLIES - 1
     assert list(tally.reasons) == ["too many plies"]
 
 

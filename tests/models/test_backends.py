@@ -15,8 +15,8 @@ import torch
 
 from ckai.cli.shared.networks import EVALUATORS
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference import choose
-from ckai.models.inference.choose import (
+from ckai.models.inference import backends
+from ckai.models.inference.backends import (
     BACKENDS,
     EXACT,
     NAMES,
@@ -47,7 +47,7 @@ def made(network, backend, threads=2):
 
 @pytest.fixture(scope="module")
 def positions():
-    return choose.sample_positions(300, PlanesEncoding(), seed=1)
+    return backends.sample_positions(300, PlanesEncoding(), seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -212,9 +212,9 @@ def test_the_trial_drops_what_is_wrong_or_breaks_and_says_so(networks, monkeypat
     def absent(network, threads, like):
         raise BackendError("not here")
 
-    monkeypatch.setitem(choose._MAKERS, "onnx", lambda network, threads, like: Wrong(network))
-    monkeypatch.setitem(choose._MAKERS, "openvino", breaks)
-    monkeypatch.setitem(choose._MAKERS, "cuda", absent)
+    monkeypatch.setitem(backends._MAKERS, "onnx", lambda network, threads, like: Wrong(network))
+    monkeypatch.setitem(backends._MAKERS, "openvino", breaks)
+    monkeypatch.setitem(backends._MAKERS, "cuda", absent)
     usual = torch.get_num_threads()
     evaluator, report = choose_evaluator(
         networks["cnn2x2"], batch=32, threads=threads, candidates=["onnx", "openvino", "cuda"]
@@ -246,7 +246,7 @@ class NotANumber(TorchEvaluator):
 
 @pytest.mark.parametrize("tolerance", [None, 0.5])
 def test_the_trial_drops_what_answers_nan(networks, monkeypatch, tolerance):
-    monkeypatch.setitem(choose._MAKERS, "onnx", lambda network, threads, like: NotANumber(network))
+    monkeypatch.setitem(backends._MAKERS, "onnx", lambda network, threads, like: NotANumber(network))
     net = networks["cnn2x2"]
     for prefer in (None, "onnx"):
         evaluator, report = choose_evaluator(
@@ -267,15 +267,15 @@ def test_a_network_of_nan_is_refused(tmp_path):
 def test_the_trial_takes_the_fastest_and_a_preferred_one_without_a_race(networks, monkeypatch):
     speeds = {"torch": 5.0, "torch-bf16": 9.0}
     speed = lambda evaluator, rows, threads: speeds[fakes[evaluator.name]]  # noqa: E731
-    monkeypatch.setattr(choose, "evaluations_per_second", speed)
-    monkeypatch.setitem(choose._MAKERS, "torch-bf16", choose._MAKERS["torch"])
+    monkeypatch.setattr(backends, "evaluations_per_second", speed)
+    monkeypatch.setitem(backends._MAKERS, "torch-bf16", backends._MAKERS["torch"])
     fakes = {"cnn2x2, torch float32, cpu": "torch"}
     both = ["torch", "torch-bf16"]
     assert choose_evaluator(networks["cnn2x2"], candidates=both)[1].chosen == "torch"
     report = choose_evaluator(networks["cnn2x2"], candidates=both, prefer="torch-bf16")[1]
     assert report.chosen == "torch-bf16"
     assert not report.trials
-    monkeypatch.setitem(choose._MAKERS, "torch-bf16", lambda network, threads, like: Wrong(network))
+    monkeypatch.setitem(backends._MAKERS, "torch-bf16", lambda network, threads, like: Wrong(network))
     assert choose_evaluator(networks["cnn2x2"], candidates=both, prefer="torch-bf16")[1].chosen == "torch"
     with pytest.raises(ValueError, match="expected batch >= 1"):
         choose_evaluator(networks["cnn2x2"], batch=0)
@@ -305,7 +305,7 @@ def test_auto_is_a_gpu_if_there_is_one_or_what_the_environment_says(networks, tm
         assert engine.evaluator.name == name
     assert not reports  # no trial
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setitem(choose._MAKERS, "cuda", lambda network, threads, like: Wrong(network))
+    monkeypatch.setitem(backends._MAKERS, "cuda", lambda network, threads, like: Wrong(network))
     monkeypatch.delenv("CKAI_EVALUATOR")
     with Engine.load(path) as engine:
         assert isinstance(engine.evaluator, Wrong)

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.inference import cuda_backend
-from ckai.models.inference.choose import make_evaluator, sample_positions
+from ckai.models.inference.backends import make_evaluator, sample_positions
 from ckai.models.inference.cuda_backend import LANES, WARM_UPS, CudaEvaluator, find_gpu
 from ckai.models.inference.evaluator import BackendError, PackedNetwork, TorchEvaluator
 from ckai.models.inputs.registry import encoding_names

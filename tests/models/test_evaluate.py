@@ -125,7 +125,7 @@ def test_only_the_stones_on_the_board_are_pieces():
         **{name: torch.zeros(4) for name in ("z", "ply")},
         "z_known": torch.ones(4, dtype=torch.bool),
     }
-    metrics = Metrics(layers=encode.LAYERS)
+    metrics = Metrics(bytes_per_square=encode.BYTES_PER_SQUARE)
     metrics.update(torch.zeros(4, 82), torch.zeros(4), batch)
     assert metrics.columns()["pieces"].tolist() == [1, 2, 3, 4]
 

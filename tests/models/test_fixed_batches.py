@@ -8,7 +8,7 @@ from queue import SimpleQueue
 import numpy as np
 import pytest
 
-from ckai.models.inference.fixed_batches import LARGEST, SIZES, FixedBatchEvaluator, fixed_size
+from ckai.models.inference.fixed_batches import MAX_BATCH, SIZES, FixedBatchEvaluator, fixed_size
 from ckai.models.inputs.encodings import PlanesEncoding, TacticsEncoding
 
 
@@ -16,8 +16,8 @@ class SumLane:
     """A device that takes its time: values are sums of the rows, and logits the value plus the action."""
 
     def __init__(self, width=34, seconds=0.0, log=None):
-        self.rows = np.zeros((LARGEST, width), np.int8)
-        self.logits, self.values = np.zeros((LARGEST, 128), np.float32), np.zeros(LARGEST, np.float32)
+        self.rows = np.zeros((MAX_BATCH, width), np.int8)
+        self.logits, self.values = np.zeros((MAX_BATCH, 128), np.float32), np.zeros(MAX_BATCH, np.float32)
         self.seconds, self.log = seconds, [] if log is None else log
         self.sizes, self.worker = [], None
 
@@ -56,7 +56,8 @@ def boards(size, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("number", "size"), [(1, 16), (16, 16), (17, 32), (128, 128), (129, 192), (257, 384), (LARGEST, LARGEST)]
+    ("number", "size"),
+    [(1, 16), (16, 16), (17, 32), (128, 128), (129, 192), (257, 384), (MAX_BATCH, MAX_BATCH)],
 )
 def test_a_batch_takes_the_next_fixed_size(number, size):
     assert fixed_size(number) == size
@@ -68,14 +69,14 @@ def test_the_sizes_ascend_and_waste_little():
     assert all(after <= 1.5 * before for before, after in itertools.pairwise(SIZES) if before > 64)
 
 
-@pytest.mark.parametrize("size", [1, 15, 16, 17, 300, LARGEST, LARGEST + 1, 2 * LARGEST + 5])
+@pytest.mark.parametrize("size", [1, 15, 16, 17, 300, MAX_BATCH, MAX_BATCH + 1, 2 * MAX_BATCH + 5])
 def test_every_row_has_its_own_result(size):
     lane, rows = SumLane(), boards(size)
     logits, values = evaluator([lane]).evaluate(rows)
     np.testing.assert_array_equal(values, rows.sum(1, dtype=np.float32))
     np.testing.assert_array_equal(logits, values[:, None] + np.arange(128))
     assert set(lane.sizes) <= set(SIZES)
-    assert len(lane.sizes) == -(-size // LARGEST)
+    assert len(lane.sizes) == -(-size // MAX_BATCH)
 
 
 def test_a_smaller_batch_after_a_larger_one_is_its_own():

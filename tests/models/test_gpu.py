@@ -12,7 +12,7 @@ from whole_run import check_whole
 
 from ckai.datasets.data_module import RowsDataModule
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference.choose import (
+from ckai.models.inference.backends import (
     EXACT,
     ROUGH,
     choose_evaluator,

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
-from ckai.models.inference.choose import (
+from ckai.models.inference.backends import (
     ROUGH,
     backend_without_trial,
     evaluate_positions,
@@ -15,7 +15,7 @@ from ckai.models.inference.choose import (
 )
 from ckai.models.inference.evaluator import BackendError, TorchEvaluator
 from ckai.models.inference.integers import IntegerEvaluator, quantize
-from ckai.models.networks.swift import INTEGERS, LARGEST_WEIGHT, MOST_NARROW_UNITS, MOST_UNITS, SCALE
+from ckai.models.networks.swift import INTEGERS, MAX_NARROW_UNITS, MAX_UNITS, MAX_WEIGHT, SCALE
 from ckai.models.registry import ModelError, build
 from ckai.models.training.config import TrainConfig
 from ckai.models.training.lightning_module import PolicyValueModule
@@ -99,7 +99,7 @@ def test_integers_are_close_to_the_floats(encoding):
 
 
 def test_no_sum_leaves_its_type_at_the_bounds():
-    net = build("swift", {"hidden": MOST_UNITS, "narrow": MOST_NARROW_UNITS, "narrowest": 4, "buckets": 1})
+    net = build("swift", {"hidden": MAX_UNITS, "narrow": MAX_NARROW_UNITS, "narrowest": 4, "buckets": 1})
     with torch.no_grad():
         for weights in net.parameters():
             weights.fill_(1e6)
@@ -107,10 +107,10 @@ def test_no_sum_leaves_its_type_at_the_bounds():
     weights = quantize(net)
     boards = sample_positions(20, net.encode)
     logits, _ = IntegerEvaluator(net).evaluate(boards)
-    pieces = net.encode.most_pieces
+    pieces = net.encode.max_pieces
     assert int(weights.first.max()) * (pieces + 1) + int(weights.first_bias.max()) <= np.iinfo(np.int16).max
-    largest = MOST_UNITS * SCALE * int(weights.policy.max())
-    largest += MOST_NARROW_UNITS * SCALE * int(weights.policy_narrow.max())
+    largest = MAX_UNITS * SCALE * int(weights.policy.max())
+    largest += MAX_NARROW_UNITS * SCALE * int(weights.policy_narrow.max())
     assert largest + int(weights.policy_bias.max()) < 2**31
     assert (logits > 0).all()
 
@@ -147,10 +147,10 @@ def test_a_step_of_training_ends_within_the_bounds():
     net = network()
     module = PolicyValueModule(net, TrainConfig(ema=0.9), epoch_steps=1)
     with torch.no_grad():
-        net.policy.weight.fill_(LARGEST_WEIGHT + 1)
+        net.policy.weight.fill_(MAX_WEIGHT + 1)
     module.finish_step()
     quantize(module.network)
-    quantize(module.kept)
+    quantize(module.eval_network)
 
 
 def test_training_keeps_the_weights_within_their_bounds():
@@ -164,7 +164,7 @@ def test_training_keeps_the_weights_within_their_bounds():
         (logits.pow(2).mean() + raw.pow(2).mean()).backward()
         optimizer.step()
     net.clip_weights()
-    assert net.policy.weight.abs().max() <= LARGEST_WEIGHT
+    assert net.policy.weight.abs().max() <= MAX_WEIGHT
     quantize(net)
 
 
@@ -216,8 +216,8 @@ def test_other_networks_and_broken_ones_are_refused():
         IntegerEvaluator(net)
     with pytest.raises(ModelError, match="expected an encoding with binary planes of pieces, found 'grid'"):
         build("swift", {"encoding": "grid"})
-    with pytest.raises(ModelError, match=f"expected hidden <= {MOST_UNITS}"):
-        build("swift", {"hidden": MOST_UNITS + 1})
+    with pytest.raises(ModelError, match=f"expected hidden <= {MAX_UNITS}"):
+        build("swift", {"hidden": MAX_UNITS + 1})
 
 
 def test_integers_need_no_trial():

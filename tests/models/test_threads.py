@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from ckai.models.inference.threads import Worker
+from ckai.models.inference.threads import JoinableThread
 from ckai.rl.search.threads import run_all, running
 
 
@@ -47,10 +47,10 @@ def interrupt():
 @pytest.mark.parametrize("timeout", [None, 20.0])
 def test_an_interrupted_join_may_be_called_again(interrupt, timeout):
     go_on, ended = threading.Event(), []
-    worker = Worker(target=lambda: (go_on.wait(30), ended.append(True)))
+    worker = JoinableThread(target=lambda: (go_on.wait(30), ended.append(True)))
     assert not worker.is_alive()
     worker.start()
-    interrupt(Worker.join)
+    interrupt(JoinableThread.join)
     with pytest.raises(KeyboardInterrupt):
         worker.join(timeout)
     assert worker.is_alive()
@@ -69,7 +69,7 @@ def test_an_interrupted_block_waits_for_its_threads(interrupt):
         time.sleep(0.3)  # the last move
         ended.append(True)
 
-    interrupt(Worker.join)
+    interrupt(JoinableThread.join)
     with pytest.raises(KeyboardInterrupt):
         run_all([work], stop)
     assert ended == [True]
@@ -115,7 +115,7 @@ def test_an_error_in_a_call_stops_the_others_and_is_raised_after_them():
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_thread_that_fails_has_ended():
-    worker = Worker(target=lambda: 1 / 0)
+    worker = JoinableThread(target=lambda: 1 / 0)
     worker.start()
     worker.join()
     assert not worker.is_alive()
@@ -126,7 +126,7 @@ def test_a_thread_that_the_system_refuses_is_not_waited_for(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    worker = Worker(target=print)
+    worker = JoinableThread(target=print)
     with pytest.raises(RuntimeError, match="can't start new thread"):
         worker.start()
     worker.join()

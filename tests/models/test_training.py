@@ -13,11 +13,11 @@ from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainCon
 from ckai.models.training.lightning_module import (
     PolicyValueModule,
     has_policy_target,
-    outcome_shares,
     planes_of,
     policy_loss,
     value_loss,
     value_target,
+    wdl_target,
 )
 
 TINY = {
@@ -124,7 +124,7 @@ def test_the_value_learns_a_blend_and_only_from_known_results():
 
 
 def test_win_draw_and_loss_are_learned_as_chances():
-    assert outcome_shares(torch.tensor([1.0, 0, -1, 0.25, -0.5])).tolist() == [
+    assert wdl_target(torch.tensor([1.0, 0, -1, 0.25, -0.5])).tolist() == [
         [1, 0, 0],
         [0, 1, 0],
         [0, 0, 1],

@@ -1,7 +1,7 @@
 // The WebSocket to the server: questions with answers, and a connection that comes back by itself.
 import { t } from "./labels.js";
 
-const FIRST_WAIT = 300, LONGEST_WAIT = 8000; // milliseconds before another attempt
+const FIRST_WAIT = 300, MAX_WAIT = 8000; // milliseconds before another attempt
 const OPENED_ELSEWHERE = 4000;
 
 export class Connection {
@@ -75,7 +75,7 @@ export class Connection {
     for (const { reject } of lost) reject(new Error(t("offline")));
     if (elsewhere) return;
     this.timer = setTimeout(() => this.open(), this.wait * (0.7 + 0.6 * Math.random()));
-    this.wait = Math.min(LONGEST_WAIT, 2 * this.wait);
+    this.wait = Math.min(MAX_WAIT, 2 * this.wait);
   }
 
   retry() {

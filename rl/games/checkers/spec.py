@@ -26,7 +26,7 @@ from ckai.rl.games.checkers.rules import (
 from ckai.rl.games.checkers.shots import find_shot
 from ckai.rl.games.checkers.typed_moves import read_typed_move
 from ckai.rl.games.contract import State
-from ckai.rl.games.faces import LoadedGame, Shot
+from ckai.rl.games.display import LoadedGame, Shot
 from ckai.rl.games.spec import NOT_IN_TABLES, GameSpec
 
 CLOCK_NOTICE = 40

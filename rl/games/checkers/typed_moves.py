@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ckai.game import AmbiguousMoveError, IllegalMoveError, Move, MoveTextError, Position
 
-LONGEST = 60
+MAX_TEXT = 60
 """Characters of the longest text that is looked at; the longest move has 9 jumps."""
-MOST_DIGITS = 12
+MAX_DIGITS = 12
 """Digits in a row that are taken apart into squares: `1115` is 11-15."""
 SHOWN = 8
 """Most legal moves in a message."""
@@ -38,10 +38,10 @@ def read_typed_move(position: Position, text: str) -> Move:
     Traceback (most recent call last):
     ckai.game.errors.IllegalMoveError: '11-18' is illegal; from 11: 11-15, 11-16
     """
-    plain = re.sub(r"[.!?\s]+$", "", unicodedata.normalize("NFKC", text[: 2 * LONGEST]).strip())
+    plain = re.sub(r"[.!?\s]+$", "", unicodedata.normalize("NFKC", text[: 2 * MAX_TEXT]).strip())
     shown = _shown(text)
     legal = position.legal_moves()
-    if len(text.strip()) > LONGEST:
+    if len(text.strip()) > MAX_TEXT:
         raise MoveTextError(f"'{shown}' is too long for a move such as 11-15 or 26x17x10")
     if not _SQUARES.fullmatch(plain):
         begun = _BEGINNING.match(plain)
@@ -52,7 +52,7 @@ def read_typed_move(position: Position, text: str) -> Move:
     readings = [groups]
     if len(groups) == 1:
         digits = re.findall(r"\d+", plain)[0]
-        readings = list(_taken_apart(digits)) if 3 <= len(digits) <= MOST_DIGITS else []
+        readings = list(_taken_apart(digits)) if 3 <= len(digits) <= MAX_DIGITS else []
         if not readings:
             raise MoveTextError(_half(position, groups[0], shown))
     for fits in (_is_path, _leads_through, _begins):

@@ -19,7 +19,7 @@ INSTALLED = Path(__file__).with_name("book.npz")
 """The book that is installed with ckai."""
 DAMAGED = (zipfile.BadZipFile, zlib.error, NotImplementedError)
 """What numpy raises for a damaged file, besides what it documents."""
-MOST_STONES = 10
+MAX_STONES = 10
 """Most stones of the positions in a book: there are a million positions with 10."""
 
 
@@ -58,7 +58,7 @@ class Book(NamedTuple):
     """Bounds of the scores of all positions with a number of stones."""
 
     stones: int
-    """0 to `MOST_STONES`."""
+    """0 to `MAX_STONES`."""
     bounds: NDArray[np.int8]
     """`[n, 2]`, the least and the most that the score can be, for the side to move, in the order of
     `positions_with`. They are equal where the score is known."""
@@ -75,8 +75,8 @@ class Book(NamedTuple):
         Raises:
             ValueError: the number of stones is out of range.
         """
-        if not 0 <= stones <= MOST_STONES:
-            raise ValueError(f"expected a book of 0 to {MOST_STONES} stones, found {stones}")
+        if not 0 <= stones <= MAX_STONES:
+            raise ValueError(f"expected a book of 0 to {MAX_STONES} stones, found {stones}")
         any_score = np.array([-kernels.HIGHEST, kernels.HIGHEST], np.int8)
         return cls(stones, np.tile(any_score, (len(positions_with(stones).keys), 1)))
 

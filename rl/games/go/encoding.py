@@ -8,7 +8,7 @@ from torch import Tensor
 from ckai.models.inputs.registry import register_encoding
 from ckai.models.inputs.stones import StonesEncoding
 from ckai.rl.games.go.board import POINTS, SIZE
-from ckai.rl.games.go.rules import EARLIER, LONGEST, PASS
+from ckai.rl.games.go.rules import EARLIER, MAX_PLIES, PASS
 
 _TURNS = 2 * (EARLIER + 1)
 
@@ -23,7 +23,7 @@ class GoEncoding(StonesEncoding):
     """
 
     VERSION, GAME = "go-1", "go"
-    SHAPE, NUM_ACTIONS, LAYERS = (SIZE, SIZE), PASS + 1, 3
+    SHAPE, NUM_ACTIONS, BYTES_PER_SQUARE = (SIZE, SIZE), PASS + 1, 3
     PLANES, VALUES = _TURNS + 4, ()
     NAMES = (
         "own stones",
@@ -48,7 +48,7 @@ class GoEncoding(StonesEncoding):
         stones = rng.integers(-1, 2, (number, POINTS))
         earlier = rng.integers(0, 1 << EARLIER, (number, 2, POINTS))
         earlier[:, 1] &= ~earlier[:, 0]
-        rest = np.stack([rng.integers(-4, 0, number), rng.integers(0, LONGEST // 2, number)], 1)
+        rest = np.stack([rng.integers(-4, 0, number), rng.integers(0, MAX_PLIES // 2, number)], 1)
         return np.concatenate([stones, earlier.reshape(number, -1), rest], 1).astype(np.int8)
 
     def forward(
@@ -60,12 +60,12 @@ class GoEncoding(StonesEncoding):
         extra: Tensor | None = None,
     ) -> Tensor:
         """Return `[B, 20, 9, 9]`, planes in [0, 1]."""
-        layers = board.view(-1, self.LAYERS, POINTS)
+        layers = board.view(-1, self.BYTES_PER_SQUARE, POINTS)
         now, earlier = layers[:, 0], layers[:, 1:].to(torch.int32)
         past = (earlier.unsqueeze(1) & self.bits) != 0
         code = -1 - jumper
         white, passed = (code & 1).view(-1, 1, 1), (code > 1).view(-1, 1, 1)
-        plies = (halfmove_clock.to(dtype) * (2 / LONGEST)).clamp(max=1.0).view(-1, 1, 1)
+        plies = (halfmove_clock.to(dtype) * (2 / MAX_PLIES)).clamp(max=1.0).view(-1, 1, 1)
         full = (-1, 1, POINTS)
         planes = torch.cat(
             [

@@ -30,7 +30,7 @@ PASS = POINTS
 EARLIER = 7
 """Earlier boards in a state."""
 STATE_WORDS = 5 + 3 * EARLIER
-LONGEST = 2 * POINTS
+MAX_PLIES = 2 * POINTS
 """Plies after which a game ends by default: twice the points, as in AlphaGo Zero and in OpenSpiel."""
 
 HIGH_BITS = POINTS - LOW_POINTS
@@ -53,7 +53,7 @@ class Go(NamedTuple):
 
     komi: float = 7.0
     """Points that White gets; an integer lets games be drawn."""
-    length: int = LONGEST
+    length: int = MAX_PLIES
     """Plies after which a game is scored as it stands."""
 
     @property

@@ -17,7 +17,7 @@ from ckai.rl.games.spec import Symmetry
 
 C_PUCT = 1.0
 """Exploration constant of self-play and of all other searches with a network, at any number of visits."""
-_LAYERS = 3
+_BYTES_PER_SQUARE = 3
 _OPENING_POINTS = tuple(SIZE * row + column for row in range(2, 7) for column in range(2, 7))
 """The points on the third line or above, where openings have their stones."""
 
@@ -28,7 +28,7 @@ def _symmetries() -> tuple[Symmetry, ...]:
     turned = [np.rot90(way, n).ravel() for way in (board, board.T) for n in range(4)]
     return tuple(
         Symmetry(
-            tuple(np.concatenate([order + layer * POINTS for layer in range(_LAYERS)]).tolist()),
+            tuple(np.concatenate([order + layer * POINTS for layer in range(_BYTES_PER_SQUARE)]).tolist()),
             (*order.tolist(), PASS),
         )
         for order in turned
@@ -62,7 +62,7 @@ class GoSpec(GridSpec):
     encoding = "go"
     plies = 90
     symmetries = _symmetries()
-    layers = _LAYERS
+    bytes_per_square = _BYTES_PER_SQUARE
     layout = Layout(
         SIZE, SIZE, {at + 1: (SIZE - 1 - at // SIZE, at % SIZE) for at in range(POINTS)}, numbers=False
     )
@@ -73,7 +73,7 @@ class GoSpec(GridSpec):
         "selfplay.tables": 0,
         "selfplay.c_puct": C_PUCT,
         "selfplay.temperature_plies": 16,
-        "selfplay.turn_positions": True,
+        "selfplay.random_symmetries": True,
         "learn.symmetries": True,
         "learn.batch_size": 128,
         "learn.lr": 2e-3,

@@ -16,12 +16,12 @@ from ckai.rl.alphabeta.transpositions import (
     NO_SCORE,
     action_of,
     bound_of,
+    bucket_index,
     depth_of,
-    first_place,
-    look_up,
+    probe,
     score_of,
     static_of,
-    write,
+    store,
 )
 
 
@@ -97,7 +97,7 @@ def test_of_a_depth_that_was_cut_short_the_actions_searched_count():
     assert (cut.action, cut.depth, cut.value) == (0, 1, shallow.value)
 
 
-def test_a_position_far_above_the_window_is_given_up_within_the_margin():
+def test_a_position_far_above_the_window_is_pruned_within_the_margin():
     """After action 1 the other side seems to stand at +0.5, so action 1 is not worth a search."""
     small = FULL_WIDTH._replace(static_depth=1, static_margin=3000)
     assert value_of(two_choices(0.5), small) == pytest.approx(0.1, abs=2e-3)
@@ -106,7 +106,7 @@ def test_a_position_far_above_the_window_is_given_up_within_the_margin():
     assert value_of(two_choices(0.5), large) == pytest.approx(0.6, abs=2e-3)
 
 
-def test_a_position_far_below_the_window_is_given_up_within_the_margin():
+def test_a_position_far_below_the_window_is_pruned_within_the_margin():
     """After action 1 and any reply the root's side seems lost, though it has a way to +0.6."""
 
     def root():
@@ -155,7 +155,7 @@ def test_reductions_grow_with_depth_and_move_number():
     assert (np.diff(plies, axis=1) >= 0).all()
 
 
-def test_the_only_reply_is_never_given_up():
+def test_the_only_reply_is_never_pruned():
     lost = Leaf(value=-1.0)
     root = Leaf(bad_after(0.0, 0.0), Leaf(Leaf(lost, guess=0.7), guess=0.7), prior=[0.9, 0.1])
     for constants in (FULL_WIDTH, Constants(), FULL_WIDTH._replace(static_depth=3, static_margin=0)):
@@ -168,23 +168,23 @@ GAME = draw(Leaf(Leaf()))[0]
 
 @njit
 def remember(table, key, score, depth, age, plies):
-    place = first_place(table, key)
-    write(table, place, key, score, NO_SCORE, depth, 2, LOWER, age, PROVEN, plies)
+    place = bucket_index(table, key)
+    store(table, place, key, score, NO_SCORE, depth, 2, LOWER, age, PROVEN, plies)
 
 
 @njit
 def fields_of(table, key):
-    return look_up(table, first_place(table, key), key)
+    return probe(table, bucket_index(table, key), key)
 
 
 @njit
-def read(fields, plies):
+def read(entry, plies):
     return (
-        score_of(fields, PROVEN, plies),
-        static_of(fields),
-        depth_of(fields),
-        action_of(fields),
-        bound_of(fields),
+        score_of(entry, PROVEN, plies),
+        static_of(entry),
+        depth_of(entry),
+        action_of(entry),
+        bound_of(entry),
     )
 
 

@@ -8,7 +8,7 @@ from ckai.datasets.tables import Tables
 from ckai.game import Position
 from ckai.rl.engine.limit import Limit
 from ckai.rl.problems.problem import Problem, ProblemError
-from ckai.rl.problems.reading import LONGEST_NAME, read_problems
+from ckai.rl.problems.reading import MAX_NAME, read_problems
 from ckai.rl.problems.solving import is_right, refute, solve
 from ckai.rl.thinkers.loading import load_thinker
 from ckai.rl.thinkers.thinker import Report
@@ -96,7 +96,7 @@ def test_a_long_name_is_cut(tmp_path):
     path = tmp_path / "x.fen"
     path.write_text("B:W18:B14 ;" + "n" * 1000)
     (problem,) = read_problems(path)
-    assert len(problem.name) == LONGEST_NAME
+    assert len(problem.name) == MAX_NAME
 
 
 def test_a_file_of_nothing(tmp_path):

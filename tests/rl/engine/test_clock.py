@@ -24,8 +24,8 @@ from ckai.rl.players.loading import PlayerSpec, PlayerSpecError, load_player
 from ckai.rl.players.search import SearchPlayer
 from ckai.rl.players.simple import RandomPlayer
 from ckai.rl.search.arrays import EDGE
+from ckai.rl.search.batch_sizing import SIZES, BatchSizer
 from ckai.rl.search.move_time import CHECKS, OVERHEAD, MoveTime, MoveTimer, RootLead, move_time, root_lead
-from ckai.rl.search.pacing import SIZES, Pacing
 
 START = Position.start()
 
@@ -120,11 +120,11 @@ def test_a_move_never_takes_more_than_there_is(increment, moves, plies):
 
 
 def test_time_is_shared_out_over_the_moves_to_come():
-    assert move_time(3600, plies=0).target == pytest.approx(3600 / 36, rel=0.01)
-    assert move_time(3600, plies=100).target == pytest.approx(3600 / 12, rel=0.01)
-    assert move_time(60, moves=10, margin=0).target == pytest.approx(6)
+    assert move_time(3600, plies=0).optimum == pytest.approx(3600 / 36, rel=0.01)
+    assert move_time(3600, plies=100).optimum == pytest.approx(3600 / 12, rel=0.01)
+    assert move_time(60, moves=10, margin=0).optimum == pytest.approx(6)
     assert move_time(60, moves=1, margin=0) == MoveTime(60, 60)
-    assert move_time(60, 2.0).target - move_time(60).target == pytest.approx(2)
+    assert move_time(60, 2.0).optimum - move_time(60).optimum == pytest.approx(2)
 
 
 @pytest.mark.parametrize("control", [TimeControl(10), TimeControl(10, 0.5), TimeControl(10, 0, 5)])
@@ -134,7 +134,7 @@ def test_a_player_who_always_thinks_longest_never_runs_out(control):
     spent = []
     for ply in range(0, 600, 2):
         mine.start()
-        spent.append(move_time(mine.left, control.increment, mine.moves, ply, margin=0.001).most)
+        spent.append(move_time(mine.left, control.increment, mine.moves, ply, margin=0.001).maximum)
         wall.now += spent[-1]
         assert mine.left >= 0
         mine.press()
@@ -238,7 +238,7 @@ class Leaning(UniformEvaluator):
 def leaning(monkeypatch):
     evaluator = Leaning()
     with Engine(evaluator, batches=1) as searching:
-        searching._pacing = Pacing(1.0)
+        searching._batch_sizer = BatchSizer(1.0)
         for module in (engine, task):
             monkeypatch.setattr(module, "time", evaluator)
         yield searching
@@ -252,7 +252,7 @@ def test_a_move_without_an_alternative_takes_one_evaluation(leaning):
 
 
 def test_a_search_by_clock_ends_with_its_decision(leaning):
-    target = move_time(3600).target
+    target = move_time(3600).optimum
     result = leaning.search(START, Limit(clock=3600))
     assert result.reason == StopReason.DECIDED
     assert 0.5 * target < result.seconds < 0.95 * target
@@ -265,7 +265,7 @@ def test_a_search_by_clock_ends_with_its_decision(leaning):
 
 def test_with_equal_moves_the_time_is_used(leaning, monkeypatch):
     monkeypatch.setattr(task.SearchRun, "_root_lead", lambda self: RootLead(0.0, True))
-    target = move_time(3600, margin=OVERHEAD).target
+    target = move_time(3600, margin=OVERHEAD).optimum
     result = leaning.search(START, Limit(clock=3600))
     assert result.reason == StopReason.CLOCK
     assert target <= result.seconds <= target * (1 + 2 / CHECKS)
@@ -317,7 +317,7 @@ def test_whole_games_by_clock(spec):
 def test_the_time_of_a_move_comes_from_the_clock(monkeypatch):
     evaluator = Leaning()
     side = SearchPlayer(evaluator, 100, control=TimeControl(3600)).sit(1)
-    side.searcher.pacing = Pacing(1.0)
+    side.searcher.batch_sizer = BatchSizer(1.0)
     monkeypatch.setattr(players, "time", evaluator)
     mine = Clock(TimeControl(3600), now=evaluator.perf_counter)
     side.start(0, START, 0, mine)
@@ -325,7 +325,7 @@ def test_the_time_of_a_move_comes_from_the_clock(monkeypatch):
     evaluator.now += 600.0  # as if other moves had taken them
     begun = evaluator.now
     side.actions([0])
-    target = move_time(3000).target
+    target = move_time(3000).optimum
     assert 0.5 * target < evaluator.now - begun < 0.95 * target
 
 

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from ckai.game import Game, Position
 from ckai.rl.engine.limit import Limit
-from ckai.rl.hub.info import MOST_MEN, done_line, info_line, score
+from ckai.rl.hub.info import MAX_MEN, done_line, info_line, score
 from ckai.rl.hub.levels import read_level
 from ckai.rl.hub.parameters import Parameters
 from ckai.rl.hub.serving import serve
 from ckai.rl.hub.session import HubSession
 from ckai.rl.players.hub_text import (
-    LONGEST_LINE,
+    MAX_LINE,
     find_move,
     hub_position,
     read_line,
@@ -128,7 +128,7 @@ def test_scores_are_in_men_for_the_side_to_move():
     assert score(report(0.5)) == -score(report(-0.5)) > 0
     assert score(report(1.0, proven="win", plies=7)) == 99.93
     assert score(report(-1.0, proven="loss", plies=8)) == -99.92
-    assert score(report(1.0)) == MOST_MEN
+    assert score(report(1.0)) == MAX_MEN
     assert score(report(None)) is None
 
 
@@ -277,7 +277,7 @@ def test_an_engine_that_cannot_be_loaded_may_be_replaced(talk):
         ("set-param name=threads value=1025", "threads of 0 to 1024, found '1025'"),
         ("set-param name=threads value=many", "threads of 0 to 1024, found 'many'"),
         ("set-param name=engine value", "expected a value"),
-        ("pos " + "x" * LONGEST_LINE, "at most 1,048,576"),
+        ("pos " + "x" * MAX_LINE, "at most 1,048,576"),
     ],
 )
 def test_what_it_does_not_know(talk, line, message):
@@ -445,7 +445,7 @@ def served(data):
 
 
 def test_bytes_that_are_no_text():
-    lines = served(b"\xff\xfe\n" + b"x" * (LONGEST_LINE + 5000) + b"\nping\nping")
+    lines = served(b"\xff\xfe\n" + b"x" * (MAX_LINE + 5000) + b"\nping\nping")
     assert [line.split()[0] for line in lines] == ["error", "error", "pong", "pong"]
     assert served(b"ping\nquit\nping\n") == ["pong"]
 

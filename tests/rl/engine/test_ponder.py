@@ -10,7 +10,7 @@ from ckai.rl.engine.limit import EngineError, Limit
 from ckai.rl.engine.result import StopReason
 from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
-from ckai.rl.search.pacing import Pacing
+from ckai.rl.search.batch_sizing import BatchSizer
 
 START = Position.start()
 WAIT = 60
@@ -20,7 +20,7 @@ WAIT = 60
 def engine_of(evaluator, **settings):
     """An engine that does not call its evaluator before a search."""
     engine = Engine(evaluator, **settings)
-    engine._pacing = Pacing(4.0)
+    engine._batch_sizer = BatchSizer(4.0)
     return engine
 
 

@@ -218,13 +218,13 @@ def test_named_openings_can_be_played(spec):
 def test_symmetries_change_nothing(spec):
     rng = np.random.default_rng(0)
     for symmetry in spec.symmetries:
-        assert sorted(symmetry.squares) == list(range(spec.squares))
+        assert sorted(symmetry.squares) == list(range(spec.board_bytes))
         assert sorted(symmetry.actions) == list(range(spec.num_actions))
         state = words(spec.state(spec.position()))
         for _ in range(12):
             actions, over, value, _, _, board, _ = look(spec, state)
             turned = board.copy()
-            turned[: spec.squares] = board[list(symmetry.squares)]
+            turned[: spec.board_bytes] = board[list(symmetry.squares)]
             decode = look_at_board(spec, turned)
             allowed = sorted(symmetry.actions.index(action) for action in actions)
             assert decode == (allowed, over, value)
@@ -248,14 +248,14 @@ def test_files_and_networks_have_the_sizes_of_the_game(spec):
     encoding = encoding_type(spec.encoding or NetworkSettings().encoding)
     assert spec.name == encoding.GAME
     assert spec.num_actions == encoding.NUM_ACTIONS
-    assert encoding.SHAPE[0] * encoding.SHAPE[1] * encoding.LAYERS == spec.squares
+    assert encoding.SHAPE[0] * encoding.SHAPE[1] * encoding.BYTES_PER_SQUARE == spec.board_bytes
     sample = encoding.sample(20, np.random.default_rng(0))
     assert (sample.shape, sample.dtype) == ((20, spec.position_bytes), np.int8)
     assert encoding.legal_mask(sample).shape == (20, spec.num_actions)
     assert encoding.legal_mask(sample).any(1).all()
-    assert spec.schema.field("board").type.list_size == spec.squares
-    assert spec.schema.field("ownership").type.list_size == spec.points
-    assert spec.points == encoding.SHAPE[0] * encoding.SHAPE[1]
+    assert spec.schema.field("board").type.list_size == spec.board_bytes
+    assert spec.schema.field("ownership").type.list_size == spec.board_size
+    assert spec.board_size == encoding.SHAPE[0] * encoding.SHAPE[1]
     assert spec.schema.field("legal").type == pa.binary(spec.legal_mask_bytes)
     assert 8 * spec.legal_mask_bytes >= spec.num_actions
     boards = np.stack([look(spec, words(spec.state(position)))[5] for position in spec.openings()[:20]])

@@ -15,7 +15,7 @@ from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError
 from ckai.game import MoveError
 from ckai.models.checkpoint import CheckpointError, load_network, save_checkpoint
-from ckai.models.inference.choose import evaluate_positions, make_evaluator, sample_positions
+from ckai.models.inference.backends import evaluate_positions, make_evaluator, sample_positions
 from ckai.models.registry import ModelError, build, names
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.connect4 import book, classes
@@ -267,7 +267,7 @@ def check_go(run, generation):
 @pytest.mark.slow
 def test_a_run_of_go_learns(tmp_path):
     run = learn_go(tmp_path / "run", plies=12, generations=1)
-    assert run.config.selfplay.turn_positions
+    assert run.config.selfplay.random_symmetries
     assert run.config.learn.symmetries
     table = check_go(run, 1)
     assert table.num_rows == 4 * 12

@@ -17,7 +17,7 @@ from ckai.datasets.tables.rows import endgame_rows
 from ckai.datasets.writer import TableWriter
 from ckai.game.jit import quick_kernel
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference.choose import evaluate_positions
+from ckai.models.inference.backends import evaluate_positions
 from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inference.integers import IntegerEvaluator
 from ckai.models.registry import build

@@ -17,12 +17,12 @@ from ckai.cli.shared.run_tables import generation_text, workers_table
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.leases.folder import LeaseClient, LeaseFolder
-from ckai.rl.leases.lease import Account, Lease, hash_of, pack_shard
+from ckai.rl.leases.lease import Lease, ShardInfo, hash_of, pack_shard
 from ckai.rl.leases.ledger import LeaseCounts, Ledger
 from ckai.rl.leases.ledgers import Ledgers
 from ckai.rl.leases.workers import Heartbeat
 from ckai.rl.loop import closing, learning
-from ckai.rl.loop.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.config import MAX_GAMES, GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.late import generation_of, late_games, sort_absent
 from ckai.rl.loop.run import Run
 from ckai.rl.selfplay.config import SelfPlayConfig
@@ -30,7 +30,7 @@ from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.shards import ShardError, ShardWriter, read_shards
 from ckai.rl.selfplay.workers import play_games
 
-FIRST, SECOND = MOST_GAMES, 2 * MOST_GAMES
+FIRST, SECOND = MAX_GAMES, 2 * MAX_GAMES
 TINY = RunConfig(
     games=16,
     late=0.25,
@@ -50,7 +50,7 @@ def shard_of(lease, worker="w"):
     games = []
     config = SelfPlayConfig(sims=2, in_flight=8, groups=1, max_plies=12, tables=0)
     play_games(UniformEvaluator(), config, lease.numbers, seed=lease.seed, on_game=games.append)
-    return pack_shard(games, Account(lease.name, lease.generation, lease.network, worker, 1.5, 100))
+    return pack_shard(games, ShardInfo(lease.name, lease.generation, lease.network, worker, 1.5, 100))
 
 
 class SlowWorkers:
@@ -62,11 +62,11 @@ class SlowWorkers:
         self.ready, self.heartbeats, self.out = ready, {"w": Heartbeat(1)}, []
         self.leased, self.refused, self.ordered = [], [], {}
 
-    def begin(self, ledgers, orders):
-        self.ordered[ledgers.generation] = hash_of(orders(ledgers.generation).network)
+    def begin(self, ledgers, setup_of):
+        self.ordered[ledgers.generation] = hash_of(setup_of(ledgers.generation).network)
         for lease in self.out:
             ledgers.adopt(lease)
-        self.orders = orders
+        self.setup_of = setup_of
         return []
 
     def exchange(self, ledgers):
@@ -77,7 +77,7 @@ class SlowWorkers:
             except ShardError as error:
                 self.refused.append((lease, str(error)))
         while (lease := ledgers.lease(2)) is not None:
-            assert lease.network == hash_of(self.orders(lease.generation).network)
+            assert lease.network == hash_of(self.setup_of(lease.generation).network)
             self.out.append(lease)
             self.leased.append(lease)
         return []
@@ -98,11 +98,11 @@ def held_back(number, until):
     return ready
 
 
-# --- the account -----------------------------------------------------------------------------------------
+# --- the ledgers -----------------------------------------------------------------------------------------
 
 
 def ledgers_of(tmp_path, late=(FIRST + 3, FIRST + 6), games=4):
-    """The account of generation 2, with late games of generation 1."""
+    """The ledgers of generation 2, with late games of generation 1."""
     counts, progress = LeaseCounts(), SelfPlayCounts()
 
     def ledger(n, first, numbers, network):
@@ -140,7 +140,7 @@ def test_a_shard_of_games_that_are_not_late_is_dropped_or_refused(tmp_path):
     assert sorted(games) == [FIRST + 6]
     assert (ledgers.counts.games, ledgers.counts.repeated) == (1, 1)
     for wrong, message in (
-        (replace(lease, generation=3, numbers=(3 * MOST_GAMES,)), "of generation 1 or 2, found 3"),
+        (replace(lease, generation=3, numbers=(3 * MAX_GAMES,)), "of generation 1 or 2, found 3"),
         (replace(lease, network="c" * 32), f"of network {'a' * 32}, found {'c' * 32}"),
         (replace(lease, numbers=(SECOND,)), f"games {FIRST} to {FIRST + 7}, found {SECOND}"),
     ):
@@ -279,7 +279,7 @@ def test_too_many_missing_games_are_waited_for(tmp_path, network):
 
 
 @pytest.mark.slow
-def test_games_that_are_too_old_are_given_up_and_refused(tmp_path, network):
+def test_games_that_are_too_old_are_dropped_and_refused(tmp_path, network):
     run = Run.create(tmp_path / "run", network, replace(TINY, max_age=1))
     workers, events = SlowWorkers(held_back(FIRST + 15, until=3)), []
     run.go(3, events.append, workers=workers)
@@ -292,9 +292,9 @@ def test_games_that_are_too_old_are_given_up_and_refused(tmp_path, network):
     warnings = [event.info["warning"] for event in events if "warning" in event.info]
     assert warnings == [
         "expected late games within max_age = 1 generations, found 2 still out "
-        f"({FIRST + 14}, {FIRST + 15}); they are given up"
+        f"({FIRST + 14}, {FIRST + 15}); they are dropped"
     ]
-    assert ", 2 games given up as stale" in generation_text(run.history()[1])
+    assert ", 2 games dropped as stale" in generation_text(run.history()[1])
 
 
 def test_a_late_lease_that_is_lost_is_leased_again_with_its_own_network(tmp_path, network):

@@ -22,7 +22,7 @@ from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.models.training.config import TargetConfig
 from ckai.models.training.lightning_module import planes_of, policy_loss, value_loss
-from ckai.models.training.trainer import take_average
+from ckai.models.training.trainer import load_average
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.loop import gate as gate_module
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
@@ -157,8 +157,8 @@ def test_the_average_of_a_training_is_taken_from_its_state():
     network, other = (build("cnn2x2", {"channels": 2, "hidden": 4}) for _ in range(2))
     averaged = AveragedModel(other, use_buffers=True).state_dict()
     assert any(not torch.equal(a, b) for a, b in zip(network.parameters(), other.parameters(), strict=True))
-    take_average(network, {"averaged": None})
-    take_average(network, {"averaged": averaged})
+    load_average(network, {"averaged": None})
+    load_average(network, {"averaged": averaged})
     assert all(torch.equal(a, b) for a, b in zip(network.parameters(), other.parameters(), strict=True))
 
 

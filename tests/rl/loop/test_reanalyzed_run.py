@@ -78,7 +78,7 @@ def test_searches_have_the_exploration_constant_of_their_generation(tmp_path, ne
     run = Run.create(tmp_path / "run", network, replace(TINY, selfplay=falling))
     run.go(2, ignore_event)
     assert (played, searched) == ([4.0, 2.5], [2.5])
-    assert [run.orders(n).selfplay.c_puct for n in (1, 2, 3)] == [4.0, 2.5, 1.0]
+    assert [run.worker_setup(n).selfplay.c_puct for n in (1, 2, 3)] == [4.0, 2.5, 1.0]
 
 
 def test_a_run_learns_the_new_targets(whole):
@@ -184,7 +184,7 @@ def test_a_generation_may_be_played_meanwhile(tmp_path, network):
 def test_other_networks_and_games(tmp_path, model):
     game = "tictactoe" if model == "swift" else "go"
     network = build(model, {"hidden": 16, "encoding": game})
-    selfplay = replace(TINY.selfplay, tables=0, max_plies=30, turn_positions=game == "go")
+    selfplay = replace(TINY.selfplay, tables=0, max_plies=30, random_symmetries=game == "go")
     learn = replace(TINY.learn, reanalyze=1.0, reanalyze_sims=12)
     run = Run.create(tmp_path / "run", network, replace(TINY, game=game, selfplay=selfplay, learn=learn))
     run.go(2, ignore_event)

@@ -16,7 +16,7 @@ import pytest
 from whole_run import check_whole
 
 from ckai.models.checkpoint import CheckpointError
-from ckai.rl.loop.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.config import MAX_GAMES, GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.folder import RunError, newest_folder
 from ckai.rl.loop.report import best_generation
 from ckai.rl.loop.run import Run
@@ -160,7 +160,7 @@ def test_games_already_written_are_not_played_again(tmp_path, network, monkeypat
     measured = run.history()[0]["selfplay"]
     assert measured["seconds"] > before.seconds > 0
     assert measured["evaluations_per_second"] * measured["seconds"] > before.evaluations
-    assert sorted(played[:2] + played[3:]) == list(range(MOST_GAMES, MOST_GAMES + 6))
+    assert sorted(played[:2] + played[3:]) == list(range(MAX_GAMES, MAX_GAMES + 6))
     check_whole(run, 1)
 
 

@@ -149,7 +149,7 @@ def test_leading_pairs_end_at_the_first_incomplete_one():
 def test_searches_have_the_constants_of_the_game(name, own, seconds, monkeypatch):
     spec, asked = get_game(name), []
     monkeypatch.setattr(players, "make_searcher", lambda *args, **settings: asked.append(settings) or Mock())
-    monkeypatch.setattr(players, "measured_pacing", lambda *args: None)
+    monkeypatch.setattr(players, "measured_batch_sizer", lambda *args: None)
     evaluator, given = UniformEvaluator(spec.num_actions), SearchConstants(c_init=3.0)
     for player in (
         SearchPlayer(evaluator, 10, seconds=seconds, spec=spec),
@@ -319,7 +319,7 @@ class Thinking(HubProgram):
 
 
 @pytest.mark.parametrize(
-    ("limit", "waits", "given_up"),
+    ("limit", "waits", "times_out"),
     [
         ({"depth": 20}, [500, 500, 500], False),  # long, but never silent
         ({"depth": 20}, [5, 700, 5], True),
@@ -329,14 +329,14 @@ class Thinking(HubProgram):
         ({"seconds": 1.0}, [20, 5, 7], True),
     ],
 )
-def test_when_a_program_is_given_up(limit, waits, given_up, monkeypatch):
+def test_when_a_program_times_out(limit, waits, times_out, monkeypatch):
     program = Thinking(waits)
     monkeypatch.setattr(hub, "time", program)
     monkeypatch.setattr(programs, "time", program)
     monkeypatch.setattr(hub, "HubProgram", lambda command: program)
     side = HubPlayer("program", **limit).sit(1)
     side.start(0, Position.start(), 0)
-    if given_up:
+    if times_out:
         with pytest.raises(HubError, match="no answer in time"):
             side.actions([0])
     else:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ckai.rl.matches.elo import MOST_ELO, PairStatistics, elo_of, score_of
+from ckai.rl.matches.elo import MAX_ELO, PairStatistics, elo_of, score_of
 from ckai.rl.matches.sprt import Sprt
 
 
@@ -14,11 +14,11 @@ def test_elo_and_score_are_each_others_inverse():
     assert elo_of(0.75) == pytest.approx(190.85, abs=0.01)
     for elo in (-300.0, -10.0, 0.0, 55.0, 400.0):
         assert elo_of(score_of(elo)) == pytest.approx(elo)
-    assert (elo_of(0.0), elo_of(1.0)) == (-MOST_ELO, MOST_ELO)
+    assert (elo_of(0.0), elo_of(1.0)) == (-MAX_ELO, MAX_ELO)
 
 
 def test_few_pairs_are_not_certain():
-    assert PairStatistics.of([]).interval == (-MOST_ELO, MOST_ELO)
+    assert PairStatistics.of([]).interval == (-MAX_ELO, MAX_ELO)
     low, high = PairStatistics.of([0.5]).interval
     assert low < -100 < 100 < high
     low, high = PairStatistics.of([1.0] * 4).interval
@@ -43,7 +43,7 @@ def test_intervals_of_few_pairs_have_nominal_coverage(pairs, elo, draws):
 def test_a_match_that_was_all_won_or_all_drawn():
     for n in (2, 10, 100):
         won, drawn = PairStatistics.of([1.0] * n), PairStatistics.of([0.5] * n)
-        assert won.interval[1] == MOST_ELO
+        assert won.interval[1] == MAX_ELO
         # Of n pairs all won, a player that wins fewer than one in 40 ** (1 / n) is unlikely.
         assert won.score_interval[0] == pytest.approx(0.025 ** (1 / (2 * n)), abs=0.1)
         assert 0.95 < won.superiority <= 1

@@ -69,10 +69,10 @@ def path_to(searcher: Searcher, node: int) -> Path:
 def test_descents_in_step_select_what_they_would_one_by_one(seed: int, leaves: int) -> None:
     game, oracle = endless(np.random.default_rng(seed))
     game = game._replace(knows_path=True)  # the descents of the twin end at new nodes alone
-    searcher = Searcher(oracle, nodes=2000, leaves=leaves, growth=3, constants=CONSTANTS, game=game)
+    searcher = Searcher(oracle, nodes=2000, leaves=leaves, visits_per_leaf=3, constants=CONSTANTS, game=game)
     searcher.set_root(0, (0, 0))
     searcher.run(np.array([700 + 100 * seed], np.int32))
-    searcher.growth = 0
+    searcher.visits_per_leaf = 0
     for _ in range(3):
         searcher.flush()
         paths, flying = select_one_by_one(searcher, leaves)

@@ -33,7 +33,7 @@ def tree(searcher):
 
 
 @pytest.mark.parametrize("evaluator", [UniformEvaluator(), RolloutEvaluator()])
-@pytest.mark.parametrize("settings", [{"leaves": 1}, {"leaves": 8, "batches": 2, "growth": 4}])
+@pytest.mark.parametrize("settings", [{"leaves": 1}, {"leaves": 8, "batches": 2, "visits_per_leaf": 4}])
 @pytest.mark.parametrize("reserved", [0, 2500, 6000])
 def test_a_tree_that_grows_is_that_of_a_large_one(evaluator, settings, reserved, small_reserve):
     visits = np.array([3000], np.int32)

@@ -18,7 +18,7 @@ from ckai.rl.games.checkers import pack
 from ckai.rl.games.contract import NONE
 from ckai.rl.search import searcher
 from ckai.rl.search.arrays import PENDING
-from ckai.rl.search.pacing import Pacing
+from ckai.rl.search.batch_sizing import BatchSizer
 from ckai.rl.search.searcher import Searcher
 
 ENDLESS = np.array([np.iinfo(np.int32).max], np.int32)
@@ -51,7 +51,7 @@ def found(watched):
     """A search by time in which both threads are at work."""
     found = Searcher(watched, nodes=100_000, leaves=64, batches=3, threads=2)
     found.set_root(0, pack(Position.start()))
-    found.pacing = Pacing(20.0)
+    found.batch_sizer = BatchSizer(20.0)
     with closing(found):
         while len(watched.positions) < 2:
             found.step(ENDLESS)
@@ -72,9 +72,9 @@ def go_on(found, pause=0.0):
 
 
 def test_a_small_tree_is_searched_by_the_caller_alone(watched):
-    with closing(Searcher(watched, nodes=1000, leaves=searcher.THREADED - 1, batches=2)) as found:
+    with closing(Searcher(watched, nodes=1000, leaves=searcher.MIN_THREADED_LEAVES - 1, batches=2)) as found:
         found.set_root(0, pack(Position.start()))
-        found.pacing = Pacing(20.0)
+        found.batch_sizer = BatchSizer(20.0)
         for _ in range(20):
             found.step(ENDLESS)
         assert set(watched.positions) == {threading.get_ident()}
@@ -109,7 +109,7 @@ def test_both_threads_add_to_the_tree(found, watched):
 def test_a_tree_grows_while_the_other_thread_evaluates(watched):
     with closing(Searcher(watched, nodes=500, leaves=32, batches=2)) as found:
         found.set_root(0, pack(Position.start()))
-        found.pacing = Pacing(20.0)
+        found.batch_sizer = BatchSizer(20.0)
         while found.tree_batch.info["nodes"][0] < 3000:
             found.make_room(10_000)
             found.step(ENDLESS)
@@ -167,7 +167,7 @@ def test_a_search_by_time_ends_with_the_result_and_nothing_in_flight(root, leave
     game, oracle, _ = draw(root)
     found = Searcher(oracle, nodes=nodes, leaves=leaves, batches=threads, game=game)
     found.set_root(0, (0, 0))
-    found.pacing = Pacing(100.0)
+    found.batch_sizer = BatchSizer(100.0)
     with closing(found):
         while found.step(ENDLESS) and found.root(0)["visits"] < 500:
             pass

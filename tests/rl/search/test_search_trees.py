@@ -150,7 +150,9 @@ class AtOnce:
 
 def test_results_with_batches_in_flight_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     def tree(threads: bool) -> Any:
-        searcher = Searcher(UniformEvaluator(), nodes=3000, leaves=8, growth=4, batches=3, game=Checkers())
+        searcher = Searcher(
+            UniformEvaluator(), nodes=3000, leaves=8, visits_per_leaf=4, batches=3, game=Checkers()
+        )
         if not threads:
             monkeypatch.setattr(searcher, "_threads", AtOnce())
         searcher.set_root(0, pack(Position.start()))

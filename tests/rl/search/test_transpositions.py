@@ -14,7 +14,7 @@ from ckai.rl.games.checkers import pack
 from ckai.rl.search.arrays import OPEN
 from ckai.rl.search.factory import make_searcher
 from ckai.rl.search.searcher import Searcher
-from ckai.rl.search.transpositions import LEAST_ENTRIES
+from ckai.rl.search.transpositions import MIN_ENTRIES
 
 START = pack(Position.start())
 EXACT = ["state", "visits", "parent", "parent_edge", "first_edge", "num_edges", "sign", "status", "proof"]
@@ -73,7 +73,7 @@ def test_the_tree_is_that_of_a_search_which_evaluates_every_node(moves):
 
 def test_what_is_in_flight_is_not_waited_for():
     evaluator = Counted()
-    sharing = searched(evaluator, leaves=8, batches=2, growth=20)
+    sharing = searched(evaluator, leaves=8, batches=2, visits_per_leaf=20)
     nodes = sharing.tree_batch.nodes[0, : sharing.tree_batch.info["nodes"][0]]
     assert (nodes["status"][nodes["proof"] == 0] == OPEN).all()
     assert sharing.root(0)["visits"] == 1500 > sharing.evaluations >= len(evaluator.asked)
@@ -91,7 +91,7 @@ def test_the_table_grows_with_the_tree_and_is_as_full_as_it_says():
     sharing = searched(Counted(), visits=3000)
     info, (table,) = sharing.tree_batch.info[0], sharing.tree_batch.transpositions
     assert np.count_nonzero(table) == info["table_used"] == sharing.evaluations - 1
-    assert LEAST_ENTRIES < 2 * info["table_used"] <= info["table_size"] <= len(table) == 8000
+    assert MIN_ENTRIES < 2 * info["table_used"] <= info["table_size"] <= len(table) == 8000
 
 
 def test_moves_leave_the_table_of_what_is_kept():

@@ -160,7 +160,7 @@ def test_a_new_root_begins_without_buckets() -> None:
 
 
 def test_a_node_for_which_there_is_no_room_has_no_bucket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays, "MOST_BUCKETS", 2)
+    monkeypatch.setattr(arrays, "MAX_BUCKETS", 2)
     searcher = searcher_of(bushy(np.random.default_rng(1), 12))
     run(searcher, 100)
     assert searcher.tree_batch.bias.buckets.shape == (1, 2)
@@ -174,7 +174,7 @@ def test_a_node_for_which_there_is_no_room_has_no_bucket(monkeypatch: pytest.Mon
 
 def test_a_tree_that_grows_is_that_of_a_large_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrays, "RESERVE", 10)
-    monkeypatch.setattr(arrays, "MOST_BUCKETS", 64)
+    monkeypatch.setattr(arrays, "MAX_BUCKETS", 64)
     root = bushy(np.random.default_rng(8), 12)
     large, growing = searcher_of(root), searcher_of(root, nodes=40)
     for visits in range(10, 200, 5):

@@ -21,13 +21,13 @@ from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.folder import LeaseClient, LeaseFolder
-from ckai.rl.leases.lease import Account, Lease, pack_shard, unpack_shard
+from ckai.rl.leases.lease import Lease, ShardInfo, pack_shard, unpack_shard
 from ckai.rl.leases.ledger import Ledger, lease_size
 from ckai.rl.leases.ledgers import Ledgers
-from ckai.rl.leases.matches import SpecSeat
+from ckai.rl.leases.matches import SpecSource
 from ckai.rl.leases.worker import LeaseWorker, WorkerError, _Session
 from ckai.rl.leases.workers import Heartbeat
-from ckai.rl.loop.config import MOST_GAMES, GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.config import MAX_GAMES, GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.dashboard import WORKER_COLUMNS
 from ckai.rl.loop.joining import join
 from ckai.rl.loop.run import Run
@@ -37,7 +37,7 @@ from ckai.rl.selfplay.progress import SelfPlayCounts
 from ckai.rl.selfplay.shards import ShardError, ShardWriter, merge, read_shards
 from ckai.rl.selfplay.workers import play_games
 
-FIRST = MOST_GAMES
+FIRST = MAX_GAMES
 TINY = RunConfig(
     games=16,
     selfplay=SelfPlayConfig(sims=8, in_flight=4, groups=1, max_plies=60),
@@ -48,7 +48,7 @@ WHOLE = Lease("", "run", 1, tuple(range(FIRST, FIRST + 8)), 5, "a" * 32)
 
 
 def ledgers_of(missing, writer, groups=2):
-    """The account of a generation without late games of earlier ones."""
+    """The info of a generation without late games of earlier ones."""
     own = Ledger(missing, range(FIRST, FIRST + 8), writer, SelfPlayCounts(), groups=groups)
     return Ledgers(own, (), DEFAULT_GAME.schema)
 
@@ -72,7 +72,7 @@ def shard_of(lease, worker="w", network=WHOLE.network):
     games = []
     config = SelfPlayConfig(sims=2, in_flight=8, groups=1, max_plies=12, tables=0)
     play_games(UniformEvaluator(), config, lease.numbers, seed=lease.seed, on_game=games.append)
-    return pack_shard(games, Account(lease.name, lease.generation, network, worker, 1.5, 100))
+    return pack_shard(games, ShardInfo(lease.name, lease.generation, network, worker, 1.5, 100))
 
 
 def numbers_in(ledgers):
@@ -134,7 +134,7 @@ def test_a_timeout_shorter_than_the_signs_of_life_is_refused():
 def test_a_shard_as_bytes(ledgers):
     lease = ledgers.lease(3)
     shard = unpack_shard(shard_of(lease), DEFAULT_GAME.schema)
-    assert shard.account == Account(lease.name, 1, WHOLE.network, "w", 1.5, 100)
+    assert shard.info == ShardInfo(lease.name, 1, WHOLE.network, "w", 1.5, 100)
     assert shard.numbers == lease.numbers == tuple(range(FIRST + 5, FIRST + 8))
     assert shard.table["game"].unique().to_pylist() == list(lease.numbers)
 
@@ -143,7 +143,7 @@ def test_a_shard_with_a_game_twice_is_refused(tmp_path):
     games = []
     config = SelfPlayConfig(sims=2, in_flight=8, groups=1, max_plies=12, tables=0)
     play_games(UniformEvaluator(), config, (FIRST,), seed=5, on_game=games.append)
-    doubled = pack_shard([*games, *games], Account("x", 1, WHOLE.network, "w", 1.5, 100))
+    doubled = pack_shard([*games, *games], ShardInfo("x", 1, WHOLE.network, "w", 1.5, 100))
     with pytest.raises(ShardError, match=f"game {FIRST} twice"):
         unpack_shard(doubled, DEFAULT_GAME.schema)
 
@@ -336,7 +336,7 @@ def test_leases_of_an_earlier_start_go_on(tmp_path, ledgers):
 
 def test_a_worker_refuses_a_network_that_is_not_the_leases(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
-    worker = LeaseWorker("w", lambda lease: run.orders(lease.generation), backend="torch")
+    worker = LeaseWorker("w", lambda lease: run.worker_setup(lease.generation), backend="torch")
     with pytest.raises(WorkerError, match=f"expected network {'a' * 32} for generation 1, found"):
         worker.play(WHOLE)
     worker.close()
@@ -479,5 +479,5 @@ def test_join_needs_a_run_and_takes_few_options(tmp_path, ckai):
 
 
 def test_the_patience_with_a_program_goes_to_the_nodes():
-    seat = SpecSeat.of("hub:prog@8", 5)
+    seat = SpecSource.of("hub:prog@8", 5)
     assert seat.load(DEFAULT_GAME, None, "torch", 1).silence_seconds == 5

@@ -14,7 +14,7 @@ from whole_run import check_whole
 
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.leases import cluster as connection
-from ckai.rl.leases.actor import Player
+from ckai.rl.leases.actor import WorkerActor
 from ckai.rl.leases.cluster import RayError
 from ckai.rl.leases.config import WorkersConfig
 from ckai.rl.leases.folder import LeaseFolder
@@ -122,8 +122,8 @@ def test_an_actor_that_is_killed_restarts(run, cluster):
 @needs_ray
 @pytest.mark.slow
 def test_a_network_that_cannot_be_loaded_ends_the_run_with_one_line(run, cluster, monkeypatch):
-    real = Run.orders
-    monkeypatch.setattr(Run, "orders", lambda self, n: replace(real(self, n), network=b"no network"))
+    real = Run.worker_setup
+    monkeypatch.setattr(Run, "worker_setup", lambda self, n: replace(real(self, n), network=b"no network"))
     with pytest.raises(
         RayError, match=r"no worker can play: .*: expected network [0-9a-f]{32} for generation 1"
     ):
@@ -245,7 +245,7 @@ def test_a_node_with_another_version_plays_nothing():
     with pytest.raises(
         WorkerError, match=r"\S+: expected ckai 9\.9\.9 as in the run's process, found \S+; inst"
     ):
-        Player("9.9.9", "torch", 1)
+        WorkerActor("9.9.9", "torch", 1)
 
 
 @needs_ray

@@ -21,7 +21,7 @@ from ckai.rl.search.move_time import RootLead
 from ckai.rl.search.proofs import PROOF_VALUE
 from ckai.rl.search.searcher import Searcher
 
-LONGEST_PV = 40
+MAX_PV = 40
 """Most moves in a principal variation."""
 
 PROOFS: dict[int, Proof] = {int(WIN): "win", int(LOSS): "loss", int(DRAW): "draw"}
@@ -267,14 +267,14 @@ class TreeReader:
         """Return the principal variation from a move, to the last move searched or the end of its proof."""
         pv: list[Move] = []
         step: _Branch | None = branch
-        while step is not None and len(pv) < LONGEST_PV:
+        while step is not None and len(pv) < MAX_PV:
             pv.append(step.move)
             position = position.push(step.move)
             step = self._best(position, step.child) if step.child >= 0 else None
             if step is not None and step.visits == 0 and not proven:
                 break
         if self._tables is not None and self._tables.knows(position):
-            pv += self._tables.line(position, LONGEST_PV - len(pv))
+            pv += self._tables.line(position, MAX_PV - len(pv))
         return pv
 
 

@@ -1,4 +1,4 @@
-"""Games that are searched on a board turned or mirrored at random."""
+"""Games that are searched on a board that is rotated or reflected at random."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from ckai.datasets.symmetries import Indices, Symmetries, in_order
 from ckai.models.inference.evaluator import Boards, Floats
 
 
-class Orientations:
+class RandomSymmetries:
     """A symmetry of the board for each game, applied to all its positions before a network sees them.
 
     A network's bias for an orientation thus averages out over the games. AlphaGo Zero draws a symmetry for

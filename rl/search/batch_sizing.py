@@ -30,29 +30,29 @@ CALLS = 7
 """Calls of each size, of which the fastest counts: other work only makes calls slower."""
 
 
-class Pacing:
-    """The size of the next call, from the latency of an evaluator.
+class BatchSizer:
+    """Chooses the size of the next call, from the latency of an evaluator.
 
     Attributes:
-        balance: h, the number of positions that take as long as the overhead of a call.
+        overhead_positions: h, the number of positions that take as long as the overhead of a call.
         cost: seconds that a position adds to a call, 0 if unknown.
     """
 
-    def __init__(self, balance: float, cost: float = 0.0) -> None:
-        self.balance = max(balance, 0.1)
+    def __init__(self, overhead_positions: float, cost: float = 0.0) -> None:
+        self.overhead_positions = max(overhead_positions, 0.1)
         self.cost = cost
 
-    def longest(self, most: int) -> float:
-        """Return the latency in seconds of a call with `most` leaves, or with the largest of `SIZES`."""
-        return (self.balance + min(most, SIZES[-1])) * self.cost
+    def max_latency(self, leaves: int) -> float:
+        """Return the seconds that the largest call takes, of `leaves` leaves or `SIZES[-1]`."""
+        return (self.overhead_positions + min(leaves, SIZES[-1])) * self.cost
 
     def leaves(self, visits: int) -> int:
         """Return the most leaves for a call when the root has this many visits."""
-        best = self.balance * (math.sqrt(1 + 2 * max(visits, 1) / self.balance) - 1)
+        best = self.overhead_positions * (math.sqrt(1 + 2 * max(visits, 1) / self.overhead_positions) - 1)
         return SIZES[max(0, bisect_right(SIZES, best) - 1)]
 
     @staticmethod
-    def measure(evaluator: Evaluator, game: Any) -> "Pacing":
+    def measure(evaluator: Evaluator, game: Any) -> "BatchSizer":
         """Time some calls of an evaluator, some milliseconds in all.
 
         Args:
@@ -72,4 +72,4 @@ class Pacing:
             latencies.append(min(taken[1:]))  # the first one prepares the size
         cost, overhead = np.polyfit(MEASURED, latencies, 1)
         cost = max(float(cost), 1e-9)
-        return Pacing(max(float(overhead), 0.0) / cost, cost)
+        return BatchSizer(max(float(overhead), 0.0) / cost, cost)

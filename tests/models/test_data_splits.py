@@ -8,7 +8,7 @@ from make_rows import random_games, with_search, write
 from ckai.datasets.reader import RowFile
 from ckai.datasets.schema import DatasetError
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
-from ckai.models.evaluation.trained_on import check_split, data_entries, split_of, trained_on
+from ckai.models.evaluation.data_splits import check_split, data_entries, split_of, trained_on
 from ckai.models.registry import build
 from ckai.models.training.config import PretrainConfig, TrainConfig
 from ckai.models.training.pretrain import pretrain

@@ -12,10 +12,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ckai.datasets.files import first_line
 from ckai.models.checkpoint import Checkpoint, load_network
 from ckai.models.inference.devices import one_torch_thread, use_one_torch_thread
 from ckai.models.inference.evaluator import BackendError, Boards, Evaluator, TorchEvaluator
-from ckai.models.inference.threads import Worker
+from ckai.models.inference.threads import JoinableThread
 from ckai.models.inputs.encodings import Encoding
 from ckai.models.layers.network import Network
 from ckai.models.networks.swift import Swift
@@ -167,8 +168,7 @@ def choose_evaluator(
         except BackendError:
             return
         except Exception as error:  # a library that fails on this machine is dropped
-            text = (str(error).splitlines() or [""])[0]
-            trials[backend] = Trial(backend, problem=f"{type(error).__name__} {text}".strip())
+            trials[backend] = Trial(backend, problem=f"{type(error).__name__} {first_line(error)}")
             return
         dp, dv = largest_differences(outputs, reference)
         bound = tolerance if tolerance is not None else _bound(backend)
@@ -260,7 +260,7 @@ def evaluations_per_second(
     if threads == 1:
         work(0)
     else:
-        callers = [Worker(target=work, args=(i,)) for i in range(threads)]
+        callers = [JoinableThread(target=work, args=(i,)) for i in range(threads)]
         for caller in callers:
             caller.start()
         for caller in callers:

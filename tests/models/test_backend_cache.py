@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference import remember
+from ckai.models.inference import backend_cache
 from ckai.models.registry import build
 from ckai.rl.evaluators import loading
 from ckai.rl.evaluators.loading import load_evaluator
@@ -29,23 +29,23 @@ def test_the_second_load_needs_no_trial(checkpoint, monkeypatch):
     again = load_evaluator(checkpoint, on_report=reports.append)
     assert len(reports) == 1
     assert again.name == first.name
-    stored = json.loads((checkpoint.parent / "cache" / remember.FILE).read_text())
+    stored = json.loads((checkpoint.parent / "cache" / backend_cache.FILE).read_text())
     assert list(stored.values()) == [reports[0].chosen]
 
 
 def test_another_architecture_use_or_machine_is_tried_anew(checkpoint, monkeypatch):
     network = build("mlp", MLP)
-    remember.remember(network, 1, "torch")
-    assert remember.remembered(network, 1) == "torch"
-    assert remember.remembered(network, 2) is None
-    assert remember.remembered(build("mlp", {"hidden": 9}), 1) is None
-    monkeypatch.setattr(remember, "_processor", lambda: "another")
-    assert remember.remembered(network, 1) is None
+    backend_cache.remember(network, 1, "torch")
+    assert backend_cache.remembered(network, 1) == "torch"
+    assert backend_cache.remembered(network, 2) is None
+    assert backend_cache.remembered(build("mlp", {"hidden": 9}), 1) is None
+    monkeypatch.setattr(backend_cache, "_processor", lambda: "another")
+    assert backend_cache.remembered(network, 1) is None
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU needs no trial")
 def test_a_backend_that_is_gone_is_not_insisted_on(checkpoint):
-    remember.remember(build("mlp", MLP), 1, "cuda")
+    backend_cache.remember(build("mlp", MLP), 1, "cuda")
     reports = []
     assert load_evaluator(checkpoint, on_report=reports.append).name
     assert len(reports) == 1
@@ -53,18 +53,18 @@ def test_a_backend_that_is_gone_is_not_insisted_on(checkpoint):
 
 @pytest.mark.parametrize("damage", [b"{", b"[]", b"\xff\xfe", b'{"a": 1}'])
 def test_a_damaged_file_is_as_none(checkpoint, damage):
-    path = checkpoint.parent / "cache" / remember.FILE
+    path = checkpoint.parent / "cache" / backend_cache.FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(damage)
-    assert remember.remembered(build("mlp", MLP), 1) is None
-    remember.remember(build("mlp", MLP), 1, "torch")
-    assert remember.remembered(build("mlp", MLP), 1) == "torch"
+    assert backend_cache.remembered(build("mlp", MLP), 1) is None
+    backend_cache.remember(build("mlp", MLP), 1, "torch")
+    assert backend_cache.remembered(build("mlp", MLP), 1) == "torch"
 
 
 def test_a_folder_that_cannot_be_written_costs_only_the_memory(checkpoint, monkeypatch):
     monkeypatch.setenv("CKAI_CACHE", "/dev/null/x")
-    remember.remember(build("mlp", MLP), 1, "torch")
-    assert remember.remembered(build("mlp", MLP), 1) is None
+    backend_cache.remember(build("mlp", MLP), 1, "torch")
+    assert backend_cache.remembered(build("mlp", MLP), 1) is None
 
 
 def test_the_environment_decides(checkpoint, monkeypatch):
