@@ -13,26 +13,34 @@ POSITIONS: tuple[str, ...] = get_args(Positions)
 """What is kept of repeated positions, see `ckai.datasets.merge`."""
 
 
+GAMES = "ckai.games"
+"""Group of the entry points of games, each a `GameSpec`."""
+NETWORKS = "ckai.networks"
+"""Group of the entry points of architectures, each a subclass of `Network`."""
+
+
 @cache
-def game_entry_points() -> "dict[str, EntryPoint]":
-    """Return the entry points of the installed games by name, each of a `GameSpec`; imports no game.
+def entry_points_of(group: str) -> "dict[str, EntryPoint]":
+    """Return the entry points of a group by name; imports none of them.
 
     Read once per process: every reading looks through the metadata of all installed packages.
     """
     from importlib.metadata import entry_points
 
-    return {entry.name: entry for entry in entry_points(group="ckai.games")}
+    return {entry.name: entry for entry in entry_points(group=group)}
 
 
-def load_game_entry(name: str) -> Any:
-    """Import what the entry point of an installed game stands for.
+def load_entry(group: str, name: str) -> Any:
+    """Import what an entry point stands for.
 
     Raises:
         ValueError: it cannot be imported, as another package may be broken; says which one and why.
     """
-    entry = game_entry_points()[name]
+    entry = entry_points_of(group)[name]
     try:
         return entry.load()
     except Exception as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"game {name}, entry point {entry.value}: cannot be imported ({reason})") from error
+        what, reason = group.removeprefix("ckai.").removesuffix("s"), f"{type(error).__name__}: {error}"
+        raise ValueError(
+            f"{what} {name}, entry point {entry.value}: cannot be imported ({reason})"
+        ) from error

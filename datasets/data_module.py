@@ -25,7 +25,7 @@ If endings are asked for, and a data set has them, it also has:
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -91,6 +91,7 @@ class RowsDataModule(pl.LightningDataModule):
         game: str = DEFAULT_GAME_NAME,
         symmetries: Symmetries | None = None,
         endings: bool = False,
+        transform: Callable[[Batch], Batch] | None = None,
     ) -> None:
         """Open and check the files; decode them if they fit.
 
@@ -112,6 +113,7 @@ class RowsDataModule(pl.LightningDataModule):
             game: the game the rows must be of.
             symmetries: of which one is drawn for every training row; None: rows stay as they are.
             endings: whether to read how the games ended, for auxiliary heads.
+            transform: returns what to train on in place of each training batch; None: they stay as they are.
 
         Raises:
             DatasetError: a file that cannot be used, or a side without games; with `surprise`, a policy KL
@@ -134,7 +136,7 @@ class RowsDataModule(pl.LightningDataModule):
         if not 0 <= surprise <= 1:
             raise ValueError(f"expected surprise in [0, 1], found {surprise}")
         self.game, self.files = game, RowFiles(paths, game, endings)
-        self.surprise, self.symmetries = surprise, symmetries
+        self.surprise, self.symmetries, self.transform = surprise, symmetries, transform
         self.positions, self.weights = positions, tuple(weights) or (1.0,) * len(paths)
         self._overfit = 0
         self.batch_size, self.eval_batch_size = batch_size, eval_batch_size
@@ -221,10 +223,9 @@ class RowsDataModule(pl.LightningDataModule):
 
     def epoch(self, number: int, skip: int = 0) -> Iterator[Batch]:
         """The training batches of epoch `number` (0-based), without the first `skip`."""
-        if self._overfit:
-            yield from itertools.islice(self._shuffled(0), skip, self._overfit)
-        else:
-            yield from self._shuffled(number, skip)
+        batches = self._shuffled(0 if self._overfit else number, skip)
+        batches = itertools.islice(batches, self._overfit - skip) if self._overfit else batches
+        return batches if self.transform is None else map(self.transform, batches)
 
     def _shuffled(self, number: int, skip: int = 0) -> Iterator[Batch]:
         rng = np.random.default_rng([self.seed & 0xFFFFFFFF, number])

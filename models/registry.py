@@ -1,8 +1,13 @@
 """Architectures by name. A file in `models/networks/` adds one: its file name is the architecture's name.
 
 The file contains a frozen dataclass of settings, a `NetworkSettings`, and a `Network` subclass marked with
-`@register`; nothing else needs editing. Programs can also call `register` for a network
-of their own.
+`@register`; nothing else needs editing. Any installed package may add one by an entry point of the group
+`ckai.networks`, whose name is the architecture's:
+
+    [project.entry-points."ckai.networks"]
+    mynet = "mypackage.mynet:MyNet"
+
+Programs can also call `register` for a network of their own.
 """
 
 import dataclasses
@@ -14,6 +19,7 @@ from typing import Any
 
 import torch
 
+from ckai.datasets.choices import NETWORKS, entry_points_of, load_entry
 from ckai.models import networks
 from ckai.models.layers.heads import OUTPUTS
 from ckai.models.layers.network import _NETWORKS, Network
@@ -30,24 +36,36 @@ def names() -> list[str]:
         >>> "resnet" in names()
         True
     """
-    return sorted({*_NETWORKS, *networks.shipped()})
+    return sorted({*_NETWORKS, *networks.shipped(), *entry_points_of(NETWORKS)})
 
 
 def network_type(name: str) -> type[Network]:
     """The class of an architecture.
 
     Raises:
-        ModelError: no architecture has this name, and the names are listed; or its file registers another.
+        ModelError: no architecture has this name, and the names are listed; its file registers another; or
+            the package of its entry point cannot be imported.
     """
     if name not in _NETWORKS:
         if name not in names():
             raise ModelError(f"expected one of the networks {', '.join(names())}, found {name!r}")
-        module = importlib.import_module(f"{networks.__name__}.{name}")
+        if name in networks.shipped():
+            module = importlib.import_module(f"{networks.__name__}.{name}")
+            where, of = module.__file__, module.__name__
+        else:
+            try:
+                found = load_entry(NETWORKS, name)
+            except ValueError as error:
+                raise ModelError(str(error)) from error
+            where, of = (
+                f"entry point {entry_points_of(NETWORKS)[name].value}",
+                getattr(found, "__module__", ""),
+            )
         if name not in _NETWORKS:
-            here = [key for key, cls in _NETWORKS.items() if cls.__module__ == module.__name__]
+            here = [key for key, cls in _NETWORKS.items() if cls.__module__ == of]
             raise ModelError(
-                f"{module.__file__}: expected a network marked @register({name!r}), as the file is named, "
-                f"found {', '.join(map(repr, here)) or 'none'}"
+                f"{where}: expected a network marked @register({name!r}), found "
+                f"{', '.join(map(repr, here)) or 'none'}"
             )
     return _NETWORKS[name]
 
@@ -79,7 +97,7 @@ def build(name: str, settings: Mapping[str, Any] | None = None) -> Network:
             raise ModelError(f"settings of {name}: expected {key} to be {wanted}, found {value!r}")
     try:
         network = cls(cls.settings_type(**(settings or {})))
-    except (TypeError, ValueError, RuntimeError) as error:
+    except (TypeError, ValueError, RuntimeError, AssertionError) as error:
         if "verflow" in str(error) or "memory" in str(error):  # PyTorch's, with its C++ stack
             given = ", ".join(f"{key}={value}" for key, value in (settings or {}).items())
             raise ModelError(

@@ -50,7 +50,7 @@ def main(run: Path, first: int, last: int, seeds: int, epochs: int) -> None:
 
         def target(batch: dict[str, Tensor], _: TargetConfig, rule: Rule = rule) -> Tensor:
             w = rule(batch)
-            return (1 - w) * batch["z"] + w * batch["q"]
+            return torch.where(batch["z_known"], (1 - w) * batch["z"] + w * batch["q"], batch["q"])
 
         lit.value_target = target
         results = []

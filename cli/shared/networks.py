@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from ckai.datasets.choices import DEFAULT_GAME_NAME, game_entry_points
+from ckai.datasets import choices
+from ckai.datasets.choices import DEFAULT_GAME_NAME, entry_points_of
 from ckai.models.pretrained import CKAI, network_path
 
 NETWORK_PATTERNS = ("pretrained.ckpt", "runs/*/best.ckpt")
@@ -16,7 +17,7 @@ NETWORK_PATTERNS = ("pretrained.ckpt", "runs/*/best.ckpt")
 NO_NETWORK = ("rollout", "uniform")
 """Players without a network: random playouts, and uniform priors with value 0."""
 
-GAMES = sorted(game_entry_points())
+GAMES = sorted(entry_points_of(choices.GAMES))
 """Choices of `--game`: the installed games."""
 
 EVALUATORS = [

@@ -110,9 +110,9 @@ def _seen(spec: GameSpec, position: Any, network: Network) -> tuple[dict[str, An
 
 
 def plane_names(network: Network) -> list[str]:
-    """Return what each plane of a network shows; numbers where its encoding does not say."""
-    named = list(network.encode.NAMES)
-    return named or [f"plane {n + 1}" for n in range(network.encode.PLANES)]
+    """Return what each plane of a network shows; numbers where its encoding does not say of all."""
+    named, planes = list(network.encode.NAMES), network.encode.PLANES
+    return named if len(named) == planes else [f"plane {n + 1}" for n in range(planes)]
 
 
 def filters_of(network: Network, spec: GameSpec) -> dict[str, Any] | None:

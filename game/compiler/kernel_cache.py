@@ -13,7 +13,7 @@ both in its index; here they have two.
 
 Kernels are compiled for the rules that they are called with, a class of a game. The rules of a user's own
 game change while they are written, and Numba looks at the source of the kernel alone: so the key of an entry
-includes a hash of the file of the rules.
+includes hashes of the file of the rules and of the modules beside it that it uses.
 """
 
 import hashlib
@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile
@@ -102,15 +103,35 @@ def _key_by_counting(self: Any, signature: Any, codegen: Any) -> Any:
 
 
 def _sources(types: Any) -> Iterator[str]:
-    """Hashes of the files that define the classes of named tuples, those of this package apart."""
+    """Hashes of the files of the classes of named tuples and of what these import from their own folder.
+
+    Those of this package are left out: Numba hashes the file of a function itself.
+    """
     for each in types:
         of_class = getattr(each, "instance_class", None)
         if of_class is not None and not of_class.__module__.startswith("ckai."):
-            file = getattr(sys.modules.get(of_class.__module__), "__file__", None)
-            if file is not None:
-                yield _hash_of(file)
+            yield from map(_hash_of, _files_of(of_class.__module__))
         if isinstance(each, BaseTuple):
             yield from _sources(each.types)
+
+
+@cache
+def _files_of(name: str) -> list[str]:
+    """Return the files of a module and of the modules beside or below it whose names it uses, sorted."""
+    files, waiting = dict[str, str](), [name]
+    while waiting:
+        module = sys.modules.get(waiting.pop())
+        file = getattr(module, "__file__", None)
+        if module is None or file is None or module.__name__ in files:
+            continue
+        if files and not Path(file).is_relative_to(Path(next(iter(files.values()))).parent):
+            continue
+        files[module.__name__] = file
+        for value in vars(module).values():
+            of = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+            if isinstance(of, str):
+                waiting.append(of)
+    return sorted(files.values())
 
 
 @cache

@@ -5,6 +5,7 @@ packages, architecture and use.
 """
 
 import hashlib
+import inspect
 import json
 import platform
 from contextlib import suppress
@@ -50,6 +51,7 @@ def _key(network: Network, threads: int) -> str:
     what = {
         "architecture": network.architecture,
         "settings": repr(network.settings),
+        "source": _source(type(network)),
         "threads": threads,
         "cores": available_cores(),
         "processor": _processor(),
@@ -57,6 +59,14 @@ def _key(network: Network, threads: int) -> str:
     }
     digest = hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
     return f"{network.architecture} {digest}"
+
+
+def _source(architecture: type[Network]) -> str:
+    """Return the source of an architecture: while it is written, other code may suit another backend."""
+    try:
+        return inspect.getsource(inspect.getmodule(architecture) or architecture)
+    except (OSError, TypeError):  # defined where no file is, as in an interpreter
+        return ""
 
 
 def _processor() -> str:

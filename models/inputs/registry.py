@@ -8,7 +8,7 @@ first.
 from collections.abc import Callable
 from typing import TypeVar
 
-from ckai.datasets.choices import game_entry_points, load_game_entry
+from ckai.datasets.choices import GAMES, entry_points_of, load_entry
 from ckai.models.inputs.encodings import (
     DeepTacticsEncoding,
     Encoding,
@@ -63,9 +63,9 @@ def encoding_type(name: str) -> type[Encoding]:
 def _load_games() -> list[str]:
     """Import the installed games, which register their encodings; return why some cannot be imported."""
     problems = []
-    for name in game_entry_points():
+    for name in entry_points_of(GAMES):
         try:
-            load_game_entry(name)
+            load_entry(GAMES, name)
         except ValueError as error:
             problems.append(str(error))
     return problems

@@ -144,7 +144,10 @@ def legal(game, state, out):
 
 
 def play(game, state, action):
-    """Return (state after the action, whether the turn passed to the other side)."""
+    """Return (state after the action, whether the turn passed to the other side).
+
+    The turn passes also with the action that ends the game, which completes its move.
+    """
     raise TypeError("only inside jitted code")
 
 
@@ -226,6 +229,12 @@ def implements_default(function: Callable[..., Any]) -> Callable[[F], F]:
     return lambda implementation: _register(
         function, implementation, lambda cls: cls not in _implementations.get(function, ())
     )
+
+
+def not_implemented(rules: Any) -> list[str]:
+    """Return the names of the functions without a default that the class of some rules does not implement."""
+    required = (start, legal, play, outcome, lookahead, encode, decode)
+    return [each.__name__ for each in required if type(rules) not in _implementations.get(each, ())]
 
 
 def _register(function: Callable[..., Any], implementation: F, fits: Callable[[type | None], bool]) -> F:

@@ -93,7 +93,7 @@ class GridPosition:
 
     def move_of(self, hops: Sequence[int]) -> GridMove | None:
         """Return the move of these actions; see `ckai.game.Position.move_of`."""
-        return GridMove(hops[0]) if hops else None
+        return GridMove(hops[0]) if len(hops) == 1 else None
 
     def find_move(self, text: str) -> GridMove:
         """Return the legal move with a text.

@@ -10,30 +10,44 @@ Any installed package may have such entry points; a program may also call `regis
 
 from functools import cache
 
-from ckai.datasets.choices import DEFAULT_GAME_NAME, game_entry_points, load_game_entry
+from ckai.datasets.choices import DEFAULT_GAME_NAME, GAMES, entry_points_of, load_entry
+from ckai.rl.games.contract import not_implemented
 from ckai.rl.games.spec import GameSpec
 
 _GAMES: dict[str, GameSpec] = {}
 
 
 def register_game(spec: GameSpec) -> GameSpec:
-    """Register a game under its name, replacing any game of that name, and return it."""
-    _GAMES[spec.name] = spec
+    """Register a game under its name, replacing any game of that name, and return it.
+
+    Raises:
+        ValueError: its rules lack a function that every game must implement; lists them.
+    """
+    _GAMES[spec.name] = _checked(spec)
+    return spec
+
+
+def _checked(spec: GameSpec) -> GameSpec:
+    if missing := not_implemented(spec.rules):
+        raise ValueError(
+            f"game {spec.name}: expected an implementation of every function of ckai.rl.games.contract that "
+            f"has no default, found none of {', '.join(missing)}"
+        )
     return spec
 
 
 def game_names() -> list[str]:
     """Return the names of all games, sorted; imports none of them."""
-    return sorted({*_GAMES, *game_entry_points()})
+    return sorted({*_GAMES, *entry_points_of(GAMES)})
 
 
 @cache
 def _load(name: str) -> GameSpec:
-    spec = load_game_entry(name)
+    spec = load_entry(GAMES, name)
     if not isinstance(spec, GameSpec) or spec.name != name:
-        entry = game_entry_points()[name].value
+        entry = entry_points_of(GAMES)[name].value
         raise ValueError(f"entry point {name} = {entry!r}: expected a GameSpec named {name}, found {spec!r}")
-    return spec
+    return _checked(spec)
 
 
 def get_game(name: str) -> GameSpec:

@@ -1,10 +1,11 @@
 """The training of a generation on the games of its replay window; resumes after an interruption."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.data_module import Batch, RowsDataModule
 from ckai.datasets.symmetries import Symmetries
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.evaluation.data_splits import data_entries
@@ -65,6 +66,7 @@ def learn(
     game: str,
     run: str,
     on_event: EventCallback,
+    transform: Callable[[Batch], Batch] | None = None,
 ) -> dict[str, Any]:
     """Train the network of a generation, continuing a training that was interrupted.
 
@@ -83,6 +85,7 @@ def learn(
         game: name of the game.
         run: name of the run, stored in the checkpoint.
         on_event: called after every batch.
+        transform: see `RowsDataModule`.
 
     Returns:
         The metrics of the last epoch, and `rows` and `heldout_rows`.
@@ -129,6 +132,7 @@ def learn(
         game=game,
         symmetries=Symmetries(get_game(game).symmetries) if settings.symmetries else None,
         endings=bool(head_weights(config.loss)),
+        transform=transform,
     )
     before = load_checkpoint(old)
     network, state = before.network(), None

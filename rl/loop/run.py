@@ -36,6 +36,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ckai.datasets.data_module import Batch
 from ckai.datasets.files import remove_temporaries, write_whole
 from ckai.datasets.tables import Tables
 from ckai.rl.games.rng import seed_stream
@@ -166,6 +167,14 @@ class Run(RunReanalysis):
 
     # --- training -----------------------------------------------------------------------------------
 
+    def transform(self, batch: Batch) -> Batch:
+        """Return the batch to train on in place of a training batch; override it for targets of your own.
+
+        Args:
+            batch: as it is read from the rows, see `ckai.datasets.data_module`.
+        """
+        return batch
+
     def _learn(self, n: int, on_event: EventCallback) -> dict[str, Any]:
         settings = self.config.learn
         window = window_of(n, settings)
@@ -182,6 +191,7 @@ class Run(RunReanalysis):
             game=self.config.game,
             run=self.folder.name,
             on_event=on_event,
+            transform=self.transform,
         )
 
     # --- gate match ----------------------------------------------------------------------------------

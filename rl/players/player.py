@@ -90,6 +90,8 @@ class MoveSide(ABC):
         for board in boards:
             if not self.plans[board]:
                 move = self.choose(self.games[board], self.random[board], self.clocks[board])
+                if move is None:
+                    raise ValueError(f"{type(self).__name__}.choose: expected a move to play, found None")
                 self.plans[board] = list(move.actions)
         return [self.plans[board][0] for board in boards]
 

@@ -7,7 +7,9 @@ from ckai.datasets.settings import setting, settings
 class DistillConfig:
     """Settings of a distillation."""
 
-    positions: int = setting(default=1_000_000, ge=1, help="Least number of positions to label")
+    positions: int = setting(
+        default=1_000_000, ge=1, help="Number of positions to label, rounded up to whole shards of walks"
+    )
     plies: int = setting(default=16, ge=1, le=300, help="Longest walk from a starting position, in plies")
     temperature: float = setting(default=1.0, gt=0, help="Temperature of the policy that the walks follow")
     explore: float = setting(

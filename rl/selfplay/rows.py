@@ -88,7 +88,11 @@ class FinishedGame:
             actions.append(int(row["action"]))
             if i + 1 == len(self.rows) or self.rows[i + 1]["hop"] == 0:
                 move = game.position.move_of(actions)
-                assert move is not None, "the hops of a game are those of legal moves"
+                if move is None:
+                    raise ValueError(
+                        f"{self.spec.name}, game {self.number}, ply {row['ply']}: expected a legal move, "
+                        f"found the actions {', '.join(map(str, actions))}; see move_of of its positions"
+                    )
                 game.push(move)
                 actions = []
         return game

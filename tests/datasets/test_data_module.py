@@ -131,6 +131,21 @@ def test_an_epoch_can_begin_in_its_middle(expert, memory_mb):
         assert all(torch.equal(a[name], b[name]) for name in a)
 
 
+@pytest.mark.parametrize("memory_mb", [1024, 0])
+def test_training_batches_are_transformed_and_held_out_ones_are_not(expert, memory_mb):
+    def double(batch):
+        return {**batch, "z": 2 * batch["z"]}
+
+    plain, other = (
+        RowsDataModule([expert], batch_size=64, heldout=0.3, memory_mb=memory_mb, transform=transform)
+        for transform in (None, double)
+    )
+    before, after = list(plain.train_dataloader()), list(other.train_dataloader())
+    assert [batch["z"].tolist() for batch in after] == [(2 * batch["z"]).tolist() for batch in before]
+    assert sum(batch["z"].abs().sum() for batch in before) > 0
+    assert all_rows(other.val_dataloader()) == all_rows(plain.val_dataloader())
+
+
 def test_visits_become_a_distribution_and_expert_rows_point_at_their_move(tmp_path, rows):
     searched = make_rows.with_search(rows[:50])
     searched[7]["visits"] = []

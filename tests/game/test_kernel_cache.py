@@ -91,6 +91,7 @@ def test_a_kernel_is_compiled_again_when_the_rules_of_a_users_game_change(tmp_pa
             f"from typing import NamedTuple\nclass Mine(NamedTuple):\n    limit: int = {value}\n"
         )
         kernel_cache._hash_of.cache_clear()  # as in a new process
+        kernel_cache._files_of.cache_clear()
         monkeypatch.delitem(sys.modules, "rules_of_mine", raising=False)
         importlib.invalidate_caches()
         mine = importlib.import_module("rules_of_mine").Mine
@@ -98,6 +99,22 @@ def test_a_kernel_is_compiled_again_when_the_rules_of_a_users_game_change(tmp_pa
     assert keys[0] == keys[2] != keys[1]
     assert len(keys[0]) == 1
     assert not tuple(kernel_cache._sources((typeof(DEFAULT_GAME.rules),)))
+
+
+def test_the_rules_of_a_users_game_may_stand_in_several_files(tmp_path, monkeypatch):
+    package = tmp_path / "mine_in_parts"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "constants.py").write_text("SIZE = 5\n")
+    (package / "helper.py").write_text("from mine_in_parts import constants\ndef f(): return 1\n")
+    (package / "rules.py").write_text(
+        "import json\nfrom typing import NamedTuple\nfrom mine_in_parts.helper import f\n"
+        "class Mine(NamedTuple):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("mine_in_parts.rules")
+    files = kernel_cache._files_of("mine_in_parts.rules")
+    assert [Path(file).name for file in files] == ["constants.py", "helper.py", "rules.py"]
 
 
 @pytest.mark.slow

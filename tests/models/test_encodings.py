@@ -117,9 +117,9 @@ def test_every_plane_has_a_name_of_its_own(name):
 
 def test_a_broken_game_package_stops_nobody_else(monkeypatch):
     broken = EntryPoint("fourline", "nosuchpackage.fourline:SPEC", "ckai.games")
-    entries = choices.game_entry_points() | {"fourline": broken}
+    entries = choices.entry_points_of(choices.GAMES) | {"fourline": broken}
     for module in (choices, registry, game_registry):
-        monkeypatch.setattr(module, "game_entry_points", lambda: entries)
+        monkeypatch.setattr(module, "entry_points_of", lambda group: entries)
     reason = (
         r"game fourline, entry point nosuchpackage\.fourline:SPEC: cannot be imported \(ModuleNotFoundError"
     )

@@ -260,7 +260,7 @@ def test_the_first_layers_are_those_that_meet_the_board(encoding):
         "resnet": [(32, planes, 3, 3)],
         "senet": [(32, planes, 3, 3)],
     }
-    assert set(shapes) | {"swift"} == set(names())
+    assert set(shapes) | {"swift"} <= set(names())
     assert [weights.shape for _, weights in first_layers(build("swift"))] == [(512, 5, 8, 4)]
     for name in shapes:
         layers = first_layers(build(name, {"encoding": encoding}))

@@ -1,14 +1,16 @@
 """Encodings, architectures and the registry."""
 
 from dataclasses import dataclass
+from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
 import torch
 
 from ckai.cli.web.inside import filters_of
+from ckai.datasets import choices
 from ckai.game import Position
-from ckai.models import networks
+from ckai.models import networks, registry
 from ckai.models.evaluation.plots import first_layers, plot_filters
 from ckai.models.inference.evaluator import TorchEvaluator
 from ckai.models.inputs.encodings import GridEncoding, PlanesEncoding
@@ -229,6 +231,39 @@ def test_files_of_networks_are_named_as_they_register(tmp_path, monkeypatch):
     with pytest.raises(ModelError, match=r"blocks\.py: .* found none"):
         network_type("blocks")
     _NETWORKS.pop("original")
+
+
+ENTRY = """
+from ckai.models.layers.network import register
+from ckai.models.networks.mlp import Mlp, Settings
+@register("installed", settings=Settings)
+class Installed(Mlp):
+    pass
+"""
+
+
+def test_an_installed_package_adds_a_network(tmp_path, monkeypatch):
+    (tmp_path / "networks_of_mine.py").write_text(ENTRY)
+    monkeypatch.syspath_prepend(tmp_path)
+    entries = {
+        name: EntryPoint(name, value, choices.NETWORKS)
+        for name, value in (
+            ("installed", "networks_of_mine:Installed"),
+            ("misnamed", "networks_of_mine:Installed"),
+            ("missing", "nosuchpackage:Net"),
+        )
+    }
+    monkeypatch.setattr(registry, "entry_points_of", lambda group: entries)
+    monkeypatch.setattr(choices, "entry_points_of", lambda group: entries)
+    assert {"installed", "mlp"} <= set(names())
+    try:
+        assert build("installed", {"hidden": 8}).architecture == "installed"
+        with pytest.raises(ModelError, match=r"networks_of_mine:Installed: .*@register\('misnamed'\), found"):
+            network_type("misnamed")
+    finally:
+        _NETWORKS.pop("installed", None)
+    with pytest.raises(ModelError, match=r"network missing, entry point nosuchpackage:Net: cannot"):
+        network_type("missing")
 
 
 def test_outputs_of_wrong_shapes_are_refused():

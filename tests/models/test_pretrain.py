@@ -17,7 +17,7 @@ from ckai.datasets.files import LockedError
 from ckai.datasets.schema import DatasetError
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.networks import shipped
-from ckai.models.registry import build
+from ckai.models.registry import build, names
 from ckai.models.training.config import LossConfig, OptimizerConfig, PretrainConfig, TrainConfig
 from ckai.models.training.presets import PRESETS
 from ckai.models.training.pretrain import pretrain
@@ -569,7 +569,7 @@ def test_the_command_needs_no_option(tmp_path, data, monkeypatch, ckai):
         (
             ["--model", "cnn9"],
             1,
-            "expected one of the networks branches, cnn2x2, cnn3x3, mlp, resnet, senet, swift, found 'cnn9'",
+            f"expected one of the networks {', '.join(names())}, found 'cnn9'",
         ),
         (["--set", "channels"], 1, "expected key=value"),
         (["--set", "depth=3"], 1, "cnn2x2 has the settings encoding, value, channels, hidden, found 'depth'"),

@@ -1,6 +1,7 @@
 """Every registered game, at random, through the whole contract: rules, constants, positions, text, files."""
 
 import pickle
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,8 @@ from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games import contract
 from ckai.rl.games.contract import MAX_STATE_WORDS, as_state, game
 from ckai.rl.games.encoded import encoded_position
-from ckai.rl.games.registry import game_names, get_game
+from ckai.rl.games.grid import GridSpec
+from ckai.rl.games.registry import game_names, get_game, register_game
 from ckai.rl.loop.config import RunConfig
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
@@ -326,9 +328,24 @@ def test_constants_out_of_range_are_refused(constants, message):
 
 def test_a_game_that_nobody_has_is_refused_by_name():
     with pytest.raises(
-        ValueError, match="expected one of the games checkers, connect4, go, tictactoe, found 'chess'"
+        ValueError, match=f"expected one of the games {', '.join(game_names())}, found 'chess'"
     ):
         get_game("chess")
+
+
+def test_rules_that_lack_a_function_are_refused():
+    @game(num_actions=4, position_bytes=6, max_legal_actions=4)
+    class Half(NamedTuple):
+        pass
+
+    class HalfSpec(GridSpec):
+        name = "half"
+        rules = Half()
+
+    contract.implements(contract.start, Half)(lambda game: (0, 0))
+    with pytest.raises(ValueError, match=r"game half: .* found none of legal, play, outcome, lookahead"):
+        register_game(HalfSpec())
+    assert "half" not in game_names()
 
 
 @pytest.mark.parametrize("spec", GAMES, ids=lambda spec: spec.name)

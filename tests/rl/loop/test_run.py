@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+import torch
 from whole_run import check_whole
 
 from ckai.models.checkpoint import CheckpointError
@@ -80,6 +81,24 @@ def test_the_best_network_is_the_one_with_the_highest_elo(tmp_path, network, mon
     (run.folder / "best.ckpt").write_bytes(run.path(3, "network.ckpt").read_bytes())
     Run.open(run.folder).go(3, ignore_event)
     assert (run.folder / "latest.ckpt").read_bytes() == run.path(3, "network.ckpt").read_bytes()
+
+
+def test_a_run_trains_on_targets_of_its_own(tmp_path, network):
+    seen = []
+
+    class Doubting(Run):
+        def transform(self, batch):
+            seen.append(len(batch["z"]))
+            return {**batch, "q": torch.zeros_like(batch["q"])}
+
+    config = TINY.changed(["gate.games=0", "learn.q_weight=1"])
+    run = Doubting.create(tmp_path / "run", network, config)
+    run.go(1, ignore_event)
+    learned = run.history()[-1]["learn"]
+    assert sum(seen) == learned["rows"]
+    other = Run.create(tmp_path / "other", network, config)
+    other.go(1, ignore_event)
+    assert other.history()[-1]["learn"]["train_value_loss"] != learned["train_value_loss"]
 
 
 def test_the_best_of_equals_is_the_newest():
