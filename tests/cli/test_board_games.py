@@ -295,10 +295,15 @@ def test_clocks_stand_still_in_an_analysis_and_without_a_tab(client):
         assert here.state["clocks"]["running"] is None
         here.do("resume")
         assert here.state["clocks"]["running"] == "white"
-        left, key = here.state["clocks"]["white"], here.key
-    time.sleep(0.3)
+        key = here.key
+    session = client.server.sessions[key]
+    while session.link is not None:
+        time.sleep(0.01)
+    left = session.table.clock.left("white")
+    time.sleep(0.1)
+    assert session.table.clock.left("white") == left
     with tab(client, key) as again:
-        assert again.state["clocks"]["white"] > left - 0.25
+        assert again.state["clocks"]["white"] <= left
 
 
 @pytest.mark.parametrize("control", ["5", "0s", "5m+", "x", "99999999999999m"])
@@ -671,7 +676,7 @@ def test_games_with_errors_are_listed_with_them(client):
         assert here.moves() == ["11-15", "22-18"]
 
 
-@pytest.mark.parametrize("text", ["", "no games here" * 0 + "{", "\x00" * 100, "[" * 1000, "(" * 5000])
+@pytest.mark.parametrize("text", ["", "no games here {", "\x00" * 100, "[" * 1000, "(" * 5000])
 def test_a_text_without_games_is_refused_or_shown_as_problems(client, text):
     with tab(client) as here:
         answer = here.ask("load", text=text, name="x")

@@ -20,6 +20,7 @@ from ckai.cli import main as front
 ROOT = Path(__file__).parents[2]
 HEAVY = {"numba", "numpy", "torch", "rich", "pyarrow", "pandas", "matplotlib", "pytorch_lightning"}
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
+READY = RUN.replace("main()", "print('ready', flush=True); main()")
 
 
 def ckai(*words, **options):
@@ -39,14 +40,16 @@ def test_help_imports_nothing_heavy():
     assert "click" in out.stderr.split()
 
 
-def test_help_answers_in_under_0_3_s():
-    def once():
+@pytest.mark.slow
+def test_help_takes_little_longer_than_its_library():
+    def seconds(*words):
         begun = time.perf_counter()
-        ckai("--help", check=True)
+        subprocess.run([sys.executable, "-c", *words], check=True, capture_output=True)
         return time.perf_counter() - begun
 
-    # The quickest of several: other work on the machine is not the command's fault.
-    assert min(once() for _ in range(5)) < 0.3
+    # The quickest of several, in turn: other work on the machine is not the command's fault.
+    pairs = [(seconds("import click"), seconds(RUN, "--help")) for _ in range(7)]
+    assert min(help_ for _, help_ in pairs) < 3 * min(click_ for click_, _ in pairs)
 
 
 def test_every_command_module_is_in_the_help_and_the_other_way_round():
@@ -150,8 +153,9 @@ def test_stopped_by_hand_is_130(monkeypatch, capsys):
 @pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
 @pytest.mark.programs
 def test_ctrl_c_in_the_middle_of_work():
-    with started([sys.executable, "-c", RUN, "perft", "--depth", "15"], text=True) as process:
-        time.sleep(3)
+    with started([sys.executable, "-c", READY, "perft", "--depth", "15"], text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(1)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")

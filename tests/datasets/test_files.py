@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,47 @@ from ckai.datasets.files import (
     write_whole,
 )
 from ckai.datasets.writer import TableWriter
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), ValueError("mine"), KeyboardInterrupt()]
+)
+def test_an_error_on_the_way_leaves_the_file_as_it_was(tmp_path, error):
+    path = tmp_path / "x"
+    path.write_text("before")
+
+    def write():
+        with whole_file(path) as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(WriteError if isinstance(error, OSError) else type(error)):
+        write()
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def write_rows(path):
+    with TableWriter(path) as writer:
+        writer.commit()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no list of open files")
+@pytest.mark.parametrize("write", [lambda path: write_whole(path, "y"), write_rows], ids=["whole", "rows"])
+def test_the_bytes_are_on_the_disk_before_they_have_their_name(tmp_path, monkeypatch, write):
+    done, replace = [], Path.replace
+
+    def flush(file):
+        done.append(Path(os.readlink(f"/proc/self/fd/{file}")).suffix)
+
+    def rename(path, new):
+        done.append("renamed")
+        return replace(path, new)
+
+    monkeypatch.setattr(os, "fsync", flush)
+    monkeypatch.setattr(Path, "replace", rename)
+    write(tmp_path / "x.parquet")
+    assert done[:2] == [".tmp", "renamed"]
 
 
 def test_two_threads_may_write_one_path(tmp_path):

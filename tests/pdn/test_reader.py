@@ -52,7 +52,7 @@ def test_a_game_as_archives_print_it():
     assert game.result == "0-1"
     assert game.header("white") == "Wyllie, J."
     assert moves(game)[-1] == "26x17x10x1"
-    assert game.play().position.own == 0 or game.token == "0-1"
+    assert game.token == "0-1"
 
 
 # --- the shape of a game ----------------------------------------------------------------------------
@@ -485,9 +485,8 @@ def test_chunks_of_any_size_read_the_same(size):
     assert sum(chunk.stray for chunk in found) == 0
     lines = [chunk.line + int(s["line"]) + 1 for chunk in found for s in chunk.segments]
     assert lines == [game.line for game in whole]
-    assert [chunk.number for chunk in found if len(chunk.segments)] == sorted(
-        {c.number for c in found if len(c.segments)}
-    )
+    before = [sum(len(chunk.segments) for chunk in found[:i]) for i in range(len(found))]
+    assert [chunk.number for chunk in found] == before
 
 
 # --- writing ----------------------------------------------------------------------------------------

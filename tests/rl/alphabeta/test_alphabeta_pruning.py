@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from numba import njit
-from tests.support.tree_game import WIDTH, Leaf, draw
+from tree_game import WIDTH, Leaf, draw
 
 from ckai.models.inference.integers import IntegerEvaluator, IntegerWeights
 from ckai.models.networks.swift import SCALE

@@ -17,7 +17,6 @@ from ckai.models.registry import build
 from ckai.rl.alphabeta.memory import FULL_WIDTH, NODES, VALUE_SCALE
 from ckai.rl.alphabeta.moves import whole_moves
 from ckai.rl.alphabeta.search import AlphaBetaSearch
-from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.connect4 import Connect4
 from ckai.rl.games.registry import get_game
@@ -54,19 +53,14 @@ def minimax(evaluator, position, depth, plies=0):
     return max(-minimax(evaluator, position.push(move), max(depth, 0) - 1, plies + 1) for move in moves)
 
 
-def test_an_unfinished_depth_proves_no_loss():
+@pytest.mark.parametrize("fen", ["B:WK17,12,K7,28:B4,11", "B:WK31,K4,24,28:BK30,14"])
+def test_an_unfinished_depth_proves_no_loss(evaluator, fen):
     """Its first move may lose by force where others, not searched yet, do not."""
-    search = AlphaBetaSearch(load_evaluator("ckai", "integers", batch=1, threads=1, game="checkers"))
-    for fen in ("B:W5,14,16,18:BK13,24,K25", "W:WK23:BK9,K10,K15"):
-        state = pack(Position.from_fen(fen))
-        for nodes in range(300, 500):
-            search.forget()
-            result = search.search(state, nodes=nodes)
-            if result.plies is not None and result.value < 0:
-                search.forget()
-                whole = search.search(state, depth=result.plies)
-                assert whole.plies is not None, (fen, nodes)
-                assert whole.plies <= result.plies
+    search, state = AlphaBetaSearch(evaluator), pack(Position.from_fen(fen))
+    assert search.search(state, depth=7).plies is None
+    for nodes in range(20, 60):
+        search.forget()
+        assert search.search(state, nodes=nodes).plies is None, nodes
 
 
 @pytest.mark.parametrize("fen", POSITIONS)

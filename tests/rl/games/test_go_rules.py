@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
-from tests.support.slow_go import SlowGo, area, perft
+from slow_go import SlowGo, area, perft
 
 from ckai.game import MoveError
 from ckai.rl.games import contract

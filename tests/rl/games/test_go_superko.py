@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.support.slow_go import PASS, SlowGo
+from slow_go import PASS, SlowGo
 
 from ckai.game.jit import kernel
 from ckai.rl.games import contract

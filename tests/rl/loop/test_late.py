@@ -231,11 +231,14 @@ def test_the_next_generation_takes_late_games_in(tmp_path, network, monkeypatch,
     assert [row["games_stale"] for row in rows] == ["0", "0", "0"]
     assert ", 2 games late" in generation_text(run.history()[0])
     assert ", 2 games of earlier generations" in generation_text(run.history()[1])
-    shown = [event.info["workers"] for event in events if event.info.get("workers", {}).get("late")]
-    if shown:  # an exchange may bring them before the first report
-        console = Console(width=100, record=True, file=io.StringIO())
-        console.print(workers_table(shown[0]))
-        assert "2 late games out" in console.export_text()
+
+
+def test_late_games_are_in_the_table_of_workers():
+    worker = {"games": 3, "games_per_minute": 1.5, "evaluations_per_second": 1000.0}
+    workers = {"alive": {"w": worker}, "out": 1, "taken_back": 0, "refused": 0, "moved": 0, "late": 2}
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(workers_table(workers))
+    assert "2 late games out" in console.export_text()
 
 
 def test_with_overlap_a_generation_is_waited_for_no_longer_than_without(tmp_path, network):

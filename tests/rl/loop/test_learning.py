@@ -213,6 +213,24 @@ def test_gate_rules(rule, sign, accepted, tmp_path):
     assert (tmp_path / "match.pdn").read_text().count("[Event ") == result["games"]
 
 
+@pytest.mark.parametrize(("threshold", "accepted"), [(0.5, True), (0.51, False)])
+def test_a_score_at_the_threshold_is_accepted(tmp_path, threshold, accepted):
+    def play(openings, *, on_game, **rest):
+        """One game won and one lost."""
+        won = Outcome("black", Reason.RESIGNED, "")
+        games = [MatchGame(0, a_black, Game(openings[0]), won) for a_black in (True, False)]
+        for game in games:
+            on_game(game)
+        return MatchResult(games)
+
+    gate = GateConfig(games=2, rule="score", threshold=threshold)
+    result = play_gate_match(
+        play, gate, tmp_path / "match.json", names=("new", "old"),
+        generation=1, seed=0, max_plies=60, on_event=lambda event: None,
+    )  # fmt: skip
+    assert (result["score"], result["accepted"]) == (0.5, accepted)
+
+
 def test_games_that_end_after_the_verdict_change_nothing(tmp_path, monkeypatch):
     """The match stops at the pair that decides; here the games that land after it are all lost."""
     gate = GateConfig(games=60, rule="sprt", elo0=0, elo1=100)

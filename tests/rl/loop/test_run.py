@@ -9,11 +9,13 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 import torch
+from child_process import started
 from whole_run import check_whole
 
 from ckai.models.checkpoint import CheckpointError
@@ -99,6 +101,20 @@ def test_a_run_trains_on_targets_of_its_own(tmp_path, network):
     other = Run.create(tmp_path / "other", network, config)
     other.go(1, ignore_event)
     assert other.history()[-1]["learn"]["train_value_loss"] != learned["train_value_loss"]
+
+
+def test_a_rejected_network_is_not_published(tmp_path, network, monkeypatch):
+    from ckai.rl.loop import run as module
+
+    lost = {"games": 2, "wins": 0, "draws": 0, "losses": 2, "score": 0.0, "elo": -1200.0, "accepted": False}
+    monkeypatch.setattr(module, "play_gate_match", lambda *places, **more: lost)
+    gate = GateConfig(games=2, sims=2, rule="score")
+    run = Run.create(tmp_path / "run", network, replace(TINY, gate=gate))
+    run.go(1, ignore_event)
+    first = run.path(0, "network.ckpt").read_bytes()
+    assert run.path(1, "candidate.ckpt").read_bytes() != first
+    for path in (run.path(1, "network.ckpt"), run.folder / "latest.ckpt", run.folder / "best.ckpt"):
+        assert path.read_bytes() == first, path
 
 
 def test_the_best_of_equals_is_the_newest():
@@ -398,14 +414,14 @@ def command(folder: Path, network: Path) -> list[str]:
 
 def killed_run(folder: Path, network: Path, kills: int, longest: float, seed: int) -> dict:
     """Start the command, kill it at random moments, then let it finish."""
-    rng = random.Random(seed)
+    rng, in_the_middle = random.Random(seed), 0
     for _ in range(kills):
-        process = subprocess.Popen(
-            command(folder, network), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
-        time.sleep(rng.uniform(1.0, longest))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+        with started(command(folder, network)) as process:
+            time.sleep(rng.uniform(1.0, longest))
+            in_the_middle += process.poll() is None
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+    assert in_the_middle
     done = subprocess.run(
         command(folder, network), capture_output=True, text=True, check=True, env=dict(os.environ)
     )
@@ -416,15 +432,12 @@ def killed_run(folder: Path, network: Path, kills: int, longest: float, seed: in
 def test_kill_and_continue(tmp_path, network):
     """Killed in the middle of the first generation."""
     words = [*command(tmp_path / "run", network), "--evaluator", "torch"]
-    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    begun = time.monotonic()
-    while not (tmp_path / "run" / "gen_0001").exists():
-        assert process.poll() is None
-        assert time.monotonic() - begun < 120
-        time.sleep(0.02)
-    time.sleep(random.uniform(0, 0.5))
-    process.kill()
-    process.wait()
+    with started(words) as process:
+        while not (tmp_path / "run" / "gen_0001").exists():
+            assert process.poll() is None
+            time.sleep(0.02)
+        process.kill()
+        process.communicate()
     found = json.loads(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
     assert found["generations"] == 3
     check_whole(Run.open(tmp_path / "run"), 3)

@@ -23,6 +23,7 @@ from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig
 from ckai.rl.selfplay.pdn import finished_pdn, tags_of
 from ckai.rl.selfplay.rows import headers_of_rows, to_table
+from ckai.rl.selfplay.shards import ShardWriter, read_shards
 from ckai.rl.selfplay.snapshots import load_snapshots, save_snapshot
 from ckai.rl.selfplay.workers import play_games
 
@@ -311,6 +312,14 @@ def test_a_game_continued_under_a_playout_cap_is_the_same(tmp_path, batches):
     play_games(Hashed(), config, rest, seed=3, on_game=games.append, unfinished=loaded)
     whole = play(8, tables=0, max_plies=60, **settings)
     assert as_plain(sorted(games, key=lambda game: game.number)) == as_plain(whole)
+
+
+def test_finished_games_are_written_before_a_snapshot_of_the_others(tmp_path):
+    writer = ShardWriter(tmp_path, 1)
+    writer.add(play(1)[0])
+    assert not read_shards(tmp_path)[1]
+    writer.snapshot(0, [])
+    assert list(read_shards(tmp_path)[1]) == [0]
 
 
 def test_a_damaged_snapshot_is_reported(tmp_path):
