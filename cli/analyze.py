@@ -1,7 +1,7 @@
 """`ckai analyze`: values, mistakes and best lines of games, as annotated PDN and as a page."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -325,7 +325,7 @@ def _check_page(html: Path | None) -> None:
 
 @contextmanager
 def _readable(files: tuple[Path, ...]) -> Iterator[list[tuple[Path, str | None]]]:
-    """Files that can be read several times, with names for messages: standard input is copied."""
+    """Files that can be read several times, with names for messages: standard input and pipes are copied."""
     import shutil
     import sys
     import tempfile
@@ -335,10 +335,11 @@ def _readable(files: tuple[Path, ...]) -> Iterator[list[tuple[Path, str | None]]
     with tempfile.TemporaryDirectory() as folder:
         named: list[tuple[Path, str | None]] = []
         for file in files:
-            if str(file) == "-":
+            if str(file) == "-" or file.is_fifo():
                 copy = Path(folder) / f"{len(named)}.pdn"
-                with copy.open("wb") as to:
-                    shutil.copyfileobj(sys.stdin.buffer, to)
+                with ExitStack() as opened, copy.open("wb") as to:
+                    source = sys.stdin.buffer if str(file) == "-" else opened.enter_context(file.open("rb"))
+                    shutil.copyfileobj(source, to)
                 named.append((copy, source_name(file)))
             else:
                 named.append((file, None))

@@ -1,6 +1,5 @@
 """`ckai evaluate`: evaluate a network on held-out games."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any, Literal
 
 import click
 
-from ckai.cli.shared.output import json_option
+from ckai.cli.shared.output import json_option, print_json
 from ckai.cli.shared.row_files import ROWS_HELP, row_files, row_files_text
 from ckai.cli.shared.solved import SOLVED_VISITS, evaluate_solved
 from ckai.cli.shared.tables import open_tables
@@ -114,7 +113,10 @@ def command(
         result_solved, text = evaluate_solved(
             checkpoint, visits or SOLVED_VISITS, players, cores or available_cores()
         )
-        click.echo(json.dumps(result_solved) if as_json else text)
+        if as_json:
+            print_json(result_solved)
+        else:
+            click.echo(text)
         return
     if visits or players or cores:
         raise click.UsageError(
@@ -141,11 +143,10 @@ def command(
                 "expected --data with --plots, --split, --heldout and --split-seed, found --tables alone"
             )
         identity = {"checkpoint": str(checkpoint), "digest": loaded.digest}
-        click.echo(
-            json.dumps({**identity, **truth})
-            if as_json
-            else f"{digest_text(loaded.digest)}\n{tablebase_text(truth)}"
-        )
+        if as_json:
+            print_json({**identity, **truth})
+        else:
+            click.echo(f"{digest_text(loaded.digest)}\n{tablebase_text(truth)}")
         return
     paths = paths or (newest_dataset(Path("data")),)
     files = [path for group in row_files(paths) for path in group]
@@ -189,7 +190,7 @@ def command(
         }
         if truth is not None:
             result["endgames"] = truth
-        click.echo(json.dumps(result))
+        print_json(result)
         return
     if evaluation.split != "all":
         side += f" (share {evaluation.heldout}, split seed {evaluation.split_seed})"

@@ -1,6 +1,5 @@
 """`ckai parse`: convert PDN files to rows."""
 
-import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ckai.cli.shared.output import count_text, json_option, report_compilation
+from ckai.cli.shared.output import count_text, json_option, print_json, report_compilation
 
 if TYPE_CHECKING:
     from ckai.datasets.convert import Tally
@@ -49,26 +48,24 @@ def command(files: tuple[Path, ...], output: Path | None, strict: bool, dedupe: 
     for skipped in tally.without_games:
         click.echo(f"ckai: warning: {skipped}; the file is skipped", err=True)
     if as_json:
-        click.echo(
-            json.dumps(
-                {
-                    "games_read": tally.games_read,
-                    "games_kept": tally.games_kept,
-                    "games_truncated": tally.games_truncated,
-                    "games_rejected": tally.games_rejected,
-                    "duplicates": tally.duplicates,
-                    "plies": tally.plies,
-                    "rows": tally.rows,
-                    "output": str(tally.output),
-                    "refused": str(tally.refused),
-                    "seconds": round(seconds, 3),
-                    "reasons": dict(tally.reasons),
-                    "games_without_moves": tally.games_without_moves,
-                    "result_conflicts": tally.result_conflicts,
-                    "stray_words": tally.stray_words,
-                    "files_without_games": [error.path for error in tally.without_games],
-                }
-            )
+        print_json(
+            {
+                "games_read": tally.games_read,
+                "games_kept": tally.games_kept,
+                "games_truncated": tally.games_truncated,
+                "games_rejected": tally.games_rejected,
+                "duplicates": tally.duplicates,
+                "plies": tally.plies,
+                "rows": tally.rows,
+                "output": str(tally.output),
+                "refused": str(tally.refused),
+                "seconds": round(seconds, 3),
+                "reasons": dict(tally.reasons),
+                "games_without_moves": tally.games_without_moves,
+                "result_conflicts": tally.result_conflicts,
+                "stray_words": tally.stray_words,
+                "files_without_games": [error.path for error in tally.without_games],
+            }
         )
         return
     for line in _summary(tally, dedupe, seconds):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ckai.cli.playing.options import data_set, experts_option, seed_option, vary_option
+from ckai.cli.shared.games_file import expanded
 from ckai.cli.shared.networks import GAMES, evaluator_option
 from ckai.cli.shared.numbers import FiniteRange
 from ckai.cli.shared.output import report_compilation
@@ -187,7 +188,7 @@ def command(
     terminal = TerminalGame(
         session,
         opponent,
-        Record(file),
+        Record(None if file is None else expanded(file)),
         console,
         sys.stdin or io.StringIO(),
         analyst=opponent if opponent.analyses else makers.analyst(),

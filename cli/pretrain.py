@@ -1,13 +1,12 @@
 """`ckai pretrain`: train a network on the moves of games."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ckai.cli.shared.output import count_text, json_option
+from ckai.cli.shared.output import count_text, json_option, print_json
 from ckai.cli.shared.row_files import ROWS_HELP, row_files, row_files_text
 from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_options
 from ckai.datasets.settings import change_settings
@@ -162,7 +161,7 @@ def command(
             **{key: result.info[key] for key in ("train_rows", "epochs", "best_epoch", "steps", "seconds")},
             "metrics": result.metrics,
         }
-        click.echo(json.dumps(summary))
+        print_json(summary)
         return
     if fast_dev_run:
         click.echo(f"{model}: trained, saved, loaded and evaluated one batch; nothing kept")
@@ -191,6 +190,6 @@ def _find_lr(
             "loss": search.loss,
             "plot": str(picture),
         }
-        click.echo(json.dumps(summary))
+        print_json(summary)
     else:
         click.echo(f"suggestion: --lr {search.suggestion:.2g} (curve in {picture})")

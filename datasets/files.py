@@ -137,6 +137,32 @@ def held(path: Path) -> Iterator[None]:
 
 
 @contextmanager
+def claimed(path: Path) -> Iterator[None]:
+    """Keep a name for a file that is written at the end of a `with` block, so that no other process takes it.
+
+    A file that does not exist is created empty, and removed at the end if it still is empty.
+
+    Raises:
+        LockedError: another process has claimed it.
+        WriteError: it cannot be created.
+    """
+    make_parent(path)
+    try:
+        file = path.open("a")
+    except OSError as error:
+        raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
+    with file:
+        if not _flock(file):
+            raise LockedError(path, "another process")
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                if not path.stat().st_size:
+                    path.unlink()
+
+
+@contextmanager
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock file during a `with` block; a process that dies frees it, and the file stays.
 

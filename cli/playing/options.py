@@ -20,7 +20,7 @@ vary_option: Option = click.option(
     help="Opening plies in which the engine may play moves nearly as good as the best.",
 )
 seed_option: Option = click.option(
-    "--seed", type=int, help="Seed of the search and of random choices.  [default: random]"
+    "--seed", type=click.IntRange(0), help="Seed of the search and of random choices.  [default: random]"
 )
 experts_option: Option = click.option(
     "--games",

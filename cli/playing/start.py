@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ckai.cli.playing.session import Session, Side
+from ckai.cli.shared.games_file import expanded
 from ckai.rl.games.display import LoadedGame
 from ckai.rl.games.spec import GameSpec
 
@@ -18,6 +19,13 @@ BALLOT_PLIES = 3
 
 class StartError(ValueError):
     """A start of a game that does not exist; says what was expected and found."""
+
+
+def _expanded(text: str) -> Path:
+    try:
+        return expanded(text)
+    except ValueError as error:
+        raise StartError(str(error)) from error
 
 
 @dataclass(frozen=True)
@@ -38,11 +46,11 @@ class FileGame:
             StartError: there is no such file, or N is 0.
         """
         path, numbers = text, ""
-        if not Path(text).expanduser().is_file():
+        if not _expanded(text).is_file():
             parts = re.fullmatch(r"(.+?)((?::\d{1,9}){1,2})", text)
             if parts:
                 path, numbers = parts[1], parts[2]
-        file = Path(path).expanduser()
+        file = _expanded(path)
         if not file.is_file():
             raise StartError(f"{path}: expected a file of games, found no such file")
         number, *ply = [int(digits) for digits in numbers[1:].split(":")] if numbers else [1]

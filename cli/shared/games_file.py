@@ -7,6 +7,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 
+def expanded(path: str | Path) -> Path:
+    """Return a path in which ~ and ~USER are replaced by home folders.
+
+    Raises:
+        ValueError: there is no such user.
+    """
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"{path}: expected the home folder of a user, found no such user") from error
+
+
 class GamesFileError(OSError):
     """A file that games cannot be appended to; says what was expected and found."""
 

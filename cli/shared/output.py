@@ -4,6 +4,7 @@
 """
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,8 +25,17 @@ LINE_SECONDS = 60.0
 
 
 def print_json(result: Mapping[str, Any]) -> None:
-    """Print an object as JSON on one line of standard output."""
-    click.echo(json.dumps(result))
+    """Print an object as JSON on one line of standard output; numbers that are not finite become null."""
+    click.echo(json.dumps(_finite(result), allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    """Return plain data in which None stands for numbers that JSON does not have."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(each) for key, each in value.items()}
+    return [_finite(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def time_text(seconds: float) -> str:

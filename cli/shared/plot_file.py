@@ -1,6 +1,8 @@
 """The `-o` option of commands that play for hours and write a plot: an earlier result is never replaced."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ def plot_options(default: str, help_text: str) -> Callable[[Any], Any]:
 
 
 def plot_file(output: Path | None, fresh: bool, default: str, beside: Sequence[str] = ()) -> Path:
-    """Return the PNG file to write, and create its folder.
+    """Return the PNG file to write; no other process takes its name before the command ends.
 
     Args:
         output: value of `-o`.
@@ -39,23 +41,33 @@ def plot_file(output: Path | None, fresh: bool, default: str, beside: Sequence[s
 
     Raises:
         click.BadParameter: the name does not end in `.png`, or one of the files exists.
-        OSError: the folder cannot be created.
+        LockedError: another process is going to write the file of `-o`.
+        WriteError: it cannot be created.
     """
-    if output is None:
-        path, number = Path(default), 2
-        while _existing(path, beside):
-            path, number = Path(f"{Path(default).stem}-{number}.png"), number + 1
-        return path
-    if output.suffix.lower() != ".png":
-        raise click.BadParameter(f"expected a name that ends in .png, found {output}", param_hint="-o")
-    existing = _existing(output, beside)
-    if existing and not fresh:
-        raise click.BadParameter(
-            f"{existing[0]} exists; choose another name, or --fresh to replace it", param_hint="-o"
-        )
-    output.parent.mkdir(parents=True, exist_ok=True)
-    return output
+    from ckai.datasets.files import LockedError, claimed
+
+    context = click.get_current_context()
+    if output is not None:
+        if output.suffix.lower() != ".png":
+            raise click.BadParameter(f"expected a name that ends in .png, found {output}", param_hint="-o")
+        existing = _existing(output, beside)
+        if existing and not fresh:
+            raise click.BadParameter(
+                f"{existing[0]} exists; choose another name, or --fresh to replace it", param_hint="-o"
+            )
+        context.with_resource(claimed(output))
+        return output
+    stem = Path(default).stem
+    for number in count(1):
+        path = Path(default if number == 1 else f"{stem}-{number}.png")
+        if not _existing(path, beside):
+            with suppress(LockedError):
+                context.with_resource(claimed(path))
+                return path
+    raise AssertionError("numbers do not end")
 
 
 def _existing(path: Path, beside: Sequence[str]) -> list[Path]:
-    return [each for each in (path, *map(path.with_suffix, beside)) if each.exists()]
+    """Return the files that exist; an empty one is a name that a killed process had claimed."""
+    files = (path, *map(path.with_suffix, beside))
+    return [each for each in files if each.exists() and (each.stat().st_size or not each.is_file())]

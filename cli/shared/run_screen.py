@@ -1,6 +1,5 @@
 """The screen of `ckai selfplay`: a table of generations, and progress bars."""
 
-import json
 import threading
 import time
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from ckai.cli.shared.output import ProgressLines, count_text, time_text
+from ckai.cli.shared.output import ProgressLines, count_text, print_json, time_text
 from ckai.cli.shared.run_estimate import estimate
 from ckai.cli.shared.run_tables import elo_line, generation_text, generations_table, workers_table
 
@@ -187,7 +186,7 @@ def continue_run(run: "Run", generations: int, evaluator: str, workers: "Workers
     matches = any(measured["match"]["games"] for measured in history)
     why = "the best by the gate matches" if matches else "the newest"
     if as_json:
-        click.echo(json.dumps({**result, "history": history}))
+        print_json({**result, "history": history})
     else:
         click.echo(
             f"{result['network']}: the network of generation {result['best']}, {why}; "

@@ -12,6 +12,7 @@ from ckai.cli.playing.opponent import Reply
 from ckai.cli.playing.record import Record, error_text
 from ckai.cli.playing.session import SIDES, Session
 from ckai.cli.playing.start import FileGame, Source, StartError, game_of, open_game, opening_moves
+from ckai.cli.shared.games_file import expanded
 from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, help_lines
 from ckai.cli.terminal.table import Table
 from ckai.game import MoveError
@@ -229,7 +230,7 @@ class Actions:
         table = self._table
         own = table.record.path
         try:
-            path = Path(argument).expanduser()
+            path = expanded(argument)
             if argument and not (own and path.resolve() == own.resolve()):
                 # Kept, so that saving there again replaces the game instead of appending it twice.
                 copy = self._copies.get(path.resolve()) or Record(path)
@@ -237,7 +238,7 @@ class Actions:
                 self._copies[path.resolve()] = copy
                 self._print(f"saved in {path}", wrap=False)
                 return
-        except (OSError, ValueError, RuntimeError) as error:  # a null byte, ~ of nobody
+        except (OSError, ValueError) as error:  # a null byte, ~ of nobody
             self._print(f"the game could not be saved: {error_text(error)}")
             return
         table.save()

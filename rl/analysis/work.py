@@ -25,7 +25,7 @@ from ckai.rl.analysis.config import AnalysisConfig
 from ckai.rl.analysis.report import GameReport, Progress
 from ckai.rl.search.threads import run_all
 
-FORMAT = 1
+FORMAT = 2
 """Version of the files in a work folder."""
 
 Named: TypeAlias = tuple[Path, str | None]
@@ -44,8 +44,8 @@ class Contents:
     rejected: int = 0
     refused: list[PdnError] = field(default_factory=list)
     """Why games are not read whole, or not at all, in the order of the files."""
-    digest: str = ""
-    """Of the games, as they were read."""
+    digests: list[str] = field(default_factory=list)
+    """Of each game that can be analysed, see `_digest`."""
 
 
 def look_through(files: Sequence[Named]) -> Contents:
@@ -54,7 +54,7 @@ def look_through(files: Sequence[Named]) -> Contents:
     Raises:
         OSError, PdnError: see `read_games`; also if there is no game at all.
     """
-    contents, digest = Contents(), hashlib.sha256()
+    contents = Contents()
     for game in _games(files):
         if game.problem is not None:
             contents.refused.append(game.problem)
@@ -64,11 +64,9 @@ def look_through(files: Sequence[Named]) -> Contents:
         contents.truncated += game.problem is not None
         contents.games += 1
         contents.plies += len(game.moves)
-        moves = " ".join(str(each.move) for each in game.moves)
-        digest.update(f"{game.start.fen} {game.result} {moves}\n".encode())
+        contents.digests.append(_digest(game))
     if not contents.games and not contents.rejected:
         raise PdnError("expected games, found none", ", ".join(name or str(path) for path, name in files))
-    contents.digest = digest.hexdigest()
     return contents
 
 
@@ -117,9 +115,7 @@ class Work:
         self.files, self.output, self.config = list(files), output, config
         self.folder = output.with_name(f"{output.name}.work")
         self.contents = look_through(files)
-        self._identity = {
-            "format": FORMAT, "games": self.contents.digest, **identity, "settings": asdict(config)
-        }  # fmt: skip
+        self._identity = {"format": FORMAT, **identity, "settings": asdict(config)}
 
     @contextmanager
     def opened(self, *, fresh: bool = False) -> Iterator[None]:
@@ -151,11 +147,13 @@ class Work:
             differ = [name for name, value in self._identity.items() if found.get(name) != value]
         except (ValueError, AttributeError):
             differ = ["everything"]
+        if any(self._is_of_another_game(each) for each in self._reports()):
+            differ.append("games")
         if differ:
             raise ForeignFileError(
                 f"{self.folder}: expected the unfinished analysis of these games with this network and these "
-                f"settings, found one with other {', '.join(differ)}: give --fresh to drop it, or choose "
-                "another output"
+                f"settings, found one with other {', '.join(differ)}: restore them, give --fresh to drop it, "
+                "or choose another output"
             )
 
     def analyze(
@@ -201,7 +199,7 @@ class Work:
                     report = analyst.analyze(game.play(), game.result)
                     if game.problem is not None:
                         report = replace(report, theory="")  # what comes after is not known
-                    write_whole(self._path(number), json.dumps(report.plain()))
+                    write_whole(self._path(number), json.dumps({"game": _digest(game), **report.plain()}))
                     with lock:
                         self._count(total, report, progress)
                 analyst.close()
@@ -222,15 +220,28 @@ class Work:
 
     def games_done(self) -> int:
         """Return the number of games whose reports are kept."""
-        return sum(path.stem.isdecimal() for path in self.folder.glob("*.json"))
+        return len(self._reports())
 
     def results(self) -> Iterator[tuple[PdnGame, GameReport]]:
-        """Yield the games with their reports, in the order of the files, once all are analysed."""
-        for number, game in enumerate(_usable(self.files)):
-            report = self._kept(number, game)
+        """Yield the games with their reports, in the order of the files, once all are analysed.
+
+        Raises:
+            PdnError: the files were changed meanwhile.
+        """
+        number = 0
+        for number, game in enumerate(_usable(self.files), 1):
+            report = self._kept(number - 1, game)
             if report is None:
-                raise RuntimeError(f"{self._path(number)}: expected a report, found none")
+                break
             yield game, report
+        else:
+            if number == self.contents.games:
+                return
+        raise PdnError(
+            f"expected the {self.contents.games} games that were analysed, found others: a file was changed "
+            "meanwhile; run the command again",
+            ", ".join(name or str(path) for path, name in self.files),
+        )
 
     def remove(self) -> None:
         """Remove the work folder, after the output was written."""
@@ -239,9 +250,19 @@ class Work:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _remove_reports(self) -> None:
-        for path in self.folder.glob("*.json"):
-            if path.stem.isdecimal():
-                path.unlink(missing_ok=True)
+        for path in self._reports():
+            path.unlink(missing_ok=True)
+
+    def _reports(self) -> list[Path]:
+        return [path for path in self.folder.glob("*.json") if path.stem.isdecimal()]
+
+    def _is_of_another_game(self, path: Path) -> bool:
+        """Whether a report is of another game than that of its number; a damaged one is of none."""
+        try:
+            digest, number = json.loads(path.read_text())["game"], int(path.stem)
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        return number >= self.contents.games or digest != self.contents.digests[number]
 
     def _path(self, number: int) -> Path:
         return self.folder / f"{number:06d}.json"
@@ -249,10 +270,16 @@ class Work:
     def _kept(self, number: int, game: PdnGame) -> GameReport | None:
         """The report of a game, None if it is not done or the file is damaged."""
         try:
-            report = GameReport.read(json.loads(self._path(number).read_text()))
+            found = json.loads(self._path(number).read_text())
+            return GameReport.read(found) if found.pop("game") == _digest(game) else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return report if [ply.move for ply in report.plies] == [str(m.move) for m in game.moves] else None
+
+
+def _digest(game: PdnGame) -> str:
+    """Return what identifies a game: SHA-256, in hexadecimal, of its first position, result and moves."""
+    moves = " ".join(str(each.move) for each in game.moves)
+    return hashlib.sha256(f"{game.start.fen} {game.result} {moves}".encode()).hexdigest()
 
 
 def _games(files: Sequence[Named]) -> Iterator[PdnGame]:

@@ -2,9 +2,11 @@
 
 import io
 import json
+import os
 import re
 import subprocess
 import sys
+import threading
 import time
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
@@ -184,6 +186,18 @@ def test_standard_input_is_read(here, ckai, monkeypatch):
     code, _, err = ckai("analyze", "-", *QUICK)
     assert code == 0, err
     assert len(games_of("stdin-analysis.pdn")) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+def test_a_pipe_is_read_once(here, ckai):
+    os.mkfifo("pipe")
+    writer = threading.Thread(target=Path("pipe").write_text, args=(LOSES,))
+    writer.start()
+    code, out, err = ckai("analyze", "pipe", *QUICK, "-o", "out.pdn")
+    writer.join()
+    assert code == 0, err
+    assert "1 game analysed: 2 plies, 1 blunder" in out
+    assert len(games_of("out.pdn")) == 1
 
 
 def test_what_is_not_ours_is_not_replaced(here, ckai):

@@ -273,7 +273,7 @@ def test_a_hint_without_a_network_is_a_message(tmp_path):
     assert [str(m) for m in script.session.game.moves] == ["11-15"]
 
 
-LINES = [*COMMANDS, "save x.pdn", "save \0", "save ~nobody/x", "go x"]
+LINES = [*COMMANDS, "save x.pdn", "save \0", "save ~nobody/x", "load ~nobody/x.pdn", "go x"]
 
 
 # For Black, in every mode: `test_no_command_ends_the_program_in_any_mode`.

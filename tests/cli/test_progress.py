@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from ckai.cli.shared import output
-from ckai.cli.shared.output import ProgressLines, progress_bar
+from ckai.cli.shared.output import ProgressLines, print_json, progress_bar
 from ckai.cli.shared.run_screen import RunScreen
 from ckai.cli.shared.training import TrainingBar
 from ckai.models.registry import build
@@ -14,6 +14,11 @@ from ckai.models.training.trainer import TrainingProgress
 from ckai.rl.loop.config import RunConfig
 from ckai.rl.loop.events import RunEvent
 from ckai.rl.loop.run import Run
+
+
+def test_numbers_that_json_does_not_have_are_null(capsys):
+    print_json({"loss": float("nan"), "of": {"a": (float("inf"), 1.5)}, "name": "x", "n": None})
+    assert capsys.readouterr().out == '{"loss": null, "of": {"a": [null, 1.5]}, "name": "x", "n": null}\n'
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from ckai.datasets.files import (
     ForeignFileError,
     LockedError,
     WriteError,
+    claimed,
     is_locked,
     locked,
     remove_temporaries,
@@ -63,6 +64,18 @@ def test_the_bytes_are_on_the_disk_before_they_have_their_name(tmp_path, monkeyp
     monkeypatch.setattr(Path, "replace", rename)
     write(tmp_path / "x.parquet")
     assert done[:2] == [".tmp", "renamed"]
+
+
+def test_a_claimed_name_is_taken_until_the_end(tmp_path):
+    path = tmp_path / "plots" / "x.png"
+    with claimed(path):
+        with pytest.raises(LockedError), claimed(path):
+            pass
+        assert path.exists()
+    assert not path.exists()
+    with claimed(path):
+        write_whole(path, PNG)
+    assert path.read_bytes() == PNG
 
 
 def test_two_threads_may_write_one_path(tmp_path):

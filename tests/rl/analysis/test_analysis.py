@@ -341,15 +341,36 @@ def test_work_of_other_settings_is_not_gone_on_with(tmp_path):
     with work(tmp_path).opened():
         pass
     other = work(tmp_path, mistake=0.15)
-    with pytest.raises(ForeignFileError, match="other settings: give --fresh"), other.opened():
+    with pytest.raises(ForeignFileError, match="other settings: restore them, give --fresh"), other.opened():
         pass
     with other.opened(fresh=True):
-        pass
+        other.analyze(UniformEvaluator())
     with (
         pytest.raises(ForeignFileError, match="other games"),
         work(tmp_path, GIVEN_AWAY, mistake=0.15).opened(),
     ):
         pass
+
+
+def test_games_may_be_added_while_an_analysis_is_interrupted(tmp_path):
+    first = work(tmp_path)
+    with first.opened():
+        first.analyze(UniformEvaluator())
+    longer = work(tmp_path, GAMES + GIVEN_AWAY)
+    with longer.opened():
+        total = longer.analyze(UniformEvaluator())
+        assert (total.kept, total.games) == (3, longer.contents.games)
+        assert len(list(longer.results())) == longer.contents.games > 3
+
+
+@pytest.mark.parametrize("text", [GAMES + GIVEN_AWAY, GIVEN_AWAY, ""])
+def test_games_that_change_during_an_analysis_are_noticed(tmp_path, text):
+    first = work(tmp_path)
+    with first.opened():
+        first.analyze(UniformEvaluator())
+        (tmp_path / "games.pdn").write_text(text)
+        with pytest.raises(PdnError, match="the 3 games that were analysed, found others: a file"):
+            list(first.results())
 
 
 @pytest.mark.parametrize("fresh", [False, True])

@@ -1,12 +1,14 @@
 """Round robins and ladders: ratings recover known strengths; the commands."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ckai.cli.strength.arena import Arena
 from ckai.cli.strength.tournament import _print_tables
+from ckai.datasets.files import claimed
 from ckai.pdn import read_games
 from ckai.rl.matches.elo import PairStatistics, score_of
 from ckai.rl.matches.ladder import ladder_rating, ladder_text
@@ -194,6 +196,17 @@ def test_a_second_result_has_a_name_of_its_own(ckai, tmp_path, monkeypatch, comm
         assert status == 0
         assert name in out
     assert {path.name for path in tmp_path.glob("*.png")} == {f"{command}.png", f"{command}-2.png"}
+
+
+def test_two_commands_at_once_do_not_take_one_name(ckai, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ("tournament", "random", "alphabeta@1", "--games", 2)
+    with claimed(Path("tournament.png")):  # by a command that still plays
+        assert ckai(*words)[1].splitlines()[-1] == "tournament-2.png and tournament-2.pdn"
+        status, _, err = ckai(*words, "-o", "tournament.png")
+        assert (status, "held by another process" in err) == (1, True)
+    Path("tournament.png").touch()  # as a kill leaves it
+    assert ckai(*words)[1].splitlines()[-1] == "tournament.png and tournament.pdn"
 
 
 def test_tables_of_many_players_fit_on_a_screen(capsys, monkeypatch):
