@@ -136,6 +136,42 @@ def write_tensorboard(writer: Any, row: Row) -> None:
     writer.flush()
 
 
+_PANELS = (
+    (
+        "policy loss",
+        {
+            "train_policy_loss": "training",
+            "heldout_training_policy_loss": "held out",
+            "heldout_policy_loss": "held out, of the action played",
+        },
+    ),
+    (
+        "accuracy",
+        {
+            "train_top1": "training, top-1",
+            "heldout_top1": "held out, top-1",
+            "heldout_top1_legal": "held out, top-1 legal",
+            "heldout_top5": "held out, top-5",
+        },
+    ),
+    (
+        "value loss",
+        {
+            "train_value_loss": "training",
+            "heldout_training_value_loss": "held out",
+        },
+    ),
+    (
+        "value against the result, squared error",
+        {
+            "heldout_value_mse": "held out",
+            "heldout_value_mse_constant": "held out, best constant",
+        },
+    ),
+)
+"""Panels of the plot of a training: their title, and the columns that they show with their labels."""
+
+
 def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
     """Plot losses, accuracy and the value's squared error over the epochs, as a PNG.
 
@@ -144,41 +180,8 @@ def plot_curves(path: Path, history: Sequence[Row], title: str) -> None:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    panels = [
-        (
-            "policy loss",
-            {
-                "train_policy_loss": "training",
-                "heldout_training_policy_loss": "held out",
-                "heldout_policy_loss": "held out, of the action played",
-            },
-        ),
-        (
-            "accuracy",
-            {
-                "train_top1": "training, top-1",
-                "heldout_top1": "held out, top-1",
-                "heldout_top1_legal": "held out, top-1 legal",
-                "heldout_top5": "held out, top-5",
-            },
-        ),
-        (
-            "value loss",
-            {
-                "train_value_loss": "training",
-                "heldout_training_value_loss": "held out",
-            },
-        ),
-        (
-            "value against the result, squared error",
-            {
-                "heldout_value_mse": "held out",
-                "heldout_value_mse_constant": "held out, best constant",
-            },
-        ),
-    ]
     figure = Figure(figsize=(17, 4), layout="constrained")
-    for axes, (name, lines) in zip(figure.subplots(1, len(panels)), panels, strict=True):
+    for axes, (name, lines) in zip(figure.subplots(1, len(_PANELS)), _PANELS, strict=True):
         for key, label in lines.items():
             points = [(row["epoch"], row[key]) for row in history if key in row]
             if points:

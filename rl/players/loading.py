@@ -91,39 +91,13 @@ def load_player(
     if spec.who.startswith(GTP):
         _require_limit(spec, "seconds or a clock", number=False, policy=False)
         return _gtp_player(spec, game, hub_timeout)
-    source: Any = spec.who
+    if spec.who.startswith(ALPHA_BETA):
+        return _alpha_beta_player(spec, game, tables, search_threads)
     if spec.who in (ROLLOUT, UNIFORM):
         _require_limit(spec, "visits or seconds", policy=False)
+        source: str | Path = spec.who
     else:
-        source = checkpoint_of(spec)
-        if source is None:
-            who, at, limit = spec.text.rpartition("@")
-            limits = "a number, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
-            hint = f"; a limit is {limits}, not {limit!r}" if at else ""
-            raise PlayerSpecError(
-                f"{text}: expected a checkpoint, a run folder, {', '.join(PRETRAINED)}, level:N, "
-                f"alphabeta:NETWORK, rollout, uniform, alphabeta, random, perfect, hub:COMMAND or "
-                f"gtp:COMMAND, found no file {spec.who.removeprefix(ALPHA_BETA)}"
-                f"{hint if who and spec.who == spec.text else ''}"
-            )
-    if spec.who.startswith(ALPHA_BETA):
-        _require_limit(spec, "seconds or a depth", policy=False)
-        try:
-            integers = cast(IntegerEvaluator, load_evaluator(source, "integers", game=game.name))
-        except BackendError as error:
-            raise PlayerSpecError(
-                f"{text}: expected a network with integers (ckai pretrain --model swift); {error}"
-            ) from None
-        seconds = spec.seconds if spec.number or spec.seconds or spec.control else DEFAULT_SECONDS
-        return NetworkAlphaBetaPlayer(
-            integers,
-            seconds,
-            depth=spec.number,
-            control=spec.control,
-            tables=tables,
-            spec=game,
-            threads=search_threads,
-        )
+        source = _require_checkpoint(spec)
     evaluator = load_evaluator(source, backend, batch=boards, threads=threads, game=game.name)
     sims = POLICY_SIMS if spec.policy else spec.number or DEFAULT_VISITS
     # The bare policy must not use tablebases.
@@ -134,6 +108,46 @@ def load_player(
         seconds=spec.seconds,
         control=spec.control,
         spec=game,
+    )
+
+
+def _require_checkpoint(spec: PlayerSpec) -> Path:
+    """Return the checkpoint of a spec.
+
+    Raises:
+        PlayerSpecError: there is none; says what a spec can be.
+    """
+    if (path := checkpoint_of(spec)) is not None:
+        return path
+    who, at, limit = spec.text.rpartition("@")
+    limits = "a number, seconds such as 0.5s, a clock such as 60s+0.6s, or policy"
+    hint = f"; a limit is {limits}, not {limit!r}" if at and who and spec.who == spec.text else ""
+    raise PlayerSpecError(
+        f"{spec.text}: expected a checkpoint, a run folder, {', '.join(PRETRAINED)}, level:N, "
+        f"alphabeta:NETWORK, rollout, uniform, alphabeta, random, perfect, hub:COMMAND or "
+        f"gtp:COMMAND, found no file {spec.who.removeprefix(ALPHA_BETA)}{hint}"
+    )
+
+
+def _alpha_beta_player(spec: PlayerSpec, game: GameSpec, tables: Tables | None, threads: int) -> Player:
+    """Return an alpha-beta search with an integer network."""
+    source = _require_checkpoint(spec)
+    _require_limit(spec, "seconds or a depth", policy=False)
+    try:
+        integers = cast(IntegerEvaluator, load_evaluator(source, "integers", game=game.name))
+    except BackendError as error:
+        raise PlayerSpecError(
+            f"{spec.text}: expected a network with integers (ckai pretrain --model swift); {error}"
+        ) from None
+    seconds = spec.seconds if spec.number or spec.seconds or spec.control else DEFAULT_SECONDS
+    return NetworkAlphaBetaPlayer(
+        integers,
+        seconds,
+        depth=spec.number,
+        control=spec.control,
+        tables=tables,
+        spec=game,
+        threads=threads,
     )
 
 
