@@ -288,10 +288,10 @@ def _rounded(accuracy: float | None) -> float | None:
 
 def _network(source: str | None) -> str:
     """Return the network to use; by default the newest, whose name standard error gets."""
-    from ckai.cli.shared.networks import network_file, newest_name
+    from ckai.cli.shared.networks import newest_name, resolve_network
 
     name = newest_name() if source is None else source
-    return name if name in NO_NETWORK else str(network_file(Path(name)))
+    return resolve_network(name)
 
 
 def _network_name(source: str) -> str:

@@ -19,7 +19,7 @@ from ckai.rl.players.forms import FULL_STRENGTH_SECONDS, forms_text
 
 if TYPE_CHECKING:
     from ckai.cli.playing.session import Session
-    from ckai.cli.playing.start import Source
+    from ckai.cli.playing.start import Origin
     from ckai.rl.games.clock import TimeControl
     from ckai.rl.games.spec import GameSpec
     from ckai.rl.players.parsing import PlayerSpec
@@ -149,7 +149,7 @@ def command(
     from ckai.cli.playing.clock import GameClock
     from ckai.cli.playing.players import Players, game_of_player
     from ckai.cli.playing.record import Record
-    from ckai.cli.playing.session import SIDES
+    from ckai.cli.playing.session import PEOPLE
     from ckai.cli.terminal.game import TerminalGame
     from ckai.cli.terminal.screen import leaving_on_signals, make_console
     from ckai.cli.terminal.table import Options
@@ -166,8 +166,8 @@ def command(
     )
     spec = get_game(game_name or game_of_player(player))
     check_tables(tables, spec)
-    humans = None if side is None else SIDES[side]
-    if max_plies is not None and humans != SIDES["none"]:
+    humans = None if side is None else PEOPLE[side]
+    if max_plies is not None and humans != PEOPLE["none"]:
         raise click.UsageError("--max-plies needs --side none")
     if loaded is not None:
         session, origin, view = _loaded_game(loaded, humans, spec, view=view)
@@ -182,7 +182,7 @@ def command(
     if isinstance(sys.stdin, io.TextIOWrapper):  # undecodable input must not end the game
         sys.stdin.reconfigure(errors="replace")
     console = make_console()
-    alone = session.humans == SIDES["both"] or view
+    alone = session.humans == PEOPLE["both"] or view
     makers = Players(spec, console, evaluator=evaluator, tables=tables, vary=vary, seed=seed, control=control)
     opponent = makers.opponent(player, sims=sims, seconds=seconds, later=alone)
     terminal = TerminalGame(
@@ -237,7 +237,7 @@ def _opponent_and_clock(
     return player, control
 
 
-def _loaded_game(loaded: str, humans: Any, spec: "GameSpec", *, view: bool) -> "tuple[Session, Source, bool]":
+def _loaded_game(loaded: str, humans: Any, spec: "GameSpec", *, view: bool) -> "tuple[Session, Origin, bool]":
     """Return the game that `--load` names, where it is from, and whether it is only looked at."""
     from ckai.cli.playing.start import FileGame, open_game
 
@@ -262,13 +262,13 @@ def _new_game(
     *,
     seed: int | None,
     max_plies: int | None,
-) -> "tuple[Session, Source]":
+) -> "tuple[Session, Origin]":
     """Return a game from the initial position, or from that of `--fen` or `--opening`."""
-    from ckai.cli.playing.session import SIDES, Session
-    from ckai.cli.playing.start import Source, game_of, opening_moves
+    from ckai.cli.playing.session import PEOPLE, Session
+    from ckai.cli.playing.start import Origin, game_of, opening_moves
 
     game = spec.game(None if fen is None else spec.read_position(fen))
     if opening is not None:
         game = game_of(opening_moves(opening, spec, random.Random(seed))[1], spec)
-    humans = SIDES["black"] if humans is None else humans
-    return Session(game, humans, max_plies=max_plies, spec=spec), Source()
+    humans = PEOPLE["black"] if humans is None else humans
+    return Session(game, humans, max_plies=max_plies, spec=spec), Origin()

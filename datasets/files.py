@@ -36,6 +36,11 @@ class LockedError(RuntimeError):
 class WriteError(OSError):
     """A file that could not be written; an existing file of that name is unchanged."""
 
+    @classmethod
+    def of(cls, error: OSError, path: Path) -> "WriteError":
+        """Return the error of a file that could not be written for the reason of another error."""
+        return cls(error.errno, error.strerror or str(error), str(path))
+
     def __str__(self) -> str:
         return (
             f"{self.filename}: cannot be written ({self.strerror}); an existing file is unchanged: free "
@@ -62,7 +67,7 @@ def make_parent(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = path.stat().st_mode if path.exists() else stat.S_IFREG
     except OSError as error:
-        raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
+        raise WriteError.of(error, path) from error
     if not stat.S_ISREG(mode):
         # Renaming would replace a device by a file.
         raise WriteError(None, "not a regular file", str(path))
@@ -150,7 +155,7 @@ def claimed(path: Path) -> Iterator[None]:
     try:
         file = path.open("a")
     except OSError as error:
-        raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
+        raise WriteError.of(error, path) from error
     with file:
         if not _flock(file):
             raise LockedError(path, "another process")
@@ -179,7 +184,7 @@ def locked(path: Path) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+")
     except OSError as error:
-        raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
+        raise WriteError.of(error, path) from error
     with file:
         # `is_locked` in another process may have it for an instant.
         if not any(_flock(file, wait) for wait in (0.0, 0.05, 0.1)):
@@ -237,7 +242,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         with suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError):
-            raise WriteError(error.errno, error.strerror or str(error), str(path)) from error
+            raise WriteError.of(error, path) from error
         raise
     with suppress(OSError):  # not every system can open a folder
         folder = os.open(path.parent, os.O_RDONLY)

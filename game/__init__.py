@@ -34,7 +34,6 @@ over bitboards, for code that needs millions of positions a second.
 """
 
 from ckai.game.color import BLACK, WHITE, Color
-from ckai.game.count import divide, perft
 from ckai.game.errors import (
     AmbiguousMoveError,
     IllegalMoveError,
@@ -42,9 +41,10 @@ from ckai.game.errors import (
     MoveTextError,
     PositionError,
 )
+from ckai.game.game import Game
 from ckai.game.moves import Move
 from ckai.game.outcome import HALFMOVE_LIMIT, REPETITION_LIMIT, Outcome, Reason
-from ckai.game.play import Game
+from ckai.game.perft import divide, perft
 from ckai.game.position import Position
 
 __all__ = [

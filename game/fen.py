@@ -1,6 +1,6 @@
 """FEN for draughts, as PDN 3.0 defines it: `B:W18,24,K10:B1-12`, optionally with `:H5:F20` behind it.
 
-The reader accepts what occurs in real files: either order of the colors, ranges (`B1-12`, `BK1-3`), a final
+The reader accepts what occurs in real files: either order of the colours, ranges (`B1-12`, `BK1-3`), a final
 dot, spaces, lower case, an empty side, surrounding quotes, and the optional fields `H` and `F`. `H` is the
 halfmove clock: plies since the last capture or man's move. `F`, the move number, is ignored because a
 position has none. The writer adds `H` where the clock is above 0.

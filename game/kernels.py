@@ -64,7 +64,7 @@ def lowest(typingctx, x):
 
 
 @intrinsic
-def turn(typingctx, x):
+def rotate(typingctx, x):
     """A board rotated by 180 degrees: its 32 low bits in reverse order."""
 
     def codegen(context, builder, signature, args):
@@ -216,7 +216,7 @@ def apply_hop(own, opp, kings, halfmove_clock, action):
             halfmove_clock = np.int64(0)
     if jumper >= 0:
         return own, opp, kings, jumper, halfmove_clock, False
-    return turn(opp), turn(own), turn(kings), jumper, halfmove_clock, True
+    return rotate(opp), rotate(own), rotate(kings), jumper, halfmove_clock, True
 
 
 # --- whole moves -----------------------------------------------------------------------------------

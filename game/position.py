@@ -16,7 +16,7 @@ from ckai.game.movegen import all_moves, move_along, read_squares
 from ckai.game.moves import Move
 from ckai.game.outcome import HALFMOVE_LIMIT, Outcome, Reason
 from ckai.game.placement import Placement, check_boards, check_jumper, place_men_and_kings, squares_by_piece
-from ckai.game.squares import SQUARES, index_of, square_of, turn_board
+from ckai.game.squares import SQUARES, index_of, rotate_board, square_of
 from ckai.game.svg import board_svg
 
 MAX_HALFMOVE_CLOCK: Final = 32_767
@@ -176,7 +176,7 @@ class Position:
         """A position from boards with bit = PDN square - 1 and a PDN square as `jumper`."""
         own, opp = black, white
         if not black_to_move:
-            own, opp, kings = turn_board(white), turn_board(black), turn_board(kings)
+            own, opp, kings = rotate_board(white), rotate_board(black), rotate_board(kings)
         if jumper is not None and not 1 <= jumper <= SQUARES:
             raise PositionError(f"expected a jumper from 1 to {SQUARES}, found {jumper}")
         index = -1 if jumper is None else index_of(jumper, black_to_move)
@@ -212,7 +212,7 @@ class Position:
         """
         if self.black:
             return format_fen(Placement(True, self.own, self.opp, self.kings, self.halfmove_clock))
-        black, white, kings = map(turn_board, (self.opp, self.own, self.kings))
+        black, white, kings = map(rotate_board, (self.opp, self.own, self.kings))
         return format_fen(Placement(False, black, white, kings, self.halfmove_clock))
 
     @property
@@ -311,7 +311,7 @@ class Position:
         return self.svg()
 
     def rotated(self) -> "Position":
-        """The position with colors swapped and the board rotated: the same moves in mover's view."""
+        """The position with colours swapped and the board rotated: the same moves in mover's view."""
         return Position(self.own, self.opp, self.kings, not self.black, self.jumper, self.halfmove_clock)
 
     # --- the end of the game ------------------------------------------------------------------------

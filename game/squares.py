@@ -65,7 +65,7 @@ def split_action(action: int) -> tuple[int, int]:
     return action // 4, action % 4
 
 
-def turn_board(bits: int) -> int:
+def rotate_board(bits: int) -> int:
     """A board of 32 bits turned by 180 degrees: the view of the other side."""
     return int(f"{bits:032b}"[::-1], 2)
 

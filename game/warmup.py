@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from ckai.game.count import divide
+from ckai.game.perft import divide
 from ckai.game.position import Position
 
 

@@ -20,7 +20,7 @@ The package owns the grammar and the resolution of written moves. It imports `ck
 networks or search.
 """
 
-from ckai.pdn import notation  # noqa: F401  (registers the format)
+from ckai.pdn import registration  # noqa: F401  (registers the format)
 from ckai.pdn.errors import PdnError
 from ckai.pdn.game import PdnGame, PdnMove, Variation, from_game
 from ckai.pdn.reader import read_games

@@ -24,7 +24,7 @@ NO_RESULT, BLACK_WON, WHITE_WON, DRAWN, UNKNOWN = range(5)
 MAX_SQUARES = 13
 """Most squares of a move: it has at most twelve hops."""
 
-MAX_COMMENT = 1 << 20
+MAX_COMMENT_BYTES = 1 << 20
 """Most bytes of a comment; a longer one counts as unclosed."""
 
 TOKEN = np.dtype(
@@ -168,7 +168,7 @@ def stop_of_comments(data, i):
 def end_of_comment(data, i, stop, final):
     """Return (end, closed) of the comment whose brace opens at `i`; `stop` is its `stop_of_comments`."""
     n = len(data)
-    if stop - i <= MAX_COMMENT:
+    if stop - i <= MAX_COMMENT_BYTES:
         if stop < n:
             return (stop + 1, True) if data[stop] == 125 else (stop, False)
         if not final:

@@ -44,7 +44,7 @@ class NoFileError(ReadError, FileNotFoundError):
 
 
 @dataclass(frozen=True)
-class Source:
+class OpenedSource:
     """PDN text that is open for reading.
 
     Attributes:
@@ -93,7 +93,7 @@ def source_size(path: str | Path) -> int:
     return status.st_size
 
 
-def open_sources(path: str | Path) -> Iterator[Source]:
+def open_sources(path: str | Path) -> Iterator[OpenedSource]:
     """Open a file, or standard input for `-`: one source, or each `.pdn` member of a zip archive in turn.
 
     A source is closed when the next one is asked for.
@@ -130,21 +130,21 @@ def _first_bytes(raw: Any, name: str) -> bytes:
 
 
 @contextmanager
-def _open_single(raw: Any, name: str, progress: IO[bytes] | None) -> Iterator[Source]:
+def _open_single(raw: Any, name: str, progress: IO[bytes] | None) -> Iterator[OpenedSource]:
     first = _first_bytes(raw, name)
     if first.startswith(_GZIP):
         with gzip.GzipFile(fileobj=raw, mode="rb") as file:
-            yield Source(name, _Checked(file, name, "gzip file"), progress)
+            yield OpenedSource(name, _Checked(file, name, "gzip file"), progress)
     elif first.startswith(_BZIP2) and first[3:4].isdigit():
         with bz2.BZ2File(raw, "rb") as file:
-            yield Source(name, _Checked(file, name, "bzip2 file"), progress)
+            yield OpenedSource(name, _Checked(file, name, "bzip2 file"), progress)
     elif first[:4] in (_ZIP, _EMPTY_ZIP):
         raise PdnError("expected PDN, gzip or bzip2, found a zip archive: save it and name the file", name)
     else:
-        yield Source(name, _Checked(raw, name, "file"), progress)
+        yield OpenedSource(name, _Checked(raw, name, "file"), progress)
 
 
-def _members(raw: IO[bytes], name: str) -> Iterator[Source]:
+def _members(raw: IO[bytes], name: str) -> Iterator[OpenedSource]:
     with _damage(name, "zip archive"):
         archive = zipfile.ZipFile(raw)
     with archive:
@@ -161,7 +161,7 @@ def _members(raw: IO[bytes], name: str) -> Iterator[Source]:
             with _damage(inside, "zip archive"):
                 file = archive.open(member)
             with file:
-                yield Source(inside, _Checked(file, inside, "zip archive"), raw)
+                yield OpenedSource(inside, _Checked(file, inside, "zip archive"), raw)
 
 
 def _hidden(name: str) -> bool:

@@ -18,8 +18,8 @@ ORDERS = {
             "color",
             "compiler",
             "errors",
+            "formats",
             "moves",
-            "notation",
             "outcome",
             "squares",
         ),
@@ -29,7 +29,7 @@ ORDERS = {
         ("material", "movegen", "placement"),
         ("fen",),
         ("position",),
-        ("count", "play"),
+        ("game", "perft"),
         ("warmup",),
     ),
     "pdn": (
@@ -38,7 +38,7 @@ ORDERS = {
         ("kernels", "writer"),
         ("stream",),
         ("reader",),
-        ("notation",),
+        ("registration",),
     ),
     "datasets": (
         ("choices", "files", "lazy", "machine", "rows", "settings", "splitmix", "symmetries"),

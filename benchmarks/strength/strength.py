@@ -71,13 +71,13 @@ def main(
             "evaluations_per_second": speeds(network),
             "matches": [],
         }
-        evaluator = load_evaluator(path, evaluator, batch=pairs, threads=threads)
-        row["evaluator"] = evaluator.name
+        player = load_evaluator(path, evaluator, batch=pairs, threads=threads)
+        row["evaluator"] = player.name
         for visits, who in ((BARE, "policy"), (sims, f"{sims} simulations")):
             for number in rollouts:
                 begun = time.perf_counter()
                 result = play_match(
-                    SearchPlayer(evaluator, visits), SearchPlayer(playouts, number), openings, threads=threads
+                    SearchPlayer(player, visits), SearchPlayer(playouts, number), openings, threads=threads
                 )
                 score, interval = points(result)
                 row["matches"].append(

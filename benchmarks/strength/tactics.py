@@ -12,7 +12,6 @@ With `--results` it keeps every answer, and the same command goes on where it wa
 
 import hashlib
 import json
-import math
 import time
 from pathlib import Path
 from typing import Any
@@ -29,7 +28,7 @@ from ckai.game import Position
 from ckai.game.material import UNBOUNDED, alpha_beta
 from ckai.models.inputs.packing import unpack_position
 from ckai.rl.games.checkers.openings import VALUES
-from ckai.rl.matches.elo import Z95
+from ckai.rl.matches.elo import wilson
 from ckai.rl.players.loading import load_player
 from ckai.rl.players.player import Side
 
@@ -163,11 +162,8 @@ def answer(side: Side, position: Position) -> str:
 
 def share(right: int, asked: int) -> str:
     """Return the share of solved positions and its 95 % interval, `93.2 (90.6 to 95.1) %`."""
-    share = right / asked
-    centre = share + Z95**2 / (2 * asked)
-    margin = Z95 * math.sqrt(share * (1 - share) / asked + Z95**2 / (4 * asked**2))
-    low, high = ((centre + sign * margin) / (1 + Z95**2 / asked) for sign in (-1, 1))
-    return f"{100 * share:.1f} ({100 * max(low, 0):.1f} to {100 * min(high, 1):.1f}) %"
+    low, high = wilson(right / asked, asked)
+    return f"{100 * right / asked:.1f} ({100 * low:.1f} to {100 * high:.1f}) %"
 
 
 @main.command()

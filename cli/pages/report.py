@@ -105,7 +105,6 @@ class ReportPage:
                 "positions": [letters(self.layout, each) for each in pieces],
                 "paths": [[], *paths],
                 "texts": ["", *(_text(report, n, note) for n, note in enumerate(notes))],
-                "points": [round(points, 3) for points in report.curve()],
                 "lines": lines,
             }
         )
@@ -157,8 +156,11 @@ class ReportPage:
         return {
             "line": " ".join(f"{x:.1f},{y:.1f}" for x, y in dots),
             "marks": [
-                {"x": round(dots[n + 1][0], 1), "y": round(dots[n + 1][1], 1), "ply": n + 1}
-                | {"grade": str(report.plies[n].grade)}
+                {
+                    "x": round(dots[n + 1][0], 1),
+                    "y": round(dots[n + 1][1], 1),
+                    "grade": str(report.plies[n].grade),
+                }
                 for n in report.marked()
             ],
         }

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ckai.rl.games.clock import Clock
 
 SIMS = 400
-"""Visits per move without a limit."""
+"""Visits per move where no limit is given."""
 NEARLY = 0.5
 """Share of the best move's visits that a move needs to be played for variety."""
 

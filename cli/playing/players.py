@@ -9,7 +9,7 @@ import click
 
 from ckai.cli.playing.opponent import SIMS, EngineOpponent, Opponent
 from ckai.cli.playing.player_opponent import PlayerOpponent
-from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, network_file, newest_name
+from ckai.cli.shared.networks import NO_NETWORK, NoNetworkError, network_file, newest_name, resolve_network
 from ckai.cli.shared.tables import open_tables
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.machine import available_cores
@@ -115,7 +115,7 @@ class Players:
         def load() -> Any:
             from ckai.rl.engine import Engine
 
-            network, endgames = network_path(find()), open_tables(self.tables)
+            network, endgames = resolve_network(find()), open_tables(self.tables)
             with self.console.status("loading the network ..."):
                 return Engine.load(
                     network,
@@ -187,11 +187,6 @@ def game_of_player(player: PlayerSpec | None) -> str:
     from ckai.rl.players.loading import game_of
 
     return game_of([player.text]) or DEFAULT_GAME_NAME
-
-
-def network_path(source: str) -> str:
-    """Return the checkpoint of a file or run folder, or the name of a search without a network."""
-    return source if source in NO_NETWORK else str(network_file(Path(source)))
 
 
 def network_name(source: str | None) -> str:

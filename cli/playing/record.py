@@ -90,7 +90,7 @@ def _fresh(folder: Path) -> Path:
 
 
 def error_text(error: Exception) -> str:
-    """Return why a file could not be written, without the number of the error."""
+    """Return the text of an error, one of the system without its number."""
     if isinstance(error, OSError) and not isinstance(error, WriteError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     return str(error)

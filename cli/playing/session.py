@@ -11,7 +11,8 @@ from ckai.rl.games.spec import GameSpec
 
 Side: TypeAlias = Literal["black", "white"]
 
-SIDES: Final[dict[str, frozenset[Side]]] = {
+SIDES: Final[tuple[Side, Side]] = ("black", "white")
+PEOPLE: Final[dict[str, frozenset[Side]]] = {
     "black": frozenset({"black"}),
     "white": frozenset({"white"}),
     "both": frozenset({"black", "white"}),

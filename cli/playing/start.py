@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ckai.cli.playing.session import Session, Side
+from ckai.cli.playing.session import SIDES, Session, Side
 from ckai.cli.shared.games_file import expanded
 from ckai.rl.games.display import LoadedGame
 from ckai.rl.games.spec import GameSpec
@@ -74,7 +74,7 @@ class FileGame:
 
 
 @dataclass
-class Source:
+class Origin:
     """The game of a file that is stepped through or continued."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -105,7 +105,7 @@ HUMAN = "human"
 
 def open_game(
     where: FileGame, loaded: LoadedGame, humans: Iterable[Side] | None, spec: GameSpec
-) -> tuple[Session, Source, bool]:
+) -> tuple[Session, Origin, bool]:
     """Prepare a game of a file: to step through if it is finished, else to continue.
 
     Args:
@@ -118,14 +118,13 @@ def open_game(
         The session, the source, and whether the game is to be stepped through.
     """
     if humans is None:
-        sides: tuple[Side, Side] = ("black", "white")
-        humans = [side for side in sides if loaded.headers.get(side.capitalize()) == HUMAN] or ["black"]
+        humans = [side for side in SIDES if loaded.headers.get(side.capitalize()) == HUMAN] or ["black"]
     session = Session(loaded.game, humans, spec=spec)
     view = where.ply is None and (loaded.result != "*" or loaded.game.outcome() is not None)
     if view or where.ply is not None:
         session.step((where.ply or 0) - session.ply)
     continued = not view and not session.ahead and not loaded.problem
-    source = Source(loaded.headers, loaded.result, loaded.comments, where.path, continued, loaded.text)
+    source = Origin(loaded.headers, loaded.result, loaded.comments, where.path, continued, loaded.text)
     return session, source, view
 
 

@@ -20,6 +20,12 @@ NO_NETWORK = ("rollout", "uniform")
 GAMES = sorted(entry_points_of(choices.GAMES))
 """Choices of `--game`: the installed games."""
 
+
+def resolve_network(source: str) -> str:
+    """Return the checkpoint of a file or run folder, or the name of a search without a network."""
+    return source if source in NO_NETWORK else str(network_file(Path(source)))
+
+
 EVALUATORS = [
     "auto",
     "fastest",

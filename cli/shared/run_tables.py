@@ -145,7 +145,7 @@ def _endings(played: dict[str, Any]) -> str:
     if "resigned" in played:
         text += f"; {played['resigned'] / played['games']:.0%} resigned"
         if played["played_out"]:
-            text += f", wrongly in {played['wrongly']} of {played['played_out']} games played out"
+            text += f", wrong in {played['wrongly']} of {played['played_out']} that were played out"
     for generation, score in played.get("pool", {}).items():
         text += f"; +{score['won']} ={score['drawn']} -{score['lost']} against generation {generation}"
     return text

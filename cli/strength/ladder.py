@@ -25,7 +25,11 @@ MIN_SCORE = 0.05
     help="Playouts per move on the first rung.",
 )
 @click.option(
-    "--last", type=click.IntRange(1), default=LAST, show_default=True, help="Max playouts per move."
+    "--last",
+    type=click.IntRange(1),
+    default=LAST,
+    show_default=True,
+    help="Most playouts per move, on the last rung.",
 )
 @click.option(
     "--games", type=EVEN, default=40, show_default=True, help="Number of games on each rung, an even number."

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "--against",
     metavar="PLAYER",
     multiple=True,
-    help="Play each level against this player instead, as `ckai match` takes it; may be given several times.",
+    help="Play each level against this player instead, as `ckai match` takes it; may be repeated.",
 )
 @click.option(
     "--only", type=click.IntRange(1), multiple=True, help="Measure only this level; may be repeated."
@@ -124,8 +124,8 @@ def _print_levels() -> None:
     console = Console(highlight=False)
     console.print(table)
     console.print(
-        "temperature of the human policy, plies of search after each move, and the value that makes a "
-        "move e times rarer; or the positions of an alpha-beta search per move; level "
+        "temperature: of the human policy; plies: searched after each move; regret: the loss of value that "
+        "makes a move e times rarer; positions: searched by alpha-beta per move; level "
         f"{FULL_LEVEL} is full strength, alpha-beta for {FULL_STRENGTH_SECONDS:g} s per move"
     )
 

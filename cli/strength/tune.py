@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from ckai.rl.tuning.study import Study
 
 GATE_GAMES, EXPERT_SHARE = "gate.games", "start.expert_share"
-"""Setting of the gate match, which trials do not play by default: they have matches of their own."""
+"""Settings by path: games of the gate match, which trials do not play by default because they have matches of
+their own; and the share of games that begin in expert positions."""
 
 
 @click.command("tune", cls=SettingsCommand)

@@ -10,8 +10,8 @@ from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.opponent import Reply
 from ckai.cli.playing.record import Record, error_text
-from ckai.cli.playing.session import SIDES, Session
-from ckai.cli.playing.start import FileGame, Source, StartError, game_of, open_game, opening_moves
+from ckai.cli.playing.session import PEOPLE, Session
+from ckai.cli.playing.start import FileGame, Origin, StartError, game_of, open_game, opening_moves
 from ckai.cli.shared.games_file import expanded
 from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, help_lines
 from ckai.cli.terminal.table import Table
@@ -156,19 +156,19 @@ class Actions:
         """Exchange colours: of the game in progress, or in a new one after its end."""
         session, table = self._session, self._table
         if len(session.humans) == 1:
-            session.humans = SIDES["black"] - session.humans or SIDES["white"]
+            session.humans = PEOPLE["black"] - session.humans or PEOPLE["white"]
             table.flipped = session.spec.turnable and session.humans == {"black"}
         if table.mode == OVER:
             self._rematch("")
         else:
             table.show()
 
-    def _begin(self, game: Any, ahead: Sequence[Any] = (), source: Source | None = None) -> None:
+    def _begin(self, game: Any, ahead: Sequence[Any] = (), source: Origin | None = None) -> None:
         """Begin another game with the same players, in a record of its own."""
         table, old = self._table, self._session
         self._copies.clear()  # they have the game that ends here
         table.session = Session(game, old.humans, max_plies=old.max_plies, ahead=ahead, spec=old.spec)
-        table.mode, table.reply, table.source = PLAY, None, source or Source()
+        table.mode, table.reply, table.source = PLAY, None, source or Origin()
         if table.clock is not None:
             table.clock = GameClock(table.clock.control)
         if table.saved:
@@ -323,13 +323,13 @@ class Actions:
         """Play on from here; where moves lie ahead, as another game in a file of its own."""
         table, session = self._table, self._session
         if argument:
-            if argument.lower() not in SIDES:
+            if argument.lower() not in PEOPLE:
                 raise CommandError(f"expected play black, white, both or none, found {argument[:20]!r}")
-            session.humans = SIDES[argument.lower()]
+            session.humans = PEOPLE[argument.lower()]
             table.flipped = session.spec.turnable and session.humans == {"black"}
         if session.game.outcome() is not None:
             raise CommandError("the game is over here; go back first")
-        if session.humans != SIDES["both"]:
+        if session.humans != PEOPLE["both"]:
             try:
                 table.opponent.load()
             except (ValueError, OSError, RuntimeError) as error:

@@ -11,8 +11,8 @@ from rich.text import Text
 from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.opponent import Opponent, Reply, ResignsError
 from ckai.cli.playing.record import Record, error_text
-from ckai.cli.playing.session import Session, Side
-from ckai.cli.playing.start import HUMAN, Source
+from ckai.cli.playing.session import SIDES, Session
+from ckai.cli.playing.start import HUMAN, Origin
 from ckai.cli.shared.output import count_text
 from ckai.cli.terminal.actions import Actions
 from ckai.cli.terminal.board import detect_look, draw_board, join_columns
@@ -41,7 +41,7 @@ class TerminalGame:
         analyst: Opponent | None = None,
         clock: GameClock | None = None,
         options: Options | None = None,
-        source: Source | None = None,
+        source: Origin | None = None,
         view: bool = False,
     ) -> None:
         """Set up the game.
@@ -61,7 +61,7 @@ class TerminalGame:
         self.session, self.opponent, self.record = session, opponent, record
         self.screen, self.console = Screen(console, lines), console
         self.analyst: Opponent = analyst or opponent
-        self.clock, self.options, self.source = clock, options or Options(), source or Source()
+        self.clock, self.options, self.source = clock, options or Options(), source or Origin()
         self.mode = VIEW if view else PLAY
         self.flipped = session.spec.turnable and session.humans == {"black"}
         self.reply: Reply | None = None
@@ -250,8 +250,7 @@ class TerminalGame:
         whole = self.mode == VIEW
         if whole and source.text and not source.continued:
             return source.text
-        sides: tuple[Side, Side] = ("black", "white")
-        names = {side.capitalize(): HUMAN if side in session.humans else self.opponent.name for side in sides}
+        names = {side.capitalize(): HUMAN if side in session.humans else self.opponent.name for side in SIDES}
         headers = {"Event": EVENT, "Date": datetime.date.today().strftime("%Y.%m.%d"), **names}
         if self.clock is not None:
             headers["TimeControl"] = str(self.clock.control)

@@ -6,13 +6,12 @@ from rich.text import Text
 
 from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.opponent import Reply
-from ckai.cli.playing.session import Session, Side
+from ckai.cli.playing.session import SIDES, Session
 
 PANEL_COLUMNS = 34
 """Width of the panel next to a large board."""
 SCORE_LINES = 4
 """Lines of the score that are shown."""
-SIDES: tuple[Side, Side] = ("black", "white")
 
 
 def reply_lines(reply: Reply, who: str, verb: str, names: tuple[str, str]) -> list[Text]:

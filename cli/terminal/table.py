@@ -11,7 +11,7 @@ from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.opponent import Opponent, Reply
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import Session
-from ckai.cli.playing.start import Source
+from ckai.cli.playing.start import Origin
 from ckai.cli.terminal.board import Pieces
 from ckai.cli.terminal.screen import Screen
 
@@ -40,7 +40,7 @@ class Table(Protocol):
     console: Console
     clock: GameClock | None
     options: Options
-    source: Source
+    source: Origin
     mode: str
     flipped: bool
     reply: Reply | None

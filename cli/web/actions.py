@@ -5,16 +5,17 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+from ckai.cli.playing.session import SIDES, side_of
 from ckai.cli.playing.start import HUMAN, game_of, opening_moves
 from ckai.cli.web import questions
 from ckai.cli.web.library import Library, opened, plain_rows
 from ckai.cli.web.messages import Message
-from ckai.cli.web.notation import annotates
+from ckai.cli.web.pdn_tree import annotates
 from ckai.cli.web.runs import follow, list_runs, run_game
-from ckai.cli.web.seats import SIDES, Seat
+from ckai.cli.web.seats import Seat
 from ckai.cli.web.tab_session import TabSession
-from ckai.cli.web.table import ANALYSIS, PLAY, TableError
-from ckai.cli.web.tree import Node, Tree, side_text
+from ckai.cli.web.table import ANALYSIS, PLAY, ActionError
+from ckai.cli.web.tree import Node, Tree
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.spec import GameSpec
 
@@ -54,7 +55,7 @@ class Actions:
         if name is None:
             return self._session.table.spec
         if name not in games:
-            raise TableError(f"expected a game of {', '.join(games)}, found {name[:60]!r}")
+            raise ActionError(f"expected a game of {', '.join(games)}, found {name[:60]!r}")
         return games[name]
 
     def _changed(self, **answer: Any) -> Answer:
@@ -68,10 +69,10 @@ class Actions:
         spec = self._spec(message)
         given = [name for name in ("fen", "opening", "node") if message.get(name) is not None]
         if len(given) > 1:
-            raise TableError(f"{given[0]} and {given[1]} both say where the game begins; give one")
+            raise ActionError(f"{given[0]} and {given[1]} both say where the game begins; give one")
         await server.warm(spec)
         if any(message.get(side) != HUMAN for side in SIDES):
-            await server.found.wait()
+            await server.players_ready.wait()
         name = " ".join((message.get("name") or "").split()) or HUMAN
         seats = {side: server.players.seat(message.get(side), spec) for side in SIDES}
         seats = {side: Seat(seat.spec, name) if seat.human else seat for side, seat in seats.items()}
@@ -89,7 +90,7 @@ class Actions:
         table = self._session.table
         if message.get("node") is not None:
             if spec != table.spec:
-                raise TableError(f"expected the game of this position, {table.spec.name}, found {spec.name}")
+                raise ActionError(f"expected the game of this position, {table.spec.name}, found {spec.name}")
             tree, start = table.tree, table.tree.node(message.get("node"))
         elif message.get("opening") is not None:
             tree = Tree(spec)
@@ -101,13 +102,13 @@ class Actions:
             tree = Tree(spec, None if fen is None else spec.read_position(fen))
             start = tree.root
         if tree.outcome(start) is not None:
-            raise TableError("the game is over in this position; begin in another one")
+            raise ActionError("the game is over in this position; begin in another one")
         return tree, start
 
     def _rematch(self, message: Message) -> Answer:
         session, table = self._session, self._session.table
         if table.mode != PLAY:
-            raise TableError("expected a game, found an analysis; begin a new game")
+            raise ActionError("expected a game, found an analysis; begin a new game")
         seats = table.seats
         if message.get("swap"):
             seats = {"black": seats["white"], "white": seats["black"]}
@@ -129,7 +130,7 @@ class Actions:
         if table.mode == PLAY:
             try:
                 node = table.play(move)
-            except TableError:
+            except ActionError:
                 self._session.refresh()  # the time may be up
                 raise
         else:
@@ -155,12 +156,12 @@ class Actions:
     async def _draw(self, message: Message) -> Answer:
         session, table = self._session, self._session.table
         if not table.going_on or not table.seats[table.side].human:
-            raise TableError("a draw is offered when it is your turn in a game")
+            raise ActionError("a draw is offered when it is your turn in a game")
         node = table.current
         if not all(seat.human for seat in table.seats.values()):
             value = await questions.value(session, node)
             if table.current is not node or not table.going_on:
-                raise TableError("the game has gone on; offer the draw again")
+                raise ActionError("the game has gone on; offer the draw again")
             if value < 0:  # for the side to move, which is not the player's
                 return {"accepted": False, "text": "the draw is declined"}
         table.agree_draw()
@@ -182,7 +183,7 @@ class Actions:
     def _position(self, message: Message, spec: GameSpec) -> Any:
         """Return the position that a message describes, or the first one of the game."""
         if message.get("fen") is not None and message.get("pieces") is not None:
-            raise TableError("fen and pieces both say what the position is; give one")
+            raise ActionError("fen and pieces both say what the position is; give one")
         if message.get("fen") is not None:
             return spec.read_position(message.get("fen"))
         if message.get("pieces") is not None:
@@ -204,7 +205,7 @@ class Actions:
         return {
             "fen": spec.position_text(position),
             "pieces": spec.pieces(position),
-            "turn": side_text(position),
+            "turn": side_of(position),
             "legal": len(position.legal_moves()),
         }
 
@@ -249,7 +250,7 @@ class Actions:
 
     def _curve(self, message: Message) -> Answer:
         nodes = questions.main_line(self._session)
-        self._session.server.spawn(questions.curve(self._session, nodes, message.get("visits")))
+        self._session.server.create_task(questions.curve(self._session, nodes, message.get("visits")))
         return {"nodes": len(nodes)}
 
     async def _hint(self, message: Message) -> Answer:
@@ -276,7 +277,7 @@ class Actions:
 
     def _loaded(self) -> Library:
         if self._session.library is None:
-            raise TableError("expected a list of games, found none; load a file first")
+            raise ActionError("expected a list of games, found none; load a file first")
         return self._session.library
 
     async def _list(self, message: Message) -> Answer:
@@ -317,7 +318,7 @@ class Actions:
     def _follow(self, message: Message) -> Answer:
         session = self._session
         session.unfollow()
-        session.follower = session.server.spawn(
+        session.follower = session.server.create_task(
             follow(session.server.folder, message.get("run"), session.push)
         )
         return {}

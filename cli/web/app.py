@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket
 
 from ckai.cli.pages.board import asset, shapes
 from ckai.cli.web.connection import Connection
-from ckai.cli.web.guard import App, Door, Guard
+from ckai.cli.web.guard import AccessPolicy, App, Guard
 from ckai.cli.web.server import Server
 
 TYPES = {
@@ -50,7 +50,7 @@ def make_app(make_server: Callable[[], Server], token: str | None = None) -> App
 
     Args:
         make_server: makes the server, in the event loop.
-        token: see `ckai.cli.web.guard.Door`.
+        token: see `ckai.cli.web.guard.AccessPolicy`.
     """
     served = read_files()
     servers: list[Server] = []
@@ -94,4 +94,4 @@ def make_app(make_server: Callable[[], Server], token: str | None = None) -> App
         Route("/static/{name}", static),
         WebSocketRoute("/ws", socket),
     ]
-    return Guard(Starlette(routes=routes, lifespan=lifespan), Door(token))
+    return Guard(Starlette(routes=routes, lifespan=lifespan), AccessPolicy(token))

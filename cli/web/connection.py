@@ -15,12 +15,11 @@ from ckai.cli.web.messages import Message, MessageError, read_message
 from ckai.cli.web.server import Server
 from ckai.cli.web.state import CONTROLS, game_of
 from ckai.cli.web.tab_session import TabSession
-from ckai.cli.web.table import TableError
-from ckai.datasets.choices import DEFAULT_GAME_NAME
+from ckai.cli.web.table import ActionError
 
 HELLO_SECONDS = 10.0
 """Time in which the first message must come."""
-AFTER_STATE_SECONDS = 0.2
+LOAD_DELAY_SECONDS = 0.2
 """Time between the first state and the loading of players, in which the tab gets it."""
 RATE, MAX_BURST = 40.0, 200.0
 """Messages a second that are answered on average, and how many may come at once."""
@@ -28,7 +27,7 @@ MAX_QUESTIONS = 16
 """Questions of a tab that wait for an answer at the same time."""
 MAX_UNSENT = 5000
 """Messages that may wait for a tab that does not read them."""
-FORESEEN = (ValueError, OSError, RuntimeError, NotImplementedError)
+EXPECTED_ERRORS = (ValueError, OSError, RuntimeError, NotImplementedError)
 """Errors that people can do something about."""
 _LOG = logging.getLogger("ckai.board")
 OPENED_ELSEWHERE, REFUSED = 4000, 4001
@@ -104,7 +103,7 @@ class Connection:
             if message.type != "hello":
                 raise MessageError(f"expected hello first, found {message.type}", message.id)
             session, fresh = self._server.session(message.get("table"))
-        except (MessageError, TableError) as error:
+        except (MessageError, ActionError) as error:
             self._code = REFUSED
             self._refuse(message, error)
             return None
@@ -117,8 +116,6 @@ class Connection:
             {
                 "type": "welcome",
                 "table": session.table.key,
-                "version": self._version,
-                "default": DEFAULT_GAME_NAME,
                 "games": [game_of(spec) for spec in server.games.values()],
                 "players": server.players.offered,
                 "networks": server.players.networks,
@@ -132,7 +129,7 @@ class Connection:
         await server.warm(session.table.spec)
         if session.link is self:
             session.refresh()
-        server.later(AFTER_STATE_SECONDS, server.load)
+        server.call_later(LOAD_DELAY_SECONDS, server.load)
         return session
 
     async def _listen(self, session: TabSession) -> None:
@@ -200,7 +197,7 @@ class Connection:
 
     def _refuse(self, message: Message | None, error: Exception) -> None:
         """Answer with an error; one that nobody foresaw is logged, too."""
-        if not isinstance(error, FORESEEN):
+        if not isinstance(error, EXPECTED_ERRORS):
             _LOG.error("%s failed", message, exc_info=error)
         number = error.id if isinstance(error, MessageError) else None if message is None else message.id
         text = " ".join(error_text(error).split()) or type(error).__name__

@@ -41,7 +41,7 @@ def headers_for(host: str) -> dict[str, str]:
 
 
 @dataclass(frozen=True)
-class Door:
+class AccessPolicy:
     """What a request needs to be let in.
 
     Attributes:
@@ -100,7 +100,7 @@ class Guard:
         door: what a request needs.
     """
 
-    def __init__(self, app: App, door: Door) -> None:
+    def __init__(self, app: App, door: AccessPolicy) -> None:
         self._app, self._door = app, door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ckai.cli.web.notation import tree_of
+from ckai.cli.web.pdn_tree import tree_of
 from ckai.cli.web.tree import Tree
 from ckai.pdn import PdnGame
 from ckai.pdn.kernels import FINE, GAME, make_columns, replay_chunk

@@ -1,14 +1,13 @@
 """Who can play and analyse on the page, and what has been loaded for it."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ckai.cli.playing.start import HUMAN
-from ckai.cli.shared.networks import NO_NETWORK, network_file, networks_in
+from ckai.cli.shared.networks import NO_NETWORK, networks_in, resolve_network
 from ckai.cli.shared.tables import open_tables
 from ckai.cli.web.seats import PERSON, Seat
-from ckai.cli.web.table import TableError
+from ckai.cli.web.table import ActionError
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.tables import Tables
 from ckai.models.pretrained import CKAI, PRETRAINED, SMALL
@@ -89,7 +88,7 @@ class Players:
             limit = f"@{FULL_STRENGTH_SECONDS:g}s"
             offer(game, name + limit, name, "networks", f"{FULL_STRENGTH_SECONDS:g} s a move")
         offer(main, f"{ALPHA_BETA}{CKAI}@1s", "Alpha-beta with a network", "search", "1 s a move")
-        offer(main, "alphabeta@6", "Alpha-beta of material", "search", "6 plies deep")
+        offer(main, "alphabeta@6", "Alpha-beta, material only", "search", "6 plies deep")
         for spec in self._games:
             offer(spec.name, "rollout@1000", "Random playouts", "search", "1,000 a move")
             offer(spec.name, "uniform@400", "Search without a network", "search", "400 visits a move")
@@ -109,7 +108,7 @@ class Players:
         """Return the seat of a player.
 
         Raises:
-            TableError: the page may not choose this player, or a clock is given to one player only.
+            ActionError: the page may not choose this player, or a clock is given to one player only.
             PlayerSpecError: it is not a player spec.
         """
         if text == HUMAN:
@@ -117,12 +116,12 @@ class Players:
         player = PlayerSpec.read(text)
         if (spec.name, player.who) not in self._names:
             names = sorted({name for game, name in self._names if game == spec.name})
-            raise TableError(
+            raise ActionError(
                 f"expected {HUMAN} or one of {', '.join(names)}, found {player.who[:60]!r}; others are given "
                 "when the server begins: ckai board --engine SPEC"
             )
         if player.control is not None:
-            raise TableError(f"{text[:60]}: expected one clock for both sides; give it as that of the game")
+            raise ActionError(f"{text[:60]}: expected one clock for both sides; give it as that of the game")
         return Seat(text, player_title(text))
 
     # --- what is loaded -----------------------------------------------------------------------------
@@ -159,14 +158,14 @@ class Players:
             spec: the game.
 
         Raises:
-            TableError: there is no such network.
+            ActionError: there is no such network.
         """
         names = [each["name"] for each in self.networks if each["game"] == spec.name]
         if name is None:
             return names[0] if names else NO_NETWORK[0]
         if name not in [*names, *NO_NETWORK]:
             known = ", ".join([*names, *NO_NETWORK])
-            raise TableError(f"expected one of {known} for {spec.title or spec.name}, found {name[:60]!r}")
+            raise ActionError(f"expected one of {known} for {spec.title or spec.name}, found {name[:60]!r}")
         return name
 
     def analyst(self, name: str, spec: GameSpec) -> "Analyst":
@@ -178,8 +177,7 @@ class Players:
         from ckai.cli.web.analysts import make_analyst
 
         def make() -> "Analyst":
-            source = name if name in NO_NETWORK else str(network_file(Path(name)))
-            return make_analyst(spec, source, self._evaluator, self.tables)
+            return make_analyst(spec, resolve_network(name), self._evaluator, self.tables)
 
         return _kept(self._analysts, (spec.name, name), make)
 

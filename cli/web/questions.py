@@ -9,7 +9,7 @@ from ckai.cli.playing.opponent import Reply
 from ckai.cli.web.searches import Job, Priority
 from ckai.cli.web.state import points_of
 from ckai.cli.web.tab_session import TabSession
-from ckai.cli.web.table import TableError
+from ckai.cli.web.table import ActionError
 from ckai.cli.web.tree import Node, step_of
 
 HINT_SECONDS = 0.7
@@ -37,14 +37,14 @@ def _searcher(session: TabSession) -> Callable[..., Any]:
 
 def _require_moves(node: Node) -> None:
     if not node.position.legal_moves():
-        raise TableError("the game is over here")
+        raise ActionError("the game is over here")
 
 
 async def value(session: TabSession, node: Node) -> float:
     """Return the value of a node for the side to move, [-1, 1].
 
     Raises:
-        TableError: the game is over there.
+        ActionError: the game is over there.
     """
     _require_moves(node)
     search, game = _searcher(session), session.table.tree.game(node)
@@ -56,7 +56,7 @@ async def hint(session: TabSession, node: Node) -> dict[str, Any]:
     """Return a good move at a node, see `ckai.cli.web.tree.step_of`, Black's expected points, and a text.
 
     Raises:
-        TableError: the game is over there.
+        ActionError: the game is over there.
     """
     _require_moves(node)
     spec, search, game = session.table.spec, _searcher(session), session.table.tree.game(node)
@@ -88,7 +88,7 @@ async def curve(session: TabSession, nodes: list[Node], visits: int | None) -> N
             else:
                 points = {"black": 1.0, "white": 0.0}.get(outcome.winner or "", 0.5)
             left.pop(0)
-            session.server.call(on_value, node, points, len(left))
+            session.server.call_soon_threadsafe(on_value, node, points, len(left))
 
     def on_value(node: Node, points: float, rest: int) -> None:
         node.black = points
@@ -96,8 +96,8 @@ async def curve(session: TabSession, nodes: list[Node], visits: int | None) -> N
             session.push({"type": "values", "points": [{"node": node.id, "black": points}], "left": rest})
 
     try:
-        await session.ask(work, Priority.CURVE, gives_way=True)
-    except (TableError, ValueError, OSError, RuntimeError) as error:
+        await session.ask(work, Priority.CURVE, preemptible=True)
+    except (ActionError, ValueError, OSError, RuntimeError) as error:
         if str(error) != "stopped":
             session.push({"type": "status", "text": str(error), "ready": True})
     if left:
@@ -109,7 +109,7 @@ async def look(session: TabSession, node: Node, player: str | None, visits: int 
     `ckai.cli.web.inside.look_inside`.
 
     Raises:
-        TableError: the game is over there, or there is no such network.
+        ActionError: the game is over there, or there is no such network.
     """
     _require_moves(node)
     server, spec, name = session.server, session.table.spec, player or session.analyst
@@ -148,18 +148,18 @@ async def explain(session: TabSession, node: Node) -> dict[str, Any]:
     """Return lines of text about the move that led to a node.
 
     Raises:
-        TableError: there was no move.
+        ActionError: there was no move.
     """
     table, search = session.table, _searcher(session)
     spec, data = table.spec, session.server.experts
     if node.parent is None:
-        raise TableError("expected a move to explain, found the first position")
+        raise ActionError("expected a move to explain, found the first position")
     game, move = table.tree.game(node.parent), node.move
 
     def work(job: Job) -> list[str]:
         def replied(game: Any, lines: int) -> Reply:
             if job.interrupted:
-                raise TableError("stopped")
+                raise ActionError("stopped")
             result = search(job, game, lines=lines, visits=EXPLAIN_VISITS)
             return Reply(result.move, result)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ckai.cli.web.library import Library, opened
-from ckai.cli.web.notation import annotates
-from ckai.cli.web.table import TableError
+from ckai.cli.web.pdn_tree import annotates
+from ckai.cli.web.table import ActionError
 from ckai.cli.web.tree import Tree
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.pdn.game import RESULTS
@@ -108,19 +108,19 @@ def find_run(folder: Path, name: str) -> tuple[Path, str]:
     """Return the folder and the kind of a run that `list_runs` names.
 
     Raises:
-        TableError: there is no such run.
+        ActionError: there is no such run.
     """
     for row in list_runs(folder):
         if row["run"] == name:
             return folder / name, row["kind"]
-    raise TableError(f"expected a run of this folder, found {name[:60]!r}; it may have been removed")
+    raise ActionError(f"expected a run of this folder, found {name[:60]!r}; it may have been removed")
 
 
 async def follow(folder: Path, name: str, push: Callable[[dict[str, Any]], None]) -> None:
     """Tell a tab of a run now and whenever its files change, until cancelled."""
     try:
         path, kind = await asyncio.to_thread(find_run, folder, name)
-    except TableError as error:
+    except ActionError as error:
         push(_failed(name, str(error)))
         return
     seen: Any = None
@@ -281,7 +281,7 @@ def run_game(
     """Return a game of a generation as a tree, with its tags and result.
 
     Raises:
-        TableError: there is no such run, generation or game.
+        ActionError: there is no such run, generation or game.
         ValueError, OSError: it cannot be read.
     """
     from ckai.rl.loop.live import generation_games
@@ -289,11 +289,11 @@ def run_game(
 
     path, kind = find_run(folder, name)
     if kind != SELFPLAY:
-        raise TableError(f"{name}: expected a run of self-play, found a training")
+        raise ActionError(f"{name}: expected a run of self-play, found a training")
     run = Run.open(path)
     texts = generation_games(run, generation)
     if not 0 <= index < len(texts):
-        raise TableError(f"{name}: expected game 0 to {len(texts) - 1}, found {index}")
+        raise ActionError(f"{name}: expected game 0 to {len(texts) - 1}, found {index}")
     spec = games[run.config.game]
     if annotates(spec):
         tree, headers, result, _ = opened(Library(texts[index], name).game(0))

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from enum import IntEnum
 
-STOP_SECONDS = 0.01
-"""Interval at which a search is asked to stop until it has: one that is only beginning does not hear it."""
+STOP_RETRY_SECONDS = 0.01
+"""Interval between requests to stop: a search that is only beginning ignores the first."""
 
 
 class Priority(IntEnum):
@@ -34,11 +34,13 @@ class Job:
         priority: what goes first.
         work: searches; it calls `attach` with what stops it and looks at `interrupted` between its steps.
             If it returns while `interrupted`, it is called again later, unless the job was cancelled.
-        gives_way: whether a job of a higher priority, or a newer analysis, interrupts it.
+        preemptible: whether a job of a higher priority, or a newer analysis, interrupts it.
     """
 
-    def __init__(self, priority: Priority, work: Callable[["Job"], None], *, gives_way: bool = False) -> None:
-        self.priority, self.gives_way = priority, gives_way
+    def __init__(
+        self, priority: Priority, work: Callable[["Job"], None], *, preemptible: bool = False
+    ) -> None:
+        self.priority, self.preemptible = priority, preemptible
         self._work = work
         self._stop: Callable[[], None] | None = None
         self.cancelled = False
@@ -63,14 +65,14 @@ class Job:
             self._stop = None
         return self.cancelled or not self.interrupted
 
-    def poke(self) -> None:
+    def request_stop(self) -> None:
         """Stop the search in progress, if it has begun."""
         stop = self._stop
         if stop is not None:
             stop()
 
 
-class Searches:
+class SearchScheduler:
     """Runs jobs one at a time in a thread.
 
     Args:
@@ -97,7 +99,7 @@ class Searches:
             self._waiting.append((job.priority, next(self._order), job))
             running = self._running
             newer = job.priority == Priority.ANALYSIS  # otherwise it would wait for one without an end
-            if running is not None and running.gives_way and (running.priority > job.priority or newer):
+            if running is not None and running.preemptible and (running.priority > job.priority or newer):
                 running.interrupted = True
             self._changed.notify_all()
         return job
@@ -159,5 +161,5 @@ class Searches:
                 if self._closed and job is None:
                     return
             if job is not None:
-                job.poke()
-                time.sleep(STOP_SECONDS)
+                job.request_stop()
+                time.sleep(STOP_RETRY_SECONDS)

@@ -2,10 +2,7 @@
 
 from dataclasses import dataclass
 
-from ckai.cli.playing.session import Side
 from ckai.cli.playing.start import HUMAN
-
-SIDES: tuple[Side, Side] = ("black", "white")
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from ckai.cli.web.players import Players
 from ckai.cli.web.searches import Job, Priority
 from ckai.cli.web.services import Services
 from ckai.cli.web.tab_session import TabSession
-from ckai.cli.web.table import Table, TableError
+from ckai.cli.web.table import ActionError, Table
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
@@ -19,7 +19,7 @@ IDLE_SECONDS = 12 * 3600.0
 """Time without a tab after which a table is cleared."""
 CLEANING_SECONDS = 60.0
 """Interval at which tables are looked at."""
-PATIENCE_SECONDS = 3.0
+LOAD_WITHOUT_TAB_SECONDS = 3.0
 """Time after which the players are loaded, even if no tab has come."""
 
 
@@ -50,8 +50,8 @@ class Server(Services):
     def open(self) -> None:
         """Begin to compile the rules of the games; the page is served meanwhile."""
         self.warm_up()
-        self.later(PATIENCE_SECONDS, self.load)
-        self.spawn(self._clean())
+        self.call_later(LOAD_WITHOUT_TAB_SECONDS, self.load)
+        self.create_task(self._clean())
 
     def load(self) -> None:
         """Begin to load the players, unless that was done before.
@@ -67,19 +67,19 @@ class Server(Services):
         try:
             self.players.find()
         except Exception as error:
-            self.call(self.found.set)  # people can play each other
-            self.call(self.tell, f"no players can be loaded: {error}")
+            self.call_soon_threadsafe(self.players_ready.set)  # people can play each other
+            self.call_soon_threadsafe(self.broadcast_status, f"no players can be loaded: {error}")
             raise
-        self.call(self._found_players)
+        self.call_soon_threadsafe(self._found_players)
 
     def _found_players(self) -> None:
-        self.found.set()
+        self.players_ready.set()
         for session in self.sessions.values():
             session.push(
                 {"type": "players", "players": self.players.offered, "networks": self.players.networks}
             )
             session.refresh()
-        self.tell("loading the network ...")
+        self.broadcast_status("loading the network ...")
 
     def _load_first(self, job: Job) -> None:
         """Load what the first analysis needs, so that it begins at once."""
@@ -90,11 +90,11 @@ class Server(Services):
                 DEFAULT_GAME.game(), lines=1, visits=32, seconds=None, job=job, publish=lambda result: None
             )
         except Exception as error:
-            self.call(self.tell, f"the network cannot be loaded: {error}")
+            self.call_soon_threadsafe(self.broadcast_status, f"the network cannot be loaded: {error}")
             raise
-        self.call(self.tell, "")
+        self.call_soon_threadsafe(self.broadcast_status, "")
 
-    def tell(self, text: str) -> None:
+    def broadcast_status(self, text: str) -> None:
         """See `Services`."""
         self.status = text
         for session in self.sessions.values():
@@ -125,14 +125,14 @@ class Server(Services):
         """Return the session with a key, or a new one; and whether it is new.
 
         Raises:
-            TableError: there are too many.
+            ActionError: there are too many.
         """
         if key is not None and key in self.sessions:
             return self.sessions[key], False
         if len(self.sessions) >= MAX_TABLES:
             alone = [session for session in self.sessions.values() if session.link is None]
             if not alone:
-                raise TableError(f"{MAX_TABLES} tabs are open already; close one")
+                raise ActionError(f"{MAX_TABLES} tabs are open already; close one")
             self._drop(min(alone, key=lambda session: session.left_at))
         made = TabSession(self, Table(secrets.token_urlsafe(16), DEFAULT_GAME))
         self.sessions[made.table.key] = made

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.web.players import Players
-from ckai.cli.web.searches import Job, Searches
+from ckai.cli.web.searches import Job, SearchScheduler
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 
@@ -32,7 +32,7 @@ class Services(ABC):
         folder: where runs are looked for.
 
     Attributes:
-        found: whether the players are known.
+        players_ready: set once the players are known.
         status: what is going on, in words; empty if nothing is.
         searches: the one search that runs, and those that wait.
         on_end: what the end of a job leads to, in the loop.
@@ -43,14 +43,14 @@ class Services(ABC):
     ) -> None:
         self.players, self.games, self.experts, self.folder = players, games, experts, folder
         self.on_end: dict[Job, Callable[[], None]] = {}
-        self.found = asyncio.Event()
+        self.players_ready = asyncio.Event()
         self.status = "looking for networks ..."
-        self.searches = Searches(lambda job: self.call(self._ended, job))
+        self.searches = SearchScheduler(lambda job: self.call_soon_threadsafe(self._ended, job))
         self._loop = asyncio.get_running_loop()
         self._writer = ThreadPoolExecutor(1, "ckai-board-files")
         self._warm = {name: asyncio.Event() for name in games}
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._slow: dict[object, tuple[asyncio.TimerHandle, str]] = {}
+        self._pending_status: dict[object, tuple[asyncio.TimerHandle, str]] = {}
 
     # --- threads and time ---------------------------------------------------------------------------
 
@@ -58,11 +58,11 @@ class Services(ABC):
         """Return the time of the loop in seconds."""
         return self._loop.time()
 
-    def later(self, seconds: float, work: Callable[[], None]) -> asyncio.TimerHandle:
+    def call_later(self, seconds: float, work: Callable[[], None]) -> asyncio.TimerHandle:
         """Call a function of the loop later."""
         return self._loop.call_later(seconds, work)
 
-    def call(self, work: Callable[..., Any], *arguments: Any) -> None:
+    def call_soon_threadsafe(self, work: Callable[..., Any], *arguments: Any) -> None:
         """Call a function in the loop, from any thread."""
         with suppress(RuntimeError):  # the server has ended
             self._loop.call_soon_threadsafe(work, *arguments)
@@ -71,7 +71,7 @@ class Services(ABC):
         """Write a file in the thread for files, in order."""
         self._writer.submit(work)
 
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
+    def create_task(self, work: Coroutine[Any, Any, Any]) -> "asyncio.Task[Any]":
         """Run a coroutine beside the others."""
         task = self._loop.create_task(work)
         self._tasks.add(task)
@@ -120,7 +120,7 @@ class Services(ABC):
                     spec.game().push(move)
                 spec.game().outcome()
             finally:
-                self.call(self._warm[spec.name].set)
+                self.call_soon_threadsafe(self._warm[spec.name].set)
 
     async def warm(self, spec: GameSpec) -> None:
         """Wait until the rules of a game are compiled."""
@@ -133,35 +133,35 @@ class Services(ABC):
     # --- what takes long ----------------------------------------------------------------------------
 
     @abstractmethod
-    def tell(self, text: str) -> None:
+    def broadcast_status(self, text: str) -> None:
         """Tell all tabs what is going on; empty: nothing is."""
 
     def load_analyst(self, name: str | None, spec: GameSpec) -> tuple[str, "Analyst"]:
         """In a thread: return the network of that name, see `Players.network`, and what analyses with it.
 
         Raises:
-            TableError: there is no such network.
+            ActionError: there is no such network.
             ValueError, OSError: it cannot be loaded.
         """
         source = self.players.network(name, spec)
-        with self.telling(f"loading {source} ..."):
+        with self.status_if_slow(f"loading {source} ..."):
             return source, self.players.analyst(source, spec)
 
     @contextmanager
-    def telling(self, text: str) -> Iterator[None]:
+    def status_if_slow(self, text: str) -> Iterator[None]:
         """In a thread: tell people what takes so long, if it does."""
         token = object()
-        self.call(self._tell_slowly, token, text)
+        self.call_soon_threadsafe(self._show_if_slow, token, text)
         try:
             yield
         finally:
-            self.call(self._end_notice, token)
+            self.call_soon_threadsafe(self._end_notice, token)
 
-    def _tell_slowly(self, token: object, text: str) -> None:
-        self._slow[token] = self.later(SLOW_SECONDS, lambda: self.tell(text)), text
+    def _show_if_slow(self, token: object, text: str) -> None:
+        self._pending_status[token] = self.call_later(SLOW_SECONDS, lambda: self.broadcast_status(text)), text
 
     def _end_notice(self, token: object) -> None:
-        timer, text = self._slow.pop(token)
+        timer, text = self._pending_status.pop(token)
         timer.cancel()
         if self.status == text:
-            self.tell("")
+            self.broadcast_status("")

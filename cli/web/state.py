@@ -3,12 +3,11 @@
 from typing import Any
 
 from ckai.cli.pages.board import measures
-from ckai.cli.playing.session import Session, Side
+from ckai.cli.playing.session import SIDES, Session, Side, side_of
 from ckai.cli.shared.output import count_text
-from ckai.cli.web.notation import annotates
-from ckai.cli.web.seats import SIDES
+from ckai.cli.web.pdn_tree import annotates
 from ckai.cli.web.table import PLAY, Table
-from ckai.cli.web.tree import side_text, step_of, steps_of
+from ckai.cli.web.tree import step_of, steps_of
 from ckai.datasets.tables import Tables
 from ckai.rl.games.registry import game_names, get_game
 from ckai.rl.games.spec import GameSpec
@@ -26,29 +25,19 @@ def drawn_games() -> list[GameSpec]:
 def game_of(spec: GameSpec) -> dict[str, Any]:
     """Return what the page needs to know of a game."""
     layout, first = spec.drawn_layout(), spec.position()
-    own = annotates(spec)
     return {
         "name": spec.name,
         "title": spec.title or spec.name,
         "sideNames": list(spec.side_names),
         "turnable": spec.turnable,
         "kings": spec.kings,
-        "example": spec.move_example,
         "layout": measures(layout) | {"cells": layout.squares},
         "columnLabels": list(spec.column_labels),
         "columnMoves": spec.num_actions == layout.columns,
         "pieceLetters": dict(spec.piece_letters),
         "openings": [{"name": name, "moves": " ".join(line)} for name, line in spec.named_openings.items()],
-        "start": {"pieces": spec.pieces(first), "fen": spec.position_text(first), "turn": side_text(first)},
-        "abilities": {
-            "setup": _overrides(spec, "set_up"),
-            "annotations": own,
-            "load": own,
-            "experts": spec.supports_experts,
-            "tables": spec.supports_tables,
-            "look": True,
-            "explain": True,
-        },
+        "start": {"pieces": spec.pieces(first), "fen": spec.position_text(first), "turn": side_of(first)},
+        "abilities": {"setup": _overrides(spec, "set_up"), "annotations": annotates(spec)},
     }
 
 
@@ -89,11 +78,10 @@ def state_of(
         "node": node.id,
         "current": table.current.id if table.mode == PLAY else node.id,
         "line": [each.id for each in [*node.path()[:-1], *_onwards(table)]],
-        "turn": side_text(node.position),
+        "turn": side_of(node.position),
         "pieces": pieces,
         "fen": spec.position_text(node.position),
         "legal": [step_of(spec, node.position, move) for move in moves] if may_play and not over else [],
-        "choices": len(moves),
         "outcome": None
         if outcome is None
         else {

@@ -11,7 +11,7 @@ from ckai.cli.playing.session import Side
 from ckai.cli.web.searches import Job, Priority
 from ckai.cli.web.services import Services
 from ckai.cli.web.state import points_of, search_of, state_of
-from ckai.cli.web.table import PLAY, Table, TableError
+from ckai.cli.web.table import PLAY, ActionError, Table
 from ckai.cli.web.tree import Node
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SAVE_SECONDS = 1.0
 """Time after which a changed analysis is saved, if it saves itself; a game is saved at once."""
-POKE_SECONDS = 0.02
+STOP_RETRY_SECONDS = 0.02
 """Interval at which a player is asked to move now."""
 
 
@@ -108,24 +108,21 @@ class TabSession:
 
     def refresh(self, *, saving: bool = True) -> None:
         """After any change: start and end searches and clocks, save, and tell the tab."""
-        self._conduct_move()
-        self._conduct_analysis()
+        self._sync_move_job()
+        self._sync_analysis_job()
         self._run_clock()
         if saving:
             self._save_soon()
         if self.link is not None:
             tree = self.table.tree
             now = (id(tree), len(tree), self.table.changed)
+            player = self.server.players.network(self.analyst, self.table.spec)
             self.push(
                 state_of(
                     self.table,
                     self.server.players.tables,
                     thinking=self._thinking,
-                    analyse={
-                        "on": self.analysing,
-                        "lines": self.lines,
-                        "player": self.server.players.network(self.analyst, self.table.spec),
-                    },
+                    analyse={"on": self.analysing, "lines": self.lines, "player": player},
                     nodes=now != self._sent,
                 )
             )
@@ -133,7 +130,7 @@ class TabSession:
 
     # --- the player's move --------------------------------------------------------------------------
 
-    def _conduct_move(self) -> None:
+    def _sync_move_job(self) -> None:
         """Let a player search if it is to move, and nobody otherwise."""
         table = self.table
         wanted = None
@@ -144,9 +141,9 @@ class TabSession:
             self._move, self._thinking = None, False
         if wanted is not None and self._move is None:
             self._thinking = True
-            self._move = wanted, self.server.searches.submit(Job(Priority.MOVE, self._mover()))
+            self._move = wanted, self.server.searches.submit(Job(Priority.MOVE, self._move_work()))
 
-    def _mover(self) -> Callable[[Job], None]:
+    def _move_work(self) -> Callable[[Job], None]:
         """Return what searches for the move of the player to move."""
         table, server = self.table, self.server
         node, side, clock = table.current, table.side, table.clock
@@ -156,7 +153,7 @@ class TabSession:
             try:
                 opponent = server.players.opponent(seat, table.spec, None if clock is None else clock.control)
                 job.attach(opponent.stop)
-                with server.telling(f"loading {seat.name} ..."):
+                with server.status_if_slow(f"loading {seat.name} ..."):
                     opponent.load()
                 if job.cancelled:
                     return
@@ -164,12 +161,12 @@ class TabSession:
                 if clock is not None:  # it does not run while the player is loaded or waits for others
                     clock.start(side, node.ply)
                     own = clock.sides[side]
-                    server.call(self.refresh)
+                    server.call_soon_threadsafe(self.refresh)
                 reply = opponent.reply(game, clock=own)
             except Exception as error:
-                server.call(self._failed, job, error)
+                server.call_soon_threadsafe(self._failed, job, error)
                 raise
-            server.call(self._moved, job, node, reply)
+            server.call_soon_threadsafe(self._moved, job, node, reply)
 
         return work
 
@@ -180,7 +177,7 @@ class TabSession:
         self._move, self._thinking = None, False
         if reply.result is not None:
             node.black = points_of(float(reply.result.value), black=node.position.black)
-        with suppress(TableError):  # the time is up, which the state says
+        with suppress(ActionError):  # the time is up, which the state says
             self.table.play(reply.move, person=False)
         self.refresh()
 
@@ -197,12 +194,12 @@ class TabSession:
     async def move_now(self) -> None:
         """Let the player move now."""
         while self._move is not None and not self._move[1].ended.is_set():
-            self._move[1].poke()
-            await asyncio.sleep(POKE_SECONDS)
+            self._move[1].request_stop()
+            await asyncio.sleep(STOP_RETRY_SECONDS)
 
     # --- the analysis -------------------------------------------------------------------------------
 
-    def _conduct_analysis(self) -> None:
+    def _sync_analysis_job(self) -> None:
         """Analyse the node shown if that is switched on."""
         table, node = self.table, self.table.shown
         wanted = None
@@ -212,20 +209,20 @@ class TabSession:
             self.server.searches.cancel(self._analysis[1])
             self._analysis = None
         if wanted is not None and self._analysis is None:
-            job = Job(Priority.ANALYSIS, self._analyser(), gives_way=True)
+            job = Job(Priority.ANALYSIS, self._analysis_work(), preemptible=True)
             self._analysis = wanted, job
             self.server.submit(job, lambda: self._analysis_ended(job, node))
 
-    def _analyser(self) -> Callable[[Job], None]:
+    def _analysis_work(self) -> Callable[[Job], None]:
         """Return what analyses the node shown."""
         table, server, lines = self.table, self.server, self.lines
         node, spec = table.shown, table.spec
         name, game = self.analyst, table.tree.game(table.shown)
 
-        def tell(job: Job, result: Any, **more: Any) -> None:
+        def report(job: Job, result: Any, **more: Any) -> None:
             found = search_of(spec, node.position, result, lines)
             message = {"type": "search", "node": node.id, "player": source, "final": False, "reason": None}
-            server.call(self._found, job, node, message | found | more)
+            server.call_soon_threadsafe(self._found, job, node, message | found | more)
 
         source = ""
 
@@ -239,16 +236,16 @@ class TabSession:
                     visits=None,
                     seconds=None,
                     job=job,
-                    publish=lambda result: tell(job, result),
+                    publish=lambda result: report(job, result),
                 )
             except Exception as error:
                 text = {"type": "search", "node": node.id, "final": True, "reason": "error"}
-                server.call(self._found, job, node, text | {"text": error_text(error)})
+                server.call_soon_threadsafe(self._found, job, node, text | {"text": error_text(error)})
                 raise
             if job.interrupted and not job.cancelled:
-                tell(job, result, waiting=True)
+                report(job, result, waiting=True)
             else:
-                tell(job, result, final=True, reason=str(result.reason or "visits"))
+                report(job, result, final=True, reason=str(result.reason or "visits"))
 
         return work
 
@@ -261,21 +258,21 @@ class TabSession:
             self.push(message)
 
     def _analysis_ended(self, job: Job, node: Node) -> None:
-        """Tell the end of an analysis that ended while it gave way to others."""
-        last = self._last_messages.get(job)
+        """Tell the tab that an analysis ended while it gave way to others."""
+        last = self._last_messages.pop(job, None)
         if last is not None and not last["final"]:
             self._found(job, node, last | {"final": True, "waiting": False, "reason": "stopped"})
-        self._last_messages.pop(job, None)
+            del self._last_messages[job]
 
     # --- single questions ---------------------------------------------------------------------------
 
     async def ask(
-        self, work: Callable[[Job], Any], priority: Priority = Priority.QUESTION, *, gives_way: bool = False
+        self, work: Callable[[Job], Any], priority: Priority = Priority.QUESTION, *, preemptible: bool = False
     ) -> Any:
         """Run a search and return what it returns.
 
         Raises:
-            TableError: it was stopped before it had begun.
+            ActionError: it was stopped before it had begun.
             Exception: whatever it raised.
         """
         answer: list[Any] = []
@@ -284,7 +281,7 @@ class TabSession:
         def run(job: Job) -> None:
             answer[:] = [work(job)]
 
-        job = Job(priority, run, gives_way=gives_way)
+        job = Job(priority, run, preemptible=preemptible)
         self._others.add(job)
         self.server.submit(job, lambda: None if ended.done() else ended.set_result(None))
         try:
@@ -294,7 +291,7 @@ class TabSession:
         if job.error is not None:
             raise job.error
         if not answer:
-            raise TableError("stopped")
+            raise ActionError("stopped")
         return answer[0]
 
     def stop(self) -> None:
@@ -303,7 +300,7 @@ class TabSession:
         for job in list(self._others):
             self.server.searches.cancel(job)
         if self._thinking:
-            self.server.spawn(self.move_now())
+            self.server.create_task(self.move_now())
 
     # --- clocks -------------------------------------------------------------------------------------
 
@@ -322,9 +319,9 @@ class TabSession:
         if table.seats[side].human:
             clock.start(side, table.current.ply)
         if clock.sides[side].running:
-            self._flag = self.server.later(max(0.0, clock.left(side)), self._look_at_clock)
+            self._flag = self.server.call_later(max(0.0, clock.left(side)), self._on_flag_fall)
 
-    def _look_at_clock(self) -> None:
+    def _on_flag_fall(self) -> None:
         table, clock = self.table, self.table.clock
         if clock is not None and table.going_on and clock.left(table.side) <= 0:
             table.lose_on_time()
@@ -338,7 +335,7 @@ class TabSession:
         if self.table.mode == PLAY:
             self.save()
         elif self._timer is None:
-            self._timer = self.server.later(SAVE_SECONDS, self._save_late)
+            self._timer = self.server.call_later(SAVE_SECONDS, self._save_late)
 
     def _save_late(self) -> None:
         self._timer = None
@@ -351,7 +348,7 @@ class TabSession:
             always: write it in any case.
 
         Returns:
-            The path, once written; empty if there is nothing to save; a TableError if writing fails.
+            The path, once written; empty if there is nothing to save; an ActionError if writing fails.
         """
         table = self.table
         done: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -368,7 +365,7 @@ class TabSession:
                 done.set_result(path)
             else:
                 self._saved = -1  # the next change tries again
-                done.set_exception(TableError(problem))
+                done.set_exception(ActionError(problem))
                 done.exception()  # the state has it, too
             if before != (record.path, problem):
                 self.refresh(saving=False)
@@ -377,9 +374,10 @@ class TabSession:
             try:
                 path = str(record.write(text))
             except (OSError, ValueError) as error:
-                self.server.call(written, "", f"the game could not be saved: {error_text(error)}")
+                problem = f"the game could not be saved: {error_text(error)}"
+                self.server.call_soon_threadsafe(written, "", problem)
             else:
-                self.server.call(written, path, None)
+                self.server.call_soon_threadsafe(written, path, None)
 
         self.server.write(write)
         return done

@@ -6,10 +6,10 @@ from typing import Any
 
 from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.record import Record
-from ckai.cli.playing.session import Session, Side, side_of
-from ckai.cli.web.notation import annotates, pdn_of
-from ckai.cli.web.seats import PERSON, SIDES, Seat
-from ckai.cli.web.tree import MAX_COMMENT, Node, Tree
+from ckai.cli.playing.session import SIDES, Session, Side, side_of
+from ckai.cli.web.pdn_tree import annotates, pdn_of
+from ckai.cli.web.seats import PERSON, Seat
+from ckai.cli.web.tree import MAX_COMMENT_LENGTH, Node, Tree
 from ckai.game import Outcome
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.spec import GameSpec
@@ -20,7 +20,7 @@ MANY_MOVES = 10
 """Moves from which an analysis is saved without being asked for; fewer have only been tried."""
 
 
-class TableError(ValueError):
+class ActionError(ValueError):
     """What was asked for is not possible now; one line for people."""
 
 
@@ -146,7 +146,7 @@ class Table:
             person: whether a person plays it; then it must be a person's turn.
 
         Raises:
-            TableError: there is no game going on, it is not a person's turn, or the time is up.
+            ActionError: there is no game going on, it is not a person's turn, or the time is up.
         """
         if person:
             self.expect_person()
@@ -156,7 +156,7 @@ class Table:
         if self.clock is not None:
             if self.clock.left(side) <= 0:
                 self.lose_on_time()
-                raise TableError("the time is up")
+                raise ActionError("the time is up")
             self.clock.press(side)
         following = self.shown is self.current
         node = self.tree.add(self.current, move)
@@ -172,26 +172,26 @@ class Table:
         """Check that a person is to move.
 
         Raises:
-            TableError: there is no game going on, or it is not a person's turn.
+            ActionError: there is no game going on, or it is not a person's turn.
         """
         self._require_game()
         if not self.seats[self.side].human:
-            raise TableError(f"expected your turn, but {self.seats[self.side].name} is to move")
+            raise ActionError(f"expected your turn, but {self.seats[self.side].name} is to move")
 
     def _require_game(self) -> None:
         if self.mode != PLAY:
-            raise TableError("expected a game in progress, found an analysis; begin a game or resume it")
+            raise ActionError("expected a game in progress, found an analysis; begin a game or resume it")
         if self.outcome() is not None:
-            raise TableError("the game is over")
+            raise ActionError("the game is over")
 
     def undo(self) -> None:
         """Take back a person's last move and all after it; a resignation, agreement or lost time alone.
 
         Raises:
-            TableError: there is nothing to take back.
+            ActionError: there is nothing to take back.
         """
         if not self.can_undo:
-            raise TableError("you have no move to take back")
+            raise ActionError("you have no move to take back")
         if self.ended is not None:
             self.ended = None
         else:
@@ -220,10 +220,10 @@ class Table:
         """Play moves that were taken back, until a person is to move.
 
         Raises:
-            TableError: there are none.
+            ActionError: there are none.
         """
         if not self.can_redo:
-            raise TableError("there is no move to play again")
+            raise ActionError("there is no move to play again")
         node = self._undone.pop(0)
         while self._undone and not self.seats[side_of(node.position)].human:
             node = self._undone.pop(0)
@@ -244,12 +244,12 @@ class Table:
         """Resign: for the only person, or for the side to move of two.
 
         Raises:
-            TableError: there is no game, or no person plays.
+            ActionError: there is no game, or no person plays.
         """
         self._require_game()
         people = [side for side in SIDES if self.seats[side].human]
         if not people:
-            raise TableError("expected a person to resign, but none plays")
+            raise ActionError("expected a person to resign, but none plays")
         session = self.session
         loser = people[0] if len(people) == 1 else self.side
         self._end(session.resign(loser))
@@ -266,7 +266,7 @@ class Table:
         """End the game as a draw.
 
         Raises:
-            TableError: there is no game going on.
+            ActionError: there is no game going on.
         """
         self._require_game()
         self._end(self.session.agree_draw())
@@ -294,10 +294,10 @@ class Table:
         """Go on with the game that was interrupted.
 
         Raises:
-            TableError: there is none.
+            ActionError: there is none.
         """
         if not self.resumable:
-            raise TableError("there is no unfinished game to go on with")
+            raise ActionError("there is no unfinished game to go on with")
         self.mode, self.interrupted = PLAY, False
         self.shown = self.current
         self.tree.promote(self.current)
@@ -316,17 +316,19 @@ class Table:
         """Set the comment of a node, or set or remove a sign of its move.
 
         Raises:
-            TableError: the files of this game have no comments, or the comment is too long.
+            ActionError: the files of this game have no comments, or the comment is too long.
         """
         if not annotates(self.spec):
-            raise TableError(f"{self.spec.title or self.spec.name} files hold no comments or marks")
+            raise ActionError(f"{self.spec.title or self.spec.name} files hold no comments or marks")
         if comment is not None:
-            if len(comment) > MAX_COMMENT:
-                raise TableError(f"expected at most {MAX_COMMENT:,} characters, found {len(comment):,}")
+            if len(comment) > MAX_COMMENT_LENGTH:
+                raise ActionError(
+                    f"expected at most {MAX_COMMENT_LENGTH:,} characters, found {len(comment):,}"
+                )
             node.comment, node.before = " ".join(comment.split()), ""
         if nag is not None:
             if node.parent is None:
-                raise TableError("expected a move to mark, found the first position")
+                raise ActionError("expected a move to mark, found the first position")
             node.nags = [each for each in node.nags if each != nag] + [nag] * (nag not in node.nags)
         self._worked_on = True
         self.changed += 1
@@ -335,10 +337,10 @@ class Table:
         """Make a variation the main line.
 
         Raises:
-            TableError: the game is being played.
+            ActionError: the game is being played.
         """
         if self.mode == PLAY:
-            raise TableError("the moves of the game come first while it is played; turn to analysis")
+            raise ActionError("the moves of the game come first while it is played; turn to analysis")
         self.tree.promote(node)
         self._worked_on = True
         self.changed += 1
@@ -347,10 +349,10 @@ class Table:
         """Remove a node and all after it.
 
         Raises:
-            TableError: it is a move of the game that is played, or the first position.
+            ActionError: it is a move of the game that is played, or the first position.
         """
         if node in self.current.path() and (self.mode == PLAY or self.interrupted):
-            raise TableError("moves of the game in progress cannot be removed; undo takes them back")
+            raise ActionError("moves of the game in progress cannot be removed; undo takes them back")
         below = set(node.below())
         parent = self.tree.remove(node)
         if self.shown in below:

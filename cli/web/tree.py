@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from ckai.cli.playing.session import side_of
 from ckai.game import Outcome
 from ckai.rl.games.spec import GameSpec
 
 MAX_NODES = 20_000
 """Most positions of a tree."""
-MAX_COMMENT = 10_000
+MAX_COMMENT_LENGTH = 10_000
 """Most characters of a comment."""
 
 
@@ -201,18 +202,13 @@ def steps_of(spec: GameSpec, position: Any, line: Any) -> list[dict[str, Any]]:
     return steps
 
 
-def side_text(position: Any) -> str:
-    """Return the side to move, `black` or `white`."""
-    return "black" if position.black else "white"
-
-
 def _plain(node: Node) -> dict[str, Any]:
     parent = node.parent
     if parent is None:
         step = {"move": "", "path": [], "captures": [], "changes": {}, "piece": "", "crowned": False}
         number, side = "", None
     else:
-        step, side = node.step, side_text(parent.position)
+        step, side = node.step, side_of(parent.position)
         number = _number(node)
     return {
         "id": node.id,
@@ -223,7 +219,6 @@ def _plain(node: Node) -> dict[str, Any]:
         **step,
         "comment": " ".join(filter(None, [node.before, node.comment])),
         "nags": node.nags,
-        "marks": node.marks,
         "black": node.black,
         "children": [child.id for child in node.children],
     }

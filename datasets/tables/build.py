@@ -98,7 +98,7 @@ def _build(
     try:
         kept.mkdir(exist_ok=True)
     except OSError as error:
-        raise WriteError(error.errno, error.strerror or str(error), str(kept)) from error
+        raise WriteError.of(error, kept) from error
     solved = 0
 
     def solve(of: Class) -> int:

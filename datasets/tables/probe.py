@@ -294,8 +294,7 @@ class Tables:
 
         Args:
             position: in the tables.
-            most: plies, at most.
-
+            most: longest line to return, in plies.
 
         Raises:
             TableError: see `probe`.

@@ -20,7 +20,7 @@ from ckai.game.jit import inner, quick_kernel
 
 HELD = 10
 """One position in HELD is reserved for evaluation; the others are for training."""
-MAX_HALFMOVE_CLOCK = 40
+MAX_SAMPLED_CLOCK = 40
 """Halfmove clocks of sampled rows are random, up to this."""
 
 
@@ -116,8 +116,8 @@ def endgame_rows(tables: Tables, number: int, *, seed: int) -> pa.Table:
     # The clock must not turn the exact result into a draw.
     most = np.where(
         values == DRAWN,
-        MAX_HALFMOVE_CLOCK,
-        np.clip(HALFMOVE_LIMIT - values.astype(np.int64), 0, MAX_HALFMOVE_CLOCK),
+        MAX_SAMPLED_CLOCK,
+        np.clip(HALFMOVE_LIMIT - values.astype(np.int64), 0, MAX_SAMPLED_CLOCK),
     )
     board, jumper = drawn.boards()[order], np.full(number, -1, np.int8)
     columns = row_arrays(

@@ -21,7 +21,7 @@ from ckai.game.kernels import (
     legal_hops,
     lowest,
     popcount,
-    turn,
+    rotate,
     up_left,
     up_right,
 )
@@ -160,7 +160,7 @@ def _take_back(own, opp, kings, plies, at, values, left, late, lookup):
     """Retract the steps that lead to this newly solved position; returns how many positions that solves."""
     solved = 0
     # In the view of the side that has just moved.
-    mine, theirs, crowned = turn(opp), turn(own), turn(kings)
+    mine, theirs, crowned = rotate(opp), rotate(own), rotate(kings)
     empty = ~(mine | theirs) & 0xFFFFFFFF
     movers = mine
     while movers:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ckai.game import Move, Position
-from ckai.game.squares import turn_board
+from ckai.game.squares import rotate_board
 from ckai.rl.games.checkers import pack
 from ckai.rl.search.arrays import TERMINAL
 from ckai.rl.search.searcher import Searcher
@@ -140,5 +140,5 @@ def _irreversible(position: Position) -> tuple[int, int, int, int]:
     black, white = (position.own, position.opp) if position.black else (position.opp, position.own)
     men_black, men_white = black & ~kings, white & ~kings
     if not position.black:
-        men_black, men_white = map(turn_board, (men_black, men_white))
+        men_black, men_white = map(rotate_board, (men_black, men_white))
     return men_black, men_white, (black & kings).bit_count(), (white & kings).bit_count()

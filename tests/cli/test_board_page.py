@@ -372,7 +372,7 @@ def test_moves_are_taken_back_and_the_game_is_given_up_and_played_again(board):
     play(board, ["11-15", "23-19", "8-11"], board.click_squares)
     board.button("Take back").click()
     board.until_moves(2)
-    board.button("Play again").click()
+    board.button("Redo").click()
     board.until_moves(3)
     board.button("Hint").click()
     board.until_text("#toast", "A good move: ")

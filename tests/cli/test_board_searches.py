@@ -9,7 +9,7 @@ from make_rows import random_games, write
 
 from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.web.players import Players
-from ckai.cli.web.searches import Job, Priority, Searches
+from ckai.cli.web.searches import Job, Priority, SearchScheduler
 
 PLAIN = {"player": "uniform"}
 
@@ -40,7 +40,7 @@ class Work:
 @pytest.fixture
 def searches():
     ended = []
-    made = Searches(ended.append)
+    made = SearchScheduler(ended.append)
     made.seen = ended
     yield made
     made.close()
@@ -49,7 +49,7 @@ def searches():
 def test_an_analysis_gives_way_and_goes_on(searches):
     log = []
     long, short = Work(log, "analysis"), Work(log, "move")
-    analysis = searches.submit(Job(Priority.ANALYSIS, long, gives_way=True))
+    analysis = searches.submit(Job(Priority.ANALYSIS, long, preemptible=True))
     assert long.begun.wait(20)
     long.begun.clear()
     move = searches.submit(Job(Priority.MOVE, short))
@@ -65,9 +65,9 @@ def test_an_analysis_gives_way_and_goes_on(searches):
 
 def test_an_analysis_gives_way_to_a_newer_one(searches):
     first, second = Work([], "first"), Work([], "second")
-    older = searches.submit(Job(Priority.ANALYSIS, first, gives_way=True))
+    older = searches.submit(Job(Priority.ANALYSIS, first, preemptible=True))
     first.begun.wait(60)
-    newer = searches.submit(Job(Priority.ANALYSIS, second, gives_way=True))
+    newer = searches.submit(Job(Priority.ANALYSIS, second, preemptible=True))
     assert second.begun.wait(60)
     first.begun.clear()
     searches.cancel(newer)
@@ -140,7 +140,7 @@ def test_an_error_ends_a_job_and_not_the_searches(searches):
 
 def test_closing_ends_everything():
     log, ended = [], []
-    searches = Searches(ended.append)
+    searches = SearchScheduler(ended.append)
     long = Work(log, "long")
     jobs = [
         searches.submit(Job(Priority.MOVE, long)),
@@ -230,7 +230,7 @@ def test_what_is_asked_before_the_networks_are_there_waits_for_them(tmp_path, mo
     find = Players.find
     monkeypatch.setattr(Players, "find", lambda players: (time.sleep(0.5), find(players)))
     with serving(tmp_path) as client, tab(client) as here:
-        assert not client.server.found.is_set()
+        assert not client.server.players_ready.is_set()
         look = here.do("look", visits=20)
         here.do("analyse", on=True)
         search = here.until("search")

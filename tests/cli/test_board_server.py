@@ -10,7 +10,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from ckai.cli.web import server
 from ckai.cli.web.connection import MAX_BURST
-from ckai.cli.web.guard import Door
+from ckai.cli.web.guard import AccessPolicy
 from ckai.cli.web.messages import FIELDS, MAX_CHARACTERS, MessageError, read_message
 from ckai.rl.players.levels import FULL_LEVEL
 
@@ -142,7 +142,7 @@ def test_the_token_does_not_replace_the_origin(guarded):
 
 def test_a_cookie_that_cannot_be_read_is_none():
     headers = [(b"host", HOST.encode()), (b"cookie", b'\xff;;=";ckai-board-8000')]
-    assert Door("secret").refusal({"type": "http", "headers": headers}) is not None
+    assert AccessPolicy("secret").refusal({"type": "http", "headers": headers}) is not None
 
 
 # --- messages ------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from terminal_game import FirstMove, only_game, table
 from ckai.cli import parse, play
 from ckai.cli.playing.opponent import EngineOpponent
 from ckai.cli.playing.record import Record
-from ckai.cli.playing.session import SIDES
+from ckai.cli.playing.session import PEOPLE
 from ckai.cli.shared.networks import NoNetworkError, network_file, newest_network
 from ckai.cli.terminal.commands import COMMANDS
 from ckai.game import Game, Position
@@ -533,7 +533,7 @@ def test_no_network_is_one_clear_error(here):
 
 def test_sides_of_the_option_are_those_of_the_session():
     (side,) = (p for p in play.command.params if p.name == "side")
-    assert list(side.type.choices) == list(SIDES)
+    assert list(side.type.choices) == list(PEOPLE)
 
 
 @pytest.mark.parametrize(

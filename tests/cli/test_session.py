@@ -2,7 +2,7 @@
 
 import pytest
 
-from ckai.cli.playing.session import SIDES, Session
+from ckai.cli.playing.session import PEOPLE, Session
 from ckai.cli.terminal.commands import COMMANDS, CommandError
 from ckai.cli.terminal.commands import read_command as read
 from ckai.game import AmbiguousMoveError, Game, IllegalMoveError, MoveTextError, Position, Reason
@@ -81,7 +81,7 @@ def test_a_typo_names_the_nearest_command():
 
 
 def played(humans, moves, start=None):
-    session = Session(Game(start), SIDES[humans])
+    session = Session(Game(start), PEOPLE[humans])
     for move in moves.split():
         session.play(move)
     return session

@@ -12,7 +12,7 @@ from ckai.cli.playing.experts import ExpertMoves
 from ckai.cli.playing.explain import Explainer
 from ckai.cli.playing.opponent import EngineOpponent, Reply, ResignsError
 from ckai.cli.playing.record import Record
-from ckai.cli.playing.session import SIDES, Session
+from ckai.cli.playing.session import PEOPLE, Session
 from ckai.cli.playing.start import (
     FileGame,
     StartError,
@@ -190,7 +190,7 @@ def test_a_rematch_in_a_named_file_keeps_both_games(here):
 
 def test_colours_are_exchanged_after_the_end_and_during_a_game(here):
     script, _ = run("11-15\nresign\ny\nswap\n", here)
-    assert script.session.humans == SIDES["white"]
+    assert script.session.humans == PEOPLE["white"]
     assert texts(script) == ["9-13"]
     assert not script.flipped
     script, _ = run("swap\n", here)
@@ -407,7 +407,7 @@ def test_a_saved_game_goes_on_in_its_file(here):
     (here / "games/other.pdn").write_text("1. 9-13 *\n")
     place = FileGame.read(str(file))
     session, source, view = open_game(place, place.load(CHECKERS), None, CHECKERS)
-    assert (view, session.humans, source.continued) == (False, SIDES["black"], True)
+    assert (view, session.humans, source.continued) == (False, PEOPLE["black"], True)
     script, _ = run("8-11\n", here, session=session, extra={"source": source})
     assert script.record.path == file
     assert len(only_game(file).moves) == 4
@@ -645,7 +645,7 @@ def test_choices_are_the_rows_at_which_a_move_begins(make_rows, here):
 
 
 def test_sessions_know_the_moves_ahead():
-    session = Session(Game(), SIDES["both"])
+    session = Session(Game(), PEOPLE["both"])
     for move in ("11-15", "22-18", "15x22"):
         session.play(move)
     session.step(-2)

@@ -6,7 +6,7 @@ from rich.console import Console
 
 from ckai.cli.playing.opponent import EngineOpponent
 from ckai.cli.playing.record import Record
-from ckai.cli.playing.session import SIDES, Session
+from ckai.cli.playing.session import PEOPLE, Session
 from ckai.cli.terminal.game import TerminalGame
 from ckai.cli.terminal.table import Options
 from ckai.game import Game, Position
@@ -72,7 +72,7 @@ def table(
     game = Game(None if fen is None else Position.from_fen(fen))
     opponent = EngineOpponent(lambda: engine, "ckai test", vary=vary, seed=1)
     record = Record(folder=tmp_path / "games")
-    session = session or Session(game, SIDES[side])
+    session = session or Session(game, PEOPLE[side])
     more = {"options": Options(show=show), **(extra or {})}
     return TerminalGame(session, opponent, record, console, io.StringIO(lines), **more), shown
 

@@ -30,6 +30,5 @@ export const ICONS = {
   close: "M6 6l12 12M18 6L6 18",
   download: "M12 4v11M7 10l5 5 5-5M5 20h14",
   warning: "M12 4l9 16H3zM12 10v5M12 17.500v.5",
-  clock: "M4 12a8 8 0 1 0 16 0a8 8 0 1 0-16 0M12 7v5l3 2",
   crown: "M4 18L3 7l5 4 4-7 4 7 5-4-1 11z",
 };

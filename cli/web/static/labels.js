@@ -1,4 +1,4 @@
-// Every text of the page, in English. A translation is this file with other texts.
+// The texts that the page writes itself, in English; the server sends others.
 const LABELS = {
   // the page
   "play": "Play", "analysis": "Analysis", "setup": "Set up", "games": "Games", "inside": "Inside", "runs": "Runs",
@@ -22,7 +22,7 @@ const LABELS = {
   "nag 5": "interesting move", "nag 6": "doubtful move",
 
   // play
-  "new game": "New game", "hint": "Hint", "undo": "Take back", "redo": "Play again", "resign": "Resign",
+  "new game": "New game", "hint": "Hint", "undo": "Take back", "redo": "Redo", "resign": "Resign",
   "pass": "Pass",
   "offer draw": "Offer a draw", "rematch": "Rematch", "swap sides": "Rematch, other side", "stop": "Move now",
   "analyse game": "Analyse", "resume": "Back to the game",
@@ -38,14 +38,15 @@ const LABELS = {
   "opponent": "Opponent", "first engine": "Plays {side}", "levels": "Level", "networks": "Network",
   "search": "Search", "other": "Other", "other player": "With another limit, such as ckai@2s",
   "clock": "Clock", "no clock": "No clock", "start from": "Start from", "first position": "First position",
+  "no setup": "Positions of {game} cannot be set up here.",
   "this position": "The position on the board", "ballot": "A random ballot", "start": "Start",
 
   // analysis
   "engine": "Engine", "lines": "Lines", "network": "Network", "visits": "{n} visits", "depth": "depth {n}",
   "idle": "Switch on to see what the network thinks.",
   "waiting": "Another game's engine is searching first …", "searching": "Searching …",
-  "wins in": "{side} wins in {n}", "wins": "{side} wins", "draw proven": "Draw, proven",
-  "curve": "Values", "curve label": "Expected points of {side} move by move; click to go there",
+  "wins in": "{side} wins in {n} plies", "wins": "{side} wins", "draw proven": "Draw, proven",
+  "curve label": "Expected points of {side} move by move; click to go there",
   "draw curve": "Value of every move", "curve left": "{n} positions left", "stop curve": "Stop",
   "priors": "Priors", "move": "Move", "prior": "Prior", "share": "Visits", "experts": "Experts",
   "priors idle": "Start the engine: its first guess (prior) and its visits appear here, side by side.",
@@ -78,7 +79,7 @@ const LABELS = {
   "on board": "On the board", "before": "First sight", "after": "After the search", "planes": "Input planes",
   "growth": "How the visits grew", "filters": "First layer",
   "filter n": "Filter {n}", "filter plane": "weights for {plane}", "no networks": "There is no network for this game here.",
-  "share of visits": "share of the visits", "no filters": "This network's first layer has no picture.",
+  "share of visits": "share of the visits", "no filters": "The first layer of this network cannot be drawn.",
   "sees": "sees {plane}", "shown": "The position has changed: look again.",
 
   // runs

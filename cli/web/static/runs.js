@@ -13,7 +13,7 @@ export class RunsView {
     this.table = app.table;
     this.list = el("div.run-list");
     this.detail = el("div.run-detail");
-    this.root = el("section.runs-view", { "aria-label": t("runs") }, el("h2.unseen", {}, t("runs")), this.list, this.detail);
+    this.root = el("section.runs-view", { "aria-label": t("runs") }, el("h2.visually-hidden", {}, t("runs")), this.list, this.detail);
     this.table.on("run", (run) => this.show(run));
     this.table.on("online", ({ yes }) => yes && this.active && this.enter());
   }

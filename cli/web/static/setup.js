@@ -20,7 +20,7 @@ export class SetupView {
     const { state, game } = this.table;
     this.game = game.name;
     if (!game.abilities.setup) {
-      this.root.replaceChildren(el("p.soft", {}, `${game.title}: ${t("first position")}`));
+      this.root.replaceChildren(el("p.soft", {}, t("no setup", { game: game.title })));
       return;
     }
     this.pieces = { ...state.pieces };

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @game(num_actions=NUM_ACTIONS, position_bytes=SQUARES + 2, max_legal_actions=64)
 class Checkers(NamedTuple):
-    """The rules of checkers: draw limits (see `ckai.game.play`) and tablebases."""
+    """The rules of checkers: draw limits (see `ckai.game.game`) and tablebases."""
 
     halfmove_limit: int = HALFMOVE_LIMIT
     """Halfmove clock at which a game is drawn, in plies."""

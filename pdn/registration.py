@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from ckai.game import Game
-from ckai.game.notation import Source, TextFormat, register_format
+from ckai.game.formats import TextFormat, TextSource, register_format
 from ckai.pdn.errors import PdnError
 from ckai.pdn.game import from_game
 from ckai.pdn.reader import read_games
 from ckai.pdn.writer import write_game
 
 
-def _read(source: Source, number: int, limits: Mapping[str, Any]) -> Game:
+def _read(source: TextSource, number: int, limits: Mapping[str, Any]) -> Game:
     if number < 0:
         raise ValueError(f"expected a game number >= 0, found {number}")
     name = str(source) if isinstance(source, Path) else str(getattr(source, "name", "text"))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from positions import games
 
 from ckai.game import Game, Position
-from ckai.game.notation import find_format
+from ckai.game.formats import find_format
 from ckai.pdn import PdnError, read_games
 
 TEXT = (

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from ckai.game.color import Color
+from ckai.game.formats import TextSource, find_format
 from ckai.game.moves import Move
-from ckai.game.notation import Source, find_format
 from ckai.game.outcome import HALFMOVE_LIMIT, REPETITION_LIMIT, Outcome, Reason
 from ckai.game.position import Position
 
@@ -60,7 +60,7 @@ class Game:
 
     @staticmethod
     def from_pdn(
-        source: Source,
+        source: TextSource,
         number: int = 0,
         *,
         halfmove_limit: int = HALFMOVE_LIMIT,
@@ -188,7 +188,7 @@ class Game:
         A side that cannot move has lost, even where a draw rule applies too. Resignations and agreed draws
         leave no trace in the moves; the result that a PDN file gives is in `headers`.
 
-        Source: World Checkers/Draughts Federation, *Official Rules of Checkers*, 1.30 and 1.32.
+        TextSource: World Checkers/Draughts Federation, *Official Rules of Checkers*, 1.30 and 1.32.
 
         >>> game = Game(Position.from_fen("B:WK32:BK1"), halfmove_limit=2)
         >>> _ = game.push("1-5"), game.push("32-28")

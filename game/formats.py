@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeAlias
 
-Source: TypeAlias = "str | bytes | Path | IO[str] | IO[bytes]"
+TextSource: TypeAlias = "str | bytes | Path | IO[str] | IO[bytes]"
 """Text itself (str or bytes), the path of a file (`pathlib.Path` only), or an open file."""
 
 
@@ -20,7 +20,7 @@ class TextFormat(NamedTuple):
     A game is a `ckai.game.Game`, which this module must not import.
     """
 
-    read: Callable[["Source", int, Mapping[str, Any]], Any]
+    read: Callable[["TextSource", int, Mapping[str, Any]], Any]
     """(source, 0-based number of the game, keyword arguments for `Game`) -> game, or ValueError."""
     write: Callable[[Any, Mapping[str, str], str], str]
     """(game, headers, result) -> text; ValueError for an unknown result."""
