@@ -9,7 +9,7 @@ from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import SIDES, Session, Side, side_of
 from ckai.cli.web.pdn_tree import annotates, pdn_of
 from ckai.cli.web.seats import PERSON, Seat
-from ckai.cli.web.tree import MAX_COMMENT_LENGTH, Node, Tree
+from ckai.cli.web.tree import MAX_COMMENT, Node, Tree
 from ckai.game import Outcome
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.spec import GameSpec
@@ -321,10 +321,8 @@ class Table:
         if not annotates(self.spec):
             raise ActionError(f"{self.spec.title or self.spec.name} files hold no comments or marks")
         if comment is not None:
-            if len(comment) > MAX_COMMENT_LENGTH:
-                raise ActionError(
-                    f"expected at most {MAX_COMMENT_LENGTH:,} characters, found {len(comment):,}"
-                )
+            if len(comment) > MAX_COMMENT:
+                raise ActionError(f"expected at most {MAX_COMMENT:,} characters, found {len(comment):,}")
             node.comment, node.before = " ".join(comment.split()), ""
         if nag is not None:
             if node.parent is None:

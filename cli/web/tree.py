@@ -10,7 +10,7 @@ from ckai.rl.games.spec import GameSpec
 
 MAX_NODES = 20_000
 """Most positions of a tree."""
-MAX_COMMENT_LENGTH = 10_000
+MAX_COMMENT = 10_000
 """Most characters of a comment."""
 
 

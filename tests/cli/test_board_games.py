@@ -368,7 +368,8 @@ def test_positions_that_are_none_are_explained(client, fields, text):
         assert text in here.refused("check", **fields)
         assert text in here.refused("setup", **fields)
         here.do("go", node=0)
-        assert here.state | {"nodes": None} == before | {"nodes": None}
+        meanwhile = {"nodes": None, "analyse": None}  # the network that analyses may be found meanwhile
+        assert here.state | meanwhile == before | meanwhile
 
 
 def test_a_position_is_set_up_and_played(client):
