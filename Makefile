@@ -25,7 +25,7 @@ demo: $(VENV)/.compiled  ## Set up and run the pipeline on the sample: rows, a s
 	@echo; tail -n 24 $(DEMO)/game.txt; echo; cat $(DEMO)/games/demo.pdn
 	@echo "now play against it: cd $(DEMO) && $(CKAI) play"
 
-test: $(VENV)/.installed-dev  ## Set up and run the tests, on all cores; a worker takes about 1.5 GB of memory.
+test: $(VENV)/.installed-dev  ## Set up and run the tests, in up to four processes of about 1.5 GB each.
 	$(BIN)/python -m pytest $(WORKERS)
 
 slow: $(VENV)/.installed-dev  ## Run the long tests, see docs/testing.md.

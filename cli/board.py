@@ -36,7 +36,7 @@ Ctrl-C ends the server.
 Examples:
   ckai board
   ckai board --no-browser --port 8123
-  ckai board --engine "hub:scan -hub@1s"
+  ckai board --engine "hub:PROGRAM@1s"
   ckai board --host 0.0.0.0
 
 SPEC is a player as in `ckai match`, WHO or WHO@LIMIT; levels and the networks in this folder are offered in

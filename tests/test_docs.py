@@ -12,6 +12,8 @@ import click
 import pytest
 
 from ckai.cli.main import COMMANDS, cli
+from ckai.rl.games.registry import get_game
+from ckai.rl.loop.config import RunConfig
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -113,6 +115,23 @@ def test_paths_exist(page):
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
         assert target.startswith(("https://", "http://")) or (page.parent / target).exists(), target
+
+
+def test_the_defaults_of_other_games_are_those_of_the_page():
+    page = (ROOT / "docs" / "selfplay.md").read_text()
+    table = page[page.index("| setting | checkers |") :].split("\n\n")[0].splitlines()
+    head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in table)
+    games = [title.lower().replace("-", "") for title in head[1:]]
+    shown = {"yes": True, "no": False}
+    named = set()
+    for names, *values in rows:
+        for name in re.findall(r"`([\w.]+)`", names):
+            named.add(name)
+            for game, value in zip(games, values, strict=True):
+                section, setting = name.split(".")
+                found = getattr(getattr(RunConfig.defaults_for(game), section), setting)
+                assert found == (shown[value] if value in shown else float(value)), (name, game)
+    assert {name for game in games for name in get_game(game).run_defaults} == named
 
 
 def documented_names(docstring):
