@@ -83,14 +83,14 @@ def command(
             f"the board needs the package {error.name}; install it with: pip install 'ckai[web]'"
         ) from error
     from ckai.cli.web.app import make_app
-    from ckai.cli.web.players import Players
+    from ckai.cli.web.players import PlayerCatalog
     from ckai.cli.web.server import Server
     from ckai.cli.web.state import drawn_games
     from ckai.rl.games.registry import DEFAULT_GAME
 
     report_compilation()
     games = {spec.name: spec for spec in drawn_games()}
-    players = Players(
+    players = PlayerCatalog(
         list(games.values()), evaluator=evaluator, tables=tables, vary=vary, seed=seed, given=engines
     )
     data = data_set(experts, DEFAULT_GAME)

@@ -1,9 +1,9 @@
 """`ckai evaluate`: evaluate a network on held-out games."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -12,6 +12,12 @@ from ckai.cli.shared.row_files import ROWS_HELP, row_files, row_files_text
 from ckai.cli.shared.solved import SOLVED_VISITS, evaluate_solved
 from ckai.cli.shared.tables import open_tables
 from ckai.datasets.machine import available_cores
+
+if TYPE_CHECKING:
+    from ckai.models.evaluation.evaluate import Evaluation
+
+SIDES = {"heldout": "the held-out games", "train": "the training games", "all": "all games"}
+"""What a split of `--split` is called in messages."""
 
 
 @click.command("evaluate")
@@ -110,19 +116,15 @@ def command(
                 "--split-seed": split_seed,
             }
         )
-        result_solved, text = evaluate_solved(
+        solved_result, text = evaluate_solved(
             checkpoint, visits or SOLVED_VISITS, players, cores or available_cores()
         )
-        if as_json:
-            print_json(result_solved)
-        else:
-            click.echo(text)
+        _print(solved_result, text, as_json)
         return
     if visits or players or cores:
         raise click.UsageError(
             "expected --visits, --player and --cores together with --solved, found no --solved"
         )
-    from ckai.cli.shared.training import groups_table, metrics_table
     from ckai.datasets.choices import DEFAULT_GAME_NAME
     from ckai.datasets.reader import newest_dataset
     from ckai.models.checkpoint import load_checkpoint
@@ -143,78 +145,99 @@ def command(
                 "expected --data with --plots, --split, --heldout and --split-seed, found --tables alone"
             )
         identity = {"checkpoint": str(checkpoint), "digest": loaded.digest}
-        if as_json:
-            print_json({**identity, **truth})
-        else:
-            click.echo(f"{digest_text(loaded.digest)}\n{tablebase_text(truth)}")
+        _print({**identity, **truth}, f"{digest_text(loaded.digest)}\n{tablebase_text(truth)}", as_json)
         return
     paths = paths or (newest_dataset(Path("data")),)
-    files = [path for group in row_files(paths) for path in group]
-    path, times = Counter(path.resolve() for path in files).most_common(1)[0]
-    if times > 1:
-        raise click.UsageError(f"expected each file once, found {path} {times} times in --data")
+    files = _distinct_files(paths)
     evaluation = evaluate_checkpoint(
         loaded, files, split=split, split_seed=split_seed, heldout=heldout, memory_mb=memory_mb
     )
-    side = {"heldout": "the held-out games", "train": "the training games", "all": "all games"}[
-        evaluation.split
-    ]
+    data_text = row_files_text(paths)
+    side = SIDES[evaluation.split]
     if evaluation.other_data:
-        every = list(dict.fromkeys(str(entry.get("name")) for entry in loaded.info["data"]))
-        names = ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
-        click.echo(
-            f"ckai: the network was trained on {names}, not on {row_files_text(paths)}; evaluating {side}",
-            err=True,
-        )
+        _report_other_data(loaded.info["data"], data_text, side)
     speed = speeds(network)
     if plots is not None:
         _draw(plots, loaded, evaluation.breakdown)
-    where = {
-        "checkpoint": str(checkpoint),
-        "digest": loaded.digest,
-        "model": loaded.architecture,
-        "parameters": evaluation.parameters,
-        "evaluations_per_second": speed,
-        "data": [str(path) for path in paths],
-        "split": evaluation.split,
-        "split_seed": evaluation.split_seed,
-        "heldout": evaluation.heldout,
-        "other_data": evaluation.other_data,
-    }
+    article = ARTICLE if default_game else {}
     if as_json:
-        result: dict[str, Any] = {
-            **where,
-            **evaluation.metrics,
-            "baselines": {**evaluation.baselines, **(ARTICLE if default_game else {})},
-            **evaluation.breakdown,
-        }
-        if truth is not None:
-            result["endgames"] = truth
-        print_json(result)
+        print_json(
+            {
+                "checkpoint": str(checkpoint),
+                "digest": loaded.digest,
+                "model": loaded.architecture,
+                "parameters": evaluation.parameters,
+                "evaluations_per_second": speed,
+                "data": [str(path) for path in paths],
+                "split": evaluation.split,
+                "split_seed": evaluation.split_seed,
+                "heldout": evaluation.heldout,
+                "other_data": evaluation.other_data,
+                **evaluation.metrics,
+                "baselines": {**evaluation.baselines, **article},
+                **evaluation.breakdown,
+                **({} if truth is None else {"endgames": truth}),
+            }
+        )
         return
     if evaluation.split != "all":
         side += f" (share {evaluation.heldout}, split seed {evaluation.split_seed})"
     rates = ", ".join(f"{rate:,.0f} on the {device}" for device, rate in speed.items())
     click.echo(f"{loaded.architecture}: {evaluation.parameters:,} parameters; evaluations/s: {rates}")
     click.echo(digest_text(loaded.digest))
-    click.echo(metrics_table(evaluation.metrics, f"on {side} of {row_files_text(paths)}"))
-    if evaluation.baselines or default_game:
-        click.echo("baselines")
+    for line in _lines(evaluation, f"on {side} of {data_text}", article):
+        click.echo(line)
+    if truth is not None:
+        click.echo(tablebase_text(truth))
+    if plots is not None:
+        click.echo(f"calibration.png and filters.png are in {plots}")
+
+
+def _print(result: Mapping[str, Any], text: str, as_json: bool) -> None:
+    if as_json:
+        print_json(result)
+    else:
+        click.echo(text)
+
+
+def _distinct_files(paths: Sequence[Path]) -> list[Path]:
+    """Return the row files of `--data`.
+
+    Raises:
+        UsageError: a file is given twice.
+    """
+    files = [path for group in row_files(paths) for path in group]
+    path, times = Counter(path.resolve() for path in files).most_common(1)[0]
+    if times > 1:
+        raise click.UsageError(f"expected each file once, found {path} {times} times in --data")
+    return files
+
+
+def _report_other_data(trained_on: Sequence[Mapping[str, Any]], data_text: str, side: str) -> None:
+    """Say on standard error that a network was trained on other data than it is evaluated on."""
+    every = list(dict.fromkeys(str(entry.get("name")) for entry in trained_on))
+    names = ", ".join(every[:3]) + (f" and {len(every) - 3} more" if len(every) > 3 else "")
+    click.echo(f"ckai: the network was trained on {names}, not on {data_text}; evaluating {side}", err=True)
+
+
+def _lines(evaluation: "Evaluation", where: str, article: Mapping[str, float]) -> Iterator[str]:
+    """The metrics, the baselines and the groups of rows as text."""
+    from ckai.cli.shared.training import groups_table, metrics_table
+
+    yield metrics_table(evaluation.metrics, where)
+    if evaluation.baselines or article:
+        yield "baselines"
     for name, text in (
         ("most_frequent_seen", "the training games' most frequent move, in positions seen there"),
         ("most_frequent", "the same, with a random legal move in unseen positions"),
     ):
         if name in evaluation.baselines:
-            click.echo(f"  {text:<68}{evaluation.baselines[name]:>7.1%}")
-    if default_game:
-        article = ARTICLE["top1_of_its_own_training_positions"]
-        click.echo(f"  {'cnn2x2 in its article, on the positions it was trained on':<68}{article:>7.1%}")
-    click.echo(groups_table(evaluation.breakdown["by_ply"], "plies"))
-    click.echo(groups_table(evaluation.breakdown["by_pieces"], "pieces"))
-    if truth is not None:
-        click.echo(tablebase_text(truth))
-    if plots is not None:
-        click.echo(f"calibration.png and filters.png are in {plots}")
+            yield f"  {text:<68}{evaluation.baselines[name]:>7.1%}"
+    if article:
+        share = article["top1_of_its_own_training_positions"]
+        yield f"  {'cnn2x2 in its article, on the positions it was trained on':<68}{share:>7.1%}"
+    yield groups_table(evaluation.breakdown["by_ply"], "plies")
+    yield groups_table(evaluation.breakdown["by_pieces"], "pieces")
 
 
 def _refuse_with_solved(others: Mapping[str, object]) -> None:
@@ -252,11 +275,11 @@ def tablebase_text(truth: dict[str, Any]) -> str:
     lines = [f"against endgame tablebases, {truth['positions']:,} positions of {truth['pieces']} pieces"]
     lines.append(f"{'to move':>9}{'positions':>10}" + "".join(f"{title:>12}" for title in columns.values()))
     for name, row in {"all": truth, **truth["by_material"]}.items():
-        cells = [f"{row[key]:>12.3f}" if key in row else " " * 12 for key in ("value_mse",)]
-        for key in list(columns)[1:]:
+        cells = []
+        for key in columns:
             number = row.get(key)
-            shown = "" if number is None else f"{number:.3f}" if key == "drawn_value" else f"{number:.1%}"
-            cells.append(f"{shown:>12}")
+            digits = ".3f" if key in ("value_mse", "drawn_value") else ".1%"
+            cells.append(f"{'' if number is None else format(number, digits):>12}")
         lines.append(f"{name:>9}{row['positions']:>10,}" + "".join(cells))
     return "\n".join(lines)
 

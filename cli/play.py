@@ -147,12 +147,12 @@ def command(
     gc.disable()
     click.get_current_context().call_on_close(gc.enable)
     from ckai.cli.playing.clock import GameClock
-    from ckai.cli.playing.players import Players, game_of_player
+    from ckai.cli.playing.opponent_factory import OpponentFactory, game_of_player
     from ckai.cli.playing.record import Record
     from ckai.cli.playing.session import PEOPLE
+    from ckai.cli.terminal.context import Options
     from ckai.cli.terminal.game import TerminalGame
     from ckai.cli.terminal.screen import leaving_on_signals, make_console
-    from ckai.cli.terminal.table import Options
     from ckai.rl.games.registry import get_game
 
     report_compilation()
@@ -183,15 +183,17 @@ def command(
         sys.stdin.reconfigure(errors="replace")
     console = make_console()
     alone = session.humans == PEOPLE["both"] or view
-    makers = Players(spec, console, evaluator=evaluator, tables=tables, vary=vary, seed=seed, control=control)
-    opponent = makers.opponent(player, sims=sims, seconds=seconds, later=alone)
+    factory = OpponentFactory(
+        spec, console, evaluator=evaluator, tables=tables, vary=vary, seed=seed, control=control
+    )
+    opponent = factory.opponent(player, sims=sims, seconds=seconds, later=alone)
     terminal = TerminalGame(
         session,
         opponent,
         Record(None if file is None else expanded(file)),
         console,
         sys.stdin or io.StringIO(),
-        analyst=opponent if opponent.analyses else makers.analyst(),
+        analyst=opponent if opponent.analyses else factory.analyst(),
         clock=None if control is None else GameClock(control),
         options=options,
         source=origin,

@@ -39,7 +39,7 @@ from ckai.datasets.choices import DEFAULT_GAME_NAME, POSITIONS
 from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFile, RowFiles
 from ckai.datasets.rows import Rows, concatenate, occupancy
-from ckai.datasets.sampling import draw, drawn, resample
+from ckai.datasets.sampling import draw, epoch_size, resample
 from ckai.datasets.schema import DatasetError
 from ckai.datasets.split import Split, check_share, held_out, position_keys
 from ckai.datasets.symmetries import Symmetries
@@ -294,7 +294,7 @@ class RowsDataModule(pl.LightningDataModule):
         self._memory = {side: concatenate(parts) for side, parts in sides.items()}
         self.train_rows, self.heldout_rows = len(self._memory["train"]), len(self._memory["heldout"])
         self.epoch_rows = sum(
-            drawn(stop - start, weight)
+            epoch_size(stop - start, weight)
             for (start, stop), weight in zip(self._spans, self.weights, strict=True)
         )
 
@@ -304,7 +304,7 @@ class RowsDataModule(pl.LightningDataModule):
             games = file.games(group)
             out = int(held_out(file.split_numbers(games), self.split_seed, self.heldout).sum())
             self.heldout_rows += out
-            self.epoch_rows += drawn(len(games) - out, self.weights[self.files.files.index(file)])
+            self.epoch_rows += epoch_size(len(games) - out, self.weights[self.files.files.index(file)])
         self.train_rows = self.files.rows - self.heldout_rows
 
     def _side(self, file: RowFile, rows: Rows, split: Split) -> Rows:

@@ -19,7 +19,7 @@ def resample(rows: Rows, share: float, rng: np.random.Generator) -> NDArray[np.i
     return np.minimum(np.searchsorted(ends, np.arange(len(rows)) + rng.random()), len(rows) - 1)
 
 
-def drawn(rows: int, weight: float) -> int:
+def epoch_size(rows: int, weight: float) -> int:
     """Rows that an epoch takes from `rows` rows, repetitions counted."""
     return int(weight) * rows + round((weight - int(weight)) * rows)
 
@@ -27,5 +27,5 @@ def drawn(rows: int, weight: float) -> int:
 def draw(rows: int, weight: float, rng: np.random.Generator) -> NDArray[np.int64]:
     """Indices of the rows an epoch takes: all of them int(weight) times, and a random share for the rest."""
     whole = np.tile(np.arange(rows), int(weight))
-    rest = drawn(rows, weight) - len(whole)
+    rest = epoch_size(rows, weight) - len(whole)
     return np.concatenate([whole, rng.permutation(rows)[:rest]]) if rest else whole

@@ -96,7 +96,7 @@ def _compile_tables() -> None:
     tables = Tables.open(3)
     compile_probes(tables)
     endgame_rows(tables, 4, seed=0)
-    hops_that_keep(draw_endgames(tables, 4, seed=0, pieces=3, held=True), tables)
+    hops_that_keep(draw_endgames(tables, 4, seed=0, pieces=3, heldout=True), tables)
 
 
 def _compile_material() -> None:

@@ -18,8 +18,8 @@ from numba import njit
 
 from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
-from ckai.datasets.tables.index import place
-from ckai.datasets.tables.layout import Class
+from ckai.datasets.tables.index import unrank_position
+from ckai.datasets.tables.layout import Material
 from ckai.datasets.tables.rows import Endgames, draw_endgames
 from ckai.datasets.tables.solve import DRAWN
 from ckai.game import Game, Position
@@ -59,7 +59,7 @@ def probe_all(game, states):
 def speed(positions: int, pieces: int, rounds: int) -> None:
     """Measure probes from Python in one batch, and from the search, of random positions."""
     tables = Tables.open(pieces)
-    drawn = draw_endgames(tables, positions, seed=0, pieces=pieces, held=True)
+    drawn = draw_endgames(tables, positions, seed=0, pieces=pieces, heldout=True)
     order = np.random.default_rng(0).permutation(positions)
     boards = np.concatenate([drawn.places[order], np.full((positions, 1), -1)], axis=1)
     states = np.array([pack(Position(*map(int, place), True, -1, 0)) for place in drawn.places[order]])
@@ -82,12 +82,12 @@ def speed(positions: int, pieces: int, rounds: int) -> None:
 # --- converting ----------------------------------------------------------------------------------------
 
 
-def positions_of(of: Class, tables: Tables) -> Iterator[tuple[Position, int]]:
+def positions_of(of: Material, tables: Tables) -> Iterator[tuple[Position, int]]:
     """Yield all positions of a class with a legal move, and their values."""
     values = tables.layout.part(tables.values, of)
     for number, value in enumerate(values):
         if value:
-            own, opp, kings = place(number, *of, tables.layout.lookup)
+            own, opp, kings = unrank_position(number, *of, tables.layout.lookup)
             yield Position(int(own), int(opp), int(kings), True, -1, 0), int(value)
 
 
@@ -136,8 +136,10 @@ def play_out(
 def convert(source: str, sims: int, sample: int, drawn: int, seed: int) -> None:
     """Test whether the engine wins won positions within the tables' distance and holds drawn ones."""
     tables = Tables.open(4)
-    two_kings = list(positions_of(Class(0, 2, 0, 1), tables))
-    others = list(drawn_sample(draw_endgames(tables, 20 * (sample + drawn), seed=seed, pieces=4, held=True)))
+    two_kings = list(positions_of(Material(0, 2, 0, 1), tables))
+    others = list(
+        drawn_sample(draw_endgames(tables, 20 * (sample + drawn), seed=seed, pieces=4, heldout=True))
+    )
     random.Random(seed).shuffle(others)
     won = [(p, v) for p, v in others if v & 1 and v != DRAWN]
     held = [(p, v) for p, v in others if v == DRAWN]

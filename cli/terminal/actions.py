@@ -14,7 +14,7 @@ from ckai.cli.playing.session import PEOPLE, Session
 from ckai.cli.playing.start import FileGame, Origin, StartError, game_of, open_game, opening_moves
 from ckai.cli.shared.games_file import expanded
 from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, help_lines
-from ckai.cli.terminal.table import Table
+from ckai.cli.terminal.context import GameContext
 from ckai.game import MoveError
 
 
@@ -22,11 +22,11 @@ class Actions:
     """The commands of a game; a method for each, named after it.
 
     Args:
-        table: the game whose prompt it is.
+        context: the game whose prompt it is.
     """
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    def __init__(self, context: GameContext) -> None:
+        self._context = context
         self._copies: dict[Path, Record] = {}
 
     def run(self, command: Command) -> None:
@@ -45,10 +45,10 @@ class Actions:
 
     @property
     def _session(self) -> Session:
-        return self._table.session
+        return self._context.session
 
     def _print(self, text: str, *, wrap: bool = True) -> None:
-        self._table.screen.print(text, wrap=wrap)
+        self._context.screen.print(text, wrap=wrap)
 
     def _asked(self, search: Callable[[], Any]) -> Any:
         """Search for a command; if that fails, print why and return None: the game goes on."""
@@ -64,26 +64,26 @@ class Actions:
         self._print(", ".join(map(str, self._session.position.legal_moves())) or "no legal moves")
 
     def _hint(self, _: str) -> None:
-        table = self._table
+        context = self._context
         if not self._session.position.legal_moves():
             raise CommandError("the game is over here")
-        reply: Reply | None = self._asked(lambda: table.search(self._session.game, 1))
+        reply: Reply | None = self._asked(lambda: context.search(self._session.game, 1))
         if reply is not None:
-            for line in table.lines_of(reply, table.analyst, "would play", whole=True):
-                table.screen.print(line)
+            for line in context.lines_of(reply, context.analyst, "would play", whole=True):
+                context.screen.print(line)
 
     def _go(self, _: str) -> None:
-        self._asked(self._table.engine_move)
+        self._asked(self._context.engine_move)
 
     def _undo(self, _: str) -> None:
-        table, session = self._table, self._session
+        context, session = self._context, self._session
         ended = session.ended is not None
         undone = session.undo()
         if not undone and not ended:
             raise CommandError("you have no move to take back")
         self._print(f"taken back: {', '.join(map(str, undone)) or 'the end of the game'}")
         self._moved()
-        table.save()
+        context.save()
 
     def _redo(self, _: str) -> None:
         played = self._session.redo()
@@ -91,30 +91,30 @@ class Actions:
             raise CommandError("there is no move to play again")
         self._print(f"played again: {', '.join(map(str, played))}")
         self._moved()
-        self._table.save()
+        self._context.save()
 
     def _moved(self) -> None:
         """Go on after moves were taken back or played again."""
-        table = self._table
-        table.reply = None
-        table.mode = PLAY
-        if table.clock is not None:
-            table.clock.restore(self._session.ply)
-        table.show()
+        context = self._context
+        context.reply = None
+        context.mode = PLAY
+        if context.clock is not None:
+            context.clock.restore(self._session.ply)
+        context.show()
 
     def _resign(self, _: str) -> None:
-        if self._table.confirm("resign?"):
+        if self._context.confirm("resign?"):
             self._session.resign()
-            self._table.save()
+            self._context.save()
 
     def _draw(self, _: str) -> None:
         """Offer a draw; the engine accepts unless it thinks it is better."""
-        table, session = self._table, self._session
-        if not table.confirm("offer a draw?"):
+        context, session = self._context, self._session
+        if not context.confirm("offer a draw?"):
             return
         if len(session.humans) == 1:
-            reply: Reply | None = self._asked(lambda: table.search(session.game, 1))
-            table.check_time()
+            reply: Reply | None = self._asked(lambda: context.search(session.game, 1))
+            context.check_time()
             if reply is None:
                 return
             if (
@@ -123,15 +123,15 @@ class Actions:
                 self._print("the engine declines the draw")
                 return
         session.agree_draw()
-        table.save()
+        context.save()
 
     def _forced(self, argument: str) -> None:
-        options = self._table.options
+        options = self._context.options
         options.auto_forced = _switch(argument, options.auto_forced)
         self._print(f"forced moves are {'played for you' if options.auto_forced else 'yours to play'}")
 
     def _explain(self, argument: str) -> None:
-        table, session = self._table, self._session
+        context, session = self._context, self._session
         spec = session.spec
         if argument:
             game, move = session.game, spec.read_move(session.position, argument)
@@ -142,7 +142,7 @@ class Actions:
             for each in session.game.moves[:-1]:
                 game.push(each)
             move = session.last_move
-        explainer = Explainer(spec, table.search, table.options.experts)
+        explainer = Explainer(spec, context.search, context.options.experts)
         for line in self._asked(lambda: explainer.explain(game, move)) or []:
             self._print(line)
 
@@ -154,28 +154,28 @@ class Actions:
 
     def _swap(self, _: str) -> None:
         """Exchange colours: of the game in progress, or in a new one after its end."""
-        session, table = self._session, self._table
+        session, context = self._session, self._context
         if len(session.humans) == 1:
             session.humans = PEOPLE["black"] - session.humans or PEOPLE["white"]
-            table.flipped = session.spec.turnable and session.humans == {"black"}
-        if table.mode == OVER:
+            context.flipped = session.spec.turnable and session.humans == {"black"}
+        if context.mode == OVER:
             self._rematch("")
         else:
-            table.show()
+            context.show()
 
     def _begin(self, game: Any, ahead: Sequence[Any] = (), source: Origin | None = None) -> None:
         """Begin another game with the same players, in a record of its own."""
-        table, old = self._table, self._session
+        context, old = self._context, self._session
         self._copies.clear()  # they have the game that ends here
-        table.session = Session(game, old.humans, max_plies=old.max_plies, ahead=ahead, spec=old.spec)
-        table.mode, table.reply, table.source = PLAY, None, source or Origin()
-        if table.clock is not None:
-            table.clock = GameClock(table.clock.control)
-        if table.saved:
-            self._print(f"saved in {table.record.path}", wrap=False)
-        table.record, table.saved = table.record.fresh(), False
-        table.adopt()
-        table.show()
+        context.session = Session(game, old.humans, max_plies=old.max_plies, ahead=ahead, spec=old.spec)
+        context.mode, context.reply, context.source = PLAY, None, source or Origin()
+        if context.clock is not None:
+            context.clock = GameClock(context.clock.control)
+        if context.saved:
+            self._print(f"saved in {context.record.path}", wrap=False)
+        context.record, context.saved = context.record.fresh(), False
+        context.adopt()
+        context.show()
 
     def _opening(self, argument: str) -> None:
         spec = self._session.spec
@@ -201,7 +201,7 @@ class Actions:
 
     def _typed_board(self) -> str:
         """Ask for a board, row by row."""
-        screen, spec = self._table.screen, self._session.spec
+        screen, spec = self._context.screen, self._session.spec
         count = len(spec.diagram(spec.position()).rows)
         prompts = [f"row {n + 1}: " for n in range(count)] + (["to move: "] if spec.turnable else [])
         rows = []
@@ -227,48 +227,48 @@ class Actions:
             self._step(0)
 
     def _save(self, argument: str) -> None:
-        table = self._table
-        own = table.record.path
+        context = self._context
+        own = context.record.path
         try:
             path = expanded(argument)
             if argument and not (own and path.resolve() == own.resolve()):
                 # Kept, so that saving there again replaces the game instead of appending it twice.
                 copy = self._copies.get(path.resolve()) or Record(path)
-                copy.write(table.pdn())
+                copy.write(context.pdn())
                 self._copies[path.resolve()] = copy
                 self._print(f"saved in {path}", wrap=False)
                 return
         except (OSError, ValueError) as error:  # a null byte, ~ of nobody
             self._print(f"the game could not be saved: {error_text(error)}")
             return
-        table.save()
-        if table.saved:
-            self._print(f"saved in {table.record.path}", wrap=False)
+        context.save()
+        if context.saved:
+            self._print(f"saved in {context.record.path}", wrap=False)
 
     # --- the board ----------------------------------------------------------------------------------
 
     def _board(self, _: str) -> None:
-        self._table.show()
+        self._context.show()
 
     def _flip(self, _: str) -> None:
         if not self._session.spec.turnable:
             raise CommandError("this board cannot be turned")
-        self._table.flipped = not self._table.flipped
-        self._table.show()
+        self._context.flipped = not self._context.flipped
+        self._context.show()
 
     def _pieces(self, argument: str) -> None:
         if argument not in ("figures", "letters", "auto"):
             raise CommandError(f"expected figures, letters or auto, found {argument[:20]!r}")
-        self._table.options = replace(self._table.options, pieces=argument)  # type: ignore[arg-type]
-        self._table.show()
+        self._context.options = replace(self._context.options, pieces=argument)  # type: ignore[arg-type]
+        self._context.show()
 
     def _show(self, _: str) -> None:
-        self._table.options.show = True
-        self._table.show()
+        self._context.options.show = True
+        self._context.show()
 
     def _hide(self, _: str) -> None:
-        self._table.options.show = False
-        self._table.show()
+        self._context.options.show = False
+        self._context.show()
 
     def _fen(self, _: str) -> None:
         self._print(self._session.spec.position_text(self._session.position), wrap=False)
@@ -276,7 +276,7 @@ class Actions:
     def _help(self, argument: str) -> None:
         if not argument:
             self._print(f"A move: {self._session.spec.move_example}. Commands:")
-        for line in help_lines(self._table.console.width, argument):
+        for line in help_lines(self._context.console.width, argument):
             self._print(line)
 
     # --- stepping through ---------------------------------------------------------------------------
@@ -306,40 +306,40 @@ class Actions:
 
     def _step(self, plies: int) -> None:
         """Step through the game; one in progress waits meanwhile."""
-        table, session = self._table, self._session
-        if table.mode != VIEW:
+        context, session = self._context, self._session
+        if context.mode != VIEW:
             if session.ended is not None:
                 session.ahead = []  # taken back before the end
             if not session.ahead:
-                table.source.result = session.result
-            if table.clock is not None:
-                table.clock.pause()
-            table.mode, table.reply = VIEW, None
+                context.source.result = session.result
+            if context.clock is not None:
+                context.clock.pause()
+            context.mode, context.reply = VIEW, None
         if plies and not session.step(plies):
             raise CommandError("this is the end of the game" if plies > 0 else "this is its beginning")
-        table.show()
+        context.show()
 
     def _play(self, argument: str) -> None:
         """Play on from here; where moves lie ahead, as another game in a file of its own."""
-        table, session = self._table, self._session
+        context, session = self._context, self._session
         if argument:
             if argument.lower() not in PEOPLE:
                 raise CommandError(f"expected play black, white, both or none, found {argument[:20]!r}")
             session.humans = PEOPLE[argument.lower()]
-            table.flipped = session.spec.turnable and session.humans == {"black"}
+            context.flipped = session.spec.turnable and session.humans == {"black"}
         if session.game.outcome() is not None:
             raise CommandError("the game is over here; go back first")
         if session.humans != PEOPLE["both"]:
             try:
-                table.opponent.load()
+                context.opponent.load()
             except (ValueError, OSError, RuntimeError) as error:
                 raise CommandError(str(error)) from error
-        source = table.source
+        source = context.source
         if session.ahead or source.result != "*" or (source.path is not None and not source.continued):
             self._begin(session.game, session.ahead)
         else:
-            table.mode = PLAY
-            table.show()
+            context.mode = PLAY
+            context.show()
 
 
 def _count(text: str) -> int:

@@ -17,9 +17,9 @@ from ckai.cli.shared.output import count_text
 from ckai.cli.terminal.actions import Actions
 from ckai.cli.terminal.board import detect_look, draw_board, join_columns
 from ckai.cli.terminal.commands import OVER, PLAY, VIEW, Command, CommandError, read_command
+from ckai.cli.terminal.context import Options
 from ckai.cli.terminal.panel import PANEL_COLUMNS, move_line, reply_lines, state_lines, viewed_lines
 from ckai.cli.terminal.screen import FlagFallError, Screen
-from ckai.cli.terminal.table import Options
 from ckai.cli.terminal.thinking import wait_for
 from ckai.game import MoveError, Outcome
 

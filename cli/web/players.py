@@ -24,7 +24,7 @@ MAX_LOADED = 6
 """Most players and most analysts that stay loaded; the least recently used one goes first."""
 
 
-class Players:
+class PlayerCatalog:
     """The players that the page may choose, and those that are loaded.
 
     The page cannot name files and programs of its own: only what is found here, what comes with ckai and what
@@ -134,10 +134,10 @@ class Players:
         """
         from rich.console import Console
 
-        from ckai.cli.playing.players import Players as Makers
+        from ckai.cli.playing.opponent_factory import OpponentFactory
 
         def make() -> "Opponent":
-            makers = Makers(
+            factory = OpponentFactory(
                 spec,
                 Console(quiet=True),
                 evaluator=self._evaluator,
@@ -146,7 +146,7 @@ class Players:
                 seed=self._seed,
                 control=control,
             )
-            return makers.opponent(PlayerSpec.read(seat.spec), sims=None, seconds=None)
+            return factory.opponent(PlayerSpec.read(seat.spec), sims=None, seconds=None)
 
         return _kept(self._opponents, (spec.name, seat.spec, str(control)), make)
 
@@ -207,6 +207,6 @@ def _kept(loaded: dict[Any, _T], key: Any, make: Callable[[], _T]) -> _T:
 
 def player_title(text: str) -> str:
     """Return the name of a player for messages and PDN headers."""
-    from ckai.cli.playing.players import player_name
+    from ckai.cli.playing.opponent_factory import player_name
 
     return player_name(text)

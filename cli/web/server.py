@@ -5,7 +5,7 @@ import secrets
 from pathlib import Path
 
 from ckai.cli.playing.experts import ExpertMoves
-from ckai.cli.web.players import Players
+from ckai.cli.web.players import PlayerCatalog
 from ckai.cli.web.searches import Job, Priority
 from ckai.cli.web.services import Services
 from ckai.cli.web.tab_session import TabSession
@@ -35,7 +35,7 @@ class Server(Services):
 
     def __init__(
         self,
-        players: Players,
+        players: PlayerCatalog,
         games: dict[str, GameSpec],
         *,
         experts: ExpertMoves | None = None,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ckai.cli.playing.experts import ExpertMoves
-from ckai.cli.web.players import Players
+from ckai.cli.web.players import PlayerCatalog
 from ckai.cli.web.searches import Job, SearchScheduler
 from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
@@ -39,7 +39,7 @@ class Services(ABC):
     """
 
     def __init__(
-        self, players: Players, games: dict[str, GameSpec], experts: ExpertMoves | None, folder: Path
+        self, players: PlayerCatalog, games: dict[str, GameSpec], experts: ExpertMoves | None, folder: Path
     ) -> None:
         self.players, self.games, self.experts, self.folder = players, games, experts, folder
         self.on_end: dict[Job, Callable[[], None]] = {}
@@ -137,7 +137,7 @@ class Services(ABC):
         """Tell all tabs what is going on; empty: nothing is."""
 
     def load_analyst(self, name: str | None, spec: GameSpec) -> tuple[str, "Analyst"]:
-        """In a thread: return the network of that name, see `Players.network`, and what analyses with it.
+        """In a thread: return the network of that name, see `PlayerCatalog.network`, and its analyst.
 
         Raises:
             ActionError: there is no such network.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ckai.datasets.files import WriteError, locked, remove_temporaries, write_whole
 from ckai.datasets.machine import available_cores
 from ckai.datasets.tables.file import TableError, read_tables, write_tables
-from ckai.datasets.tables.layout import Class, Layout, levels, make_layout
+from ckai.datasets.tables.layout import Material, TableLayout, levels, make_layout
 from ckai.datasets.tables.solve import DRAWN, MAX_DISTANCE, UNKNOWN, solve_pair
 
 RATE = 1_000_000
@@ -91,7 +91,7 @@ def build_tables(
 
 
 def _build(
-    layout: Layout, path: Path, kept: Path, threads: int, progress: Callable[[int, int], None]
+    layout: TableLayout, path: Path, kept: Path, threads: int, progress: Callable[[int, int], None]
 ) -> dict[str, Any]:
     """`build_tables` under its lock; solved classes are kept in the folder `kept`."""
     values = np.full(layout.positions, UNKNOWN, np.uint8)
@@ -101,9 +101,9 @@ def _build(
         raise WriteError.of(error, kept) from error
     solved = 0
 
-    def solve(of: Class) -> int:
+    def solve(of: Material) -> int:
         file = kept / f"{of}.values"
-        parts = [layout.part(values, side) for side in dict.fromkeys((of, of.turned))]
+        parts = [layout.part(values, side) for side in dict.fromkeys((of, of.swapped))]
         size = sum(map(len, parts))
         saved = _saved(file, size)
         if saved is None:
@@ -135,7 +135,7 @@ def _build(
     return read_tables(path)[2]
 
 
-def _size(layout: Layout, of: Class) -> int:
+def _size(layout: TableLayout, of: Material) -> int:
     return layout.sizes[layout.classes.index(of)]
 
 
@@ -153,7 +153,7 @@ def _checksum(values: bytes) -> bytes:
     return zlib.crc32(values).to_bytes(4, "little")
 
 
-def _counts(layout: Layout, values: NDArray[np.uint8]) -> dict[str, list[int]]:
+def _counts(layout: TableLayout, values: NDArray[np.uint8]) -> dict[str, list[int]]:
     """Won, lost and drawn for the side to move, by number of pieces."""
     counts: dict[str, list[int]] = {}
     for of in layout.classes:
@@ -166,7 +166,7 @@ def _counts(layout: Layout, values: NDArray[np.uint8]) -> dict[str, list[int]]:
     return counts
 
 
-def _longest(layout: Layout, values: NDArray[np.uint8]) -> dict[str, int]:
+def _longest(layout: TableLayout, values: NDArray[np.uint8]) -> dict[str, int]:
     """The longest distance of each class."""
     longest = {}
     for of in layout.classes:

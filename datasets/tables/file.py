@@ -4,7 +4,7 @@
     64 hexadecimal digits, \n   SHA-256 of all that follows
     8 bytes                     length of the header, little-endian
     header                      JSON: pieces, crc (of all values), longest, counts, blocks (bytes of each)
-    blocks                      one LZMA stream a class, in the order of `Layout`
+    blocks                      one LZMA stream a class, in the order of `TableLayout`
 
 Large tables are unpacked once into a file beside it and mapped into memory, so that processes share them and
 load only the pages they use. Both files are verified each time they are opened.
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ckai.datasets.files import remove_temporaries, write_whole
 from ckai.datasets.machine import cache_folder
-from ckai.datasets.tables.layout import Layout, make_layout
+from ckai.datasets.tables.layout import TableLayout, make_layout
 
 FORMAT = b"ckai tables 1\n"
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "pb": 0}]
@@ -36,7 +36,7 @@ class TableError(ValueError):
     """A table file that cannot be used; names the file, what was expected and what it has instead."""
 
 
-def write_tables(path: Path, layout: Layout, values: NDArray[np.uint8], extra: dict[str, Any]) -> None:
+def write_tables(path: Path, layout: TableLayout, values: NDArray[np.uint8], extra: dict[str, Any]) -> None:
     """Write tables atomically.
 
     Args:
@@ -86,7 +86,7 @@ def read_header(path: Path) -> tuple[dict[str, Any], bytes]:
     return header, body[8 + length :]
 
 
-def read_tables(path: Path) -> tuple[Layout, NDArray[np.uint8], dict[str, Any]]:
+def read_tables(path: Path) -> tuple[TableLayout, NDArray[np.uint8], dict[str, Any]]:
     """Read the layout, values and header of a table file; large ones are mapped into memory.
 
     Raises:
@@ -119,7 +119,7 @@ def _again(path: Path) -> str:
     return f"build it again with `{_command(path)} --fresh`"
 
 
-def _unpack(layout: Layout, header: dict[str, Any], blocks: bytes) -> NDArray[np.uint8]:
+def _unpack(layout: TableLayout, header: dict[str, Any], blocks: bytes) -> NDArray[np.uint8]:
     values = np.empty(layout.positions, np.uint8)
     at = 0
     for of, length in zip(layout.classes, header["blocks"], strict=True):
@@ -129,7 +129,7 @@ def _unpack(layout: Layout, header: dict[str, Any], blocks: bytes) -> NDArray[np
     return values
 
 
-def _is_intact(raw: Path, layout: Layout, header: dict[str, Any]) -> bool:
+def _is_intact(raw: Path, layout: TableLayout, header: dict[str, Any]) -> bool:
     """Whether the unpacked values exist and match the header."""
     try:
         if raw.stat().st_size != layout.positions:

@@ -97,7 +97,7 @@ def class_size(m1, k1, m2, k2, lookup):
 
 
 @quick_kernel
-def index_of(own, opp, kings, lookup):
+def rank_position(own, opp, kings, lookup):
     """The index of a placement within its class; see the module's docstring."""
     own_men, opp_men = own & ~kings, opp & ~kings
     own_kings, opp_kings = own & kings, opp & kings
@@ -111,8 +111,8 @@ def index_of(own, opp, kings, lookup):
 
 
 @quick_kernel
-def place(number, m1, k1, m2, k2, lookup):
-    """(own, opp, kings) of the placement with this index in a class: the inverse of `index_of`."""
+def unrank_position(number, m1, k1, m2, k2, lookup):
+    """(own, opp, kings) of the placement with this index in a class: the inverse of `rank_position`."""
     left = 32 - m1 - m2
     ways = _choose(left - k1, k2, lookup)
     fourth, number = number % ways, number // ways

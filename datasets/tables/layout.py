@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ckai.datasets.tables.index import MAX_PIECES, STARTS, class_key, class_size, make_lookup
 
 
-class Class(NamedTuple):
+class Material(NamedTuple):
     """A material class: the pieces on the board, the side to move first."""
 
     men: int
@@ -22,19 +22,19 @@ class Class(NamedTuple):
         return sum(self)
 
     @property
-    def turned(self) -> "Class":
+    def swapped(self) -> "Material":
         """The same material with the other side to move."""
-        return Class(self.other_men, self.other_kings, self.men, self.kings)
+        return Material(self.other_men, self.other_kings, self.men, self.kings)
 
     def __str__(self) -> str:
         return f"{_side(self.men, self.kings)}-{_side(self.other_men, self.other_kings)}"
 
 
-class Layout(NamedTuple):
+class TableLayout(NamedTuple):
     """Where the values of each class are, in one array for all classes up to a number of pieces."""
 
     pieces: int
-    classes: tuple[Class, ...]
+    classes: tuple[Material, ...]
     """In the order of their values."""
     sizes: tuple[int, ...]
     """Number of positions of each class."""
@@ -43,13 +43,13 @@ class Layout(NamedTuple):
     lookup: NDArray[np.int64]
     """Lookup tables that turn a position into its index among the values; `ckai.datasets.tables.index`."""
 
-    def part(self, values: NDArray[np.uint8], of: Class) -> NDArray[np.uint8]:
+    def part(self, values: NDArray[np.uint8], of: Material) -> NDArray[np.uint8]:
         """A view of the values of one class."""
         start = int(self.lookup[STARTS + class_key(*of)])
         return values[start : start + self.sizes[self.classes.index(of)]]
 
 
-def make_layout(pieces: int) -> Layout:
+def make_layout(pieces: int) -> TableLayout:
     """The layout of tables for up to `pieces` pieces.
 
     Raises:
@@ -64,10 +64,10 @@ def make_layout(pieces: int) -> Layout:
         lookup[STARTS + class_key(*of)] = at
         sizes.append(int(class_size(*of, lookup)))
         at += sizes[-1]
-    return Layout(pieces, tuple(classes), tuple(sizes), at, lookup)
+    return TableLayout(pieces, tuple(classes), tuple(sizes), at, lookup)
 
 
-def levels(pieces: int) -> list[list[Class]]:
+def levels(pieces: int) -> list[list[Material]]:
     """One class of each pair (a class and the same with sides exchanged), in groups that depend only on
     earlier groups.
 
@@ -76,14 +76,14 @@ def levels(pieces: int) -> list[list[Class]]:
     groups = []
     for number in range(2, pieces + 1):
         for men in range(number + 1):
-            level = [of for of in _classes(number) if of.men + of.other_men == men and of <= of.turned]
+            level = [of for of in _classes(number) if of.men + of.other_men == men and of <= of.swapped]
             groups.append(level)
     return groups
 
 
-def _classes(pieces: int) -> list[Class]:
+def _classes(pieces: int) -> list[Material]:
     return [
-        Class(men, side - men, other_men, pieces - side - other_men)
+        Material(men, side - men, other_men, pieces - side - other_men)
         for side in range(1, pieces)
         for men in range(side + 1)
         for other_men in range(pieces - side + 1)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ckai.datasets.machine import cache_folder
 from ckai.datasets.tables.file import TableError, read_tables
 from ckai.datasets.tables.index import MAX_PIECES
-from ckai.datasets.tables.layout import Layout
+from ckai.datasets.tables.layout import TableLayout
 from ckai.datasets.tables.solve import DRAWN, ROOM, UNKNOWN, best_capture, look
 from ckai.game.jit import cold, inner, kernel
 from ckai.game.kernels import apply_hop, legal_actions, legal_hops, lowest, popcount
@@ -197,7 +197,7 @@ class Tables:
         ['15-19', '18-23']
     """
 
-    def __init__(self, layout: Layout, values: Values, header: dict[str, Any] | None = None) -> None:
+    def __init__(self, layout: TableLayout, values: Values, header: dict[str, Any] | None = None) -> None:
         self.layout, self.values, self.header = layout, values, header or {}
 
     @classmethod

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 from ckai.datasets.schema import COPIES_KEY, EXPERT_SCHEMA
 from ckai.datasets.split import position_keys
 from ckai.datasets.splitmix import GOLDEN, MIX_1, MIX_2
-from ckai.datasets.tables.index import place
-from ckai.datasets.tables.layout import Class
+from ckai.datasets.tables.index import unrank_position
+from ckai.datasets.tables.layout import Material
 from ckai.datasets.tables.probe import MAX_LEGAL_HOPS, Tables, best_hops, value_of
 from ckai.datasets.tables.solve import DRAWN, ROOM
 from ckai.datasets.writer import row_arrays
 from ckai.game import HALFMOVE_LIMIT, kernels
 from ckai.game.jit import inner, quick_kernel
 
-HELD = 10
-"""One position in HELD is reserved for evaluation; the others are for training."""
+HELDOUT_ONE_IN = 10
+"""One position in HELDOUT_ONE_IN is reserved for evaluation; the others are for training."""
 MAX_SAMPLED_CLOCK = 40
 """Halfmove clocks of sampled rows are random, up to this."""
 
@@ -34,7 +34,7 @@ class Endgames:
     """`[N]` uint8, see `ckai.datasets.tables.solve`."""
     of: NDArray[np.int64]
     """`[N]` int64, the material class of each, an index into `classes`."""
-    classes: tuple[Class, ...]
+    classes: tuple[Material, ...]
 
     @property
     def truth(self) -> NDArray[np.int8]:
@@ -54,7 +54,7 @@ def draw_endgames(
     *,
     seed: int,
     pieces: int | None = None,
-    held: bool,
+    heldout: bool,
     even: bool = False,
 ) -> Endgames:
     """Sample positions at random, with repetition.
@@ -64,7 +64,7 @@ def draw_endgames(
         number: of positions.
         seed: of the sampling.
         pieces: on the board, exactly; None: any number in the tables.
-        held: sample the positions reserved for evaluation, or the others. A hash of the position decides
+        heldout: sample the positions reserved for evaluation, or the others. A hash of the position decides
             which it is, whatever the seed.
         even: weight material classes by the square root of their size, so that small ones come up more often.
     """
@@ -84,7 +84,7 @@ def draw_endgames(
         np.array([size for _, size in chosen], np.int64),
         of,
         seed,
-        held,
+        heldout,
         tables.values,
         layout.lookup,
         places,
@@ -107,7 +107,7 @@ def endgame_rows(tables: Tables, number: int, *, seed: int) -> pa.Table:
     Returns:
         A table in `EXPERT_SCHEMA`, with `COPIES_KEY` in its metadata where positions repeat.
     """
-    drawn = draw_endgames(tables, number, seed=seed, held=False, even=True)
+    drawn = draw_endgames(tables, number, seed=seed, heldout=False, even=True)
     rng = np.random.default_rng((seed, 1))
     order = rng.permutation(number)
     values, places = drawn.values[order], drawn.places[order]
@@ -162,25 +162,25 @@ def hops_that_keep(drawn: Endgames, tables: Tables) -> tuple[NDArray[np.bool_], 
 
 
 @inner
-def _is_held(own, opp, kings):  # type: ignore[no-untyped-def]
+def _is_heldout(own, opp, kings):  # type: ignore[no-untyped-def]
     """Whether a hash of the position (with SplitMix64's constants) reserves it for evaluation."""
     z = np.uint64(own) ^ np.uint64(opp) * GOLDEN
     z = (z ^ (np.uint64(kings) << np.uint64(17))) * MIX_1
     z = (z ^ (z >> np.uint64(27))) * MIX_2
     z = z ^ (z >> np.uint64(31))
-    return z % np.uint64(HELD) == np.uint64(0)
+    return z % np.uint64(HELDOUT_ONE_IN) == np.uint64(0)
 
 
 @quick_kernel
-def _draw(classes, sizes, of, seed, held, values, lookup, places, sampled):  # type: ignore[no-untyped-def]
+def _draw(classes, sizes, of, seed, heldout, values, lookup, places, sampled):  # type: ignore[no-untyped-def]
     np.random.seed(seed)
     between = np.empty((ROOM, 4), np.int64)
     for i in range(len(of)):
         m1, k1, m2, k2 = classes[of[i]]
         while True:
-            own, opp, kings = place(np.random.randint(sizes[of[i]]), m1, k1, m2, k2, lookup)
+            own, opp, kings = unrank_position(np.random.randint(sizes[of[i]]), m1, k1, m2, k2, lookup)
             value = value_of(own, opp, kings, -1, m1 + k1 + m2 + k2, values, lookup, between)
-            if value != 0 and _is_held(own, opp, kings) == held:
+            if value != 0 and _is_heldout(own, opp, kings) == heldout:
                 break
         places[i, 0], places[i, 1], places[i, 2] = own, opp, kings
         sampled[i] = value

@@ -10,7 +10,7 @@ Lake, Schaeffer and Lu, "Solving Large Retrograde Analysis Problems Using a Netw
 
 import numpy as np
 
-from ckai.datasets.tables.index import STARTS, class_key, class_size, index_of, place
+from ckai.datasets.tables.index import STARTS, class_key, class_size, rank_position, unrank_position
 from ckai.game.jit import inner, kernel
 from ckai.game.kernels import (
     LAST_ROW,
@@ -48,7 +48,7 @@ def key_of(own, opp, kings):
 @inner
 def look(own, opp, kings, values, lookup):
     """Look up a position of the tables with pieces on both sides and no capture under way."""
-    return values[lookup[STARTS + key_of(own, opp, kings)] + index_of(own, opp, kings, lookup)]
+    return values[lookup[STARTS + key_of(own, opp, kings)] + rank_position(own, opp, kings, lookup)]
 
 
 @inner
@@ -120,7 +120,7 @@ def _initialise(m1, k1, m2, k2, values, lookup, left, late):
     at = lookup[STARTS + class_key(m1, k1, m2, k2)]
     between = np.empty((ROOM, 4), np.int64)
     for number in range(len(left)):
-        own, opp, kings = place(number, m1, k1, m2, k2, lookup)
+        own, opp, kings = unrank_position(number, m1, k1, m2, k2, lookup)
         a, b, c, d, jumps = legal_hops(own, opp, kings, -1)
         left[number], late[number] = 0, 0
         if not a | b | c | d:
@@ -180,7 +180,7 @@ def _take_back(own, opp, kings, plies, at, values, left, late, lookup):
             a, b, c, d = jump_sources(o, k, theirs, free)
             if a | b | c | d:
                 continue  # it had to capture
-            number = index_of(o, theirs, k, lookup)
+            number = rank_position(o, theirs, k, lookup)
             value = values[at + number]
             if plies & 1 == 0:  # this position is lost: a step to it wins
                 if value == UNKNOWN or (value != DRAWN and value & 1 and value > plies + 1):
@@ -232,9 +232,9 @@ def solve_pair(m1, k1, m2, k2, values, lookup):
                 if values[at + number] != plies:
                     continue
                 if side == 0:
-                    own, opp, kings = place(number, m1, k1, m2, k2, lookup)
+                    own, opp, kings = unrank_position(number, m1, k1, m2, k2, lookup)
                 else:
-                    own, opp, kings = place(number, m2, k2, m1, k1, lookup)
+                    own, opp, kings = unrank_position(number, m2, k2, m1, k1, lookup)
                 solved = _take_back(own, opp, kings, plies, other, values, left[mirror], late[mirror], lookup)
                 if solved:
                     longest = max(longest, plies + 1)

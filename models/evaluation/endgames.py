@@ -34,7 +34,7 @@ def measure_endgames(
         mean absolute value of drawn positions; `keeps`, the share where the network's likeliest legal action
         keeps the result; and `keeps_decided`, the same where some actions keep it and others do not.
     """
-    drawn = draw_endgames(tables, positions, seed=SEED, pieces=pieces or tables.pieces, held=True)
+    drawn = draw_endgames(tables, positions, seed=SEED, pieces=pieces or tables.pieces, heldout=True)
     logits, value = _evaluate(TorchEvaluator(network), drawn)
     legal, keeping = hops_that_keep(drawn, tables)
     keeps = keeping[np.arange(len(logits)), np.where(legal, logits, -np.inf).argmax(1)]

@@ -8,7 +8,7 @@ from board_tab import serving, serving_in, tab
 from make_rows import random_games, write
 
 from ckai.cli.playing.experts import ExpertMoves
-from ckai.cli.web.players import Players
+from ckai.cli.web.players import PlayerCatalog
 from ckai.cli.web.searches import Job, Priority, SearchScheduler
 
 PLAIN = {"player": "uniform"}
@@ -227,8 +227,8 @@ def test_only_networks_that_are_offered_analyse(client):
 
 
 def test_what_is_asked_before_the_networks_are_there_waits_for_them(tmp_path, monkeypatch):
-    find = Players.find
-    monkeypatch.setattr(Players, "find", lambda players: (time.sleep(0.5), find(players)))
+    find = PlayerCatalog.find
+    monkeypatch.setattr(PlayerCatalog, "find", lambda players: (time.sleep(0.5), find(players)))
     with serving(tmp_path) as client, tab(client) as here:
         assert not client.server.players_ready.is_set()
         look = here.do("look", visits=20)

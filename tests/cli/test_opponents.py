@@ -1,4 +1,4 @@
-"""Players of every spec, Ctrl-C while they think, and clocks."""
+"""OpponentFactory of every spec, Ctrl-C while they think, and clocks."""
 
 import _thread
 import os
@@ -18,8 +18,8 @@ from terminal_game import FirstMove, only_game, table
 from ckai.cli import play
 from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.opponent import EngineOpponent
+from ckai.cli.playing.opponent_factory import player_name
 from ckai.cli.playing.player_opponent import PlayerOpponent
-from ckai.cli.playing.players import player_name
 from ckai.cli.terminal.screen import FlagFallError, Screen, make_console
 from ckai.cli.terminal.thinking import wait_for
 from ckai.rl.engine import Limit

@@ -23,8 +23,8 @@ from ckai.cli.playing.start import (
 )
 from ckai.cli.terminal.actions import Actions
 from ckai.cli.terminal.commands import COMMANDS, OVER, PLAY, VIEW, CommandError, help_lines, read_command
+from ckai.cli.terminal.context import Options
 from ckai.cli.terminal.screen import Screen, clean, make_console
-from ckai.cli.terminal.table import Options
 from ckai.datasets.reader import RowFile
 from ckai.game import Game, Position
 from ckai.pdn import read_games, write_game

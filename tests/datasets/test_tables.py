@@ -15,7 +15,7 @@ from ckai.datasets.files import LockedError
 from ckai.datasets.reader import RowFile
 from ckai.datasets.tables import DRAW, LOSS, WIN, ProbeResult, TableError, Tables, build_tables, table_path
 from ckai.datasets.tables.file import read_tables
-from ckai.datasets.tables.index import STARTS, class_key, index_of, place
+from ckai.datasets.tables.index import STARTS, class_key, rank_position, unrank_position
 from ckai.datasets.tables.layout import levels, make_layout
 from ckai.datasets.tables.solve import DRAWN, look, solve_pair
 from ckai.game import Position
@@ -70,7 +70,7 @@ def wrong(numbers, m1, k1, m2, k2, values, lookup, start):
     """How many positions of a class have another value than follows, and the first of them."""
     count, first = 0, -1
     for number in numbers:
-        own, opp, kings = place(number, m1, k1, m2, k2, lookup)
+        own, opp, kings = unrank_position(number, m1, k1, m2, k2, lookup)
         if follows(own, opp, kings, values, lookup) != values[start + number]:
             count += 1
             if first < 0:
@@ -85,7 +85,7 @@ def check(tables, sample=None):
         numbers = np.arange(size) if sample is None else rng.integers(size, size=min(size, sample))
         start = int(layout.lookup[STARTS + class_key(*of)])
         found = wrong(numbers, *of, tables.values, layout.lookup, start)
-        assert found[0] == 0, f"{of}: {place(found[1], *of, layout.lookup)}"
+        assert found[0] == 0, f"{of}: {unrank_position(found[1], *of, layout.lookup)}"
 
 
 def test_every_placement_has_a_number_of_its_own():
@@ -93,8 +93,8 @@ def test_every_placement_has_a_number_of_its_own():
     rng = random.Random(0)
     for of, size in zip(layout.classes, layout.sizes, strict=True):
         for number in range(size) if size < 1000 else rng.sample(range(size), 300):
-            own, opp, kings = place(number, *of, layout.lookup)
-            assert index_of(own, opp, kings, layout.lookup) == number
+            own, opp, kings = unrank_position(number, *of, layout.lookup)
+            assert rank_position(own, opp, kings, layout.lookup) == number
             assert [bits.bit_count() for bits in (own & ~kings, own & kings, opp & ~kings, opp & kings)] == [
                 *of
             ]
@@ -106,12 +106,12 @@ def test_classes_come_after_those_they_lead_to():
     seen = set()
     classes = make_layout(5).classes
     for level in levels(5):
-        now = {of for each in level for of in (each, each.turned)}
+        now = {of for each in level for of in (each, each.swapped)}
         for of in now:
             fewer = [o for o in classes if o.pieces < of.pieces]
             assert all(o in seen for o in fewer)
             if of.men:
-                assert of._replace(men=of.men - 1, kings=of.kings + 1).turned in seen
+                assert of._replace(men=of.men - 1, kings=of.kings + 1).swapped in seen
         seen |= now
     assert seen == set(classes)
 
@@ -172,7 +172,7 @@ def test_captures_and_hops_are_searched(three):
 
 def test_many_positions_are_answered_in_one_call(three):
     layout = three.layout
-    boards = [(*place(i, 1, 0, 0, 1, layout.lookup), -1) for i in range(500)]
+    boards = [(*unrank_position(i, 1, 0, 0, 1, layout.lookup), -1) for i in range(500)]
     boards.append((0xFFF, 0xFFF00000, 0, -1))
     values = three.probe_many(np.array(boards, np.int64))
     assert values[-1] == 254

@@ -38,7 +38,7 @@ def constant(value):
 
 
 def test_drawn_positions_are_what_the_tables_say(tables):
-    drawn = draw_endgames(tables, 300, seed=3, held=False)
+    drawn = draw_endgames(tables, 300, seed=3, heldout=False)
     for position, truth, of in zip(positions(drawn), drawn.truth, drawn.of, strict=True):
         assert position.legal_moves()
         assert tables.probe(position).value == WORTH[int(truth)]
@@ -46,7 +46,11 @@ def test_drawn_positions_are_what_the_tables_say(tables):
 
 
 def test_positions_for_measuring_are_never_learned(tables):
-    sides = [draw_endgames(tables, 20_000, seed=seed, held=held) for held in (False, True) for seed in (1, 2)]
+    sides = [
+        draw_endgames(tables, 20_000, seed=seed, heldout=heldout)
+        for heldout in (False, True)
+        for seed in (1, 2)
+    ]
     found = [{tuple(place) for place in drawn.places.tolist()} for drawn in sides]
     learned, held = found[0] | found[1], found[2] | found[3]
     assert len(learned) > 10_000 < 2 * len(held)
@@ -54,17 +58,17 @@ def test_positions_for_measuring_are_never_learned(tables):
 
 
 def test_of_a_number_of_pieces_and_of_classes_alike(tables):
-    drawn = draw_endgames(tables, 2000, seed=0, pieces=2, held=False)
+    drawn = draw_endgames(tables, 2000, seed=0, pieces=2, heldout=False)
     assert {sum(of) for of in drawn.classes} == {2}
     shares = [
-        np.bincount(draw_endgames(tables, 20_000, seed=0, held=False, even=even).of).min() / 20_000
+        np.bincount(draw_endgames(tables, 20_000, seed=0, heldout=False, even=even).of).min() / 20_000
         for even in (False, True)
     ]
     assert shares[1] > 3 * shares[0]
 
 
 def test_hops_that_keep_the_value(tables):
-    drawn = draw_endgames(tables, 400, seed=5, held=True)
+    drawn = draw_endgames(tables, 400, seed=5, heldout=True)
     legal, keeping = hops_that_keep(drawn, tables)
     turned = {WIN: LOSS, LOSS: WIN, DRAW: DRAW}
     for position, truth, may, keeps in zip(positions(drawn), drawn.truth, legal, keeping, strict=True):
@@ -101,7 +105,7 @@ def test_rows_teach_best_moves_and_the_truth(tables, tmp_path):
 
 
 def test_a_network_that_says_the_same_of_all(tables):
-    drawn = draw_endgames(tables, 3000, seed=1, pieces=3, held=True)
+    drawn = draw_endgames(tables, 3000, seed=1, pieces=3, heldout=True)
     truth = drawn.truth.astype(float)
     for value in (-20.0, 0.0, 20.0):
         said = np.tanh(value)

@@ -6,7 +6,7 @@ from contextlib import chdir, contextmanager
 from starlette.testclient import TestClient
 
 from ckai.cli.web.app import make_app
-from ckai.cli.web.players import Players
+from ckai.cli.web.players import PlayerCatalog
 from ckai.cli.web.server import Server
 from ckai.cli.web.state import drawn_games
 
@@ -19,7 +19,7 @@ HOME = {"host": HOST, "origin": ORIGIN}
 def serving(folder, *, token=None, given=(), experts=None):
     """A test client of a server whose runs are in a folder."""
     games = {spec.name: spec for spec in drawn_games()}
-    players = Players(list(games.values()), evaluator="torch", tables="3", vary=0, seed=1, given=given)
+    players = PlayerCatalog(list(games.values()), evaluator="torch", tables="3", vary=0, seed=1, given=given)
     servers = []
 
     def make_server():

@@ -7,8 +7,8 @@ from rich.console import Console
 from ckai.cli.playing.opponent import EngineOpponent
 from ckai.cli.playing.record import Record
 from ckai.cli.playing.session import PEOPLE, Session
+from ckai.cli.terminal.context import Options
 from ckai.cli.terminal.game import TerminalGame
-from ckai.cli.terminal.table import Options
 from ckai.game import Game, Position
 from ckai.pdn import read_games
 from ckai.rl.engine.result import Line, MoveMap, SearchResult, Value

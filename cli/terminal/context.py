@@ -29,7 +29,7 @@ class Options:
     """The data set at hand."""
 
 
-class Table(Protocol):
+class GameContext(Protocol):
     """What the commands of the prompt use and change; see `ckai.cli.terminal.game.TerminalGame`."""
 
     session: Session

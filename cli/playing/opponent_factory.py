@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ckai.rl.games.clock import TimeControl
 
 
-class Players:
+class OpponentFactory:
     """Makes the opponents of a game.
 
     Args:
