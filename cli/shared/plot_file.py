@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -57,14 +56,13 @@ def plot_file(output: Path | None, fresh: bool, default: str, beside: Sequence[s
             )
         context.with_resource(claimed(output))
         return output
-    stem = Path(default).stem
-    for number in count(1):
-        path = Path(default if number == 1 else f"{stem}-{number}.png")
+    path, number = Path(default), 2
+    while True:
         if not _existing(path, beside):
             with suppress(LockedError):
                 context.with_resource(claimed(path))
                 return path
-    raise AssertionError("numbers do not end")
+        path, number = Path(f"{Path(default).stem}-{number}.png"), number + 1
 
 
 def _existing(path: Path, beside: Sequence[str]) -> list[Path]:
