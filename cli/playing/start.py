@@ -21,13 +21,6 @@ class StartError(ValueError):
     """A start of a game that does not exist; says what was expected and found."""
 
 
-def _expanded(text: str) -> Path:
-    try:
-        return expanded(text)
-    except ValueError as error:
-        raise StartError(str(error)) from error
-
-
 @dataclass(frozen=True)
 class FileGame:
     """Which game of which file, and where in it."""
@@ -44,13 +37,14 @@ class FileGame:
 
         Raises:
             StartError: there is no such file, or N is 0.
+            ValueError: there is no such user.
         """
         path, numbers = text, ""
-        if not _expanded(text).is_file():
+        if not expanded(text).is_file():
             parts = re.fullmatch(r"(.+?)((?::\d{1,9}){1,2})", text)
             if parts:
                 path, numbers = parts[1], parts[2]
-        file = _expanded(path)
+        file = expanded(path)
         if not file.is_file():
             raise StartError(f"{path}: expected a file of games, found no such file")
         number, *ply = [int(digits) for digits in numbers[1:].split(":")] if numbers else [1]

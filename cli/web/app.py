@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from importlib.metadata import version
 from importlib.resources import files
 from typing import Any
 
@@ -55,7 +54,6 @@ def make_app(make_server: Callable[[], Server], token: str | None = None) -> App
     served = read_files()
     servers: list[Server] = []
     sockets: set[WebSocket] = set()
-    release = version("ckai")
 
     def answer(name: str) -> Response:
         if name not in served:
@@ -75,7 +73,7 @@ def make_app(make_server: Callable[[], Server], token: str | None = None) -> App
             return
         sockets.add(socket)
         try:
-            await Connection(socket, servers[0], release).run()
+            await Connection(socket, servers[0]).run()
         finally:
             sockets.discard(socket)
 

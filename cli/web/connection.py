@@ -40,11 +40,10 @@ class Connection:
     Args:
         socket: accepted here.
         server: the server.
-        version: of ckai.
     """
 
-    def __init__(self, socket: WebSocket, server: Server, version: str) -> None:
-        self._socket, self._server, self._version = socket, server, version
+    def __init__(self, socket: WebSocket, server: Server) -> None:
+        self._socket, self._server = socket, server
         self._outbox: asyncio.Queue[str | None] = asyncio.Queue()
         self._code = 1000
         self._questions: set[asyncio.Task[None]] = set()
