@@ -175,6 +175,7 @@ class RunSelfPlay(RunClosing):
         finally:
             for ledger in (ledgers.own, *ledgers.carried):
                 ledger.writer.flush()
+            spent().write(folder)  # also if it ended before the first snapshot
             for evaluator in players:
                 evaluator.close()
         return spent()

@@ -166,7 +166,8 @@ def test_without_a_match_every_network_is_accepted(tmp_path, network):
     assert run.path(1, "network.ckpt").read_bytes() == run.path(1, "candidate.ckpt").read_bytes()
 
 
-def test_games_already_written_are_not_played_again(tmp_path, network, monkeypatch):
+@pytest.mark.parametrize("snapshots", [True, False])
+def test_games_already_written_are_not_played_again(tmp_path, network, monkeypatch, snapshots):
     run = Run.create(tmp_path / "run", network, TINY)
     from ckai.rl.loop import playing as module
 
@@ -181,6 +182,8 @@ def test_games_already_written_are_not_played_again(tmp_path, network, monkeypat
             played.append(game.number)
             on_game(game)
 
+        if not (snapshots or resumed):  # as when every group is interrupted before its first snapshot
+            rest["on_snapshot"] = None
         return real(evaluator, config, numbers, on_game=note, **rest)
 
     monkeypatch.setattr(module, "play_games", stops_halfway)
