@@ -693,19 +693,19 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.lists(PIECES, max_size=60))
 def test_any_words_are_read_alike_by_both_readers(tmp_path, pieces):
     check_readers_agree("".join(pieces).encode(), tmp_path)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_alike_by_both_readers(tmp_path, data):
     check_readers_agree(data, tmp_path)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damaged_games_are_read_alike_by_both_readers(tmp_path, book, data):
     text = bytearray("".join(book[:3]).encode())

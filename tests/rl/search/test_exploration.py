@@ -81,7 +81,7 @@ def test_searches_without_exploration_have_neither_noise_nor_temperature() -> No
 # --- the policy target ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(drawings(), st.integers(2, 80), st.sampled_from([0.3, 1.0, 4.0]))
 def test_the_pruned_target_agrees_with_the_slow_twin(root: Any, sims: int, c: float) -> None:
     found = search(root, sims, SearchConstants(c_init=c, prune_target=True))

@@ -218,7 +218,7 @@ def test_the_kept_subtree_is_the_same_tree() -> None:
 # --- the reference in plain Python ---------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=80)
 @given(drawings(), st.integers(1, 60))
 def test_fast_and_slow_search_agree(root: Any, sims: int) -> None:
     found = search(root, sims, SearchConstants(c_init=1.25))
@@ -238,7 +238,7 @@ def test_the_exploration_constant_grows_with_the_visits(visits: int) -> None:
 # --- other rules at the root ------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(drawings(), st.integers(2, 80), st.sampled_from([0.5, 2.0, 8.0]))
 def test_forced_playouts_agree_with_the_slow_twin(root: Any, sims: int, k: float) -> None:
     found = search(root, sims, SearchConstants(c_init=0.5, root_rule=FORCED, forced_playouts_k=k))
@@ -266,7 +266,7 @@ def test_the_plan_of_sequential_halving(max_considered_actions: int) -> None:
         assert plan == slow_search.halving_plan(max_considered_actions, sims)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(drawings(), st.integers(2, 60), st.sampled_from([2, 3, 16]))
 def test_gumbel_root_agrees_with_the_slow_twin(root: Any, sims: int, max_considered_actions: int) -> None:
     rule = SearchConstants(
@@ -300,7 +300,7 @@ def test_gumbel_root_value_is_that_of_its_policy_not_of_the_weak_moves_it_tried(
     assert root_value(tree, constants._replace(c_scale=0.0)) == pytest.approx(even.mean(), abs=1e-6)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(drawings(), st.integers(2, 60), st.integers(0, 2**32 - 1))
 def test_gumbel_without_temperature_plays_the_best_of_the_visited(root: Any, sims: int, seed: int) -> None:
     constants = SearchConstants(root_rule=GUMBEL, max_considered_actions=4, c_scale=0.7)
