@@ -74,11 +74,11 @@ class PdnGame:
     """Comments before the first move."""
     moves: list[PdnMove] = field(default_factory=list)
     """The main line, as far as it can be played."""
-    token: str | None = None
-    """The result after the moves, one of `RESULTS`; None without one."""
+    termination_marker: str | None = None
+    """The result after the moves (the game termination marker of PGN), one of `RESULTS`; None without one."""
     tag_result: str | None = None
     """The Result tag as one of `RESULTS`; None if it is missing or not one of them."""
-    after: list[str] = field(default_factory=list)
+    final_comments: list[str] = field(default_factory=list)
     """Comments after the result."""
     number: int = 0
     """0-based number of the game in its source."""
@@ -90,7 +90,7 @@ class PdnGame:
     """What stopped the reader; `moves` ends there. None if the game is complete."""
     rejected: bool = False
     """Whether the game is unusable: another variant, an impossible start, or no move before the problem."""
-    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     """Harmless oddities: contradicting results, unmatched closing brackets."""
 
     def header(self, name: str) -> str | None:
@@ -100,7 +100,7 @@ class PdnGame:
     @property
     def result(self) -> str | None:
         """The result after the moves, else that of the Result tag, else None. "1-0" means that Black won."""
-        return self.tag_result if self.token is None else self.token
+        return self.tag_result if self.termination_marker is None else self.termination_marker
 
     def play(self, *, halfmove_limit: int = HALFMOVE_LIMIT, repetition_limit: int = REPETITION_LIMIT) -> Game:
         """The main line as a `Game`, with the tags as its headers.
@@ -176,7 +176,7 @@ def from_game(
         PdnMove(move, comments=[c] if c else [])
         for move, c in zip(game.moves, comments or [""] * len(game.moves), strict=True)
     ]
-    return PdnGame(headers=pairs, start=start, moves=moves, token=result, tag_result=result)
+    return PdnGame(headers=pairs, start=start, moves=moves, termination_marker=result, tag_result=result)
 
 
 _WRITTEN = ("result", "gametype", "setup", "fen")

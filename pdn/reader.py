@@ -121,12 +121,12 @@ class _Builder:
         """A token of the main line."""
         game = self.game
         if kind == lexer.RESULT:
-            if game.token is None:
-                game.token = RESULT_TEXT[int(self.tokens[t]["value"])]
+            if game.termination_marker is None:
+                game.termination_marker = RESULT_TEXT[int(self.tokens[t]["value"])]
             return
         if kind in (lexer.CLOSE, lexer.STRAY):
-            game.notes.append(f"line {self.line(t)}: a closing {self.text(t)} that nothing opened")
-        if game.problem or game.token is not None:
+            game.warnings.append(f"line {self.line(t)}: a closing {self.text(t)} that nothing opened")
+        if game.problem or game.termination_marker is not None:
             return
         if kind == lexer.UNCLOSED:
             self.problem(t, "expected a closing }, found none before the next tag or the end")
@@ -145,7 +145,7 @@ class _Builder:
         elif kind in (lexer.NAG, lexer.MARK) and game.moves:
             self.annotate(game.moves[-1], t, kind)
         elif kind in (lexer.NAG, lexer.MARK):
-            game.notes.append(f"line {self.line(t)}: {self.text(t)} before the first move")
+            game.warnings.append(f"line {self.line(t)}: {self.text(t)} before the first move")
 
     def resolve(self, position: Position, t: int) -> Move | MoveError:
         """The move that a token names, or the error of resolving it."""
@@ -165,8 +165,8 @@ class _Builder:
 
     def comment(self, t: int) -> None:
         game = self.game
-        if game.token is not None:
-            place = game.after
+        if game.termination_marker is not None:
+            place = game.final_comments
         elif game.problem:
             return
         else:
@@ -186,13 +186,13 @@ class _Builder:
             depth += (kind == lexer.OPEN) - (kind == lexer.CLOSE)
             if kind == lexer.TAG:
                 game.headers.append(_split_tag(self.text(end)))
-            elif kind == lexer.UNCLOSED and not game.problem and game.token is None:
+            elif kind == lexer.UNCLOSED and not game.problem and game.termination_marker is None:
                 self.problem(end, "expected a closing }, found none before the next tag or the end")
             end += 1
             if depth == 0:
                 break
-        if game.token is not None:
-            game.after.append(self.remark(t, end))
+        if game.termination_marker is not None:
+            game.final_comments.append(self.remark(t, end))
         elif game.problem:
             pass
         elif depth > 0:
@@ -269,10 +269,11 @@ class _Builder:
     def finish(self) -> PdnGame:
         game = self.game
         tag = game.tag_result = RESULT_TEXT[int(self.chunk.segments[self.g]["result_tag"])]
-        if game.token is not None and tag is not None and tag != game.token:
+        marker = game.termination_marker
+        if marker is not None and tag is not None and tag != marker:
             shown = self.chunk.tag(self.g, RESULT_TAG)
-            game.notes.append(
-                f"the Result tag says {shown}, the moves end with {game.token}: the latter counts"
+            game.warnings.append(
+                f"the Result tag says {shown}, the moves end with {marker}: the latter counts"
             )
         if game.problem is not None and (self.refused is not None or not game.moves):
             game.rejected = True

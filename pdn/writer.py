@@ -31,9 +31,9 @@ def write_game(game: PdnGame) -> str:
             raise ValueError(f"expected a tag name that begins with a letter from A to Z, found {name!r}")
     lines = [f'[{_CONTROLS.sub(" ", name)} "{_escape(value)}"]' for name, value in game.headers]
     words = [*_comments(game.comments), *_moves(game.start, game.moves)]
-    if game.token is not None:
-        words.append(game.token)
-    words += _comments(game.after)
+    if game.termination_marker is not None:
+        words.append(game.termination_marker)
+    words += _comments(game.final_comments)
     body: list[str] = []
     for line in textwrap.wrap(" ".join(words), WIDTH, break_long_words=False, break_on_hyphens=False):
         # The reader would take a comment's line that starts like a tag or a remark for one.
@@ -60,7 +60,7 @@ def write_games(games: Iterable[PdnGame]) -> str:
         if not ended and not game.headers:
             texts.append("*\n\n")
         texts.append(write_game(game))
-        ended = game.token is not None
+        ended = game.termination_marker is not None
     return "".join(texts)
 
 

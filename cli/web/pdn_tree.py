@@ -23,7 +23,7 @@ def tree_of(game: PdnGame) -> Tree:
     """
     tree = Tree(DEFAULT_GAME, game.start)
     tree.root.comment = " ".join(game.comments)
-    tree.after = list(game.after)
+    tree.final_comments = list(game.final_comments)
     _add_line(tree, tree.root, game.moves)
     return tree
 
@@ -79,9 +79,9 @@ def pdn_of(tree: Tree, end: Node, headers: list[tuple[str, str]], result: str) -
         start=start,
         comments=[tree.root.comment] if tree.root.comment else [],
         moves=_line(tree.root, end.path()[1:]),
-        token=result,
+        termination_marker=result,
         tag_result=result,
-        after=tree.after,
+        final_comments=tree.final_comments,
     )
     return write_game(game)
 

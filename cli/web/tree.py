@@ -81,13 +81,13 @@ class Tree:
 
     Attributes:
         root: the node of the first position.
-        after: comments after the result in the file.
+        final_comments: comments after the result in the file.
     """
 
     def __init__(self, spec: GameSpec, start: Any = None) -> None:
         self.spec = spec
         self.root = Node(0, spec.position() if start is None else start)
-        self.after: list[str] = []
+        self.final_comments: list[str] = []
         self._nodes = {0: self.root}
         self._next = 1
 

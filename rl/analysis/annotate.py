@@ -52,11 +52,12 @@ def annotate(game: PdnGame, report: GameReport, annotator: str = "") -> PdnGame:
         new = verdicts[n + 1] is not None and verdicts[n + 1] != verdicts[n]
         annotated.append(_annotated(each, ply, position, _VERDICTS[verdicts[n + 1] or 0] if new else ""))
         position = position.push(each.move)
-    after = list(clean.after)
+    final_comments = list(clean.final_comments)
     comments = list(clean.comments)
     if report.theory:
-        (comments if clean.token is None else after).append(f"{_TABLES} {report.theory}")
-    return replace(clean, headers=headers, moves=annotated, after=after, comments=comments)
+        theory = comments if clean.termination_marker is None else final_comments
+        theory.append(f"{_TABLES} {report.theory}")
+    return replace(clean, headers=headers, moves=annotated, final_comments=final_comments, comments=comments)
 
 
 def strip(game: PdnGame) -> PdnGame:
@@ -67,7 +68,7 @@ def strip(game: PdnGame) -> PdnGame:
         game,
         headers=headers,
         comments=[c for c in game.comments if not (ours and c.startswith(_TABLES))],
-        after=[c for c in game.after if not (ours and c.startswith(_TABLES))],
+        final_comments=[c for c in game.final_comments if not (ours and c.startswith(_TABLES))],
         moves=[_stripped(each) if ours else _copy(each) for each in game.moves],
     )
 

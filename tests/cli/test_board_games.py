@@ -700,7 +700,7 @@ def test_changes_to_a_game_of_a_file_are_saved_beside_it(client):
         game = only_game(here.do("save")["path"])
         assert game.header("Event") == "<script>alert(1)</script>"
         assert game.moves[0].comments == ["mine"]
-        assert (game.result, game.after) == ("1-0", ["after"])
+        assert (game.result, game.final_comments) == ("1-0", ["after"])
 
 
 # --- the table without a server ---------------------------------------------------------------------------

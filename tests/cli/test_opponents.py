@@ -304,7 +304,7 @@ def test_a_side_whose_time_is_up_loses(here):
     script.play()
     assert "Black won: White is out of time (1-0)" in shown.getvalue()
     game = only_game(script.record.path)
-    assert (game.token, game.header("TimeControl"), len(game.moves)) == ("1-0", "60s", 1)
+    assert (game.termination_marker, game.header("TimeControl"), len(game.moves)) == ("1-0", "60s", 1)
 
 
 def test_the_time_of_a_person_runs_at_the_prompt(here):

@@ -50,7 +50,7 @@ def test_the_end_of_the_game_is_announced_with_its_reason(tmp_path):
     script, shown = table("10x17\n", tmp_path, fen="B:W14:B10")
     assert script.play().winner == "black"
     assert "Black won: White has no pieces left (1-0)" in shown.getvalue()
-    assert only_game(script.record.path).token == "1-0"
+    assert only_game(script.record.path).termination_marker == "1-0"
 
 
 def test_a_draw_by_repetition_is_announced(tmp_path):
@@ -118,7 +118,7 @@ def test_the_engine_against_itself_stops_at_its_limit(here, monkeypatch):
     result = invoke(["--engine", "uniform", "--side", "none", "--max-plies", "5", "--pdn", "a.pdn"], "")
     assert result.exit_code == 0, result.output
     assert "stopped after 5 plies (*)" in result.output
-    assert (len(only_game("a.pdn").moves), only_game("a.pdn").token) == (5, "*")
+    assert (len(only_game("a.pdn").moves), only_game("a.pdn").termination_marker) == (5, "*")
 
 
 def test_a_game_that_ends_at_its_limit_of_plies_has_its_result(here, monkeypatch):
@@ -237,7 +237,7 @@ def test_resign(tmp_path):
     script, shown = table("11-15\nresign\ny\n", tmp_path)
     assert script.play().winner == "white"
     assert "White won: Black resigned (0-1)" in shown.getvalue()
-    assert only_game(script.record.path).token == "0-1"
+    assert only_game(script.record.path).termination_marker == "0-1"
 
 
 @pytest.mark.parametrize(("value", "agreed"), [(0.0, True), (0.3, True), (-0.1, False)])

@@ -164,7 +164,7 @@ def test_a_resignation_can_be_taken_back(here):
     script, text = run("11-15\nresign\ny\nundo\n8-11\n", here)
     assert "taken back: the end of the game" in text
     assert len(texts(script)) == 4
-    assert only_game(script.record.path).token == "*"
+    assert only_game(script.record.path).termination_marker == "*"
 
 
 def test_a_lost_game_can_be_taken_back(here):
@@ -177,7 +177,7 @@ def test_rematch_is_another_game_in_another_file(here):
     script, text = run("11-15\nresign\ny\nrematch\n9-13\n", here)
     assert f"saved in {here}/games/game-001.pdn\n" in text
     assert [path.name for path in sorted((here / "games").iterdir())] == ["game-001.pdn", "game-002.pdn"]
-    assert only_game(here / "games/game-001.pdn").token == "0-1"
+    assert only_game(here / "games/game-001.pdn").termination_marker == "0-1"
     assert texts(script)[:1] == ["9-13"]
 
 

@@ -52,7 +52,7 @@ def test_a_game_as_archives_print_it():
     assert game.result == "0-1"
     assert game.header("white") == "Wyllie, J."
     assert moves(game)[-1] == "26x17x10x1"
-    assert game.token == "0-1"
+    assert game.termination_marker == "0-1"
 
 
 # --- the shape of a game ----------------------------------------------------------------------------
@@ -111,13 +111,13 @@ def test_several_games_on_a_line():
 def test_no_result_token_takes_the_tag():
     games = read('[Result "1-0"]\n1. 11-15\n[Result "1/2-1/2"]\n1. 9-13\n[Event "c"]\n1. 9-14')
     assert [g.result for g in games] == ["1-0", "1/2-1/2", None]
-    assert [g.token for g in games] == [None, None, None]
+    assert [g.termination_marker for g in games] == [None, None, None]
 
 
 def test_a_result_tag_that_contradicts_the_moves_end_is_noted():
     game = one('[Result "1-0"]\n1. 11-15 0-1')
     assert game.result == "0-1"
-    assert "Result tag says 1-0" in game.notes[0]
+    assert "Result tag says 1-0" in game.warnings[0]
 
 
 def test_tags_and_no_moves():
@@ -231,7 +231,7 @@ def test_comments_anywhere():
     game = one('{a}[Event "x"]{b}\n[Site "y"]{c}1. {d}11-15{e}{f} {1. 9-13} 22-18 {g} 1-0 {h}\n; i\n')
     assert game.comments == ["a", "b", "c", "d"]
     assert [each.comments for each in game.moves] == [["e", "f", "1. 9-13"], ["g"]]
-    assert game.after == ["h", "i"]
+    assert game.final_comments == ["h", "i"]
 
 
 def test_comments_to_the_line_end_and_remark_lines():
@@ -418,20 +418,20 @@ def test_an_unclosed_bracket_costs_one_game():
 def test_closing_signs_that_nothing_opened_are_noted():
     game = one("1. 11-15 ) 22-18 } 15x22 *")
     assert moves(game) == ["11-15", "22-18", "15x22"]
-    assert len(game.notes) == 2
+    assert len(game.warnings) == 2
 
 
 def test_brackets_where_no_variation_can_be_are_remarks():
     game = one('[Event "a"]\n(from a book {1952}) 1. 11-15 22-18 1-0 (and not 0-1)')
     assert moves(game) == ["11-15", "22-18"]
     assert game.comments == ["(from a book 1952)"]
-    assert game.after == ["(and not 0-1)"]
+    assert game.final_comments == ["(and not 0-1)"]
 
 
 def test_marks_before_the_first_move_are_noted():
     game = one('[Event "a"]\n$7 1. 11-15 *')
     assert moves(game) == ["11-15"]
-    assert game.notes == ["line 2: $7 before the first move"]
+    assert game.warnings == ["line 2: $7 before the first move"]
 
 
 def test_a_pipe_that_gives_little_at_a_time():
@@ -505,7 +505,14 @@ def simple(game: PdnGame):
             for m in moves
         ]
 
-    return game.headers, game.start, game.comments, line(game.moves), game.token, game.after
+    return (
+        game.headers,
+        game.start,
+        game.comments,
+        line(game.moves),
+        game.termination_marker,
+        game.final_comments,
+    )
 
 
 RICH = r"""[Event "The \"big\" one"]

@@ -15,7 +15,7 @@ START = Position.start()
 def one(text):
     (game,) = read_games(io.BytesIO(text.encode()), "text.pdn")
     assert game.problem is None
-    assert game.notes == []
+    assert game.warnings == []
     return game
 
 
@@ -33,7 +33,14 @@ def line(moves):
 
 
 def plain(game):
-    return game.headers, game.start, game.comments, line(game.moves), game.token, game.after
+    return (
+        game.headers,
+        game.start,
+        game.comments,
+        line(game.moves),
+        game.termination_marker,
+        game.final_comments,
+    )
 
 
 # Every character but surrogates, which no file can hold; and often those that mean something to PDN.
@@ -79,10 +86,12 @@ def games(draw, texts=TEXT, values=None):
     headers = [("Event", draw(st.text(CHARACTERS).filter(str.isprintable) if values is None else values))]
     if start != START:
         headers.append(("FEN", start.fen))
-    game = PdnGame(headers=headers, start=start, token=draw(st.sampled_from(["1-0", "0-1", "1/2-1/2", "*"])))
+    game = PdnGame(
+        headers=headers, start=start, termination_marker=draw(st.sampled_from(["1-0", "0-1", "1/2-1/2", "*"]))
+    )
     game.moves = draw(moves_from(start, 8, texts=texts))
     game.comments = draw(st.lists(texts, max_size=2))
-    game.after = draw(st.lists(texts, max_size=2))
+    game.final_comments = draw(st.lists(texts, max_size=2))
     return game
 
 
