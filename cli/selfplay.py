@@ -27,7 +27,7 @@ from ckai.cli.shared.settings import SettingsCommand, given_settings, settings_o
 from ckai.cli.shared.tables import ensure_tables
 from ckai.datasets.settings import all_settings, change_settings, parse_settings
 from ckai.rl.leases.config import WorkersConfig, WorkSettings
-from ckai.rl.loop.config import RunConfig
+from ckai.rl.loop.config import MAX_GENERATIONS, RunConfig
 
 THREADS = "selfplay.groups"
 """Setting of the threads that play."""
@@ -47,7 +47,7 @@ GENERATIONS = 10
 @click.option("--fresh", is_flag=True, help="Begin a new run beside an unfinished one.")
 @click.option(
     "--generations",
-    type=click.IntRange(0),
+    type=click.IntRange(0, MAX_GENERATIONS),
     help="Total number of generations, including finished ones.  [default: that of an unfinished run, else "
     f"{GENERATIONS}]",
 )
@@ -136,8 +136,8 @@ def command(
         if dry_run:
             describe(config, source, evaluator, ray, work, as_json)
             return
-        run = Run.create(folder, source, config, positions)
-        run.set_target(GENERATIONS if generations is None else generations)
+        target = GENERATIONS if generations is None else generations
+        run = Run.create(folder, source, config, positions, generations=target)
     if dry_run:
         describe(run.config, run.network, evaluator, ray, work, as_json)
         return
@@ -230,6 +230,7 @@ def default_folder(wanted: Wanted, fresh: bool) -> Path:
         wanted: what the command says of the run.
         fresh: whether to begin a new run in any case.
     """
+    from ckai.models.registry import ModelError
     from ckai.rl.loop.folder import RunError, fresh_folder, newest_folder
     from ckai.rl.loop.run import Run
 
@@ -243,7 +244,10 @@ def default_folder(wanted: Wanted, fresh: bool) -> Path:
     if run.generations >= run.target:
         return folder
     has = f"{run.generations} of {count_text(run.target, 'generation')}"
-    what = "" if fresh else wanted.without_run().difference(run)
+    try:
+        what = "" if fresh else wanted.without_run().difference(run)
+    except ModelError as error:  # --set of another network than that of the run
+        what = str(error)
     if not fresh and not what:
         click.echo(f"continuing {newest}, which has {has}; --fresh begins a new run", err=True)
         return newest

@@ -151,7 +151,7 @@ class RowsDataModule(pl.LightningDataModule):
         elif positions != "all":
             raise DatasetError(
                 f"expected data that fit {memory_mb} MB to merge positions, found {self.files.rows} rows; "
-                "raise --memory-mb"
+                "raise --memory-mb, or in self-play use a machine with more memory"
             )
         else:
             self._count()

@@ -57,7 +57,7 @@ class Wanted:
         for name, value in then.items():
             if now[name] != value:
                 return f"{name} = {value}, not {now[name]}"
-        return self._experts_difference(run)
+        return self.experts_difference(run)
 
     def without_run(self) -> "Wanted":
         """Return what the command would begin a new run from, with the defaults filled in."""
@@ -97,7 +97,8 @@ class Wanted:
                 return f"init = {recorded} before it changed"
         return f"init = {recorded or 'another network'}, not {self.init}"
 
-    def _experts_difference(self, run: "Run") -> str:
+    def experts_difference(self, run: "Run") -> str:
+        """Return how expert positions differ from those of the run, or ""."""
         from ckai.rl.selfplay.starts import draw_expert_positions
 
         if self.experts is None:

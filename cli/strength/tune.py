@@ -153,7 +153,10 @@ def _difference(study: "Study", wanted: Wanted, of_study: dict[str, Any], tried:
     for name, value in asdict(study.config).items():
         if now[name] != value:
             return f"{name} = {value}, not {now[name]}"
-    return wanted.difference(study.run(0))
+    # Every trial has the same expert positions, but those that use none have none.
+    runs = [study.run(trial) for trial in range(len(study.trials))]
+    with_experts = next((run for run in runs if run.config.start.expert_share), runs[0])
+    return replace(wanted, experts=None).difference(runs[0]) or wanted.experts_difference(with_experts)
 
 
 def _first_options(wanted: Wanted) -> list[str]:

@@ -81,7 +81,8 @@ def load_evaluator(
             return _ready(make_evaluator(network, before, threads), network)
     if backend in (AUTO, FASTEST):
         size = SMALL_BATCH if backend == AUTO else batch
-        evaluator, report = choose_evaluator(network, batch=size, threads=threads, prefer=prefer)
+        chosen = prefer if backend == FASTEST else None
+        evaluator, report = choose_evaluator(network, batch=size, threads=threads, prefer=chosen)
         if backend == AUTO:
             remember(network, threads, report.chosen)
         if on_report is not None:

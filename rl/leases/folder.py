@@ -11,6 +11,7 @@ compared: the run notes when the file of a worker last changed.
 
 import json
 import os
+import secrets
 import shutil
 import socket
 import time
@@ -48,7 +49,8 @@ class LeaseClient:
         """
         self.folder = folder / FOLDER
         host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())
-        self.name = f"{host}-{os.getpid()}"
+        # Containers that share a host name, or one that is started again, may have equal PIDs.
+        self.name = f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
         self._heartbeat = Heartbeat()
         self.send(self._heartbeat)
 
@@ -148,6 +150,10 @@ class LeaseFolder:
             WriteError: the folder cannot be written.
         """
         if not self.folder.is_dir():
+            for name in list(ledgers.leases):  # somebody has removed it with the leases of workers
+                ledgers.take_back(name)
+            self.heartbeats.clear()
+            self._changed.clear()
             return []
         now = time.monotonic()
         warnings = self._look_for_workers(now)

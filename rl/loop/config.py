@@ -156,6 +156,8 @@ class GateConfig:
 
 MAX_GAMES = 1_000_000
 """Upper bound of the games per generation; they are numbered from generation * MAX_GAMES."""
+MAX_GENERATIONS = 2**31 // MAX_GAMES - 1
+"""Upper bound of the generations of a run: row files have 32 bits for the number of a game."""
 
 
 @settings

@@ -3,6 +3,7 @@
 import csv
 import io
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -187,5 +188,8 @@ def _tensorboard(folder: Path, rows: list[dict[str, Any]]) -> None:
             if column != "generation" and value is not None:
                 writer.add_scalar(column, float(value), row["generation"])  # type: ignore[no-untyped-call]
     writer.close()  # type: ignore[no-untyped-call]
-    shutil.rmtree(folder, ignore_errors=True)
+    old = temporary_path(folder)  # renamed first: a folder with files that others have open may not empty
+    with suppress(FileNotFoundError):
+        folder.replace(old)
     fresh.replace(folder)
+    shutil.rmtree(old, ignore_errors=True)

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, suppre
 from pathlib import Path
 from typing import Any, Self
 
-from ckai.datasets.files import LockedError, is_locked, locked, write_whole
+from ckai.datasets.files import LockedError, is_locked, locked, remove_temporaries, write_whole
 from ckai.game import Position
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.layers.network import Network
@@ -15,6 +15,8 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import RunConfig
 
+CONFIG = "config.json"
+"""Name of the file with the settings."""
 EVALUATOR = "evaluator.json"
 """Name of the file with the chosen evaluator backend and its speed."""
 EXPERTS = "experts.fen"
@@ -47,7 +49,13 @@ class RunFolder:
 
     @classmethod
     def create(
-        cls, folder: Path, init: Path | Network, config: RunConfig, experts: Sequence[Position] = ()
+        cls,
+        folder: Path,
+        init: Path | Network,
+        config: RunConfig,
+        experts: Sequence[Position] = (),
+        *,
+        generations: int = 0,
     ) -> Self:
         """Create a run from a checkpoint or a new network.
 
@@ -56,20 +64,15 @@ class RunFolder:
             init: network that plays the first generation.
             config: the settings.
             experts: positions of expert games to start games from, for `config.start.expert_share`.
+            generations: number of generations that it is asked for, see `target`; 0: not known yet.
 
         Raises:
-            RunError: the folder holds other files, expert positions are missing, or the network is for
-                another game.
+            RunError: the folder holds other files, another process creates a run there, expert positions are
+                missing, or the network is for another game.
             CheckpointError: the checkpoint cannot be read.
             ValueError: auxiliary heads for a network that cannot have them.
         """
-        # A run killed during creation has no settings yet and is created again.
-        if folder.exists() and not folder.is_dir():
-            raise RunError(f"{folder}: expected a new or empty folder, found a file; choose another")
-        if folder.exists() and {path.name for path in folder.iterdir()} - {"gen_0000"}:
-            raise RunError(
-                f"{folder}: expected a new or empty folder, found files that are not a run; choose another"
-            )
+        _check_new(folder)  # first, so that a folder of something else gets no files
         if config.start.expert_share and not experts:
             raise RunError(
                 f"{folder}: expected positions for {config.start.expert_share:.0%} of the games, found none"
@@ -93,12 +96,19 @@ class RunFolder:
             raise RunError(
                 f"{folder}: cannot be created ({error.strerror}); choose another or fix the permissions"
             ) from error
-        save_checkpoint(first / "network.ckpt", network, metrics=metrics, info=info, auxiliary=auxiliary)
-        if experts:
-            write_whole(first / EXPERTS, "".join(f"{position.fen}\n" for position in experts))
-        # Written last: a folder with settings is a run.
-        write_whole(folder / "config.json", json.dumps(config.to_dict(), indent=2) + "\n")
-        return cls(folder, config)
+        run = cls(folder, config)
+        with run.lock():
+            _check_new(folder)
+            for name in (CONFIG, TARGET):
+                remove_temporaries(folder, of=name)
+            save_checkpoint(first / "network.ckpt", network, metrics=metrics, info=info, auxiliary=auxiliary)
+            if experts:
+                write_whole(first / EXPERTS, "".join(f"{position.fen}\n" for position in experts))
+            if generations:
+                run.set_target(generations)
+            # Written last: a folder with settings is a run.
+            write_whole(folder / CONFIG, json.dumps(config.to_dict(), indent=2) + "\n")
+        return run
 
     @classmethod
     def open(cls, folder: Path) -> Self:
@@ -110,7 +120,7 @@ class RunFolder:
         Raises:
             RunError: the folder is not a run, or its settings cannot be read.
         """
-        path = folder / "config.json"
+        path = folder / CONFIG
         try:
             return cls(folder, RunConfig.from_dict(json.loads(path.read_text(encoding="utf-8"))))
         except (FileNotFoundError, NotADirectoryError):
@@ -125,7 +135,7 @@ class RunFolder:
     @staticmethod
     def exists(folder: Path) -> bool:
         """Return whether a folder holds a run."""
-        return (folder / "config.json").exists()
+        return (folder / CONFIG).exists()
 
     def lock(self) -> AbstractContextManager[None]:
         """Hold an exclusive lock on the run.
@@ -229,6 +239,20 @@ class RunFolder:
         return [read_measured(self.path(n, "done.json")) for n in range(1, self.generations + 1)]
 
 
+def _check_new(folder: Path) -> None:
+    """Raise a RunError unless a run can be created in a folder, perhaps after a kill during its creation."""
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder}: expected a new or empty folder, found a file; choose another")
+    names = {path.name for path in folder.iterdir()} if folder.exists() else set()
+    if CONFIG in names:
+        raise RunError(f"{folder}: expected a new or empty folder, found a run; choose another")
+    ours = {"gen_0000", TARGET, LOCK}
+    if any(name not in ours and not name.startswith((f".{CONFIG}.", f".{TARGET}.")) for name in names):
+        raise RunError(
+            f"{folder}: expected a new or empty folder, found files that are not a run; choose another"
+        )
+
+
 @contextmanager
 def sole_process(folder: Path, lock: Path, what: str, error: type[Exception]) -> Iterator[None]:
     """Hold the lock file of a folder during a `with` block.
@@ -267,14 +291,16 @@ def read_measured(path: Path) -> dict[str, Any]:
 
 def newest_folder(runs: Path = Path("runs")) -> Path | None:
     """Return the last of the runs `runs/run-001`, `runs/run-002`, ..., or None if there is none."""
-    numbers = [path.name.removeprefix("run-") for path in runs.glob("run-*") if RunFolder.exists(path)]
-    newest = max((int(number) for number in numbers if number.isdecimal()), default=None)
-    return None if newest is None else runs / f"run-{newest:03d}"
+    folders = [runs / f"run-{number:03d}" for number in sorted(_numbers(runs), reverse=True)]
+    return next(filter(RunFolder.exists, folders), None)
 
 
 def fresh_folder(runs: Path = Path("runs")) -> Path:
-    """Return the first of `runs/run-001`, `runs/run-002`, ... that does not exist."""
-    n = 1
-    while (runs / f"run-{n:03d}").exists():
-        n += 1
-    return runs / f"run-{n:03d}"
+    """Return the folder after the last of `runs/run-001`, `runs/run-002`, ..."""
+    return runs / f"run-{max(_numbers(runs), default=0) + 1:03d}"
+
+
+def _numbers(runs: Path) -> list[int]:
+    """Numbers of the folders `run-NNN`."""
+    names = [path.name.removeprefix("run-") for path in runs.glob("run-*")]
+    return [int(name) for name in names if name.isdecimal()]

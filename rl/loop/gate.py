@@ -1,5 +1,6 @@
 """The gate match: the new network against the old one, and the rule for accepting it."""
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -13,12 +14,16 @@ from ckai.rl.games.registry import DEFAULT_GAME
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.loop.config import GateConfig
 from ckai.rl.loop.events import EventCallback, RunEvent
+from ckai.rl.loop.folder import read_measured
 from ckai.rl.loop.saved_games import SavedGames
 from ckai.rl.matches.match import MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn
 from ckai.rl.matches.sprt import Sprt
 from ckai.rl.players.search import SearchPlayer
+
+GATE_PARTS = ("match.part.json", "match.spent.json")
+"""Names of the files of an interrupted match: its finished games, and the seconds that they took."""
 
 
 class PlayMatch(Protocol):
@@ -66,8 +71,8 @@ def play_gate_match(
     Args:
         play: plays it, see `in_threads`.
         gate: number of games (at least 2) and the rule.
-        path: file of the result, which the caller writes; finished games are saved next to it, as
-            `match.part.json` during the match and as `match.pdn` after it.
+        path: file of the result, which the caller writes; finished games are saved next to it, in
+            `GATE_PARTS` during the match and as `match.pdn` after it.
         names: names of the new and the old network for the PDN headers.
         generation: counted from 1.
         seed: seed of the openings.
@@ -80,13 +85,20 @@ def play_gate_match(
         with its 95 % `interval`, whether it is `accepted`, and `seconds`; with the rule `sprt` also the
         `sprt_ratio` and the number of `sprt_pairs` that decided (see `Sprt.test`).
     """
+    spent = path.with_name(GATE_PARTS[1])
+    before = float(read_measured(spent)["seconds"]) if spent.exists() else 0.0
     begun = time.monotonic()
+
+    def seconds() -> float:
+        return round(before + time.monotonic() - begun, 3)
+
     openings = draw_openings(gate.games // 2, seed, spec)
 
     def warn(line: str) -> None:
         on_event(RunEvent(generation, "gate", 0, 1, {"warning": line}))
 
-    saved = SavedGames.read(path.with_name("match.part.json"), openings, spec, warn)
+    saved = SavedGames.read(path.with_name(GATE_PARTS[0]), openings, spec, warn)
+    saved.on_write = lambda: write_whole(spent, json.dumps({"seconds": seconds()}) + "\n")
     test = Sprt(gate.elo0, gate.elo1) if gate.rule == "sprt" else None
     stop = threading.Event()
 
@@ -121,5 +133,5 @@ def play_gate_match(
         "interval": [round(bound, 1) for bound in pairs.interval],
         "accepted": accepted,
         **sprt,
-        "seconds": round(time.monotonic() - begun, 3),
+        "seconds": seconds(),
     }

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ckai.datasets.data_module import Batch, RowsDataModule
+from ckai.datasets.machine import available_memory
 from ckai.datasets.symmetries import Symmetries
 from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkpoint
 from ckai.models.evaluation.data_splits import data_entries
@@ -120,20 +121,30 @@ def learn(
         loss=settings.loss_of(generation),
         optimizer=OptimizerConfig(lr=settings.lr, weight_decay=settings.weight_decay),
     )
-    data = RowsDataModule(
-        window,
-        batch_size=settings.batch_size,
-        heldout=HELD_OUT if games >= ENOUGH_GAMES else 0.0,
-        split_seed=split_seed,
-        seed=seed,
-        positions=settings.positions,
-        weights=weights,
-        surprise=settings.policy_kl_share,
-        game=game,
-        symmetries=Symmetries(get_game(game).symmetries) if settings.symmetries else None,
-        endings=bool(head_weights(config.loss)),
-        transform=transform,
-    )
+
+    def rows(heldout: float) -> RowsDataModule:
+        return RowsDataModule(
+            window,
+            batch_size=settings.batch_size,
+            heldout=heldout,
+            split_seed=split_seed,
+            seed=seed,
+            need_both_sides=False,
+            positions=settings.positions,
+            weights=weights,
+            surprise=settings.policy_kl_share,
+            game=game,
+            symmetries=Symmetries(get_game(game).symmetries) if settings.symmetries else None,
+            endings=bool(head_weights(config.loss)),
+            transform=transform,
+            **memory,
+        )
+
+    # Positions can only be merged in memory.
+    memory = {} if settings.positions == "all" else {"memory_mb": available_memory() // 2 // 2**20}
+    data = rows(HELD_OUT if games >= ENOUGH_GAMES else 0.0)
+    if data.heldout and not data.heldout_rows:  # the hash of few games may select none
+        data = rows(0.0)
     before = load_checkpoint(old)
     network, state = before.network(), None
     heads = heads_for(network, config.loss, seed=seed, saved=before.auxiliary)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ckai.datasets.files import write_whole
+from ckai.models.inference.backends import FASTEST
 from ckai.models.inference.evaluator import Evaluator
 from ckai.rl.evaluators.loading import load_evaluator
 from ckai.rl.games.rng import seed_stream
@@ -247,7 +248,7 @@ class RunSelfPlay(RunClosing):
         prefer = self.chosen_backend
 
         def on_report(report: Any) -> None:
-            if report.chosen != prefer:
+            if backend == FASTEST and report.chosen != prefer:
                 rates = [trial.rate for trial in report.trials if trial.backend == report.chosen]
                 record = {"backend": report.chosen, "rate": max(rates, default=0.0), "found": str(report)}
                 if prefer is None:

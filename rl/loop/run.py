@@ -44,10 +44,11 @@ from ckai.rl.leases.folder import FOLDER as LEASES
 from ckai.rl.leases.folder import LeaseFolder
 from ckai.rl.leases.matches import NetworkSource
 from ckai.rl.leases.workers import Workers
+from ckai.rl.loop.config import MAX_GENERATIONS
 from ckai.rl.loop.dashboard import write_dashboard
 from ckai.rl.loop.events import EventCallback, RunEvent
 from ckai.rl.loop.folder import RunError, fresh_folder, read_measured
-from ckai.rl.loop.gate import PlayMatch, in_threads, play_gate_match
+from ckai.rl.loop.gate import GATE_PARTS, PlayMatch, in_threads, play_gate_match
 from ckai.rl.loop.learning import learn, window_of
 from ckai.rl.loop.reanalyzing import RunReanalysis
 from ckai.rl.loop.report import best_generation
@@ -79,25 +80,34 @@ class Run(RunReanalysis):
             workers: other processes that play; None: those that join in the run's folder.
 
         Raises:
-            RunError: the run is locked by another process, or its files are damaged.
+            RunError: the run is locked by another process, its files are damaged, or it has more than
+                `MAX_GENERATIONS` generations.
             CheckpointError, DatasetError, TableError: a network, rows or tablebases cannot be used.
             BackendError: the evaluator cannot run the network.
             TrainingError: the loss is not finite.
             WriteError: the folder cannot be written.
         """
+        if generations > MAX_GENERATIONS:
+            raise RunError(
+                f"{self.folder}: expected at most {MAX_GENERATIONS:,} generations, found {generations:,}; "
+                "begin a new run from its latest.ckpt"
+            )
         with self.lock():
             remove_temporaries(self.folder, skip=LEASES)
             if generations > self.generations:
                 self.set_target(generations)
             workers = workers or LeaseFolder(self.folder, self.config.selfplay.in_flight)
             finished = time.monotonic()
+            # Games that an earlier start has played: how long it waited for them is not known.
+            played_before = self.path(self.generations + 1, "selfplay.json").exists()
             try:
                 while self.generations < generations:
                     n = self.generations + 1
                     late = partial(self._late, n, generations)
                     played = self._play(n, on_event, backend, workers, late=late)
-                    if "workers" in played:
+                    if "workers" in played and not played_before:
                         played["workers"]["learner_waited"] = round(time.monotonic() - finished, 3)
+                    played_before = False
                     ahead = self.config.overlap and n < generations
                     next_late = self._late(n + 1, generations)
                     playing = self._playing(n + 1, on_event, backend, workers, late=next_late)
@@ -185,7 +195,7 @@ class Run(RunReanalysis):
             self.path(n, "candidate.ckpt"),
             settings,
             generation=n,
-            games=sum(read_measured(self.path(g, "selfplay.json"))["games"] for g in window.generations),
+            games=sum(self._games_in(g) for g in window.generations),
             seed=seed_stream(self.config.seed, n, 1) % 2**31,
             split_seed=self.config.seed,
             game=self.config.game,
@@ -193,6 +203,14 @@ class Run(RunReanalysis):
             on_event=on_event,
             transform=self.transform,
         )
+
+    def _games_in(self, g: int) -> int:
+        """Return the number of games in the rows of a generation."""
+        done = self.path(g, "done.json")
+        measured = (
+            read_measured(done)["selfplay"] if done.exists() else read_measured(self.path(g, "selfplay.json"))
+        )
+        return int(measured["games"])
 
     # --- gate match ----------------------------------------------------------------------------------
 
@@ -217,7 +235,8 @@ class Run(RunReanalysis):
                         on_event=on_event,
                     )
             write_whole(path, json.dumps(measured) + "\n")
-        self.path(n, "match.part.json").unlink(missing_ok=True)
+        for name in GATE_PARTS:
+            self.path(n, name).unlink(missing_ok=True)
         return read_measured(path)
 
     @contextmanager

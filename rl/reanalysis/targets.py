@@ -173,7 +173,9 @@ def read_reanalysis(path: Path, settings: dict[str, Any]) -> Reanalysis:
         measured = Reanalysis(**found["measured"])
         if found["settings"] != settings or measured.rows != table.num_rows:
             raise ReanalysisError(f"{path}: expected rows reanalyzed with {settings}, found {found}")
-    except (OSError, pa.ArrowException, KeyError, TypeError) as error:
+    except ReanalysisError:
+        raise
+    except (OSError, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         raise _damaged(path, error) from error
     return measured
 

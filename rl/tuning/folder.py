@@ -124,7 +124,13 @@ class StudyFolder:
         made = cls(temporary_path(folder), config, space, trials, options)
         try:
             for number, values in enumerate(trials):
-                Run.create(made.trial_folder(number), init, change_settings(base, values), experts)
+                Run.create(
+                    made.trial_folder(number),
+                    init,
+                    change_settings(base, values),
+                    experts,
+                    generations=config.schedule[0].generations,
+                )
             data = {
                 "settings": asdict(config),
                 "tried": list(map(str, space)),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from make_rows import random_games, write
 
 from ckai.models.checkpoint import load_checkpoint
 from ckai.rl.loop.run import Run
@@ -113,6 +114,16 @@ def test_shares_of_expert_positions_are_tried_with_experts(ckai, dry):
     words = ("tune", "--init", "none", "--model", "mlp", "--try", "start.expert_share=0,0.5", "--trials", 2)
     status, _, err = ckai(*words, *dry)
     assert (status, "expected --experts ROWS and --expert-share together" in err) == (1, True)
+
+
+def test_a_study_whose_first_trial_has_no_expert_positions_continues(ckai, stopped):
+    experts = write(Path("rows.parquet"), random_games(2))
+    others = write(Path("others.parquet"), random_games(4))
+    new = ("tune", "--init", "none", "--model", "mlp", "--set", "hidden=8", *TINY, *STUDY)
+    tried = ("--try", "start.expert_share=0,0.5", "--experts")
+    assert [ckai(*new, *tried, experts)[0] for _ in range(2)] == [130, 130]
+    status, _, err = ckai(*new, *tried, others)
+    assert (status, "other expert positions, not those of others.parquet" in err) == (1, True)
 
 
 @pytest.mark.parametrize(

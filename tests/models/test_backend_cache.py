@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from ckai.models.checkpoint import save_checkpoint
-from ckai.models.inference import backend_cache
+from ckai.models.inference import backend_cache, backends
 from ckai.models.registry import build
 from ckai.rl.evaluators import loading
 from ckai.rl.evaluators.loading import load_evaluator
@@ -31,6 +31,20 @@ def test_the_second_load_needs_no_trial(checkpoint, monkeypatch):
     assert again.name == first.name
     stored = json.loads((checkpoint.parent / "cache" / backend_cache.FILE).read_text())
     assert list(stored.values()) == [reports[0].chosen]
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU needs no trial")
+def test_a_choice_for_large_batches_is_not_one_for_single_searches(checkpoint, monkeypatch):
+    given = []
+
+    def choose(network, *, prefer, **more):
+        given.append(prefer)
+        return backends.make_evaluator(network, "torch", 1), backends.Report("torch", "torch", 1, 1)
+
+    monkeypatch.setattr(backends, "choose_evaluator", choose)
+    for backend in ("fastest", "auto"):
+        load_evaluator(checkpoint, backend, prefer="onnx")
+    assert given == ["onnx", None]
 
 
 def test_another_architecture_use_or_machine_is_tried_anew(checkpoint, monkeypatch):

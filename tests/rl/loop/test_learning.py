@@ -17,6 +17,7 @@ from ckai.cli.shared.run_estimate import estimate
 from ckai.cli.shared.run_screen import RunScreen
 from ckai.cli.shared.run_tables import CURVE, elo_line, generation_text, generations_table
 from ckai.datasets.data_module import RowsDataModule
+from ckai.datasets.schema import DatasetError
 from ckai.game import Game, Outcome, Reason
 from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
@@ -93,6 +94,30 @@ def test_every_training_setting_changes_the_weights(tmp_path, by_default, settin
 @pytest.fixture(scope="module")
 def by_default(tmp_path_factory):
     return learned(tmp_path_factory.mktemp("learned") / "default")
+
+
+def test_a_window_none_of_whose_games_is_held_out_is_learned(tmp_path):
+    """Which games are held out a hash of their numbers says, and in a small window it may be none."""
+    torch.manual_seed(0)
+    save_checkpoint(tmp_path / "old.ckpt", build("cnn2x2", {"channels": 2, "hidden": 4}))
+    path = write(tmp_path / "rows.parquet", with_search(random_games(2)))
+    split = lambda seed: RowsDataModule([path], heldout=0.05, split_seed=seed, need_both_sides=False)  # noqa: E731
+    seed = next(seed for seed in range(9) if not split(seed).heldout_rows)
+    measured = learn(
+        tmp_path / "old.ckpt", [path], (1.0,), tmp_path / "new.ckpt", LearnConfig(batch_size=32),
+        generation=1, games=100, seed=1, split_seed=seed, game="checkers", run="r", on_event=lambda _: None,
+    )  # fmt: skip
+    assert measured["heldout_rows"] == 0
+    assert measured["train_policy_loss"] > 0
+    assert not any("heldout" in name for name in measured if name != "heldout_rows")
+
+
+def test_positions_are_merged_in_windows_of_any_size(tmp_path, monkeypatch):
+    """A run cannot be given more memory later, so it takes what the machine has."""
+    monkeypatch.setattr("ckai.rl.loop.learning.available_memory", lambda: 2**20)
+    with pytest.raises(DatasetError, match="expected data that fit 0 MB"):
+        learned(tmp_path / "few", positions="average")
+    learned(tmp_path / "all", positions="all")
 
 
 @pytest.mark.parametrize("mask_illegal", [True, False])
@@ -278,8 +303,11 @@ def test_sprt_ends_the_gate_match_early_and_it_is_not_played_on(tmp_path):
     assert first["accepted"]
     assert first["games"] < 400
     assert (tmp_path / "match.part.json").exists()
+    spent = json.loads((tmp_path / "match.spent.json").read_text())["seconds"]
+    assert 0 < spent <= first["seconds"]
     again = result(SearchPlayer(None, 10), SearchPlayer(None, 10))  # which cannot play
     assert {**again, "seconds": 0} == {**first, "seconds": 0}
+    assert again["seconds"] > spent
 
 
 @pytest.mark.slow

@@ -12,15 +12,18 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
 from child_process import started
 from whole_run import check_whole
 
+from ckai.datasets.files import temporary_path
 from ckai.models.checkpoint import CheckpointError
-from ckai.rl.loop.config import MAX_GAMES, GateConfig, LearnConfig, RunConfig
-from ckai.rl.loop.folder import RunError, newest_folder
+from ckai.models.registry import build
+from ckai.rl.loop.config import MAX_GAMES, MAX_GENERATIONS, GateConfig, LearnConfig, RunConfig
+from ckai.rl.loop.folder import RunError, fresh_folder, newest_folder
 from ckai.rl.loop.report import best_generation
 from ckai.rl.loop.run import Run
 from ckai.rl.loop.runs import find_selfplay
@@ -304,6 +307,84 @@ def test_the_newest_of_the_numbered_runs(tmp_path, network):
         Run.create(tmp_path / name, network, TINY)
     (tmp_path / "run-011").mkdir()
     assert newest_folder(tmp_path) == tmp_path / "run-010"
+
+
+def test_a_new_run_comes_after_all_others(tmp_path, network):
+    assert fresh_folder(tmp_path) == tmp_path / "run-001"
+    Run.create(tmp_path / "run-002", network, TINY)  # run-001 was deleted
+    assert fresh_folder(tmp_path) == tmp_path / "run-003"
+
+
+@pytest.mark.parametrize("killed_in", ["config.json", "target.json"])
+def test_a_run_killed_while_it_was_created_is_created_again(tmp_path, network, monkeypatch, killed_in):
+    from ckai.rl.loop import folder as module
+
+    folder, real = tmp_path / "run", module.write_whole
+
+    def killed(path, data):
+        if path.name == killed_in:
+            temporary_path(path).write_text("half")
+            raise KeyboardInterrupt
+        real(path, data)
+
+    monkeypatch.setattr(module, "write_whole", killed)
+    with pytest.raises(KeyboardInterrupt):
+        Run.create(folder, network, TINY, generations=3)
+    assert not Run.exists(folder)
+    monkeypatch.undo()
+    run = Run.create(folder, network, TINY, generations=3)
+    assert {path.name for path in folder.iterdir()} == {"gen_0000", "config.json", "target.json", ".lock"}
+    assert (run.status, run.target) == ("unfinished", 3)
+
+
+def test_two_processes_do_not_create_the_same_run(tmp_path, network, monkeypatch):
+    from ckai.rl.loop import folder as module
+
+    folder, real, others = tmp_path / "run", module.save_checkpoint, []
+
+    def meanwhile(*arguments, **more):
+        try:
+            Run.create(folder, network, replace(TINY, seed=7))
+        except RunError as error:
+            others.append(str(error))
+        real(*arguments, **more)
+
+    monkeypatch.setattr(module, "save_checkpoint", meanwhile)
+    Run.create(folder, network, TINY)
+    assert len(others) == 1
+    assert "expected no other process at work on this run" in others[0]
+    monkeypatch.undo()
+    with pytest.raises(RunError, match="expected a new or empty folder, found a run"):
+        Run.create(folder, network, replace(TINY, seed=7))
+    assert Run.open(folder).config == TINY
+
+
+def test_more_generations_than_row_files_can_number_are_refused(tmp_path, network):
+    assert np.iinfo(np.int32).max // MAX_GAMES >= MAX_GENERATIONS + 1
+    with pytest.raises(RunError, match="expected at most 2,146 generations, found 2,147; begin a new run"):
+        Run.create(tmp_path / "run", network, TINY).go(2147, ignore_event)
+
+
+def test_settings_of_another_network_begin_a_new_run(tmp_path, ckai, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    new = ("selfplay", "--init", "none", "--dry-run")
+    Run.create(Path("runs/run-001"), build("mlp", {"hidden": 8}), TINY, generations=1)
+    status, _, err = ckai(*new, "--set", "channels=2")
+    assert status == 0, err
+    assert (
+        "beginning runs/run-002; runs/run-001 has 0 of 1 generation (mlp has the settings encoding, " in err
+    )
+
+
+def test_a_log_of_tensorboard_that_cannot_be_removed_ends_no_run(tmp_path, network, monkeypatch):
+    """On a network file system, files that TensorBoard has open stay in their folder."""
+    from ckai.rl.loop import dashboard as module
+
+    (tmp_path / "tensorboard").mkdir()
+    (tmp_path / "tensorboard" / "open").touch()
+    monkeypatch.setattr(module.shutil, "rmtree", lambda *arguments, **more: None)
+    module._tensorboard(tmp_path / "tensorboard", [{"generation": 1, "games": 4}])
+    assert [path.name.partition(".")[0] for path in (tmp_path / "tensorboard").iterdir()] == ["events"]
 
 
 def test_two_processes_do_not_share_a_run(tmp_path, network):

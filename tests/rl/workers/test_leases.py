@@ -260,7 +260,7 @@ def test_leases_become_small_towards_the_end():
 
 def test_a_lease_has_one_holder(tmp_path, ledgers):
     run, client, other = LeaseFolder(tmp_path, 4), LeaseClient(tmp_path), LeaseClient(tmp_path)
-    other.name = "other"
+    assert client.name != other.name  # of one host and one process, as in containers
     other.send(Heartbeat())
     assert not run.exchange(ledgers)
     opened = sorted((tmp_path / "leases/open").glob("*.json"))
@@ -300,6 +300,16 @@ def test_the_leases_of_a_silent_worker_are_taken_back(tmp_path, ledgers, monkeyp
     client.deliver(lease, shard_of(lease))
     run.exchange(ledgers)
     assert numbers_in(ledgers) == list(lease.numbers)
+
+
+def test_leases_whose_folder_is_removed_are_taken_back(tmp_path, ledgers):
+    client, run = LeaseClient(tmp_path), LeaseFolder(tmp_path, 4)
+    run.exchange(ledgers)
+    assert client.take() is not None
+    shutil.rmtree(tmp_path / "leases")
+    run.exchange(ledgers)
+    assert not ledgers.leases
+    assert ledgers.own.waiting == len(WHOLE.numbers)
 
 
 def test_a_half_written_shard_in_the_folder_is_played_again(tmp_path, ledgers):
