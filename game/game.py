@@ -188,7 +188,7 @@ class Game:
         A side that cannot move has lost, even where a draw rule applies too. Resignations and agreed draws
         leave no trace in the moves; the result that a PDN file gives is in `headers`.
 
-        TextSource: World Checkers/Draughts Federation, *Official Rules of Checkers*, 1.30 and 1.32.
+        Source: World Checkers/Draughts Federation, *Official Rules of Checkers*, 1.30 and 1.32.
 
         >>> game = Game(Position.from_fen("B:WK32:BK1"), halfmove_limit=2)
         >>> _ = game.push("1-5"), game.push("32-28")

@@ -28,6 +28,8 @@ NONE, WIN, LOSS, DRAW = 0, 1, 2, 3
 
 MAX_ACTIONS = 256
 """Most actions of a game: trees and rows store an action in one byte."""
+MAX_LEGAL_ACTIONS = 255
+"""Most actions of a game that are legal at once: trees and rows count them in one byte."""
 MAX_STATE_WORDS = 32
 """Most int64 words of a state."""
 MEAN_LEGAL_ACTIONS = 14
@@ -87,7 +89,8 @@ def game(
     Args:
         num_actions: the constant `NUM_ACTIONS`, 1 to `MAX_ACTIONS`.
         position_bytes: length of an encoded state, the constant `POSITION_BYTES`.
-        max_legal_actions: an upper bound on the actions legal at once, the constant `MAX_LEGAL_ACTIONS`.
+        max_legal_actions: an upper bound on the actions legal at once, 255 at most, the constant
+            `MAX_LEGAL_ACTIONS`.
         state_words: int64 words of a state, the constant `STATE_WORDS`, 1 to `MAX_STATE_WORDS`.
         mean_legal_actions: actions for which trees and rows set memory aside per state, the constant
             `MEAN_LEGAL_ACTIONS`; what is above `max_legal_actions` is cut.
@@ -102,8 +105,9 @@ def game(
     """
     if not 1 <= num_actions <= MAX_ACTIONS:
         raise ValueError(f"expected num_actions from 1 to {MAX_ACTIONS}, found {num_actions}")
-    if not 1 <= max_legal_actions <= num_actions:
-        raise ValueError(f"expected max_legal_actions from 1 to {num_actions}, found {max_legal_actions}")
+    most = min(num_actions, MAX_LEGAL_ACTIONS)
+    if not 1 <= max_legal_actions <= most:
+        raise ValueError(f"expected max_legal_actions from 1 to {most}, found {max_legal_actions}")
     if not 1 <= state_words <= MAX_STATE_WORDS:
         raise ValueError(f"expected state_words from 1 to {MAX_STATE_WORDS}, found {state_words}")
     if mean_legal_actions < 1:

@@ -3,7 +3,7 @@
 import secrets
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ckai.rl.leases.lease import Lease, Shard
@@ -101,6 +101,12 @@ class Ledger(Numbers):
         return self._all.generation
 
     # --- games of this process ------------------------------------------------------------------------
+
+    def play_first(self, numbers: Collection[int]) -> None:
+        """Let the groups of this process begin with these games, as far as they wait."""
+        with self._lock:
+            ordered = sorted(self._waiting, key=lambda number: (number not in numbers, number))
+            self._front = [deque(ordered[group :: len(self._front)]) for group in range(len(self._front))]
 
     def count(self, group: int) -> int:
         """See `Numbers`."""

@@ -221,6 +221,7 @@ class RunSelfPlay(RunClosing):
         unfinished, damaged = load_snapshots(sorted(writer.folder.glob("*.npz")), self.spec.state_words)
         for line in damaged:
             publish(warning=line)
+        ledger.play_first(unfinished)  # else the next snapshot could be without them
 
         def on_snapshot(group: int, games: list[GameSnapshot]) -> None:
             writer.snapshot(group, games)

@@ -101,7 +101,7 @@ class PositionSearches(Searches):
         # Proven wins are the best edge alone, as in self-play; otherwise what would be played has no meaning.
         config = replace(config, full_search_prob=1.0, temperature=0.0, resign=0.0, tables_mode="play")
         super().__init__(evaluator, config, spec, tables, trees, seed)
-        self.constants = self.fast
+        self.constants = self.fast = self.constants.without_exploration()
         # A game ends when its records are full: after one row.
         self.records = Records(
             np.zeros(trees, GAME),

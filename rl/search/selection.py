@@ -238,11 +238,11 @@ def completed_values(tree, constants, out):
 def sequential_halving_edge(tree, constants):
     """Return the root edge that sequential halving visits next: the best score among the considered edges."""
     first, count = np.int64(tree.nodes[0].first_edge), np.int64(tree.nodes[0].num_edges)
-    simulation, candidates = 0, 0
+    simulation = 0
     for e in range(first, first + count):
         simulation += tree.edges[e].visits + tree.edges[e].in_flight
-        candidates += tree.edges[e].proof != LOSS
-    max_considered = min(constants.max_considered_actions, candidates)
+    # Of all edges, so that a loss that is proven meanwhile leaves the sequence of visits as it is.
+    max_considered = min(constants.max_considered_actions, count)
     visits = considered_visits(simulation, max_considered, tree.info[0].target_visits - 1)
     return best_scored_edge(tree, constants, visits, 1.0)
 

@@ -110,7 +110,8 @@ class PlayRules(NamedTuple):
     """The same where only one action is legal: the search is then only for q."""
     full_search_prob: float = 1.0
     """Probability of a full search (playout cap randomization, Wu 2019, section 3.1). The other searches have
-    `fast_visits` and no noise, and their rows have no policy target."""
+    `fast_visits`, no Dirichlet noise and no root temperature, and their rows have no policy target. The
+    Gumbel noise, which draws the action under GUMBEL, and forced playouts stay."""
     fast_visits: int = 20
     """Visit count of the root at which a search that is not full ends."""
     leaves: int = 1

@@ -69,8 +69,9 @@ class Searches:
             self.inline = inline_network(self.evaluator, spec.rules)
         self.game = search_rules(config, spec, tables)
         self.constants, self.rules = search_constants(config), play_rules(config)
-        self.fast = self.constants.without_exploration()
-        """Constants of searches without noise."""
+        # Under GUMBEL the noise is what draws the action: without it all games would be one.
+        self.fast = self.constants.without_exploration()._replace(gumbel_noise=self.constants.gumbel_noise)
+        """Constants of searches that are not full."""
         self.tree_batch = allocate_trees(
             self.game,
             trees,

@@ -92,12 +92,14 @@ class Thinker(Protocol):
 
 
 def undrawn(game: Game) -> Game:
-    """Return a game to search in place of one that the halfmove clock has drawn: the clock begins again.
+    """Return a game to search in place of one that is drawn by rule: its clock or its history begins again.
 
-    All replies would be draws otherwise. Other games are returned as they are.
+    There is nothing to search in a game that has ended. Other games are returned as they are.
     """
     position = game.position
-    return game if position.halfmove_clock < HALFMOVE_LIMIT else Game(replace(position, halfmove_clock=0))
+    if position.halfmove_clock >= HALFMOVE_LIMIT:
+        return Game(replace(position, halfmove_clock=0))
+    return Game(position) if game.repetitions() >= game.repetition_limit else game
 
 
 def max_seconds(limit: Limit, plies: int) -> float | None:

@@ -32,9 +32,10 @@ class TreeThinker:
             for result in analysis:
                 if result.reason is None:
                     publish(_report(result))
-            last = _report(analysis.wait())
-        self._searched, self._kept = list(game.positions), self._kept + last.nodes
-        return last
+            last = analysis.wait()
+        # A visit adds one position at most.
+        self._searched, self._kept = list(game.positions), last.sims
+        return _report(last)
 
     def _forget_what_takes_too_long(self, game: Game, limit: Limit) -> None:
         """Drop the tree if taking over the part of it below a move could use up the time of this one."""

@@ -175,7 +175,7 @@ def halving(top: Twin, sims: int, max_considered_actions: int, c_visit: float, c
     """The edge sequential halving visits next, without noise."""
     found = [top.edge(i) for i in range(len(top.children))]
     candidates = [i for i, (_, _, proof, _) in enumerate(found) if proof != LOSS]
-    plan = halving_plan(min(max_considered_actions, len(candidates)), sims)
+    plan = halving_plan(min(max_considered_actions, len(found)), sims)
     considered = plan[min(sum(n for n, *_ in found), sims - 1)]
     scores = gumbel_scores(top, c_visit, c_scale)
     return max(candidates, key=lambda i: (found[i][0] == considered, scores[i], -i))

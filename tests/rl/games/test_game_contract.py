@@ -316,6 +316,7 @@ def test_a_game_that_crossed_a_process_is_the_same_game(spec):
     ("constants", "message"),
     [
         ({"num_actions": 257}, "num_actions from 1 to 256, found 257"),
+        ({"num_actions": 256, "max_legal_actions": 256}, "max_legal_actions from 1 to 255, found 256"),
         ({"max_legal_actions": 5}, "max_legal_actions from 1 to 4, found 5"),
         ({"state_words": MAX_STATE_WORDS + 1}, f"state_words from 1 to {MAX_STATE_WORDS}"),
     ],

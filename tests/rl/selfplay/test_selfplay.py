@@ -297,10 +297,10 @@ def test_unfinished_games_continue_from_their_snapshots(tmp_path, batches):
 def test_a_game_continued_under_a_playout_cap_is_the_same(tmp_path, batches):
     """Under Gumbel every search begins with a new tree, so that nothing is lost with the tree."""
     settings = {"root_rule": "gumbel", "full_search_prob": 0.5, "sims": 16, "fast_visits": 4, "resign": 0.4}
-    config = SelfPlayConfig(**settings, in_flight=8, groups=1, tables=0, max_plies=60)
+    config = SelfPlayConfig(**settings, in_flight=16, groups=1, tables=0, max_plies=60)
     stopping, games = StopAfter(batches), []
     play_games(
-        stopping.evaluator(), config, range(8), seed=3, on_game=games.append, stop=stopping.event,
+        stopping.evaluator(), config, range(16), seed=3, on_game=games.append, stop=stopping.event,
         on_snapshot=stopping.snapshots.__setitem__,
     )  # fmt: skip
     left = [game for group in stopping.snapshots.values() for game in group]
@@ -308,9 +308,9 @@ def test_a_game_continued_under_a_playout_cap_is_the_same(tmp_path, batches):
     save_snapshot(tmp_path / "left.npz", left)
     loaded, _ = load_snapshots([tmp_path / "left.npz"], 2)
     assert {g.number: g.full for g in loaded.values()} == {g.number: g.full for g in left}
-    rest = [n for n in range(8) if n not in {g.number for g in games}]
+    rest = [n for n in range(16) if n not in {g.number for g in games}]
     play_games(Hashed(), config, rest, seed=3, on_game=games.append, unfinished=loaded)
-    whole = play(8, tables=0, max_plies=60, **settings)
+    whole = play(16, tables=0, max_plies=60, **settings)
     assert as_plain(sorted(games, key=lambda game: game.number)) == as_plain(whole)
 
 
@@ -391,6 +391,13 @@ def test_every_setting_of_play_changes_the_games(usual, settings):
 def quick_rows(**settings):
     """Rows of a few games; all of them are in every batch."""
     return to_table(play(in_flight=12, groups=1, **settings), 1)
+
+
+@pytest.mark.parametrize("rule", ["puct", "gumbel"])
+def test_games_of_fast_searches_differ(rule):
+    """Under gumbel the noise takes the place of the draw by visits, in fast searches too."""
+    games = play(24, root_rule=rule, sims=16, fast_visits=8, full_search_prob=0.01, max_plies=8)
+    assert len({str(game.rows["action"].tolist()) for game in games}) > 20
 
 
 def test_gumbel_without_q_values_has_the_priors_as_target():

@@ -167,6 +167,12 @@ def test_without_leases_games_are_played_in_the_usual_order(ledger):
     assert not ledger.wait(threading.Event())
 
 
+def test_unfinished_games_are_played_first(ledger):
+    ledger.play_first({FIRST + 3, FIRST + 6})
+    assert list(ledger.of(0)) == [FIRST + 3, FIRST, FIRST + 2, FIRST + 5]
+    assert list(ledger.of(1)) == [FIRST + 6, FIRST + 1, FIRST + 4, FIRST + 7]
+
+
 def test_leases_take_games_from_the_back_and_give_them_back(ledger):
     first, second = ledger.lease(3), ledger.lease(3)
     assert first.numbers == (FIRST + 5, FIRST + 6, FIRST + 7)
