@@ -90,10 +90,11 @@ def command(
 ) -> None:
     """Measure each PART, or all of them: the median of several rounds after a warm-up.
 
-    PART is rules, playouts, parse, network, tree, selfplay, games, search or training. The search is measured
-    with every backend that is installed, the other parts with one. With --strength, each backend plays
-    the first backend at each limit, and the first backend plays itself at the next shorter limit; an integer
-    network plays both as tree search and as alpha-beta. The first backend at the shortest limit has 0 Elo.
+    PART is rules, playouts, parse, network, tree, selfplay, games, search or training. The network and the
+    search are measured with every backend that is installed, unless --evaluator names one; the other parts
+    with one. With --strength, each backend plays the first backend at each limit, and the first backend
+    plays itself at the next shorter limit; an integer network plays both as tree search and as alpha-beta.
+    The first backend at the shortest limit has 0 Elo.
 
     The two sides of a ratio take turns, so a machine that slows down affects both.
     """
@@ -101,7 +102,8 @@ def command(
 
     from ckai.datasets.choices import DEFAULT_GAME_NAME
     from ckai.models.checkpoint import load_network, save_checkpoint
-    from ckai.models.inference.backends import BACKENDS
+    from ckai.models.inference.backend_cache import remembered
+    from ckai.models.inference.backends import AUTO, BACKENDS, FASTEST, backend_without_trial
     from ckai.models.registry import build, parse_settings
     from ckai.rl.bench import rules as bench
     from ckai.rl.bench import search as bench_search
@@ -121,20 +123,15 @@ def command(
         network = load_network(checkpoint, game=None)
         encoding = network.encode
         game = encoding.GAME
-        if game != DEFAULT_GAME_NAME and "search" in parts:
+        of_checkers = () if game == DEFAULT_GAME_NAME else ("search", "training")
+        if wrong := [part for part in parts if part in of_checkers]:
             raise click.UsageError(
-                f"expected a network for {DEFAULT_GAME_NAME} to measure search, found {checkpoint} for {game}"
+                f"expected a network for {DEFAULT_GAME_NAME} to measure {wrong[0]}, found {checkpoint} for "
+                f"{game}"
             )
-        selected = parts or [part for part in PARTS if part != "search" or game == DEFAULT_GAME_NAME]
+        selected = parts or [part for part in PARTS if part not in of_checkers]
         if (limits or match_games) and "search" not in selected:
             raise click.UsageError("expected the part search with --limit and --strength, found none")
-        backends = BACKENDS if evaluator == "fastest" else (evaluator,)
-        times = limits or bench_search.LIMITS
-        if match_games:
-            backends_of_matches = bench_strength.available(network, backends)
-            matches = bench_strength.matches(backends_of_matches, times)
-            if not matches:
-                raise click.UsageError("--strength needs two backends or two time limits to compare")
         groups = SelfPlayConfig(in_flight=in_flight).group_count
         loaded = load_evaluator(
             checkpoint,
@@ -144,18 +141,29 @@ def command(
             game=game,
             on_report=lambda report: console.print(str(report)),
         )
+        backends = BACKENDS if evaluator == FASTEST else (evaluator,)
+        if evaluator == AUTO:  # the one that was chosen just now, or before
+            backends = (backend_without_trial(network) or remembered(network, groups) or "torch",)
+        times = limits or bench_search.LIMITS
+        if match_games:
+            backends_of_matches = bench_strength.available(network, backends)
+            matches = bench_strength.matches(backends_of_matches, times)
+            if not matches:
+                raise click.UsageError("--strength needs two backends or two time limits to compare")
         benchmarks = {
             "rules": lambda: bench.bench_rules(rounds),
             "playouts": lambda: bench.bench_playouts(rounds, seconds),
             "parse": lambda: bench.bench_parse(rounds, folder),
-            "network": lambda: bench_search.bench_network([network], rounds, seconds / 4),
-            "tree": lambda: bench_search.bench_tree(rounds, seconds),
+            "network": lambda: bench_search.bench_network([network], backends, rounds, seconds / 4),
+            "tree": lambda: bench_search.bench_tree(rounds, seconds, sims=sims, in_flight=in_flight),
             "selfplay": lambda: bench_search.bench_selfplay(
                 loaded, sims=sims, in_flight=in_flight, rounds=rounds, seconds=seconds, encoding=encoding
             ),
-            "games": lambda: bench_search.bench_games(loaded, sims=sims, games=games, spec=get_game(game)),
+            "games": lambda: bench_search.bench_games(
+                loaded, sims=sims, games=games, in_flight=in_flight, spec=get_game(game)
+            ),
             "search": lambda: bench_search.bench_search(network, backends, rounds, seconds / 4, times),
-            "training": lambda: bench.bench_training(rounds, model),
+            "training": lambda: bench.bench_training(rounds, load_network(checkpoint, game=None)),
         }
         try:
             for part in selected:

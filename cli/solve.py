@@ -24,21 +24,22 @@ SECONDS = 2.0
 _HELP = f"""Solve the problems of FILES, and check their results by the tablebases.
 
 A PDN file has a problem in each game: the position of its FEN tag, its moves as the solution, its result.
-Other files have one in each line: a FEN, then a result (1-0 is a win of Black, or win, draw, loss for the
+A file of FENs has one in each line: a FEN, then a result (1-0 is a win for Black; or win, draw, loss for the
 side to move) and the moves of the solution, as far as they are known, then a comment after a semicolon.
 
 A problem is solved when the search ends on the first move of the solution, or on one proven to win or draw as
 well; without a solution, when it ends on a value of the expected result. The time shown is the point after
-which the answer stayed correct. The limit applies to each problem.  [default: {SECONDS:g} s]
+which the answer stayed correct. The limit applies to each problem.
+[default: the player's @LIMIT, else {SECONDS:g} s]
 
 The exit status is 0 if all problems that can be checked are solved and no stated result is refuted, 1 if
 not, or if a problem cannot be read.
 
 \b
 Examples:
-ckai solve problems.pdn
-ckai solve endings.fen --engine alphabeta:ckai --seconds 10 --tables 4
-ckai solve problems.pdn --visits 1000 --json
+  ckai solve problems.pdn
+  ckai solve endings.fen --engine alphabeta:ckai --seconds 10 --tables 4
+  ckai solve problems.pdn --visits 1000 --json
 """
 
 
@@ -90,6 +91,11 @@ def command(
     try:
         if visits is not None and not isinstance(thinker, TreeThinker):
             raise click.BadParameter(f"{spec} has no visits; give --seconds", param_hint="--visits")
+        if seconds is not None and thinker.fixed:
+            raise click.BadParameter(
+                f"{spec} moves by a limit of its own; omit it, or give a player without",
+                param_hint="--seconds",
+            )
         limit = Limit(visits=visits, seconds=seconds)
         if visits is None and seconds is None:
             limit = thinker.limit or Limit(seconds=SECONDS)
@@ -117,7 +123,7 @@ def _print(outcomes: "list[Outcome]", errors: list[str], spec: str, limit: "Limi
     for each in outcomes:
         click.echo(f"{each.problem.label}: {_verdict(each)}: {_line(each.report)}{_tables(each)}")
     times = sorted(each.seconds for each in solved if each.seconds is not None)
-    median = f", half of them within {times[len(times) // 2]:.2f} s" if times else ""
+    median = f", half of them within {times[(len(times) - 1) // 2]:.2f} s" if times else ""
     click.echo(f"solved {len(solved)} of {count_text(len(checked), 'problem')}{median}")
     without = len(outcomes) - len(checked) - len(refuted)
     if without:

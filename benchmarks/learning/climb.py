@@ -20,7 +20,7 @@ import click
 from matplotlib.figure import Figure
 
 from ckai.cli.strength.arena import elo_text
-from ckai.datasets.files import save_figure, write_whole
+from ckai.datasets.files import file_digest, save_figure, write_whole
 from ckai.datasets.machine import available_cores
 from ckai.datasets.tables import Tables
 from ckai.models.checkpoint import load_network
@@ -30,7 +30,8 @@ from ckai.rl.loop.run import Run
 from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.ratings import Rating, ratings, thinned
-from ckai.rl.players.loading import load_player
+from ckai.rl.players.loading import checkpoints_of, load_player
+from ckai.rl.players.parsing import PlayerSpec
 
 
 class Place(NamedTuple):
@@ -71,6 +72,12 @@ class Kept:
             self.results[key] = make()
             write_whole(self.path, json.dumps(self.results))
         return self.results[key]
+
+
+def version_of(name: str) -> str:
+    """Return a player spec with hashes of its networks, which may change under their name."""
+    files = checkpoints_of(PlayerSpec.read(name))
+    return " ".join([name, *(file_digest(file)[:16] for file in files)])
 
 
 def measure(path: Path, tables: Tables) -> dict[str, Any]:
@@ -150,6 +157,7 @@ def main(
     names = [f"{place.path}@{sims}" for place in places] + list(against)
     threads = available_cores()
     players = [load_player(name, backend=evaluator, boards=games, threads=threads) for name in names]
+    versions = list(map(version_of, names))
     kept = Kept(output.with_suffix(".matches.json"))
 
     def play(i: int, j: int) -> list[float]:
@@ -158,7 +166,7 @@ def main(
         return result.pair_scores
 
     pairs = {
-        (i, j): kept.get(f"{names[i]} {names[j]} {games}", partial(play, i, j))
+        (i, j): kept.get(f"{versions[i]} {versions[j]} {games} {sims} {evaluator}", partial(play, i, j))
         for i, j in combinations(range(len(players)), 2)
         if i < len(places)
     }
@@ -167,7 +175,9 @@ def main(
     if tables:
         tablebases = Tables.open(tables)
         for place in places:
-            report = kept.get(f"{place.path} {tables} pieces", partial(measure, place.path, tablebases))
+            report = kept.get(
+                f"{version_of(str(place.path))} {tables} pieces", partial(measure, place.path, tablebases)
+            )
             wrong = {
                 "move gives the result away": 1 - report["keeps_decided"],
                 "value has the wrong sign": report["wrong_sign"],

@@ -269,14 +269,16 @@ def main(
             folder = output / f"{name.translate(FOLDER_NAME)}-{seed}"
             run = one_run(folder, init, config, generations, evaluator)
             saved = folder / "measured.json"
-            if not saved.exists():
+            settings = {"generations": generations, "match_games": match_games}
+            done = json.loads(saved.read_text(encoding="utf-8")) if saved.exists() else {}
+            if done.get("settings") != settings:
                 backend = run.chosen_backend or evaluator
                 result = match_against_start(run.network, init, spec, match_games, sims, tables, backend)
                 result["mistakes"] = mistakes_in_percent(run.network, spec, sims)
-                write_whole(saved, json.dumps(result) + "\n")
-            result = json.loads(saved.read_text(encoding="utf-8"))
+                done = {"settings": settings, **result}
+                write_whole(saved, json.dumps(done) + "\n")
             evaluations = sum(map(search_evaluations, run.history()))
-            results[name].append(result | {"evaluations": evaluations})
+            results[name].append(done | {"evaluations": evaluations})
             print(f"{name}, seed {seed}: {results[name][-1]['elo']:+.0f} Elo", file=sys.stderr, flush=True)
     draw(output / f"{compare}.png", results)
     solved = list(next(iter(results.values()))[0]["mistakes"])

@@ -167,7 +167,7 @@ def search(
                     engines[k].forget()
                     result = engines[k].search(task["fen"], seconds=limit)
                     regret[k, n] = best - task["values"][str(result.move)]
-                    simulations[k, n] = result.evaluations
+                    simulations[k, n] = result.sims
             for k, settings in enumerate(tried):
                 difference = regret[k] - regret[0]
                 margin = Z95 * difference.std(ddof=1) / np.sqrt(len(tasks))

@@ -23,13 +23,14 @@ from rich.progress import track
 from rich.table import Table
 
 from ckai.datasets import read_rows
-from ckai.datasets.files import write_whole
+from ckai.datasets.files import file_digest, write_whole
 from ckai.game import Position
 from ckai.game.material import UNBOUNDED, alpha_beta
 from ckai.models.inputs.packing import unpack_position
 from ckai.rl.games.checkers.openings import VALUES
 from ckai.rl.matches.elo import wilson
-from ckai.rl.players.loading import load_player
+from ckai.rl.players.loading import checkpoints_of, load_player
+from ckai.rl.players.parsing import PlayerSpec
 from ckai.rl.players.player import Side
 
 MARGIN = 70
@@ -187,8 +188,10 @@ def solve(
     table = Table("player", *(f"{s:g} s" for s in seconds), title=f"solved of {len(tasks)}, 95 % intervals")
     for name in players:
         cells = []
+        files = checkpoints_of(PlayerSpec.read(name))  # a file may change under its name
+        version = " ".join([evaluator, *(file_digest(file)[:16] for file in files)])
         for limit in seconds:
-            given = answers.of(f"{name}@{limit:g}s {evaluator}")
+            given = answers.of(f"{name}@{limit:g}s {version}")
             missing = [task["fen"] for task in tasks if task["fen"] not in given]
             if missing:
                 side = load_player(f"{name}@{limit:g}s", backend=evaluator).sit(1)

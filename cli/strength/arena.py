@@ -157,14 +157,17 @@ class Arena:
     def identity(self, names: Sequence[str]) -> dict[str, Any]:
         """Return what decides the games of a match, as plain data; networks by the hash of their files."""
         from ckai.rl.leases.lease import hash_of
-        from ckai.rl.players.loading import checkpoint_of
+        from ckai.rl.players.loading import checkpoints_of
         from ckai.rl.players.parsing import PlayerSpec
 
-        files = [checkpoint_of(PlayerSpec.read(name)) for name in names]
+        def networks(name: str) -> str | None:
+            hashes = [hash_of(path.read_bytes()) for path in checkpoints_of(PlayerSpec.read(name))]
+            return " ".join(hashes) or None
+
         adjudicated = {"adjudicate": self.adjudicate} if self.adjudicate else {}
         return {
             "players": list(names),
-            "networks": [file and hash_of(file.read_bytes()) for file in files],
+            "networks": list(map(networks, names)),
             "game": self.game.name,
             "openings": self.openings,
             "seed": self.seed,

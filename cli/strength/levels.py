@@ -51,9 +51,10 @@ def command(
     `ckai play --level 3`.
 
     \b
-    ckai levels                         the settings of each level
-    ckai levels --games 200             each level against the one below
-    ckai levels --games 60 --only 1 --against alphabeta@1
+    Examples:
+      ckai levels                         the settings of each level
+      ckai levels --games 200             each level against the one below
+      ckai levels --games 60 --only 1 --against alphabeta@1
     """
     from ckai.rl.players.levels import FULL_LEVEL
 

@@ -74,7 +74,7 @@ each hop of a multi-jump capture, time limits to the whole move. A player whose 
 @click.option(
     "--save",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="File that keeps the games: the same command goes on after an interruption, and plays more with a "
+    help="File that keeps the games: the same command continues after an interruption, and plays more with a "
     "larger --games.",
 )
 @json_option
@@ -232,6 +232,7 @@ def _print_result(result: "MatchResult", a: str, b: str, test: "Sprt | None", as
         summary |= {"pairs": pairs.pairs, "superiority": pairs.superiority}
         summary["time_losses"] = list(result.time_losses)
         summary["adjudicated"] = result.adjudicated
+        summary["repeated_pairs"] = result.repeated_pairs
         if test and sprt:
             summary["sprt"] = {"elo0": test.elo0, "elo1": test.elo1, "ratio": sprt.ratio}
             summary["sprt"] |= {"better": sprt.verdict, "pairs": sprt.pairs.pairs}
@@ -241,6 +242,11 @@ def _print_result(result: "MatchResult", a: str, b: str, test: "Sprt | None", as
 
     Console(highlight=False).print(result_table(result, a, b))
     click.echo(f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}")
+    if result.repeated_pairs:
+        click.echo(
+            f"{count_text(result.repeated_pairs, 'pair')} the same as another, move for move: the true "
+            "interval is wider; give other --openings"
+        )
     if result.adjudicated:
         click.echo(f"{count_text(result.adjudicated, 'game')} adjudicated by tablebases")
     for name, lost in zip((a, b), result.time_losses, strict=True):

@@ -82,12 +82,13 @@ def command(
 
     Every trial is a short self-play run with values of the settings to try drawn at random; the first one
     has the defaults, or what the other options say. The networks of all trials play each other, the best
-    1/ETA of the trials go on to ETA times as many generations, and so on until one is left. After an
+    1/ETA of the trials continue to ETA times as many generations, and so on until one is left. After an
     interruption, the same command continues the study, and so does `ckai tune -o FOLDER` alone.
 
     \b
-    ckai tune -o tune/lr --try learn.lr=1e-4..1e-2:log --try learn.window=2,4,8
-    ckai tune -o tune/wide --try selfplay.c_puct=1..8 --trials 27 --generations 1 --games 200
+    Examples:
+      ckai tune -o tune/lr --try learn.lr=1e-4..1e-2:log --try learn.window=2,4,8
+      ckai tune -o tune/wide --try selfplay.c_puct=1..8 --trials 27 --generations 1 --games 200
     """
     given = given_settings(ctx) | parse_settings(RunConfig, others)
     of_study = {name: given.pop(name) for name in list(given) if name.startswith("study.")}

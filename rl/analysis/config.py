@@ -19,10 +19,10 @@ class AnalysisConfig:
         help="Factor on --visits for searching a suspected mistake again, with its best alternatives",
     )
     inaccuracy: float = setting(
-        default=0.05, gt=0, lt=1, help="Least expected points lost by an inaccuracy (?!)"
+        default=0.05, gt=0, lt=1, help="Minimum loss of expected points for an inaccuracy (?!)"
     )
-    mistake: float = setting(default=0.1, gt=0, lt=1, help="Least expected points lost by a mistake (?)")
-    blunder: float = setting(default=0.2, gt=0, lt=1, help="Least expected points lost by a blunder (??)")
+    mistake: float = setting(default=0.1, gt=0, lt=1, help="Minimum loss of expected points for a mistake (?)")
+    blunder: float = setting(default=0.2, gt=0, lt=1, help="Minimum loss of expected points for a blunder (??)")
     sharpness: float = setting(
         default=1.0,
         ge=0.1,
@@ -32,7 +32,7 @@ class AnalysisConfig:
     )
     line: int = setting(default=8, ge=1, le=40, help="Maximum plies of a variation")
     opening: int = setting(
-        default=20, ge=2, le=25, help="Least pieces on the board for a position to count as the opening"
+        default=20, ge=2, le=25, help="Fewest pieces on the board for a position to count as the opening"
     )
     endgame: int = setting(
         default=10, ge=1, le=24, help="Most pieces on the board for a position to count as the endgame"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from ckai.rl.games.checkers import Checkers, pack
 from ckai.rl.games.playouts import playouts
 from ckai.rl.search.inline_search import InlineSearcher
 from ckai.rl.search.threads import run_all
+
+if TYPE_CHECKING:
+    from ckai.models.layers.network import Network
 
 
 @dataclass(frozen=True)
@@ -144,15 +147,13 @@ def bench_playouts(rounds: int, seconds: float) -> Iterator[Measure]:
         yield measured(name, "simulations/s", rate(search, rounds))
 
 
-def bench_training(rounds: int, model: str) -> Iterator[Measure]:
-    """Measure training steps (forward, backward, optimizer) on rows in memory."""
+def bench_training(rounds: int, network: "Network") -> Iterator[Measure]:
+    """Measure training steps (forward, backward, optimizer) of a network for checkers, on rows in memory."""
     import torch
     from torch.nn import functional
 
-    from ckai.models.registry import build
-
     torch.set_num_threads(available_cores())
-    network = build(model).train()
+    network.train()
     optimizer = torch.optim.AdamW(network.parameters())
     batch = 512
     board = torch.randint(-1, 2, (batch, 32), dtype=torch.int8)
@@ -168,4 +169,4 @@ def bench_training(rounds: int, model: str) -> Iterator[Measure]:
             optimizer.step()
         return 8 * batch
 
-    yield measured(f"training, {model}, batches of {batch}", "rows/s", rate(work, rounds))
+    yield measured(f"training, {network.architecture}, batches of {batch}", "rows/s", rate(work, rounds))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ckai.datasets.machine import available_cores
 from ckai.game import Position
-from ckai.models.inference.backends import BACKENDS, evaluations_per_second, make_evaluator, sample_positions
+from ckai.models.inference.backends import evaluations_per_second, make_evaluator, sample_positions
 from ckai.models.inference.evaluator import BackendError, Evaluator
 from ckai.models.inputs.encodings import Encoding, PlanesEncoding
 from ckai.models.layers.network import Network
@@ -50,11 +50,13 @@ def ceiling(
     return evaluations_per_second(evaluator, rows, threads, seconds)
 
 
-def bench_network(networks: Sequence[Network], rounds: int, seconds: float) -> Iterator[Measure]:
-    """Measure every available backend with every network and batch size, on all cores."""
+def bench_network(
+    networks: Sequence[Network], backends: Sequence[str], rounds: int, seconds: float
+) -> Iterator[Measure]:
+    """Measure every backend that is available with every network and batch size, on all cores."""
     threads = available_cores()
     for network in networks:
-        for backend in BACKENDS:
+        for backend in backends:
             try:
                 evaluator = make_evaluator(network, backend, threads)
             except BackendError:
@@ -144,11 +146,11 @@ def _settings(spec: GameSpec, sims: int, in_flight: int) -> SelfPlayConfig:
 
 
 def bench_games(
-    evaluator: Evaluator, *, sims: int, games: int, spec: GameSpec = DEFAULT_GAME
+    evaluator: Evaluator, *, sims: int, games: int, in_flight: int, spec: GameSpec = DEFAULT_GAME
 ) -> Iterator[Measure]:
     """Measure whole games, including the slow end when few games are left."""
     progress = SelfPlayCounts()
-    config = _settings(spec, sims, min(games, 512))
+    config = _settings(spec, sims, min(games, in_flight))
     compile_selfplay(spec, evaluator)
     begun = time.perf_counter()
     play_games(evaluator, config, range(games), seed=0, on_game=lambda _: None, spec=spec, progress=progress)
@@ -203,9 +205,9 @@ def bench_search(
         evaluator.close()
 
 
-def bench_tree(rounds: int, seconds: float) -> Iterator[Measure]:
+def bench_tree(rounds: int, seconds: float, *, sims: int, in_flight: int) -> Iterator[Measure]:
     """Measure the search without a network, an upper limit of its speed."""
-    config = SelfPlayConfig(sims=200, in_flight=512)
+    config = SelfPlayConfig(sims=sims, in_flight=in_flight)
     selfplay_rates(UniformEvaluator(), config, 0.5)
     rates = [selfplay_rates(UniformEvaluator(), config, seconds)["simulations"] for _ in range(rounds)]
     yield measured(f"search without a network, {config.group_count} threads", "simulations/s", rates)

@@ -47,6 +47,8 @@ class GtpSession:
         self._shown: int | None = None
         """Positions of the stack that the side was shown; None: it must be shown the game again."""
         self._control: TimeControl | None = None
+        self._period: TimeControl | None = None
+        """The periods that follow the main time of `_control`."""
         self._clocks: dict[bool, Clock] = {}
         """By whether it is Black's."""
         self._clock: Clock | None = None
@@ -158,6 +160,8 @@ class GtpSession:
         if here.outcome() is not None:  # the longest game
             return "pass"
         self._go_on_from(here)
+        if black in self._clocks and self._clocks[black].left <= 0:
+            self._begin_period(black)
         clock = self._clocks.get(black)
         side = self._follow(clock)
         if clock is not None:
@@ -195,7 +199,9 @@ class GtpSession:
 
     def _time_settings(self, main: str, byo_yomi: str, stones: str) -> str:
         seconds, period, moves = _integer(main), _integer(byo_yomi), _integer(stones)
-        self._control = None
+        self._control = self._period = None
+        if seconds and period and moves:
+            self._period = TimeControl(float(period), moves=moves)
         if period == 0 or moves:  # a period without stones stands for no limit
             if seconds:
                 self._control = TimeControl(float(seconds))
@@ -209,11 +215,19 @@ class GtpSession:
         black, left, moves = SIDES.get(colour.lower()), _integer(seconds), _integer(stones)
         if black is None:
             raise RefusedError("invalid color or coordinate")
+        if moves:
+            self._begin_period(black)
         clock = self._clocks.get(black)
         if clock is not None:
             clock.reset(float(left))
             clock.moves = moves or None
         return ""
+
+    def _begin_period(self, black: bool) -> None:
+        """Give a side whose main time is over a clock for the periods that follow, if there are any."""
+        clock = self._clocks.get(black)
+        if self._period is not None and clock is not None and clock.control != self._period:
+            self._clocks[black] = Clock(self._period)
 
     # --- the player ---------------------------------------------------------------------------------
 

@@ -12,7 +12,9 @@ from ckai.rl.games.spec import GameSpec
 from ckai.rl.matches.match import MatchGame, from_plain, to_plain
 
 SAVE_SECONDS = 5.0
-"""Time between two writes of the file while games end."""
+"""Most time between two writes of the file while games end."""
+SAVE_SHARE = 0.02
+"""Share of the time that writing may take while games end at once, of matches that are short."""
 _DAMAGED = (ValueError, KeyError, IndexError, TypeError)
 """What reading a damaged file raises."""
 
@@ -33,7 +35,7 @@ class SavedGames:
         self.path, self.games = path, list(games)
         self.on_write: Callable[[], None] = lambda: None
         """Called after each write of the file."""
-        self._written = time.monotonic()
+        self._written, self._cost = time.monotonic(), 0.0
 
     @classmethod
     def read(
@@ -56,15 +58,17 @@ class SavedGames:
         return cls(path)
 
     def add(self, game: MatchGame) -> None:
-        """Add a game; the file is written every `SAVE_SECONDS`."""
+        """Add a game, and write the file unless that was only just done (`SAVE_SECONDS`, `SAVE_SHARE`)."""
         self.games.append(game)
-        if time.monotonic() - self._written > SAVE_SECONDS:
+        if time.monotonic() - self._written >= min(SAVE_SECONDS, self._cost / SAVE_SHARE):
             self.write()
 
     def write(self) -> None:
         """Write the file."""
+        begun = time.monotonic()
         write_whole(self.path, json.dumps(self.content()))
         self._written = time.monotonic()
+        self._cost = self._written - begun
         self.on_write()
 
     def content(self) -> Any:

@@ -135,6 +135,17 @@ class MatchResult:
             scores_of.setdefault(game.pair, []).append(game.score)
         return {pair: sum(scores) / 2 for pair, scores in scores_of.items() if len(scores) == 2}
 
+    @property
+    def repeated_pairs(self) -> int:
+        """Complete pairs that are the same, move for move, as another one; they say nothing new."""
+        games_of: dict[int, list[Any]] = {}
+        for each in sorted(self.games, key=lambda game: game.a_black):
+            games_of.setdefault(each.pair, []).append(
+                (each.game.positions[0], tuple(map(str, each.game.moves)))
+            )
+        pairs = [tuple(games) for games in games_of.values() if len(games) == 2]
+        return len(pairs) - len(set(pairs))
+
     def summary(self) -> dict[str, Any]:
         """Return the result as plain numbers: `games`, `wins`, `draws`, `losses`, `score`."""
         return {
@@ -229,8 +240,8 @@ def play_match(
         adjudicate: the tablebases of as many pieces end a game with its true result as soon as they have
             its position, without regard to draws by count; 0: none do.
         time_margin: seconds by which a clock may be overstepped before the game is lost on time.
-        threads: number of threads.
-        in_flight: games at once in all threads; one per thread if a player plays by time.
+        threads: most threads.
+        in_flight: most games at once in all threads; one per thread if a player plays by time.
         seed: seed of the players' random choices; each game has a stream of its own.
         done: finished games of this match, not played again.
         pairs: indices of the openings to play; None: all.
@@ -253,6 +264,7 @@ def play_match(
     chosen = range(len(openings)) if pairs is None else pairs
     pairings = [(pair, a_black) for pair in chosen for a_black in (True, False)]
     pairings = [pairing for pairing in pairings if pairing not in played and not stop.is_set()]
+    threads = max(1, min(threads, in_flight))
     # Both games of a pair go to the same thread, so that A is to move in half of its games.
     parts = [[pairing for pairing in pairings if pairing[0] % threads == i] for i in range(threads)]
     boards = 1 if a.timed or b.timed else max(1, in_flight // threads)

@@ -1,6 +1,6 @@
 """Openings of matches, drawn at random as in checkers tournaments."""
 
-from collections.abc import Sequence
+from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
@@ -10,19 +10,25 @@ from ckai.rl.games.spec import GameSpec
 
 
 def draw_openings(count: int, seed: int, spec: GameSpec = DEFAULT_GAME) -> list[Any]:
-    """Draw openings of a game without repetition until all are used, then again.
+    """Draw openings of a game without repetition: of three plies, then of four and more once all are used.
+
+    They repeat only in games that have no others.
 
     Args:
         count: number of openings.
         seed: seed of the draw.
         spec: the game.
     """
-    openings: Sequence[Any] = spec.openings()
     rng = np.random.default_rng(seed)
-    drawn: list[int] = []
+    drawn: dict[Any, Any] = {}
+    plies = 3
     while len(drawn) < count:
-        drawn += rng.permutation(len(openings)).tolist()
-    return [openings[i] for i in drawn[:count]]
+        openings = [position for position in spec.openings(plies) if position.key not in drawn]
+        if not openings:
+            break
+        drawn |= {openings[i].key: openings[i] for i in rng.permutation(len(openings)).tolist()}
+        plies += 1
+    return list(islice(cycle(drawn.values()), count))
 
 
 def random_openings(count: int, plies: int, seed: int, spec: GameSpec = DEFAULT_GAME) -> list[Any]:

@@ -24,7 +24,7 @@ PLAYER_FORMS = {
     "gtp:COMMAND": "another program, by GTP, the protocol of Go programs; @5s or @5m",
     "uniform@100": "search with uniform priors, without a network",
     "random": "random legal moves",
-    "perfect": "a random one of the best moves, in games that can be solved",
+    "perfect": "perfect play, ties broken at random, in games that can be solved",
 }
 """Every form of a spec, by example, and what it stands for.
 

@@ -204,6 +204,14 @@ def checkpoint_of(spec: PlayerSpec) -> Path | None:
     return path if os.path.isfile(path) else None
 
 
+def checkpoints_of(spec: PlayerSpec) -> list[Path]:
+    """Return the checkpoints that decide how a player moves; the levels have two of those installed."""
+    if spec.who.startswith(LEVEL):
+        return [network_path(CKAI), network_path(HUMAN)]
+    path = checkpoint_of(spec)
+    return [] if path is None else [path]
+
+
 def _require_game(name: str, game: GameSpec, text: str) -> None:
     if game.name != name:
         raise PlayerSpecError(f"{text}: expected the game {name}, found {game.name}")

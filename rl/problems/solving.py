@@ -68,7 +68,9 @@ def solve(thinker: Thinker, problem: Problem, limit: Limit, tables: Tables | Non
     report = thinker.think(Game(problem.position), limit, note, Interrupt())
     note(report)
     refutation = refute(problem, tables)
-    has_key = (bool(problem.solution) or problem.result is not None) and refutation is None
+    # A player that reports no value can only be compared with a move.
+    has_key = bool(problem.solution) or (problem.result is not None and report.value is not None)
+    has_key = has_key and refutation is None
     return Outcome(
         problem=problem,
         report=report,

@@ -40,10 +40,10 @@ class SelfPlayConfig:
     sims: int = setting(default=100, ge=1, help="Visits per move")
     in_flight: int = setting(default=256, ge=1, help="Games played at the same time")
     groups: int = setting(default=0, ge=0, help="Threads that play; 0 uses one per core")
-    leaves: int = setting(default=1, ge=1, help="Leaves a tree sends to the network at once")
+    leaves: int = setting(default=1, ge=1, help="Leaves that a tree sends to the network at once")
     root_rule: RootRule = setting(
         default="puct",
-        help="Rule that spends visits at the root: puct, forced (forced playouts, pruned from the policy "
+        help="How visits are allocated at the root: puct, forced (forced playouts, pruned from the policy "
         "target) or gumbel (sequential halving with completed Q values)",
     )
     max_considered_actions: int = setting(
@@ -173,7 +173,7 @@ class SelfPlayConfig:
         le=1,
         option=None,
         aliases=("resign_played_out",),
-        help="Probability that a game is played out all the same, which shows how often resigning is wrong",
+        help="Probability that a game is played out nevertheless, which shows how often resigning is wrong",
     )
     max_plies: int = setting(
         default=300,
@@ -260,7 +260,7 @@ class StartConfig:
         ge=0,
         le=1,
         aliases=("experts",),
-        help="Share of games that begin at positions of the rows given with --experts",
+        help="Share of games that start from positions of the rows given with --experts",
     )
 
     def __post_init__(self) -> None:
@@ -292,5 +292,5 @@ class PoolConfig:
         aliases=("rivals",),
         option="--pool-opponents",
         option_aliases=("--pool-rivals",),
-        help="Past networks met in a generation",
+        help="Past networks to play against per generation",
     )

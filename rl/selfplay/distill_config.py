@@ -16,7 +16,7 @@ class DistillConfig:
         default=0.2, ge=0, le=1, help="Share of random actions in the walks, so that they see mistakes too"
     )
     opening_share: float = setting(
-        default=0.1, ge=0, le=1, help="Share of walks that begin in an opening instead of a row of --data"
+        default=0.1, ge=0, le=1, help="Share of walks that start from an opening instead of a row of --data"
     )
     heldout: float = setting(
         default=0.1,

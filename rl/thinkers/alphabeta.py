@@ -36,14 +36,15 @@ class AlphaBetaThinker:
             fixed: whether the strength is fixed, so that every search has `limit`.
             threads: threads of a search by time.
         """
-        self.limit = limit
-        self._fixed = limit if fixed else None
+        self.limit, self.fixed = limit, fixed
         self._search = AlphaBetaSearch(evaluator, game=DEFAULT_GAME.make_rules(tables), threads=threads)
 
     def think(self, game: Game, limit: Limit, publish: Publish, interrupt: Interrupt) -> Report:
         """See `Thinker`."""
         begun = time.perf_counter()
-        limit, plies = self._fixed or limit, len(game.moves)
+        plies = len(game.moves)
+        if self.fixed and self.limit is not None:
+            limit = self.limit
         game = undrawn(game)
         position, search = game.position, self._search
         seconds, soft_seconds, depth = max_seconds(limit, plies), None, limit.depth

@@ -11,7 +11,7 @@ from ckai.rl.thinkers.thinker import Interrupt, Publish, Report, undrawn
 class SideThinker:
     """A player of matches; it answers at once and reports nothing but its move."""
 
-    limit = None
+    limit, fixed = None, True
 
     def __init__(self, player: Player) -> None:
         """Seat a player without a clock."""

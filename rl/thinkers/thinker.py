@@ -74,6 +74,10 @@ class Thinker(Protocol):
     def limit(self) -> Limit | None:
         """The limit of the player's spec, None if it has none."""
 
+    @property
+    def fixed(self) -> bool:
+        """Whether its strength is fixed: it moves by a limit of its own, whatever `think` is given."""
+
     def think(self, game: Game, limit: Limit, publish: Publish, interrupt: Interrupt) -> Report:
         """Search.
 

@@ -15,6 +15,8 @@ REUSE_SECONDS = 0.6e-6
 class TreeThinker:
     """An engine; the next search of the same game keeps the subtree of its position."""
 
+    fixed = False
+
     def __init__(self, engine: Engine, limit: Limit | None = None) -> None:
         """Take over an engine, which `close` closes; for `limit` see `Thinker`."""
         self.engine, self.limit = engine, limit

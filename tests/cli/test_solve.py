@@ -69,10 +69,11 @@ def test_json(run, tmp_path):
 
 def test_levels_solve_too(run, tmp_path):
     path = tmp_path / "x.fen"
-    path.write_text("B:W18:B14 win 14x23\n")
+    path.write_text("B:W18:B14 win 14x23\nB:W18:B14 win\n")
     status, out, _ = run(path, "--engine", "random", "--tables", "none")
     assert status == 0
     assert ": 14x23\n" in out
+    assert "nothing to compare with" in out  # it says no value
 
 
 @pytest.mark.parametrize(
@@ -85,6 +86,8 @@ def test_levels_solve_too(run, tmp_path):
         (["good.fen", "--engine", "missing.ckpt"], 1, "found no file missing.ckpt"),
         (["good.fen", "--engine", "uniform@5m"], 1, "found a clock"),
         (["good.fen", "--engine", "random", "--visits", "5"], 2, "has no visits"),
+        (["good.fen", "--engine", "random", "--seconds", "5"], 2, "random moves by a limit of its own"),
+        (["good.fen", "--engine", "level:15", "--seconds", "5"], 2, "level:15 moves by a limit of its own"),
         (["good.fen", "--seconds", "0"], 2, "--seconds"),
     ],
 )

@@ -165,7 +165,7 @@ def test_figures_of_speed_leave_compiling_out(tmp_path):
         "    assert timed and timed[0] == timed[-1], (part, timed)\n"
         "check('rules', rules.bench_rules(1))\n"
         "check('parse', rules.bench_parse(1, Path()))\n"
-        "check('games', search.bench_games(UniformEvaluator(), sims=4, games=4))\n"
-        "check('tree', search.bench_tree(1, 0.1))\n"
+        "check('games', search.bench_games(UniformEvaluator(), sims=4, games=4, in_flight=4))\n"
+        "check('tree', search.bench_tree(1, 0.1, sims=4, in_flight=4))\n"
     )
     run(tmp_path, tmp_path / "cache", "-c", code)

@@ -1,6 +1,5 @@
 """Thinkers: players and engines that move in games of people and programs."""
 
-
 import numpy as np
 
 from ckai.game import Game, Position

@@ -104,7 +104,36 @@ def test_the_openings_of_the_ballot():
     drawn = draw_openings(174, seed=1)
     assert len({p.key for p in drawn}) == 174
     assert draw_openings(20, 1) == drawn[:20] != draw_openings(20, 2)
-    assert len(draw_openings(400, 1)) == 400
+    more = draw_openings(400, 1)  # then those of four plies
+    assert more[:174] == drawn
+    assert len({position.key for position in more}) == 400
+
+
+def test_openings_repeat_only_where_a_game_has_no_more():
+    drawn = [position.key for position in draw_openings(6000, 1, get_game("tictactoe"))]
+    others = len(set(drawn))
+    assert 2000 < others < 6000
+    assert drawn == (3 * drawn[:others])[:6000]
+
+
+def test_pairs_that_repeat_another_are_counted():
+    player = SearchPlayer(UniformEvaluator(), 8)
+    openings = [*draw_openings(2, 0), Position.start(), Position.start(), Position.start()]
+    result = play_match(player, SearchPlayer(UniformEvaluator(), 4), openings, max_plies=30, threads=1)
+    assert result.repeated_pairs == 2
+    assert MatchResult(result.games[:7]).repeated_pairs == 0
+
+
+def test_no_more_games_are_in_flight_than_wanted():
+    boards = []
+
+    class Counting(RandomPlayer):
+        def sit(self, boards_of_a_thread):
+            boards.append(boards_of_a_thread)
+            return super().sit(boards_of_a_thread)
+
+    play_match(Counting(), RandomPlayer(), draw_openings(6, 0), max_plies=20, threads=3, in_flight=1)
+    assert boards == [1]
 
 
 # --- matches ------------------------------------------------------------------------------------------

@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from ckai.cli.strength import match as module
+from ckai.game import Game
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.registry import build
 from ckai.pdn import read_games
 from ckai.rl.loop.saved_games import SavedMatch
+from ckai.rl.matches.match import MatchGame
 
 PLAYERS = ("alphabeta@1", "random")
 
@@ -109,6 +111,26 @@ def test_a_network_that_has_changed_is_another_player(play, tmp_path):
         code, _, err = play("--games", 2, "--evaluator", "torch", players=players)
         assert code == status
     assert "expected a match with networks" in err
+
+
+def test_the_networks_of_levels_are_of_the_match(play, tmp_path, monkeypatch):
+    players = ("level:1", "random")
+    assert play("--games", 2, players=players)[0] == 0
+    monkeypatch.setattr("ckai.rl.leases.lease.hash_of", lambda data: "another")  # after an update of ckai
+    status, _, err = play("--games", 4, players=players)
+    assert status == 1
+    assert "expected a match with networks" in err
+
+
+def test_a_long_game_is_written_when_it_ends(tmp_path, monkeypatch):
+    """Also if another one ended shortly before: writing takes no time to speak of."""
+    now = [1000.0]
+    monkeypatch.setattr("ckai.rl.loop.saved_games.time.monotonic", lambda: now[0])
+    saved = SavedMatch(tmp_path / "match.json", {})
+    for pair, later in enumerate((600, 2)):
+        now[0] += later
+        saved.add(MatchGame(pair, True, Game(), None))
+        assert [game["pair"] for game in saved_games(tmp_path)] == list(range(pair + 1))
 
 
 @pytest.mark.parametrize("content", ["notes", "[]", "{}", '{"match": 1, "games": [3]}', '{"match": {}}'])

@@ -126,6 +126,18 @@ def test_a_player_with_a_clock_knows_its_time():
     assert session._control is None
 
 
+def test_periods_follow_the_main_time():
+    session = GtpSession(lambda spec: load_player("rollout@5", game=spec), lambda line: None, "1")
+    session.handle("time_settings 60 10 3")
+    assert session._clocks[True].control == session._clocks[False].control == TimeControl(60)
+    session.handle("time_left b 9 2")
+    assert session._clocks[True].control == TimeControl(10, moves=3)
+    assert (session._clocks[True].left, session._clocks[True].moves) == (9, 2)
+    session._clocks[False].reset(-1)  # nobody has told it
+    session.handle("genmove w")
+    assert session._clocks[False].control == TimeControl(10, moves=3)
+
+
 def test_a_player_that_fails_is_answered():
     def load(spec):
         raise OSError("there is\nno network")
