@@ -38,7 +38,7 @@ LISTED = 10
     "--boards",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="Also write a picture of each position in which a move was marked, in place of those of an earlier "
+    help="Also write a picture of each position in which a move was marked, replacing those of an earlier "
     "analysis there.",
 )
 @click.option(

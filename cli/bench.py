@@ -123,13 +123,13 @@ def command(
         network = load_network(checkpoint, game=None)
         encoding = network.encode
         game = encoding.GAME
-        of_checkers = () if game == DEFAULT_GAME_NAME else ("search", "training")
-        if wrong := [part for part in parts if part in of_checkers]:
+        unsupported = () if game == DEFAULT_GAME_NAME else ("search", "training")
+        if wrong := [part for part in parts if part in unsupported]:
             raise click.UsageError(
                 f"expected a network for {DEFAULT_GAME_NAME} to measure {wrong[0]}, found {checkpoint} for "
                 f"{game}"
             )
-        selected = parts or [part for part in PARTS if part not in of_checkers]
+        selected = parts or [part for part in PARTS if part not in unsupported]
         if (limits or match_games) and "search" not in selected:
             raise click.UsageError("expected the part search with --limit and --strength, found none")
         groups = SelfPlayConfig(in_flight=in_flight).group_count

@@ -23,7 +23,7 @@ _HELP = """Play and analyse for other programs through the Hub or GTP protocol.
 
 Hub (version 2) is the text protocol of draughts programs; ckai supports the variant english. Commands come
 from standard input, answers go to standard output, messages to standard error. The engine is a player of
-`ckai match`: a network, searched by a tree; `alphabeta:NETWORK`; a level; or `alphabeta`, by material. Its
+`ckai match`: a network with tree search; `alphabeta:NETWORK`; a level; or `alphabeta`, by material. Its
 @LIMIT applies when the other program sends no `level`.
 
 With `--protocol gtp`, ckai is a 9x9 Go engine (GTP version 2): area scoring, positional superko, no suicide.
@@ -31,12 +31,12 @@ Its players are those of `ckai match --game go`.
 
 \b
 Examples:
-ckai engine
-ckai engine --engine level:4
-ckai engine --engine alphabeta:ckai --tables 4
-ckai match hub:"ckai engine"@60s+0.6s level:8
-ckai engine --protocol gtp --engine rollout@2000
-ckai match --game go rollout@2000 \
+  ckai engine
+  ckai engine --engine level:4
+  ckai engine --engine alphabeta:ckai --tables 4
+  ckai match hub:"ckai engine"@60s+0.6s level:8
+  ckai engine --protocol gtp --engine rollout@2000
+  ckai match --game go rollout@2000 \
 gtp:"gnugo --mode gtp --chinese-rules --positional-superko --capture-all-dead"
 """
 

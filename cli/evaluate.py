@@ -235,7 +235,7 @@ def _lines(evaluation: "Evaluation", where: str, article: Mapping[str, float]) -
             yield f"  {text:<68}{evaluation.baselines[name]:>7.1%}"
     if article:
         share = article["top1_of_its_own_training_positions"]
-        yield f"  {'cnn2x2 in its article, on the positions it was trained on':<68}{share:>7.1%}"
+        yield f"  {'cnn2x2 as published, on the positions it was trained on':<68}{share:>7.1%}"
     yield groups_table(evaluation.breakdown["by_ply"], "plies")
     yield groups_table(evaluation.breakdown["by_pieces"], "pieces")
 

@@ -57,7 +57,7 @@ def command(
 
     The visit counts, q and the policy KL are those of searches with --engine, by the settings of RUN but
     without noise; the games and their results stay. RUN is not changed. After an interruption, the same
-    command goes on.
+    command continues.
     """
     import threading
 

@@ -44,7 +44,7 @@ GENERATIONS = 10
     help="Run folder; an existing run is continued.  [default: the newest of runs/run-001, -002, ... if it "
     "is unfinished and has the network and settings given here, else a new one]",
 )
-@click.option("--fresh", is_flag=True, help="Begin a new run beside an unfinished one.")
+@click.option("--fresh", is_flag=True, help="Start a new run even if one is unfinished.")
 @click.option(
     "--generations",
     type=click.IntRange(0, MAX_GENERATIONS),

@@ -20,7 +20,7 @@ def command() -> None:
     """Build and probe endgame tablebases."""
 
 
-@command.command("build")
+@command.command("build", short_help="Build tablebases of up to N pieces.")
 @click.option(
     "--pieces",
     type=click.IntRange(2, 6),
@@ -72,7 +72,7 @@ def build(pieces: int, folder: Path | None, threads: int | None, fresh: bool, as
         click.echo(f"{number:>6}{won:>15,}{lost:>15,}{drawn:>15,}")
 
 
-@command.command("rows")
+@command.command("rows", short_help="Sample endgame positions as training rows.")
 @click.option(
     "--pieces",
     type=click.IntRange(2, 6),
@@ -101,7 +101,7 @@ def rows(pieces: int, positions: int, seed: int, output: Path, as_json: bool) ->
     existing output is replaced only if it holds such rows.
     """
     from ckai.datasets.outputs import check_output
-    from ckai.datasets.schema import COPIES_KEY
+    from ckai.datasets.schema import COPIES_KEY, ENDGAMES_KEY
     from ckai.datasets.tables.rows import endgame_rows
     from ckai.datasets.writer import TableWriter
 
@@ -111,8 +111,8 @@ def rows(pieces: int, positions: int, seed: int, output: Path, as_json: bool) ->
     table = endgame_rows(tables, positions, seed=seed)
     with TableWriter(output) as writer:
         writer.write(table)
-        if COPIES_KEY in table.schema.metadata:
-            writer.add_metadata({COPIES_KEY: table.schema.metadata[COPIES_KEY]})
+        metadata = table.schema.metadata
+        writer.add_metadata({key: metadata[key] for key in (ENDGAMES_KEY, COPIES_KEY) if key in metadata})
         writer.commit()
     if as_json:
         print_json({"output": str(output), "rows": table.num_rows, "pieces": pieces})
@@ -120,7 +120,7 @@ def rows(pieces: int, positions: int, seed: int, output: Path, as_json: bool) ->
         click.echo(f"{output}: {table.num_rows:,} positions with up to {pieces} pieces")
 
 
-@command.command("probe")
+@command.command("probe", short_help="Look up a position.")
 @click.argument("fen")
 @_folder
 @click.option("--jumper", type=click.IntRange(1, 32), help="Square of a piece that must continue a capture.")

@@ -144,7 +144,7 @@ class RowsDataModule(pl.LightningDataModule):
         least = _BYTES_PER_SEARCHED_ROW if self.files.selfplay else _BYTES_PER_ROW
         row_bytes = max(least, -(-sum(file.nbytes for file in self.files.files) // self.files.rows))
         self.in_memory = self.files.rows * row_bytes <= memory_mb * 2**20
-        self._buffer_rows = max(batch_size * 2, memory_mb * 2**20 // (row_bytes * 4))
+        self.buffer_rows = max(batch_size * 2, memory_mb * 2**20 // (row_bytes * 4))
         self._memory: dict[Split, Rows] = {}
         if self.in_memory:
             self._load()
@@ -265,7 +265,7 @@ class RowsDataModule(pl.LightningDataModule):
             pool.append(rows)
             waiting += len(rows)
             last = i + 1 == len(order)
-            if waiting < self._buffer_rows and not last:
+            if waiting < self.buffer_rows and not last:
                 continue
             mixed = concatenate(pool)
             shuffled = rng.permutation(len(mixed))

@@ -233,11 +233,12 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     temporary = temporary_path(path)
     make_parent(path)
     try:
-        with held(temporary), temporary.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with held(temporary):  # until it has its name: else another process might remove it
+            with temporary.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink()

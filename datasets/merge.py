@@ -32,10 +32,10 @@ def merge_positions(rows: Rows, how: str) -> Rows:
 
     Returns:
         New rows: z (float32) and q are means over the rows that have a result or a search, `plies_left` and
-        the shares of `ownership` (float32) over those whose game has an end, `surprise` a mean over all. With
-        "distinct", `visits` are those of the first row that has a policy target (no visits, or one above 0).
-        With "average", `visits` counts how often each action was played, and `label` is the most frequent
-        action (the lowest on a tie; that of the first row if no row has a policy target).
+        the shares of `ownership` (float32) over those whose game has an end, `surprise` over those that have
+        one. With "distinct", `visits` are those of the first row that has a policy target (no visits, or one
+        above 0). With "average", `visits` counts how often each action was played, and `label` is the most
+        frequent action (the lowest on a tie; that of the first row if no row has a policy target).
 
     Raises:
         ValueError: `how` is not in `POSITIONS`.
@@ -49,8 +49,11 @@ def merge_positions(rows: Rows, how: str) -> Rows:
     """
     if how not in POSITIONS:
         raise ValueError(f"expected positions {', '.join(POSITIONS)}, found {how!r}")
-    if how == "all" or not len(rows):
+    if how == "all":
         return rows
+    if not len(rows):  # of the shape of merged rows, with which they may be joined
+        shares = None if rows.ownership is None else np.zeros((0, 2, rows.ownership.shape[1]), np.float32)
+        return replace(rows, ownership=shares)
     keys = position_keys(rows.board, rows.jumper)
     if how == "distinct":
         # Position keys are hashes already: a linear step keeps them well spread, an odd factor all of them.
@@ -72,7 +75,10 @@ def merge_positions(rows: Rows, how: str) -> Rows:
     if rows.plies_left is not None and rows.ownership is not None:
         merged = _with_endings(merged, rows.plies_left, rows.ownership, group)
     if rows.surprise is not None:
-        mean = np.bincount(group, rows.surprise, size) / np.bincount(group, minlength=size)
+        known = ~np.isnan(rows.surprise)
+        number = np.bincount(group, known, size)
+        total = np.bincount(group, np.where(known, rows.surprise, 0), size)
+        mean = np.where(number > 0, total / np.maximum(number, 1), np.nan)
         merged = replace(merged, surprise=mean.astype(np.float32))
     if how == "distinct":
         if rows.visits is None:

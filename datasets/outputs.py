@@ -8,7 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ckai.datasets.schema import SOURCES_KEY, VERSION_KEY, DatasetError, headers_path, is_headers_path
+from ckai.datasets.schema import (
+    ENDGAMES_KEY,
+    SOURCES_KEY,
+    VERSION_KEY,
+    DatasetError,
+    headers_path,
+    is_headers_path,
+)
 from ckai.pdn.sources import STDIN_NAME
 
 LIST_KEYS = ("file", "line", "game", "ply", "status", "reason", "text", "legal")
@@ -96,6 +103,16 @@ def check_no_folder(output: Path) -> None:
         raise DatasetError(f"{output}: expected a file to write, found a folder: name a file in it")
 
 
+def _are_endgames(output: Path) -> bool:
+    """Whether a file holds endgame rows: those of versions without `ENDGAMES_KEY` are all of ply 0."""
+    metadata = pq.read_metadata(output)
+    if ENDGAMES_KEY in (metadata.metadata or {}):
+        return True
+    column = metadata.schema.names.index("ply")
+    statistics = [metadata.row_group(i).column(column).statistics for i in range(metadata.num_row_groups)]
+    return all(each is not None and each.has_min_max and each.max == 0 for each in statistics)
+
+
 def _other_content(output: Path, sources: Sequence[str] | None) -> str:
     """What a file holds besides rows of `sources`, "" if nothing."""
     try:
@@ -108,7 +125,7 @@ def _other_content(output: Path, sources: Sequence[str] | None) -> str:
         return "rows of self-play"
     headers = headers_path(output)
     if sources is None:
-        return "rows of games" if headers.exists() else ""
+        return "rows of games" if headers.exists() or not _are_endgames(output) else ""
     if not headers.exists():
         return "rows that are not of PDN files"
     try:

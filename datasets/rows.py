@@ -93,7 +93,7 @@ class Rows:
     visits: Visits | None = None
     """The search's visit counts; None if no row has any."""
     surprise: NDArray[np.float32] | None = None
-    """`[N]` float32 >= 0, the policy KL: KL(search || prior) in nats, 0 where unknown; None if no row has
+    """`[N]` float32 >= 0, the policy KL: KL(search || prior) in nats, NaN where unknown; None if no row has
     it."""
     plies_left: NDArray[np.int16] | NDArray[np.float32] | None = None
     """`[N]` int16 >= 1, plies to the end of the game, 0 where that is not known; a float32 mean where
@@ -184,7 +184,7 @@ def concatenate(parts: Sequence[Rows]) -> Rows:
         visits = _concatenate_visits(parts)
     if any(part.surprise is not None for part in parts):
         surprise = np.concatenate(
-            [np.zeros(len(p), np.float32) if p.surprise is None else p.surprise for p in parts]
+            [np.full(len(p), np.nan, np.float32) if p.surprise is None else p.surprise for p in parts]
         )
     plies_left, ownership = (_concatenate_endings(parts, name) for name in ("plies_left", "ownership"))
     return Rows(**columns, q=q, visits=visits, surprise=surprise, plies_left=plies_left, ownership=ownership)

@@ -10,11 +10,13 @@ def resample(rows: Rows, share: float, rng: np.random.Generator) -> NDArray[np.i
     """Indices of N rows resampled by policy KL, by systematic sampling.
 
     A row is expected (1 - share) + share * KL / mean KL times (policy surprise weighting: Wu, "Other methods
-    implemented in KataGo", 2020).
+    implemented in KataGo", 2020), and once if its KL is not known (NaN).
     """
-    if rows.surprise is None or not rows.surprise.any():
+    known = np.zeros(len(rows), bool) if rows.surprise is None else ~np.isnan(rows.surprise)
+    if rows.surprise is None or not rows.surprise[known].any():
         return np.arange(len(rows))
-    expected = 1 - share + share * rows.surprise.astype(np.float64) / rows.surprise.mean(dtype=np.float64)
+    mean = rows.surprise[known].mean(dtype=np.float64)
+    expected = np.where(known, 1 - share + share * rows.surprise.astype(np.float64) / mean, 1.0)
     ends = np.cumsum(expected)
     return np.minimum(np.searchsorted(ends, np.arange(len(rows)) + rng.random()), len(rows) - 1)
 

@@ -28,6 +28,8 @@ VERSION_KEY: Final = b"ckai.rows"
 """Metadata key of the format's version."""
 GAME_KEY: Final = b"ckai.game"
 """Metadata key of the game's name; absent for checkers."""
+ENDGAMES_KEY: Final = b"ckai.endgames"
+"""Metadata of files of `ckai tables rows`, which files of earlier versions lack."""
 COPIES_KEY: Final = b"ckai.copies"
 """Metadata key of games with the moves (endgame rows: the position) of an earlier one: JSON, a list of
 [game, first such game]; absent without any."""

@@ -16,11 +16,11 @@ PAGE = Path(__file__).parent / "settings.md"
 INTRODUCTION = """\
 # Settings
 
-Written by `python docs/make_settings.py` from the classes of settings; not to be edited.
+Written by `python docs/make_settings.py` from the classes of settings; do not edit it.
 
 A setting is named by its section and name, such as `learn.lr`. Most have an option of the command;
-`ckai selfplay --setting NAME=VALUE` changes any. A run keeps them all in its `config.json`, where the names
-of earlier versions are still read.
+`ckai selfplay --setting NAME=VALUE` changes any. A run stores them all in its `config.json`, where the
+names of earlier versions are still read.
 """
 COMMANDS: dict[str, tuple[Any, str, str]] = {
     "selfplay": (
@@ -31,23 +31,23 @@ COMMANDS: dict[str, tuple[Any, str, str]] = {
     "selfplay, on other machines": (
         WorkSettings,
         "Workers",
-        "No part of the run, and given again with each command; see [many machines](cluster.md).",
+        "Not stored in the run; give them with each command. See [many machines](cluster.md).",
     ),
     "tune": (
         StudySettings,
         "Study",
-        "A study keeps them in its `study.json`; its runs have the settings of `ckai selfplay`.",
+        "A study stores them in its `study.json`; its runs have the settings of `ckai selfplay`.",
     ),
     "pretrain": (
         PretrainConfig,
         "Data and network",
-        "The finished checkpoint and the run folder hold them. A preset changes some defaults.",
+        "Stored in the finished checkpoint and the run folder. A preset changes some defaults.",
     ),
-    "distill": (DistillConfig, "Walks", "Kept beside the shards until the end."),
+    "distill": (DistillConfig, "Walks", "Stored next to the shards until the distillation is finished."),
     "analyze": (
         AnalysisConfig,
         "Searches and grades",
-        "An unfinished analysis continues only with the same ones.",
+        "An unfinished analysis can be continued only with the same settings.",
     ),
 }
 

@@ -51,7 +51,7 @@ class OpenedSource:
         name: printable name for messages; of a member of an archive `archive.zip/member.pdn`.
         file: bytes of the text, unpacked. Reading raises PdnError for a damaged archive and ReadError if the
             system cannot read.
-        raw: the file as it is stored, whose `tell()` is the progress; None for standard input.
+        raw: the file as it is stored, whose `tell()` is the progress; None for standard input and pipes.
     """
 
     name: str
@@ -100,7 +100,7 @@ def open_sources(path: str | Path) -> Iterator[OpenedSource]:
 
     Raises:
         ReadError: if it cannot be opened.
-        PdnError: for a folder, a damaged archive, a zip archive without PDN files or on standard input.
+        PdnError: for a folder, a damaged archive, a zip archive without PDN files or through a pipe.
     """
     name = source_name(path)
     source_size(path)
@@ -113,10 +113,11 @@ def open_sources(path: str | Path) -> Iterator[OpenedSource]:
     except OSError as error:
         raise _read_error(error, name) from error
     with raw:
-        if _first_bytes(raw, name)[:4] in (_ZIP, _EMPTY_ZIP):
+        seekable = raw.seekable()  # a pipe is not: it has no progress, and no archive can be read from it
+        if seekable and _first_bytes(raw, name)[:4] in (_ZIP, _EMPTY_ZIP):
             yield from _members(raw, name)
         else:
-            with _open_single(raw, name, raw) as source:
+            with _open_single(raw, name, raw if seekable else None) as source:
                 yield source
 
 

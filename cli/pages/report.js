@@ -113,7 +113,7 @@ const viewOf = (section) => {
 const observer = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     if (entry.isIntersecting) {
-      current = viewOf(entry.target);
+      viewOf(entry.target);
       observer.unobserve(entry.target);
     }
   }

@@ -122,24 +122,35 @@ class Session:
         self.ahead = self.ahead[1:] if self.ahead[:1] == [played] else []
         return played
 
-    def undo(self) -> list[Any]:
+    def undo(self, *, skip_forced: bool = False) -> list[Any]:
         """Take back all moves from the last one a person made; return them in order.
 
         A resignation, an agreement or a loss by time is taken back alone.
+
+        Args:
+            skip_forced: go back to a move that was not forced: forced ones are played again by themselves.
         """
         if self.ended is not None:
             self.ended = None
             return []
-        sides = [side_of(position) for position in self.game.positions[:-1]]
-        mine = [ply for ply, side in enumerate(sides) if side in self.humans]
+        before = enumerate(self.game.positions[:-1])
+        mine = [ply for ply, position in before if self._person_decides(position, skip_forced)]
         return self.step(mine[-1] - self.ply) if mine else []
 
-    def redo(self) -> list[Any]:
-        """Play the moves ahead until a person is to move again; return them."""
+    def redo(self, *, skip_forced: bool = False) -> list[Any]:
+        """Play the moves ahead until a person is to move again; return them.
+
+        Args:
+            skip_forced: do not stop before a forced move.
+        """
         played: list[Any] = []
-        while self.ahead and (not played or not self.human_to_move):
+        while self.ahead and not (played and self._person_decides(self.position, skip_forced)):
             played += self.step(1)
         return played
+
+    def _person_decides(self, position: Any, skip_forced: bool) -> bool:
+        """Return whether a person is to move in a position; with `skip_forced`, and has a choice."""
+        return side_of(position) in self.humans and not (skip_forced and len(position.legal_moves()) == 1)
 
     def step(self, plies: int) -> list[Any]:
         """Go forward through the moves ahead, or back if `plies` is negative; return the moves passed."""

@@ -145,7 +145,8 @@ def opening_moves(text: str, spec: GameSpec, chance: random.Random) -> tuple[str
         else:
             raise StartError(f"expected ballot:1 to ballot:{len(ballots)}, found {text[:40]!r}")
         return f"ballot {number}", ballots[number - 1]
-    if text.strip()[:1].isdigit():
+    first = "".join(text.split()[:1])
+    if first and (first[0].isdigit() or spec.names_move(first)):
         game = spec.game()
         for word in text.split():
             if not re.fullmatch(r"\d+\.", word):

@@ -78,7 +78,7 @@ class Actions:
     def _undo(self, _: str) -> None:
         context, session = self._context, self._session
         ended = session.ended is not None
-        undone = session.undo()
+        undone = session.undo(skip_forced=context.options.auto_forced)
         if not undone and not ended:
             raise CommandError("you have no move to take back")
         self._print(f"taken back: {', '.join(map(str, undone)) or 'the end of the game'}")
@@ -86,7 +86,7 @@ class Actions:
         context.save()
 
     def _redo(self, _: str) -> None:
-        played = self._session.redo()
+        played = self._session.redo(skip_forced=self._context.options.auto_forced)
         if not played:
             raise CommandError("there is no move to play again")
         self._print(f"played again: {', '.join(map(str, played))}")
@@ -312,6 +312,8 @@ class Actions:
                 session.ahead = []  # taken back before the end
             if not session.ahead:
                 context.source.result = session.result
+            elif context.source.result == "*" and (outcome := session.whole.outcome()) is not None:
+                context.source.result = outcome.result  # it was over by rule before moves were taken back
             if context.clock is not None:
                 context.clock.pause()
             context.mode, context.reply = VIEW, None

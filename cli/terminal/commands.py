@@ -36,12 +36,12 @@ SECTIONS: Final[dict[str, dict[str, CommandHelp]]] = {
         "hint": CommandHelp("i", "show a good move", (PLAY, VIEW)),
         "go": CommandHelp("g", "let the engine move", (PLAY,)),
         "undo": CommandHelp("u", "take your move back", (PLAY, OVER)),
-        "redo": CommandHelp("r", "redo the move", (PLAY, OVER)),
+        "redo": CommandHelp("r", "play the move again", (PLAY, OVER)),
         "draw": CommandHelp(
             "d", "offer a draw", (PLAY,), more="Asks first; the engine declines if it is better."
         ),
         "resign": CommandHelp("", "resign the game", (PLAY,), more="Asks first."),
-        "forced": CommandHelp("", "play forced moves", argument="on|off"),
+        "forced": CommandHelp("", "auto-play forced moves", argument="on|off"),
         "explain": CommandHelp(
             "e why",
             "explain the last move",

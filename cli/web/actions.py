@@ -12,6 +12,7 @@ from ckai.cli.web.library import Library, opened, plain_rows
 from ckai.cli.web.messages import Message
 from ckai.cli.web.pdn_tree import annotates
 from ckai.cli.web.runs import follow, list_runs, run_game
+from ckai.cli.web.searches import Priority
 from ckai.cli.web.seats import Seat
 from ckai.cli.web.tab_session import TabSession
 from ckai.cli.web.table import ANALYSIS, PLAY, ActionError
@@ -45,8 +46,14 @@ class Actions:
         return action(message)
 
     def _node(self, message: Message) -> Node:
-        """Return the node of a message, or the one shown."""
+        """Return the node of a message, or the one shown.
+
+        Raises:
+            ValueError: the game has no such node, or another game has taken the place of that of the message.
+        """
         table = self._session.table
+        if message.get("tree", table.tree.key) != table.tree.key:
+            raise ActionError(f"{message.type}: expected the game on the board, found one that was left")
         number = message.get("node")
         return table.shown if number is None else table.tree.node(number)
 
@@ -252,6 +259,10 @@ class Actions:
         nodes = questions.main_line(self._session)
         self._session.server.create_task(questions.curve(self._session, nodes, message.get("visits")))
         return {"nodes": len(nodes)}
+
+    def _endcurve(self, message: Message) -> Answer:
+        self._session.cancel(Priority.CURVE)
+        return {}
 
     async def _hint(self, message: Message) -> Answer:
         return await questions.hint(self._session, self._session.table.shown)

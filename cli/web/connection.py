@@ -122,9 +122,9 @@ class Connection:
                 "ready": not server.status,
             }
         )
-        if server.status:
-            self.send({"type": "status", "text": server.status, "ready": False})
         self._done(message, {"table": session.table.key, "fresh": fresh})
+        if server.status:  # now that the tab has its answer: before, it shows how the connection is
+            self.send({"type": "status", "text": server.status, "ready": False})
         await server.warm(session.table.spec)
         if session.link is self:
             session.refresh()

@@ -8,6 +8,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from enum import IntEnum
 
 STOP_RETRY_SECONDS = 0.01
@@ -69,7 +70,8 @@ class Job:
         """Stop the search in progress, if it has begun."""
         stop = self._stop
         if stop is not None:
-            stop()
+            with suppress(Exception):  # of a program that has died: its search ends with that error
+                stop()
 
 
 class SearchScheduler:

@@ -83,6 +83,8 @@ class Server(Services):
 
     def _load_first(self, job: Job) -> None:
         """Load what the first analysis needs, so that it begins at once."""
+        if not self.players.offered:
+            return  # nothing was found, and the tabs are told why
         try:
             name = self.players.network(None, DEFAULT_GAME)
             analyst = self.players.analyst(name, DEFAULT_GAME)

@@ -46,14 +46,14 @@ def _overrides(spec: GameSpec, name: str) -> bool:
 
 
 def state_of(
-    table: Table, tables: Tables | None, *, thinking: bool, analyse: dict[str, Any], nodes: bool
+    table: Table, tables: Tables | None, *, thinking: Side | None, analyse: dict[str, Any], nodes: bool
 ) -> dict[str, Any]:
     """Return all that the page shows of a table.
 
     Args:
         table: the table.
         tables: tablebases of its game, if any.
-        thinking: whether a player searches for its move.
+        thinking: the side whose player searches for its move, if any.
         analyse: what is analysed, and whether.
         nodes: whether to send the nodes of the tree; they are the larger part.
     """
@@ -70,6 +70,7 @@ def state_of(
         "type": "state",
         "game": spec.name,
         "mode": table.mode,
+        "tree": table.tree.key,
         "nodes": table.tree.plain() if nodes else None,
         "start": {
             "pieces": spec.pieces(table.tree.root.position),

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ckai.cli.playing.opponent import ResignsError
@@ -88,8 +89,7 @@ class TabSession:
             return
         self.link, self.left_at = None, self.server.now()
         self.unfollow()
-        for job in list(self._others):
-            self.server.searches.cancel(job)
+        self.cancel()
         if self.table.clock is not None:
             self.table.clock.pause()
         self.save()
@@ -115,17 +115,13 @@ class TabSession:
             self._save_soon()
         if self.link is not None:
             tree = self.table.tree
-            now = (id(tree), len(tree), self.table.changed)
+            now = (tree.key, len(tree), self.table.changed)
             player = self.server.players.network(self.analyst, self.table.spec)
-            self.push(
-                state_of(
-                    self.table,
-                    self.server.players.tables,
-                    thinking=self._thinking,
-                    analyse={"on": self.analysing, "lines": self.lines, "player": player},
-                    nodes=now != self._sent,
-                )
-            )
+            analyse = {"on": self.analysing, "lines": self.lines, "player": player}
+            thinking = self.table.side if self._thinking else None
+            tables = self.server.players.tables
+            new = now != self._sent
+            self.push(state_of(self.table, tables, thinking=thinking, analyse=analyse, nodes=new))
             self._sent = now
 
     # --- the player's move --------------------------------------------------------------------------
@@ -135,13 +131,17 @@ class TabSession:
         table = self.table
         wanted = None
         if self.link is not None and table.going_on and not table.seats[table.side].human:
-            wanted = (id(table.tree), table.current.id, table.seats[table.side])
+            wanted = (table.tree.key, table.current.id, table.seats[table.side])
         if self._move is not None and self._move[0] != wanted:
-            self.server.searches.cancel(self._move[1])
-            self._move, self._thinking = None, False
+            self._end_move_job()
         if wanted is not None and self._move is None:
-            self._thinking = True
+            self._thinking, table.trouble = True, ""
             self._move = wanted, self.server.searches.submit(Job(Priority.MOVE, self._move_work()))
+
+    def _end_move_job(self) -> None:
+        if self._move is not None:
+            self.server.searches.cancel(self._move[1])
+        self._move, self._thinking = None, False
 
     def _move_work(self) -> Callable[[Job], None]:
         """Return what searches for the move of the player to move."""
@@ -204,7 +204,7 @@ class TabSession:
         table, node = self.table, self.table.shown
         wanted = None
         if self.link is not None and self.analysing and node.position.legal_moves():
-            wanted = (id(table.tree), node.id, self.lines, self.analyst)
+            wanted = (table.tree.key, node.id, self.lines, self.analyst)
         if self._analysis is not None and self._analysis[0] != wanted:
             self.server.searches.cancel(self._analysis[1])
             self._analysis = None
@@ -218,10 +218,11 @@ class TabSession:
         table, server, lines = self.table, self.server, self.lines
         node, spec = table.shown, table.spec
         name, game = self.analyst, table.tree.game(table.shown)
+        about = {"type": "search", "tree": table.tree.key, "node": node.id}
 
         def report(job: Job, result: Any, **more: Any) -> None:
             found = search_of(spec, node.position, result, lines)
-            message = {"type": "search", "node": node.id, "player": source, "final": False, "reason": None}
+            message = about | {"player": source, "final": False, "reason": None}
             server.call_soon_threadsafe(self._found, job, node, message | found | more)
 
         source = ""
@@ -231,16 +232,11 @@ class TabSession:
             try:
                 source, analyst = server.load_analyst(name, spec)
                 result = analyst.search(
-                    game,
-                    lines=lines,
-                    visits=None,
-                    seconds=None,
-                    job=job,
-                    publish=lambda result: report(job, result),
+                    game, lines=lines, visits=None, seconds=None, job=job, publish=partial(report, job)
                 )
             except Exception as error:
-                text = {"type": "search", "node": node.id, "final": True, "reason": "error"}
-                server.call_soon_threadsafe(self._found, job, node, text | {"text": error_text(error)})
+                failed = about | {"final": True, "reason": "error", "text": error_text(error)}
+                server.call_soon_threadsafe(self._found, job, node, failed)
                 raise
             if job.interrupted and not job.cancelled:
                 report(job, result, waiting=True)
@@ -297,10 +293,14 @@ class TabSession:
     def stop(self) -> None:
         """End what is searched for this table; the player that is to move moves now."""
         self.analysing = False
-        for job in list(self._others):
-            self.server.searches.cancel(job)
+        self.cancel()
         if self._thinking:
             self.server.create_task(self.move_now())
+
+    def cancel(self, priority: Priority | None = None) -> None:
+        """Cancel the questions to a search: those of a priority, or all."""
+        for job in [each for each in self._others if priority in (None, each.priority)]:
+            self.server.searches.cancel(job)
 
     # --- clocks -------------------------------------------------------------------------------------
 
@@ -326,6 +326,8 @@ class TabSession:
         if clock is not None and table.going_on and clock.left(table.side) <= 0:
             table.lose_on_time()
             self.refresh()
+        else:  # a timer may be early
+            self._run_clock()
 
     # --- saving -------------------------------------------------------------------------------------
 
@@ -388,8 +390,8 @@ class TabSession:
             self._timer.cancel()
             self._timer = None
         self.save()
-        for job in list(self._others):
-            self.server.searches.cancel(job)
+        self.cancel()
+        self._end_move_job()  # it has the clock of that game, and may have failed there
 
     def replaced(self) -> None:
         """Another game has taken its place, which is not to be saved before it is changed."""

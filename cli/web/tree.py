@@ -1,5 +1,6 @@
 """The tree of a game: moves with variations, comments and signs, every node with its position."""
 
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,12 +81,13 @@ class Tree:
         start: its first position; None: the usual one.
 
     Attributes:
+        key: name that no other tree has, of this server or another: numbers of nodes are those of one tree.
         root: the node of the first position.
         final_comments: comments after the result in the file.
     """
 
     def __init__(self, spec: GameSpec, start: Any = None) -> None:
-        self.spec = spec
+        self.spec, self.key = spec, secrets.token_urlsafe(8)
         self.root = Node(0, spec.position() if start is None else start)
         self.final_comments: list[str] = []
         self._nodes = {0: self.root}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ckai.datasets.files import WriteError, locked, remove_temporaries, write_whole
 from ckai.datasets.machine import available_cores
-from ckai.datasets.tables.file import TableError, read_tables, write_tables
+from ckai.datasets.tables.file import TableError, read_header, write_tables
 from ckai.datasets.tables.layout import Material, TableLayout, levels, make_layout
 from ckai.datasets.tables.solve import DRAWN, MAX_DISTANCE, UNKNOWN, solve_pair
 
@@ -132,7 +132,7 @@ def _build(
                 raise
     header = {"counts": _counts(layout, values), "longest": _longest(layout, values)}
     write_tables(path, layout, values, header)
-    return read_tables(path)[2]
+    return read_header(path)[0]
 
 
 def _size(layout: TableLayout, of: Material) -> int:

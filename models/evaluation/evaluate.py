@@ -35,7 +35,7 @@ _ACTIONS = 256
 """Above every action: the column is uint8."""
 
 ARTICLE = {"top1_of_its_own_training_positions": 0.66}
-"""Accuracy printed in the article that cnn2x2 is from; it had no held-out games."""
+"""Accuracy published for cnn2x2; it was measured without held-out games."""
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,7 @@ class CheckersEncoding(Encoding):
 
 
 class GridEncoding(CheckersEncoding):
-    """A plane of -3, -1, 0, 1, 3, as in the article of `cnn2x2`; without jumper and halfmove clock."""
+    """A plane of -3, -1, 0, 1, 3, as published for `cnn2x2`; without jumper and halfmove clock."""
 
     VERSION = "grid-1"
     PLANES = 1

@@ -1,4 +1,4 @@
-"""What the articles' networks share: a last dense layer that both heads read."""
+"""What the published networks share: a last dense layer that both heads read."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from ckai.models.layers.network import NetworkSettings, TrunkNetwork, require_at
 
 @dataclass(frozen=True, kw_only=True)
 class DenseSettings(NetworkSettings):
-    """Sizes; the defaults are those of the article that `cnn2x2` comes from."""
+    """Sizes; the defaults are those published for `cnn2x2`."""
 
     encoding: str = "grid"
     channels: int = 32

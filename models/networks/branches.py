@@ -1,4 +1,4 @@
-"""The article's three networks side by side, joined by their last hidden layers."""
+"""The three published networks side by side, joined by their last hidden layers."""
 
 from dataclasses import dataclass
 from typing import Any, cast

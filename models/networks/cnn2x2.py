@@ -1,4 +1,4 @@
-"""The article's network with 2x2 windows, and a value head."""
+"""A published network with 2x2 windows, and a value head."""
 
 from torch import Tensor, nn
 from torch.nn import functional

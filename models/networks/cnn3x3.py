@@ -1,4 +1,4 @@
-"""The article's network with 3x3 windows."""
+"""The same published network with 3x3 windows."""
 
 from torch import Tensor, nn
 from torch.nn import functional

@@ -1,4 +1,4 @@
-"""The article's network without windows: dense layers on the 32 squares."""
+"""The published network without windows: dense layers on the 32 squares."""
 
 import itertools
 from dataclasses import dataclass

@@ -258,6 +258,16 @@ class PolicyValueModule(pl.LightningModule):
             *(self.heads.parameters() if self.heads is not None else ()),
         ]
 
+    def _decayed(self) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter]]:
+        """Return the parameters with weight decay and those without: norms, and biases of any shape."""
+        modules = [self.network, *([self.heads] if self.heads is not None else [])]
+        biases = {
+            id(p) for module in modules for name, p in module.named_parameters() if name.endswith("bias")
+        }
+        weights = [p for p in self._trained() if p.ndim > 1 and id(p) not in biases]
+        chosen = set(map(id, weights))
+        return weights, [p for p in self._trained() if id(p) not in chosen]
+
     def finish_step(self) -> None:
         """Clip the weights and update their average after a step.
 
@@ -272,8 +282,7 @@ class PolicyValueModule(pl.LightningModule):
     def configure_optimizers(self) -> Any:
         """Optimizer and schedule, restored from `resumed`; biases and norms have no weight decay."""
         config = self.config.optimizer
-        weights = [p for p in self._trained() if p.ndim > 1]
-        others = [p for p in self._trained() if p.ndim <= 1]
+        weights, others = self._decayed()
         groups = [
             {"params": weights, "weight_decay": config.weight_decay},
             {"params": others, "weight_decay": 0.0},

@@ -307,6 +307,7 @@ def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) ->
             for file in data.files.files
         ],
         "in_memory": data.in_memory,
+        "buffer_rows": None if data.in_memory else data.buffer_rows,
     }
     loaded: dict[str, Any] = json.loads(json.dumps(description))
     return loaded
@@ -338,10 +339,11 @@ def _earlier(run: Path, settings: dict[str, Any]) -> Checkpoint | None:
         check_type("info.run", saved.info.get("run"), str)
     except ValueError as error:
         raise CheckpointError(f"{last}: {error}; use --fresh to start again") from error
-    found = differences(with_defaults(before, asdict(PretrainConfig())), settings)
+    defaults = {**asdict(PretrainConfig()), "buffer_rows": settings["buffer_rows"]}
+    found = differences(with_defaults(before, defaults), settings)
     if not found:
         return saved
-    if found[0].startswith("in_memory"):
+    if found[0].startswith(("in_memory", "buffer_rows")):
         found[0] = f"rows {found[0].replace('_', ' ')}, which follows from --memory-mb"
     named = found[0] + (f", and {len(found) - 1} more" if len(found) > 1 else "")
     if saved.training["finished"]:

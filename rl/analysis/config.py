@@ -21,8 +21,12 @@ class AnalysisConfig:
     inaccuracy: float = setting(
         default=0.05, gt=0, lt=1, help="Minimum loss of expected points for an inaccuracy (?!)"
     )
-    mistake: float = setting(default=0.1, gt=0, lt=1, help="Minimum loss of expected points for a mistake (?)")
-    blunder: float = setting(default=0.2, gt=0, lt=1, help="Minimum loss of expected points for a blunder (??)")
+    mistake: float = setting(
+        default=0.1, gt=0, lt=1, help="Minimum loss of expected points for a mistake (?)"
+    )
+    blunder: float = setting(
+        default=0.2, gt=0, lt=1, help="Minimum loss of expected points for a blunder (??)"
+    )
     sharpness: float = setting(
         default=1.0,
         ge=0.1,

@@ -21,7 +21,8 @@ from ckai.rl.games.registry import get_game
 from ckai.rl.games.spec import GameSpec
 from ckai.rl.leases.cluster import RayError, import_ray, reason_of
 from ckai.rl.leases.lease import hash_of
-from ckai.rl.matches.match import MatchGame, MatchResult, from_plain, game_order, play_match, to_plain
+from ckai.rl.matches.match import MatchGame, MatchResult, game_order, play_match
+from ckai.rl.matches.serialization import from_plain, to_plain
 from ckai.rl.players.forms import HUB_SILENCE_SECONDS
 from ckai.rl.players.loading import checkpoint_of, load_player
 from ckai.rl.players.parsing import ALPHA_BETA, PlayerSpec

@@ -27,7 +27,7 @@ class LearnConfig:
     reuse: float = setting(
         default=0.0,
         ge=0,
-        help="Max times to train on a row, over all generations; 0: no limit",
+        help="Maximum number of times a row is trained on, over all generations; 0: no limit",
     )
     positions: Positions = setting(
         default="all",
@@ -189,7 +189,7 @@ class RunConfig:
     max_age: int = setting(
         default=2,
         ge=1,
-        help="Most generations a game may be late; games later than that are dropped",
+        help="Maximum number of generations by which a game may be late; later ones are dropped",
     )
     start: StartConfig = setting(default_factory=StartConfig, help="Start positions")
     selfplay: SelfPlayConfig = setting(default_factory=SelfPlayConfig, help="Self-play")

@@ -9,7 +9,8 @@ from typing import Any
 
 from ckai.datasets.files import locked, write_whole
 from ckai.rl.games.spec import GameSpec
-from ckai.rl.matches.match import MatchGame, from_plain, to_plain
+from ckai.rl.matches.match import MatchGame
+from ckai.rl.matches.serialization import from_plain, to_plain
 
 SAVE_SECONDS = 5.0
 """Most time between two writes of the file while games end."""

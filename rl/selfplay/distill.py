@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.files import locked, remove_temporaries, write_whole
 from ckai.datasets.reader import RowFile
-from ckai.datasets.schema import DatasetError, headers_path
+from ckai.datasets.schema import DatasetError, headers_path, is_headers_path
 from ckai.datasets.tables import Tables
 from ckai.datasets.writer import TableWriter
 from ckai.models.inference.devices import use_one_torch_thread
@@ -193,12 +193,16 @@ def distill(
         What was labelled; without an early end the output has these rows.
 
     Raises:
-        DistillError: the output exists, or shards of other settings do.
+        DistillError: the output exists or is not named as rows are, or shards of other settings exist.
         DatasetError: `data` cannot be used.
         LockedError: another process writes this output.
         ValueError: the teacher's outputs are not finite.
     """
     output, config = Path(output), config or DistillConfig()
+    if output.suffix != ".parquet" or is_headers_path(output):
+        raise DistillError(
+            f"{output}: expected a name for rows, such as distilled.parquet, found another one"
+        )
     folder = output.with_suffix(".shards")
     settings = {
         **asdict(config),

@@ -185,6 +185,21 @@ def test_a_player_that_cannot_be_used_says_why(client):
         assert not state["thinking"]
 
 
+def test_a_player_that_can_be_used_again_has_no_trouble(client, monkeypatch):
+    def fails(self, *_, **__):
+        raise RuntimeError("no memory")
+
+    with tab(client) as here:
+        here.do("new", black="human", white="random")
+        with monkeypatch.context() as patch:
+            patch.setattr(PlayerOpponent, "reply", fails)
+            here.do("play", move="11-15")
+            assert here.wait_for(lambda state: state["problem"])["problem"] == "no memory"
+        here.do("undo")
+        here.do("play", move="11-15")
+        here.wait_for(lambda state: len(state["line"]) == 3 and not state["problem"])
+
+
 # --- taking back, resigning, time -----------------------------------------------------------------------
 
 
@@ -236,6 +251,19 @@ def test_the_time_runs_out(client):
         state = here.wait_for(lambda state: state["outcome"])
         assert state["outcome"]["text"] == "White won: Black is out of time (0-1)"
         assert state["clocks"]["running"] is None
+
+
+def test_a_timer_that_is_early_is_set_again(client):
+    def early(session):
+        session._flag.cancel()
+        session._flag = None
+        session._on_flag_fall()
+        return session._flag
+
+    with tab(client) as here:
+        here.do("new", black="human", white="human", control="5m")
+        assert client.portal.call(early, client.server.sessions[here.key]) is not None
+        assert here.state["outcome"] is None
 
 
 def test_a_loss_on_time_is_taken_back_with_the_time(client):
@@ -437,6 +465,16 @@ def test_variations_comments_and_signs_are_kept_in_the_file(client):
         assert "may be gone" in here.refused("go", node=2)
         assert "first position" in here.refused("remove", node=0)
         assert "first position" in here.refused("nag", node=0, nag=1)
+
+
+def test_a_comment_on_a_game_that_was_left_is_refused(client):
+    with tab(client) as here:
+        left = here.state["tree"]
+        here.do("comment", tree=left, node=0, text="mine")
+        here.do("setup", fen="W:W18,32:B14,1")
+        text = here.refused("comment", tree=left, node=0, text="mine")
+        assert text == "comment: expected the game on the board, found one that was left"
+        assert here.nodes[0]["comment"] == ""
 
 
 def test_an_analysis_saves_itself_once_there_is_a_variation(client):

@@ -138,6 +138,29 @@ def test_an_error_ends_a_job_and_not_the_searches(searches):
     assert after.ended.wait(20)
 
 
+def test_a_program_that_cannot_be_stopped_any_more_does_not_keep_others_from_it(searches):
+    begun, asked = threading.Event(), threading.Event()
+
+    def died():
+        asked.set()
+        raise BrokenPipeError("gone")
+
+    def work(job):
+        job.attach(died)
+        begun.set()
+        assert asked.wait(20)
+
+    first = searches.submit(Job(Priority.MOVE, work))
+    assert begun.wait(20)
+    searches.cancel(first)
+    assert first.ended.wait(20)
+    long = Work([], "long")
+    second = searches.submit(Job(Priority.MOVE, long))
+    assert long.begun.wait(20)
+    searches.cancel(second)
+    assert second.ended.wait(20)
+
+
 def test_closing_ends_everything():
     log, ended = [], []
     searches = SearchScheduler(ended.append)
@@ -282,6 +305,40 @@ def test_a_player_moves_at_once_when_it_is_told_to(client):
         assert here.state["legal"]
 
 
+def test_a_search_names_its_game(client):
+    with tab(client) as here:
+        here.do("analyse", on=True, lines=1, **PLAIN)
+        first = analysed(here, 0)
+        assert first["tree"] == here.state["tree"]
+        here.do("setup", fen="W:WK18,K15:BK4,1")
+        assert here.state["tree"] != first["tree"]
+        here.until("search", lambda message: message["tree"] == here.state["tree"])
+        here.do("analyse", on=False)
+
+
+def test_the_side_that_thinks_is_named_wherever_one_looks(client):
+    with tab(client) as here:
+        here.do("new", black="human", white="uniform@1000000s")
+        here.do("play", move="11-15")
+        here.do("go", node=0)
+        assert (here.state["turn"], here.state["thinking"]) == ("black", "white")
+        here.do("new", black="human", white="human")
+        assert here.state["thinking"] is None
+
+
+def test_a_player_searches_anew_in_a_game_that_begins_where_it_thinks(client):
+    with tab(client) as here:
+        players = {"black": "human", "white": "uniform@1000000s"}
+        here.do("new", **players)
+        here.do("play", move="11-15")
+        session = client.server.sessions[here.key]
+        before = session._move[1]
+        here.do("new", **players, node=1)
+        assert session._move[1] is not before
+        assert before.cancelled
+        here.do("new", black="human", white="human")
+
+
 def test_a_move_that_is_taken_back_is_not_answered(client):
     with tab(client) as here:
         here.do("new", black="human", white="uniform@1000000s")
@@ -336,6 +393,17 @@ def test_a_stopped_curve_says_that_it_is_over(client):
         here.do("curve", visits=100_000)
         here.do("stop")
         here.until("values", lambda message: message["left"] == 0)
+
+
+def test_a_curve_is_ended_alone(client):
+    with tab(client) as here:
+        here.do("analyse", on=False, **PLAIN)
+        here.do("curve", visits=100_000)
+        here.do("analyse", on=True, **PLAIN)
+        here.do("endcurve")
+        here.until("values", lambda message: message["left"] == 0)
+        assert here.state["analyse"]["on"]
+        here.do("analyse", on=False)
 
 
 def test_a_move_is_explained(client):

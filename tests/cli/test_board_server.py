@@ -12,6 +12,8 @@ from ckai.cli.web import server
 from ckai.cli.web.connection import MAX_BURST
 from ckai.cli.web.guard import AccessPolicy
 from ckai.cli.web.messages import FIELDS, MAX_CHARACTERS, MessageError, read_message
+from ckai.cli.web.players import PlayerCatalog
+from ckai.cli.web.searches import Job, Priority
 from ckai.rl.players.levels import FULL_LEVEL
 
 
@@ -279,6 +281,22 @@ def test_the_welcome_says_what_there_is(client):
         assert {"random", "ckai@0.5s"} <= {player["spec"] for player in players}
         levels = [player["spec"] for player in players if player["group"] == "levels"]
         assert levels == [f"level:{number}" for number in range(1, FULL_LEVEL + 1)]
+
+
+def test_a_tab_is_told_after_its_answer_that_no_players_were_found(tmp_path, monkeypatch):
+    def fails(players):
+        raise ValueError("damaged")
+
+    monkeypatch.setattr(PlayerCatalog, "find", fails)
+    with serving(tmp_path) as client:
+        client.portal.call(client.server.load)
+        client.server.searches.submit(last := Job(Priority.QUESTION, lambda job: None))
+        assert last.ended.wait(60)
+        with tab(client) as here:
+            kinds = [message["type"] for message in here.news]
+            assert kinds[:4] == ["welcome", "done", "status", "state"]
+            assert here.news[2]["text"] == "no players can be loaded: damaged"
+            assert here.news[2]["ready"] is False
 
 
 def test_the_table_without_a_tab_for_longest_makes_room_and_its_game_stays(client, monkeypatch):

@@ -1,10 +1,13 @@
 """`ckai parse` and `ckai stats` as commands: their text, JSON, warnings and errors."""
 
 import gzip
+import io
 import json
+import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 import zipfile
 
@@ -132,6 +135,29 @@ def test_standard_input_is_read_from_a_pipe(here):
         assert json.loads(done.stdout)["output"] == "data/stdin.parquet"
         headers = pq.read_table(here / "data" / "stdin.headers.parquet").to_pylist()
         assert [h["source"] for h in headers] == ["standard input"]
+
+
+def test_a_named_pipe_is_read(here, errors_of):
+    """As of `ckai parse <(xzcat games.pdn.xz)`."""
+
+    def through(data):
+        os.mkfifo(here / "pipe.pdn")
+        writer = threading.Thread(target=(here / "pipe.pdn").write_bytes, args=(data,), daemon=True)
+        writer.start()
+        return writer
+
+    writer = through(GAME.encode())
+    assert parse("pipe.pdn", "-o", "out.parquet").exit_code == 0
+    writer.join()
+    (here / "pipe.pdn").unlink()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("games.pdn", GAME)
+    writer = through(packed.getvalue())
+    assert "found a zip archive: save it and name the file" in errors_of(
+        "parse", "pipe.pdn", "-o", "zip.parquet"
+    )
+    writer.join()
 
 
 def test_errors_are_one_line_that_says_what_to_do(here, errors_of):

@@ -117,6 +117,15 @@ def test_undo_in_a_game_that_white_begins():
     assert texts(session.undo()) == ["22-17", "13x22"]
 
 
+def test_forced_moves_are_taken_back_and_played_again_with_the_one_before():
+    session = played("black", "11-15 22-18 15x22 25x18")  # 15x22 is forced
+    assert texts(session.undo(skip_forced=True)) == ["11-15", "22-18", "15x22", "25x18"]
+    assert texts(session.redo(skip_forced=True)) == ["11-15", "22-18", "15x22", "25x18"]
+    assert texts(session.undo() + session.undo()) == ["15x22", "25x18", "11-15", "22-18"]
+    assert texts(session.redo()) == ["11-15", "22-18"]
+    assert played("black", "14x23", Position.from_fen("B:W18,32:B14,1")).undo(skip_forced=True) == []
+
+
 @pytest.mark.parametrize(("moves", "result", "text"), [
     ("", "0-1", "White won: Black resigned"),
     ("11-15", "1-0", "Black won: White resigned"),

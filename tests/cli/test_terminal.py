@@ -149,6 +149,16 @@ def test_undo_and_redo(here):
     assert texts(script)[:3] == ["11-15", "21-17", "12-16"]
 
 
+def test_a_forced_move_that_is_played_by_itself_is_taken_back_and_played_again(here):
+    session, engine = Session(game_of(("11-15", "22-18"), CHECKERS), PEOPLE["black"]), FirstMove()
+    options = {"options": Options(auto_forced=True)}
+    script, text = run("undo\nredo\n", here, session=session, engine=engine, extra=options)
+    assert "taken back: 11-15, 22-18, 15x22, 25x18" in text
+    assert "played again: 11-15, 22-18, 15x22, 25x18" in text
+    assert texts(script) == ["11-15", "22-18", "15x22", "25x18"]
+    assert len(engine.asked) == 2  # the first search is of its loading
+
+
 # --- the end ----------------------------------------------------------------------------------------------
 
 
@@ -239,6 +249,11 @@ def test_every_ballot_leads_to_its_opening():
 )
 def test_openings_by_name_and_by_moves(text, moves):
     assert opening_moves(text, CHECKERS, random.Random(0))[1] == tuple(moves.split())
+
+
+@pytest.mark.parametrize("text", ["D4 C3", "d4 c3", "1. D4 C3"])
+def test_an_opening_of_a_game_whose_moves_begin_with_letters(text):
+    assert opening_moves(text, get_game("go"), random.Random(0)) == ("", ("D4", "C3"))
 
 
 @pytest.mark.slow
@@ -341,6 +356,17 @@ def test_moves_taken_back_before_a_game_was_resigned_are_not_saved_with_it(here)
     script, _ = run(lines, here, side="both")
     game = only_game(script.record.path)
     assert ([str(each.move) for each in game.moves], game.result) == (["11-15", "23-19"], "0-1")
+
+
+def test_a_game_that_was_won_by_rule_keeps_its_result_where_its_end_is_taken_back(here):
+    script, text = run("10x17\nundo\nview\nlast\nsave\n", here, side="both", fen="B:W14:B10")
+    assert "the end (1-0)" in text
+    assert only_game(script.record.path).result == "1-0"
+
+
+def test_the_result_of_a_file_stays_where_its_end_is_taken_back(here):
+    _, text = run("undo\nview\nlast\n", here, **opened(here, FINISHED, ":1:6"))
+    assert "the end (1-0)" in text
 
 
 def test_games_saved_in_one_file_are_all_there(here):

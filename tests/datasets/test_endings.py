@@ -143,3 +143,19 @@ def test_nulls_of_earlier_versions_are_read(tmp_path):
     assert known.any()
     assert not known[found.game == 2].any()
     assert not found.ownership[~known].any()
+
+
+def test_files_all_of_whose_games_are_held_out_are_merged_with_others(tmp_path):
+    rows = (
+        make_rows.with_endings(make_rows.random_games(1)),
+        make_rows.with_endings(make_rows.random_games(8)),
+    )
+    paths = [make_rows.write(tmp_path / f"{n}.parquet", each) for n, each in enumerate(rows)]
+    for positions in ("average", "distinct"):
+        sizes = []
+        for seed in range(12):
+            data = RowsDataModule(
+                paths, heldout=0.3, split_seed=seed, positions=positions, endings=True, need_both_sides=False
+            )
+            sizes.append(data.train_rows)
+        assert len(set(sizes)) > 1

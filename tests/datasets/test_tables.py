@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from numba import njit
@@ -302,10 +303,18 @@ def test_rows_of_endgames_replace_no_games(tmp_path, ckai):
         status,
         err.strip().endswith("holds rows of games: choose another output, or remove it first"),
     ) == (1, True)
+    (tmp_path / "games.headers.parquet").unlink()  # lost, or left where they were
+    status, _, err = ckai(*rows, games)
+    assert (status, "holds rows of games" in err) == (1, True)
     assert games.read_bytes() == before
     assert "expected an output that ends in .parquet" in ckai(*rows, tmp_path / "x.csv")[2]
     for _ in range(2):  # such rows may be written again
         assert ckai(*rows, tmp_path / "endgames.parquet")[0] == 0
+    assert b"ckai.endgames" in pq.read_metadata(tmp_path / "endgames.parquet").metadata
+    table = pq.read_table(tmp_path / "endgames.parquet")
+    pq.write_table(table, tmp_path / "endgames.parquet")
+    assert b"ckai.endgames" not in pq.read_metadata(tmp_path / "endgames.parquet").metadata
+    assert ckai(*rows, tmp_path / "endgames.parquet")[0] == 0  # those of earlier versions too
     assert (
         "holds rows that are not of PDN files"
         in ckai("parse", SAMPLE, "-o", tmp_path / "endgames.parquet")[2]

@@ -312,7 +312,7 @@ def test_networks_of_other_games_are_measured(tmp_path, ckai, evaluate):
     arguments = ["evaluate", tmp_path / "four.ckpt", "--data", data]
     status, out, err = ckai(*arguments, "--plots", tmp_path / "plots")
     assert status == 0, err
-    assert "in its article" not in out
+    assert "as published" not in out
     assert (tmp_path / "plots" / "filters.png").read_bytes().startswith(b"\x89PNG")
     status, _, err = ckai(*arguments, "--tables", 2)
     assert status == 2

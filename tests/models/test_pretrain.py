@@ -76,14 +76,14 @@ VARIANTS = {
         "loss": LossConfig(moves_left_weight=0.1, ownership_weight=0.5),
         "positions": "average",
     },
-    "cnn2x2 as in its article": {
+    "cnn2x2 as published": {
         "settings": SMALL,
         "optimizer": OptimizerConfig(name="momentum", schedule="decay", warmup=0, weight_decay=0, clip=0),
         "loss": LossConfig(label_smoothing=0.1, mask_illegal=True),
         "positions": "average",
     },
 }
-QUICK = ("mlp", "resnet with auxiliary heads", "cnn2x2 as in its article")
+QUICK = ("mlp", "resnet with auxiliary heads", "cnn2x2 as published")
 """Those that the fast tests train: among them are all parts of a training's state."""
 
 

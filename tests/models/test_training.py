@@ -270,6 +270,20 @@ def test_sorting_is_the_chance_of_a_pair_in_order():
 # --- learning --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", names())
+def test_biases_have_no_weight_decay(name):
+    """Nor have norms; the biases of some networks have two dimensions."""
+    network = build(name, TINY[name])
+    module = PolicyValueModule(network, TrainConfig(), epoch_steps=10)
+    groups = module.configure_optimizers()["optimizer"].param_groups
+    decayed = {id(p): group["weight_decay"] > 0 for group in groups for p in group["params"]}
+    named = {name: p for name, p in network.named_parameters() if id(p) in decayed}
+    assert {id(p) for p in network.trained_parameters()} == set(decayed)
+    assert {name for name, p in named.items() if not decayed[id(p)]} == {
+        name for name, p in named.items() if name.endswith("bias") or p.ndim == 1
+    }
+
+
 @pytest.mark.parametrize(
     "value", [v if v == "wdl" else pytest.param(v, marks=pytest.mark.slow) for v in OUTPUTS]
 )

@@ -1,7 +1,7 @@
 // The view of an analysis: the engine, the curve, the moves with variations, what is known of the position.
 import { Annotations } from "./annotations.js";
 import { Curve } from "./curve.js";
-import { el, field, iconButton, select, tabs, toggle } from "./dom.js";
+import { el, field, iconButton, refill, select, tabs, toggle } from "./dom.js";
 import { t } from "./labels.js";
 import { arrowsOf, Lines } from "./lines.js";
 import { MoveList } from "./movelist.js";
@@ -62,15 +62,15 @@ export class AnalysisView {
     if (!this.table.search) {
       this.lines.draw(null);
       if (this.active) this.app.stage.point([]);
-      this.note.textContent = t(state.analyse.on ? "searching" : "idle");
+      this.note.textContent = state.outcome ? "" : t(state.analyse.on ? "searching" : "idle");
       this.drawPriors();
     }
     this.verdict.replaceChildren(...[state.opening, state.verdict?.text, state.outcome?.text, ...state.notices,
       state.problem, state.file && t("file game", { ...state.file, index: state.file.index + 1 })]
       .filter(Boolean).map((text) => el("span", {}, text)));
     this.pass.hidden = !this.table.pass;
-    if (this.active && this.shownNode !== state.node) {
-      this.shownNode = state.node;
+    if (this.active && this.shownPlace !== this.table.place) {
+      this.shownPlace = this.table.place;
       this.opened(this.tabs.shown);
     }
   }
@@ -81,19 +81,17 @@ export class AnalysisView {
     const networks = welcome.networks.filter((each) => each.game === state.game);
     const set = (fields) => this.app.do("analyse", { on, lines, ...(player && { player }), ...fields });
     const numbers = Array.from({ length: 10 }, (_, i) => [String(i + 1), String(i + 1)]);
-    const focus = document.activeElement?.closest(".engine-head") ? document.activeElement.className : null;
-    this.head.replaceChildren(
+    refill(this.head,
       toggle(t("engine"), on, (now) => set({ on: now })),
       networks.length ? select(networks.map(({ name }) => [name, name]), player ?? networks[0].name,
         (name) => set({ player: name }), { "aria-label": t("network") }) : "",
       field(t("lines"), select(numbers, String(lines ?? 3), (n) => set({ lines: Number(n) }))));
-    if (focus) this.head.querySelector(`.${focus.split(" ")[0] || "switch"}`)?.focus();
   }
 
   searched(search) {
     if (!this.active) return;
     this.lines.draw(search);
-    this.app.stage.point(arrowsOf(search.lines));
+    this.app.stage.point(arrowsOf(search.lines ?? []));
     const { visits, seconds, depth, waiting, text } = search;
     this.note.textContent = text ?? (waiting ? t("waiting")
       : [t("visits", { n: visits.toLocaleString("en") }), t("depth", { n: depth }), `${seconds.toFixed(1)} s`].join(" · "));
@@ -112,7 +110,7 @@ export class AnalysisView {
   }
 
   values() {
-    if (this.left) this.app.do("stop").then(() => this.counting(0));
+    if (this.left) this.app.do("endcurve").then(() => this.counting(0));
     else this.app.do("curve").then((done) => done && this.counting(done.nodes));
   }
 
@@ -136,14 +134,14 @@ export class AnalysisView {
       return;
     }
     const total = search.priors.reduce((sum, each) => sum + each.visits, 0) || 1;
-    this.priors.replaceChildren(table([t("move"), t("prior"), t("share")], search.priors.map(({ move, prior, visits }) =>
+    refill(this.priors, table([t("move"), t("prior"), t("share")], search.priors.map(({ move, prior, visits }) =>
       [this.moveButton(move), bar(prior, "prior"), bar(visits / total, "visits", visits.toLocaleString("en"))])));
   }
 
   async drawExperts() {
-    const { node } = this.table.state;
-    const found = await this.app.do("experts", { node });
-    if (!found || node !== this.table.state.node) return;
+    const { place } = this.table;
+    const found = await this.app.do("experts", { node: this.table.state.node });
+    if (!found || place !== this.table.place) return;
     const { source, total, rows } = found;
     const text = !source ? t("no experts") : t(total ? "expert source" : "expert none", { source, total });
     this.experts.replaceChildren(el("p.soft", {}, text), rows.length
@@ -159,10 +157,10 @@ export class AnalysisView {
   }
 
   async explain() {
-    const { node } = this.table.state;
+    const { place } = this.table;
     this.explained.replaceChildren(el("p.soft", {}, t("searching")));
-    const answer = await this.app.do("explain", { node });
-    if (node !== this.table.state.node) return;
+    const answer = await this.app.do("explain", { node: this.table.state.node });
+    if (place !== this.table.place) return;
     if (!answer) this.drawExplain();
     else this.explained.replaceChildren(...answer.lines.map((line) => el("p", {}, line)));
   }

@@ -1,6 +1,6 @@
 // Signs and comments on the move shown, the order of variations, and the game as a file.
 import { confirmed } from "./dialog.js";
-import { el, iconButton } from "./dom.js";
+import { el, iconButton, refill } from "./dom.js";
 import { t } from "./labels.js";
 import { SIGNS } from "./movelist.js";
 import { askNewGame } from "./newgame.js";
@@ -23,30 +23,30 @@ export class Annotations {
   }
 
   update() {
-    const { state, node, game } = this.table;
+    const { state, node, game, place } = this.table;
     const { app } = this;
     const able = game.abilities.annotations;
-    if (this.typing !== undefined && (this.typing !== node.id || this.offline)) this.send();
+    if (this.typing && (this.typing.place !== place || this.offline)) this.send();
     this.signs.hidden = !able || node.parent === null;
-    this.signs.replaceChildren(...Object.entries(SIGNS).map(([nag, sign]) => el("button.sign", {
+    refill(this.signs, ...Object.entries(SIGNS).map(([nag, sign]) => el("button.sign", {
       "aria-label": t(`nag ${nag}`), title: t(`nag ${nag}`), "aria-pressed": String(node.nags.includes(Number(nag))),
       click: () => app.do("nag", { node: node.id, nag: Number(nag) }),
     }, sign)));
     this.comment.hidden = !able;
     this.comment.placeholder = t("comment");
     this.comment.setAttribute("aria-label", t("comment on", { move: node.move || t("first position") }));
-    const kept = this.typing === node.id; // typed here, and not sent yet
-    if (!kept && (document.activeElement !== this.comment || this.of !== node.id)) this.comment.value = node.comment;
-    this.of = node.id;
+    const kept = this.typing?.place === place; // typed here, and not sent yet
+    if (!kept && (document.activeElement !== this.comment || this.of !== place)) this.comment.value = node.comment;
+    this.of = place;
     const variation = state.line.some((id) => {
       const each = this.table.nodes.get(id);
       return each.parent !== null && this.table.nodes.get(each.parent).children[0] !== id
         && this.lineTo(node.id).includes(id);
     });
-    this.tools.replaceChildren(
+    refill(this.tools,
       iconButton("up", t("promote"), () => app.do("promote", { node: node.id }), { disabled: !variation }),
       iconButton("trash", t("remove"), () => this.remove(), { disabled: node.parent === null }));
-    this.files.replaceChildren(
+    refill(this.files,
       iconButton("copy", t("copy fen"), () => app.copy(state.fen)),
       iconButton("download", t("download"), () => this.download()),
       iconButton("save", t("save"), () => this.save()),
@@ -62,21 +62,22 @@ export class Annotations {
 
   typed() {
     clearTimeout(this.timer);
-    this.typing = this.of;
+    const { place, state: { tree, node } } = this.table;
+    this.typing = { place, tree, node };
     this.text = this.comment.value;
     this.timer = setTimeout(() => this.send(), PAUSE);
   }
 
   async send() {
     clearTimeout(this.timer);
-    if (this.typing === undefined) return;
-    const node = this.typing, { connection } = this.table;
+    if (!this.typing) return;
+    const { typing } = this, { connection } = this.table;
     this.offline = !connection.ready; // then the state that comes with the connection sends it
     if (this.offline) return;
-    this.typing = undefined;
-    const done = await this.app.do("comment", { node, text: this.text });
-    if (done || connection.ready || this.typing !== undefined) return;
-    this.typing = node; // lost on the way
+    this.typing = null;
+    const done = await this.app.do("comment", { tree: typing.tree, node: typing.node, text: this.text });
+    if (done || connection.ready || this.typing) return;
+    this.typing = typing; // lost on the way
     this.offline = true;
   }
 

@@ -19,26 +19,31 @@ export class Connection {
     addEventListener("online", () => this.retry());
   }
 
-  /** Connect; also again after a game was opened elsewhere. */
+  /** Connect; also again after a game was opened elsewhere. A socket from before says nothing any more. */
   open() {
     clearTimeout(this.timer);
+    this.timer = null;
+    this.ready = false;
     const url = new URL("ws", location.href.split(/[?#]/)[0]);
     url.protocol = url.protocol.replace("http", "ws");
-    const socket = new WebSocket(url);
+    const socket = new WebSocket(url), old = this.socket;
     this.socket = socket;
+    old?.close();
+    this.giveUp();
     socket.onopen = () => {
+      if (socket !== this.socket) return;
       this.send("hello", this.handlers.hello()).then(() => {
         this.ready = true;
         this.wait = FIRST_WAIT;
         this.handlers.online(true);
       }, ({ message }) => {
-        if (socket.readyState !== WebSocket.OPEN) return;
+        if (socket !== this.socket || socket.readyState !== WebSocket.OPEN) return;
         this.handlers.message({ type: "error", text: message });
         socket.close();
       });
     };
-    socket.onmessage = (event) => this.received(JSON.parse(event.data));
-    socket.onclose = (event) => this.closed(event.code === OPENED_ELSEWHERE);
+    socket.onmessage = (event) => socket === this.socket && this.received(JSON.parse(event.data));
+    socket.onclose = (event) => socket === this.socket && this.closed(event.code === OPENED_ELSEWHERE);
   }
 
   /** Ask the server; resolves to the answer's fields, or rejects with an Error of its text. */
@@ -67,19 +72,24 @@ export class Connection {
     else this.handlers.message(message);
   }
 
-  closed(elsewhere) {
-    this.ready = false;
+  // No answer will come to what was asked.
+  giveUp() {
     const lost = [...this.asked.values()];
     this.asked.clear();
-    this.handlers.online(false, elsewhere ? "elsewhere" : "");
     for (const { reject } of lost) reject(new Error(t("offline")));
+  }
+
+  closed(elsewhere) {
+    this.ready = false;
+    this.handlers.online(false, elsewhere ? "elsewhere" : "");
+    this.giveUp();
     if (elsewhere) return;
     this.timer = setTimeout(() => this.open(), this.wait * (0.7 + 0.6 * Math.random()));
     this.wait = Math.min(MAX_WAIT, 2 * this.wait);
   }
 
   retry() {
-    if (this.ready || !this.timer || this.socket.readyState === WebSocket.CONNECTING) return;
+    if (!this.timer) return; // connected, connecting, or opened elsewhere
     this.wait = FIRST_WAIT;
     this.open();
   }

@@ -25,6 +25,22 @@ export function el(what, options = {}, ...children) {
   return made;
 }
 
+const BUTTONS = "button, select";
+
+// The buttons of an element that are called like one of them.
+function alike(parent, button) {
+  const name = (each) => each.dataset.key ?? each.getAttribute("aria-label") ?? each.textContent;
+  return [...parent.querySelectorAll(BUTTONS)].filter((each) => name(each) === name(button));
+}
+
+/** Put other children into an element; the focus goes from a button to the new one of its `data-key` or name. */
+export function refill(parent, ...children) {
+  const focused = parent.contains(document.activeElement) ? document.activeElement : null;
+  const at = focused?.matches(BUTTONS) ? alike(parent, focused).indexOf(focused) : -1;
+  parent.replaceChildren(...children);
+  if (at >= 0) alike(parent, focused)[at]?.focus({ preventScroll: true });
+}
+
 /** Return one of the page's own drawings as an <svg>. */
 export function icon(name) {
   return svgElement("svg", { class: "icon", viewBox: "0 0 24 24", "aria-hidden": "true" },

@@ -1,6 +1,6 @@
 // Games of a PDN file as a list that is fetched page by page while it scrolls; opening one leads to its analysis.
 import { openDialog } from "./dialog.js";
-import { el, icon, select } from "./dom.js";
+import { el, icon, refill, select } from "./dom.js";
 import { t } from "./labels.js";
 
 const ROW = 44, PAGE = 100; // pixels of a row, rows of a request
@@ -56,6 +56,7 @@ export class GamesView {
       this.read(file);
     });
     new ResizeObserver(() => this.draw()).observe(this.list);
+    this.table.on("online", ({ yes }) => yes && this.draw()); // rows that were asked for without a connection
     this.drawHeads();
     this.show();
   }
@@ -79,6 +80,7 @@ export class GamesView {
     }
     this.count.textContent = t("reading", { name });
     const done = await this.app.do("load", { text, name });
+    if (!done) this.show();
     this.problems = done?.problems ?? this.problems;
     this.find.value = "";
     await this.filter({ query: "" });
@@ -113,6 +115,7 @@ export class GamesView {
     try {
       page = await this.table.ask("list", { ...this.wanted, offset, limit: PAGE });
     } catch (error) {
+      asking.delete(offset);
       if (this.all) this.app.fail(error); // before a file is loaded there is no list to ask for
       return;
     }
@@ -146,16 +149,14 @@ export class GamesView {
       if (row) rows.push(this.row(row, n));
       else this.fetch(Math.floor(n / PAGE) * PAGE);
     }
-    const focused = this.list.contains(document.activeElement) ? document.activeElement.dataset.n : null;
-    this.space.replaceChildren(...rows);
-    if (focused) this.space.querySelector(`[data-n="${focused}"]`)?.focus({ preventScroll: true });
+    refill(this.space, ...rows);
   }
 
   row(row, n) {
     const cells = COLUMNS.map((name) => {
       const text = name === "index" ? row.index + 1 : row[name];
       return el("span", { role: "cell", class: name }, name === "black"
-        ? el("button.open-game", { "data-n": n, click: () => this.open(row.index) }, String(text || "?")) : String(text || ""));
+        ? el("button.open-game", { "data-key": n, click: () => this.open(row.index) }, String(text || "?")) : String(text || ""));
     });
     const made = el("div.game-row", { role: "row", "aria-rowindex": n + 2, title: row.problem ? t("unreadable", row) : null,
       click: (event) => !event.target.closest("button") && this.open(row.index) }, ...cells);
@@ -168,11 +169,11 @@ export class GamesView {
     const { sort } = this.wanted;
     const name = sort.replace("-", "");
     const names = this.table.game.sideNames;
-    this.heads.replaceChildren(...COLUMNS.map((each) => {
+    refill(this.heads, ...COLUMNS.map((each) => {
       const text = each === "black" ? names[0] : each === "white" ? names[1] : HEADS[each] === "#" ? "#" : t(HEADS[each]);
       const order = each !== name ? "none" : sort.startsWith("-") ? "descending" : "ascending";
       return el("span", { role: "columnheader", class: each, "aria-sort": order },
-        el("button.sort", { click: () => this.filter({ sort: sort === each ? `-${each}` : each }) },
+        el("button.sort", { "data-key": each, click: () => this.filter({ sort: sort === each ? `-${each}` : each }) },
           text, order === "none" ? "" : order === "ascending" ? " ↑" : " ↓"));
     }));
   }

@@ -2,7 +2,7 @@
 import { table, bar } from "./analysis.js";
 import { svgElement } from "./board.js";
 import { chart } from "./chart.js";
-import { el, field, select } from "./dom.js";
+import { el, field, refill, select } from "./dom.js";
 import { pointsText, t } from "./labels.js";
 
 const VISITS = [100, 400, 1000, 4000, 10000];
@@ -26,6 +26,7 @@ export class InsideView {
     this.active = true;
     this.drawHead();
     this.update();
+    if (this.found) this.heat();
   }
 
   leave() {
@@ -39,7 +40,7 @@ export class InsideView {
     this.game = state.game;
     const networks = welcome.networks.filter((each) => each.game === state.game);
     if (!networks.some(({ name }) => name === this.player)) this.player = networks[0]?.name;
-    this.head.replaceChildren(...(networks.length ? [
+    refill(this.head, ...(networks.length ? [
       select(networks.map(({ name }) => [name, name]), this.player, (name) => { this.player = name; }, { "aria-label": t("network") }),
       field(t("search visits"), select(VISITS.map((n) => [String(n), n.toLocaleString("en")]), String(this.visits),
         (n) => { this.visits = Number(n); })),
@@ -50,15 +51,20 @@ export class InsideView {
   update() {
     if (!this.active) return;
     if (this.game !== this.table.state.game) this.drawHead();
-    if (this.found && this.found.node !== this.table.state.node) {
-      this.found = null;
-      this.result.replaceChildren(el("p.soft", {}, t("shown")));
+    if (this.found && this.lookedAt !== this.table.place) {
+      this.forget();
       this.app.stage.board.mark("heat", []);
       this.app.stage.point([]);
     }
   }
 
+  forget() {
+    this.found = null;
+    this.result.replaceChildren(el("p.soft", {}, t("shown")));
+  }
+
   async look() {
+    const { place } = this.table;
     const { node } = this.table.state;
     this.result.replaceChildren(el("p.soft", { role: "status" }, t("looking")));
     const found = await this.app.do("look", { node, player: this.player, visits: this.visits });
@@ -66,7 +72,11 @@ export class InsideView {
       this.result.replaceChildren();
       return;
     }
-    this.found = found;
+    if (place !== this.table.place) {
+      this.forget();
+      return;
+    }
+    Object.assign(this, { found, lookedAt: place });
     this.draw();
   }
 
@@ -84,7 +94,7 @@ export class InsideView {
         [move, bar(before, "prior"), bar(after, "visits")])),
       this.growth(), el("h3", {}, `${t("planes")} · ${found.encoding}`), this.planes(),
       el("h3", {}, t("filters")), this.filters());
-    this.heat();
+    if (this.active) this.heat();
   }
 
   // The policy over the board: squares that moves lead to, and an arrow a move.
@@ -101,7 +111,7 @@ export class InsideView {
     stage.point(this.found.moves.filter((each) => each[this.when] > 0.02).map((each) => ({
       path: each.path, kind: "last", width: 2 + 5 * each[this.when], opacity: 0.35 + 0.6 * each[this.when],
     })));
-    this.toggle.replaceChildren(...["before", "after"].map((when) => el("button", {
+    refill(this.toggle, ...["before", "after"].map((when) => el("button", {
       "aria-pressed": String(this.when === when), click: () => { this.when = when; this.heat(); },
     }, t(when))));
   }

@@ -43,7 +43,7 @@ export class Lines {
   draw(search) {
     const { state, game } = this.table;
     if (this.hovering && search) return; // what is being read stays
-    this.hovering = false;
+    this.leave();
     this.root.replaceChildren(...(search?.lines ?? []).map((line) => el("li", {},
       chip(game, line, state.turn),
       el("span.pv", {}, ...line.pv.slice(0, SHOWN).map((step, i) => {

@@ -25,12 +25,13 @@ class Page {
     this.views = {};
     this.banner = this.find("banner");
     this.links = Object.keys(VIEWS).map((name) => el("a", { href: `#${name}`, click: (event) => {
+      if (event.ctrlKey || event.shiftKey || event.metaKey) return; // another tab or window
       event.preventDefault();
       this.show(name);
     } }, icon(name), el("span", {}, t(name))));
     this.find("top").append(el("h1.brand", {}, "ckai"), el("nav", { "aria-label": t("views") }, ...this.links),
       themeButton());
-    this.table.on("key", () => this.address());
+    this.table.on("key", (key) => this.address(key));
     this.table.on("online", (online) => this.connected(online));
     this.table.on("status", (status) => this.progress(status));
     this.table.on("closed", (message) => this.toast(message.text));
@@ -49,8 +50,8 @@ class Page {
     return name in VIEWS ? name : "play";
   }
 
-  address() {
-    history.replaceState(null, "", `#${this.view}/${this.table.key}`);
+  address(key = this.table.key) {
+    history.replaceState(null, "", `#${this.view}/${key}`);
   }
 
   began() {
@@ -132,8 +133,12 @@ class Page {
   }
 
   progress({ text, ready }) {
+    if (ready && text) {
+      this.toast(text);
+      return;
+    }
     if (!this.table.connection.ready && !ready) return;
-    this.warn(ready || !text ? null : text);
+    this.warn(text || null);
   }
 
   warn(text, ...more) {

@@ -1,5 +1,5 @@
 // The dialog of a new game: which game, which side, against whom, with which clock, from where.
-import { el, field, select } from "./dom.js";
+import { el, field, refill, select } from "./dom.js";
 import { openDialog } from "./dialog.js";
 import { sideName, t } from "./labels.js";
 
@@ -27,7 +27,7 @@ export function askNewGame(app, start = "") {
     chosen.white ??= startingSpec();
     const sides = [["black", sideName(game, "black")], ["white", sideName(game, "white")], ["either", t("either")],
       ["both", t("both")], ["none", t("none")]];
-    body.replaceChildren(
+    refill(body,
       group(t("game"), welcome.games.map((each) => [each.name, each.title]), chosen.game, (name) => {
         Object.assign(chosen, { game: name, black: null, white: null, start: "" });
         draw();

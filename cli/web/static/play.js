@@ -1,6 +1,6 @@
 // The view of a game in progress: what to do, the moves, and all that one can ask for.
 import { confirmed } from "./dialog.js";
-import { el, iconButton } from "./dom.js";
+import { el, iconButton, refill } from "./dom.js";
 import { sideName, t } from "./labels.js";
 import { MoveList } from "./movelist.js";
 import { askNewGame } from "./newgame.js";
@@ -78,19 +78,17 @@ export class PlayView {
       parts.push(button("analysis", "analyse game", () => app.do("analysis").then(() => app.show("analysis"))));
     }
     parts.push(button("plus", "new game", () => askNewGame(app), { class: going && played ? "" : "primary" }));
-    const focused = document.activeElement?.closest?.(".game-actions") ? document.activeElement.textContent : null;
-    this.actions.replaceChildren(...parts);
-    if (focused) parts.find((each) => each.textContent === focused)?.focus();
+    refill(this.actions, ...parts);
   }
 
   async hint() {
-    const { node } = this.table.state;
+    const { place } = this.table;
     const step = await this.app.do("hint");
-    if (!step || this.table.state.node !== node) return;
+    if (!step || this.table.place !== place) return;
     this.app.stage.point([{ path: step.path, kind: "best" }]);
     this.app.toast(t("hint text", { move: step.move }));
     const gone = () => {
-      if (this.table.state.node === node) return;
+      if (this.table.place === place) return;
       this.app.stage.point([]);
       this.table.removeEventListener("state", gone);
     };

@@ -1,7 +1,7 @@
 // Runs of self-play and of pretraining, followed while they go: curves, ratings, the newest games.
 import { table } from "./analysis.js";
 import { chart } from "./chart.js";
-import { el, icon } from "./dom.js";
+import { el, icon, refill } from "./dom.js";
 import { t } from "./labels.js";
 
 const STATUS = { running: "running", finished: "finished", unfinished: "unfinished run" };
@@ -57,12 +57,11 @@ export class RunsView {
   }
 
   drawList() {
-    const focused = this.list.contains(document.activeElement);
-    this.list.replaceChildren(...(this.runs.length ? this.runs.map((each) => el("button.run-item.card", {
+    refill(this.list, ...(this.runs.length ? this.runs.map((each) => el("button.run-item.card", {
+      "data-key": each.run,
       "aria-current": each.run === this.followed ? "true" : null, click: () => this.follow(each.run),
     }, el("b", {}, each.run), badge(each.status), el("span.soft", {}, `${t(each.kind)} · ${each.text}`)))
       : [el("p.card.soft.padded", {}, t("no runs"))]));
-    if (focused) this.list.querySelector("[aria-current]")?.focus();
   }
 
   show(run) {

@@ -1,6 +1,6 @@
 // Positions set up by hand: a tray of pieces, the side to move, the position as text.
 import { svgElement } from "./board.js";
-import { el, icon, iconButton } from "./dom.js";
+import { el, icon, iconButton, refill } from "./dom.js";
 import { pieceName, sideName, t } from "./labels.js";
 import { askNewGame } from "./newgame.js";
 
@@ -52,9 +52,9 @@ export class SetupView {
   }
 
   show() {
-    const { board, hand } = this.app.stage;
+    const { board, input } = this.app.stage;
     board.show(this.pieces);
-    hand.name(this.pieces);
+    input.name(this.pieces);
   }
 
   redraw() {
@@ -132,7 +132,7 @@ export class SetupView {
 
   drawTurn() {
     const { game } = this.table;
-    this.sides.replaceChildren(...["black", "white"].map((side) => el("button", {
+    refill(this.sides, ...["black", "white"].map((side) => el("button", {
       "aria-pressed": String(this.turn === side),
       click: () => { this.turn = side; this.drawTurn(); this.redraw(); },
     }, sideName(game, side))));
@@ -156,7 +156,7 @@ export class SetupView {
     const place = ({ clientX, clientY }) => {
       ghost.style.transform = `translate(${clientX}px, ${clientY}px)`;
     };
-    const { board, hand } = this.app.stage;
+    const { board, input } = this.app.stage;
     const move = (moved) => {
       if (!ghost.isConnected && Math.hypot(moved.clientX - event.clientX, moved.clientY - event.clientY) < 6) return;
       if (!ghost.isConnected) document.body.append(ghost);
@@ -168,7 +168,7 @@ export class SetupView {
       removeEventListener("pointercancel", end);
       if (!ghost.isConnected) return;
       ghost.remove();
-      const square = up.type === "pointerup" ? board.squareAt(...hand.point(up)) : null;
+      const square = up.type === "pointerup" ? board.squareAt(...input.point(up)) : null;
       if (square !== null) {
         this.pieces[square] = letter;
         this.redraw();

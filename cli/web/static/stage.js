@@ -1,8 +1,8 @@
 // The board with what stands around it: the players, their clocks, the value bar.
 import { Board } from "./board.js";
 import { el, icon } from "./dom.js";
-import { Hand } from "./hand.js";
 import { moveName, pointsText, sideName, t } from "./labels.js";
+import { MoveInput } from "./moveinput.js";
 import { after } from "./table.js";
 
 export class Stage {
@@ -44,7 +44,7 @@ export class Stage {
         ...game.columnLabels.map((text) => el("span", {}, text))));
     }
     this.board = new Board(this.svg, game.layout, game.pieceLetters);
-    this.hand = new Hand(this.board, game, (...move) => this.play(...move), (...edit) => this.editor?.edit(...edit));
+    this.input = new MoveInput(this.board, game, (...move) => this.play(...move), (...edit) => this.editor?.edit(...edit));
     this.shown = this.pending = null;
     this.seat();
   }
@@ -53,6 +53,10 @@ export class Stage {
   update() {
     const { state } = this.table;
     if (this.game?.name !== state.game) this.build();
+    if (state.tree !== this.tree) { // the numbers of nodes mean others now
+      this.tree = state.tree;
+      this.shown = this.pending = this.dealt = null;
+    }
     if (state.nodes) {
       const beginning = JSON.stringify([state.game, state.start.fen, state.nodes[0].id, state.players]);
       if (beginning !== this.beginning) this.seat();
@@ -74,7 +78,7 @@ export class Stage {
     this.flipped = flipped;
     if (this.board && this.board.flipped !== flipped) {
       this.board.flip();
-      this.hand.placeCells();
+      this.input.placeCells();
     }
     this.bar.classList.toggle("flipped", flipped);
     const above = flipped ? "white" : "black";
@@ -102,7 +106,7 @@ export class Stage {
     const dealt = JSON.stringify([node.id, state.legal.map((each) => each.move)]);
     if (dealt === this.dealt) return; // a man in hand stays there
     this.dealt = dealt;
-    this.hand.setPosition(state.legal, state.pieces);
+    this.input.setPosition(state.legal, state.pieces);
   }
 
   // The move to animate from the position on the board to a node, one ply on or back; null: none.
@@ -135,7 +139,7 @@ export class Stage {
     this.board.show(pieces, motion, fast);
     this.board.mark("last", move.path);
     this.board.arrows([]);
-    this.hand.setPosition([], pieces);
+    this.input.setPosition([], pieces);
     try {
       await this.table.ask("play", { move: move.move, node: state.node });
       pending.settled = true;
@@ -168,9 +172,9 @@ export class Stage {
   lend(editor) {
     this.editor = editor;
     if (!this.board) return;
-    this.hand.editing = editor !== null;
+    this.input.editing = editor !== null;
     this.root.classList.toggle("editing", editor !== null);
-    this.hand.setPosition([], {});
+    this.input.setPosition([], {});
     this.dealt = this.shown = null;
     if (editor) {
       this.board.mark("last", []);
@@ -196,7 +200,7 @@ export class Stage {
       const other = side === "black" ? "white" : "black";
       parts.name.textContent = playerName(this.table, side);
       const won = state.outcome?.winner === side && state.mode === "play";
-      const thinks = state.thinking && state.turn === side && state.mode === "play";
+      const thinks = state.thinking === side && state.mode === "play";
       const lead = this.game.kings ? taken(state, other) : 0;
       parts.note.replaceChildren(...(won ? [icon("crown"), t("won")]
         : thinks ? [el("span.thinking", { "aria-label": t("thinking") }, "")]

@@ -13,6 +13,14 @@ export function after(pieces, changes) {
   return result;
 }
 
+function remembered() {
+  try {
+    return sessionStorage.getItem(KEY);
+  } catch { // storage is switched off
+    return null;
+  }
+}
+
 /** Tells of "welcome", "players", "state", "search", "values", "run", "status" and "online", each an event with `detail`. */
 export class Table extends EventTarget {
   constructor() {
@@ -30,11 +38,13 @@ export class Table extends EventTarget {
 
   /** The key of the game on the server: in the address, so that a bookmark finds it, else of this tab. */
   get key() {
-    return location.hash.split("/")[1] || sessionStorage.getItem(KEY);
+    return location.hash.split("/")[1] || remembered();
   }
 
   set key(key) {
-    sessionStorage.setItem(KEY, key);
+    try {
+      sessionStorage.setItem(KEY, key);
+    } catch { /* the address has it */ }
     this.tell("key", key);
   }
 
@@ -55,6 +65,11 @@ export class Table extends EventTarget {
   /** The node shown. */
   get node() {
     return this.nodes.get(this.state.node);
+  }
+
+  /** The node shown among those of all games: another game has nodes with the same numbers. */
+  get place() {
+    return `${this.state.tree}/${this.state.node}`;
   }
 
   /** The node `by` steps further along the line shown, or null. */
@@ -90,9 +105,9 @@ export class Table extends EventTarget {
       if (message.nodes) this.nodes = new Map(message.nodes.map((node) => [node.id, node]));
       this.state = message;
       this.receivedAt = performance.now();
-      if (this.search && this.search.node !== message.node) this.search = null;
+      if (this.search && !this.shows(this.search)) this.search = null;
     } else if (type === "search") {
-      if (message.node !== this.state?.node) return;
+      if (!this.state || !this.shows(message)) return;
       this.search = message;
     } else if (type === "values") {
       for (const { node, black } of message.points) {
@@ -101,6 +116,11 @@ export class Table extends EventTarget {
       }
     }
     this.tell(type, message);
+  }
+
+  // Whether a search is of the node shown.
+  shows({ tree, node }) {
+    return tree === this.state.tree && node === this.state.node;
   }
 
   tell(type, detail) {

@@ -16,9 +16,10 @@ from ckai.rl.games import clock
 from ckai.rl.games.clock import Clock, ClockReason, TimeControl
 from ckai.rl.games.contract import LOSS
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.matches.match import from_plain, play_match, to_plain
+from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_game_pdn
+from ckai.rl.matches.serialization import from_plain, to_plain
 from ckai.rl.players import search as players
 from ckai.rl.players.loading import PlayerSpec, PlayerSpecError, load_player
 from ckai.rl.players.search import SearchPlayer

@@ -26,8 +26,9 @@ from ckai.rl.games.solving import ExhaustiveSolver
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.folder import RunError
 from ckai.rl.loop.run import Run
-from ckai.rl.matches.match import from_plain, play_match, to_plain
+from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
+from ckai.rl.matches.serialization import from_plain, to_plain
 from ckai.rl.players.loading import PlayerSpecError, game_of, load_player
 from ckai.rl.players.search import SearchPlayer
 from ckai.rl.players.simple import PerfectPlayer, RandomPlayer

@@ -139,6 +139,13 @@ def test_nothing_else_is_replaced(tmp_path, teacher):
         distill(teacher, tmp_path / "other.parquet", DistillConfig(positions=400))
 
 
+@pytest.mark.parametrize("name", ["rows.shards", "rows", "rows.headers.parquet"])
+def test_an_output_that_cannot_hold_rows_is_refused_at_once(tmp_path, teacher, name):
+    with pytest.raises(DistillError, match="expected a name for rows, such as distilled"):
+        distill(teacher, tmp_path / name, SMALL)
+    assert not list(tmp_path.iterdir())
+
+
 def test_walks_begin_in_the_rows_that_are_trained_on(tmp_path, teacher):
     source = tmp_path / "source.parquet"
     distill(teacher, source, DistillConfig(positions=300, plies=6, shard_walks=64))

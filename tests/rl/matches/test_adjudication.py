@@ -8,9 +8,10 @@ from ckai.datasets.tables import Tables
 from ckai.game import Position
 from ckai.pdn import read_games
 from ckai.rl.games.registry import DEFAULT_GAME
-from ckai.rl.matches.match import from_plain, play_match, to_plain
+from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
 from ckai.rl.matches.pdn import match_pdn
+from ckai.rl.matches.serialization import from_plain, to_plain
 from ckai.rl.players.simple import RandomPlayer
 
 

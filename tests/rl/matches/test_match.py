@@ -25,15 +25,9 @@ from ckai.rl.evaluators.rollout import RolloutEvaluator
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers.openings import VALUES, balanced_openings
 from ckai.rl.games.registry import get_game
-from ckai.rl.matches.match import (
-    IllegalActionError,
-    MatchGame,
-    MatchResult,
-    from_plain,
-    play_match,
-    to_plain,
-)
+from ckai.rl.matches.match import IllegalActionError, MatchGame, MatchResult, play_match
 from ckai.rl.matches.openings import draw_openings
+from ckai.rl.matches.serialization import from_plain, to_plain
 from ckai.rl.players import hub
 from ckai.rl.players import program as programs
 from ckai.rl.players import search as players

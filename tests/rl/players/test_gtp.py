@@ -8,8 +8,9 @@ import pytest
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.go import PASS, SPEC, GoMove
 from ckai.rl.gtp.session import COMMANDS, GtpSession
-from ckai.rl.matches.match import MatchReason, from_plain, play_match, to_plain
+from ckai.rl.matches.match import MatchReason, play_match
 from ckai.rl.matches.pdn import match_pdn
+from ckai.rl.matches.serialization import from_plain, to_plain
 from ckai.rl.players.gtp import GtpError, GtpPlayer, GtpProgram
 from ckai.rl.players.loading import load_player
 from ckai.rl.players.player import RESIGN, MoveSide

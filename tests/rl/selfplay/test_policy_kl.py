@@ -1,6 +1,7 @@
 """The KL divergence of the policy target from the priors: computed, stored in rows, used for sampling."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 from ckai.datasets.data_module import RowsDataModule
 from ckai.datasets.merge import merge_positions
 from ckai.datasets.reader import RowFile
+from ckai.datasets.rows import concatenate
 from ckai.datasets.sampling import resample
 from ckai.datasets.schema import DatasetError
 from ckai.rl.loop.config import LearnConfig
@@ -109,6 +111,20 @@ def test_rows_of_high_divergence_are_sampled_more_often(tmp_path, share):
         counts += np.bincount(sampled, minlength=len(rows))
     expected = 1 - share + share * rows.surprise / rows.surprise.mean()
     assert np.abs(counts / 200 - expected).max() < 0.12
+
+
+def test_rows_without_a_divergence_are_sampled_once(tmp_path):
+    """Rows of a file that has none, beside those of one that has."""
+    pq.write_table(to_table(play(), 1), tmp_path / "rows.parquet")
+    rows = RowFile(tmp_path / "rows.parquet").read(0)
+    both = concatenate([rows, replace(rows, surprise=None)])
+    for share in (0.5, 1.0):
+        draws = [resample(both, share, np.random.default_rng(seed)) for seed in range(50)]
+        without = np.mean([(drawn >= len(rows)).sum() for drawn in draws])
+        assert without == pytest.approx(len(rows), abs=1)
+    merged = merge_positions(both, "average")
+    alone = merge_positions(rows, "average")
+    assert merged.surprise == pytest.approx(alone.surprise)
 
 
 @pytest.mark.parametrize("memory_mb", [0, 64])

@@ -16,8 +16,9 @@ from ckai.game import Position
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.games.checkers import pack
 from ckai.rl.loop.report import describe, first_scores
-from ckai.rl.matches.match import from_plain, play_match, to_plain
+from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import random_openings
+from ckai.rl.matches.serialization import from_plain, to_plain
 from ckai.rl.players.search import SearchPlayer
 from ckai.rl.search.searcher import Searcher
 from ckai.rl.selfplay.config import SelfPlayConfig

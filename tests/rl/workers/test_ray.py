@@ -24,8 +24,9 @@ from ckai.rl.leases.on_ray import RayWorkers
 from ckai.rl.leases.worker import WorkerError
 from ckai.rl.loop.config import GateConfig, LearnConfig, RunConfig
 from ckai.rl.loop.run import Run
-from ckai.rl.matches.match import play_match, to_plain
+from ckai.rl.matches.match import play_match
 from ckai.rl.matches.openings import draw_openings
+from ckai.rl.matches.serialization import to_plain
 from ckai.rl.players.loading import load_player
 from ckai.rl.selfplay.config import SelfPlayConfig
 

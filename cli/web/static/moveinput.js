@@ -1,11 +1,11 @@
-// Hands on the board: clicks, drags, keys, and the names of the squares for screen readers.
+// What a person does on the board: clicks, drags, keys; and the names of the squares for screen readers.
 import { svgElement } from "./board.js";
-import { Choosing } from "./choosing.js";
 import { pieceName, t } from "./labels.js";
+import { MoveSelection } from "./moveselection.js";
 
 const DRAG = 5; // pixels that make a press a drag
 
-export class Hand {
+export class MoveInput {
   /**
    * @param board a Board.
    * @param game what the server says of the game.
@@ -22,7 +22,7 @@ export class Hand {
     this.focus = board.squares[0];
     const columns = game.columnMoves ? game.layout.cells : null;
     this.columns = columns && Object.fromEntries(board.squares.map((square) => [square, columns[square][1]]));
-    this.choosing = new Choosing([], this.columns);
+    this.selection = new MoveSelection([], this.columns);
     this.cells = svgElement("g", { class: "cells", role: "rowgroup" });
     board.svg.append(this.cells);
     const { svg } = board;
@@ -37,7 +37,7 @@ export class Hand {
   /** Take the legal moves of a new position; the man in hand is put down. */
   setPosition(legal, pieces) {
     this.drop();
-    this.choosing = new Choosing(legal, this.columns);
+    this.selection = new MoveSelection(legal, this.columns);
     this.pieces = pieces;
     this.highlight();
     this.name();
@@ -45,17 +45,17 @@ export class Hand {
 
   /** Put back what was picked. */
   cancel() {
-    const hopped = this.choosing.prefix.length > 1;
+    const hopped = this.selection.prefix.length > 1;
     this.drop();
-    this.choosing.clear();
+    this.selection.clear();
     if (hopped) this.board.show(this.pieces);
     this.highlight();
   }
 
-  // --- choosing -----------------------------------------------------------------------------------------
+  // --- selecting ----------------------------------------------------------------------------------------
 
   choose(square, dragged = false) {
-    const { kind, move, from, to } = this.choosing.choose(square);
+    const { kind, move, from, to } = this.selection.choose(square);
     if (kind === "move") this.finish(move, from, dragged);
     else if (kind === "hop") {
       const path = move.path.slice(from - 1, to + 1);
@@ -69,7 +69,7 @@ export class Hand {
   finish(move, from, dragged) {
     const path = move.path.slice(Math.max(0, from - 1));
     const captures = path.length > 1 ? move.captures.slice(from - 1) : [];
-    this.choosing = new Choosing([], this.columns);
+    this.selection = new MoveSelection([], this.columns);
     this.moved(move, { path, captures }, dragged ? path.length - 1 : 0);
   }
 
@@ -84,12 +84,12 @@ export class Hand {
   }
 
   highlight() {
-    const { at, targets } = this.choosing;
+    const { at, targets } = this.selection;
     this.board.mark("chosen", at === null ? [] : [at]);
     this.board.mark("target", [...targets]);
     for (const [square, cell] of this.byName) {
-      const ready = this.editing || this.choosing.starts.has(square) || targets.has(square) || this.columns;
-      cell.classList.toggle("ready", Boolean(ready && (this.editing || this.choosing.legal.length)));
+      const ready = this.editing || this.selection.starts.has(square) || targets.has(square) || this.columns;
+      cell.classList.toggle("ready", Boolean(ready && (this.editing || this.selection.legal.length)));
       cell.setAttribute("aria-selected", String(square === at));
     }
   }
@@ -110,8 +110,8 @@ export class Hand {
     }
     event.preventDefault();
     this.move(square);
-    const picked = this.choosing.at;
-    if (!this.editing && this.choosing.at !== square && this.choose(square) !== "picked") return;
+    const picked = this.selection.at;
+    if (!this.editing && this.selection.at !== square && this.choose(square) !== "picked") return;
     this.held = {
       square, start: [event.clientX, event.clientY], man: this.board.men.get(square), again: picked === square,
     };
@@ -130,7 +130,7 @@ export class Hand {
     }
     held.man.setAttribute("transform", `translate(${this.point(event).join()})`);
     const over = this.board.squareAt(...this.point(event));
-    this.board.mark("over", over !== null && this.choosing.targets.has(over) ? [over] : []);
+    this.board.mark("over", over !== null && this.selection.targets.has(over) ? [over] : []);
   }
 
   release(event) {
@@ -141,9 +141,9 @@ export class Hand {
     if (this.editing) {
       this.edited(square, held.dragged ? held.square : null);
     } else if (held.dragged) {
-      if (square !== null && square !== held.square && this.choosing.reaching(square).length) {
+      if (square !== null && square !== held.square && this.selection.reaching(square).length) {
         this.choose(square, true);
-      } else if (this.choosing.prefix.length === 1) this.cancel();
+      } else if (this.selection.prefix.length === 1) this.cancel();
     } else if (held.again) this.cancel();
   }
 

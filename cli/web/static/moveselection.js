@@ -1,6 +1,6 @@
 // Which move a person means, square by square, among the legal moves that the server sent.
 
-export class Choosing {
+export class MoveSelection {
   /**
    * @param legal moves with their `path`, `captures` and `changes`.
    * @param columns the column of each square, where any square of a column means a move there; else null.
