@@ -29,9 +29,7 @@ def run(monkeypatch, capsys):
 
 def endings():
     """The example of the page."""
-    (block,) = re.findall(
-        r"(?:^    .+\n)+", PAGE.read_text().split("Any other file")[1].split("The result is")[0], re.M
-    )
+    (block,) = re.findall(r"^    # FEN .*\n(?:    .+\n)+", PAGE.read_text(), re.M)
     return re.sub("^    ", "", block, flags=re.M)
 
 
