@@ -19,7 +19,7 @@ WAIT = 0.2
 @click.option(
     "--engine", type=click.Path(path_type=Path), help="Network that searches.  [default: the newest of RUN]"
 )
-@click.option("--sims", type=click.IntRange(min=1), help="Visits per search.  [default: those of RUN]")
+@click.option("--sims", type=click.IntRange(min=2), help="Visits per search.  [default: those of RUN]")
 @click.option(
     "--share",
     default=1.0,

@@ -154,7 +154,9 @@ def command(
         )
         continue_run(run, generations, evaluator, workers, as_json)
     except KeyboardInterrupt:
-        click.echo(f"continue with: {continue_command(run, generations, evaluator, ray)}", err=True)
+        click.echo(
+            f"continue with: {continue_command(run, generations, evaluator, ray, of_workers)}", err=True
+        )
         raise
 
 

@@ -3,11 +3,13 @@
 Also locks that keep a second process off the same work, and the removal of what killed processes left.
 """
 
+import errno
 import glob
 import hashlib
 import itertools
 import os
 import shutil
+import socket
 import stat
 import time
 from collections.abc import Iterator
@@ -171,7 +173,7 @@ def claimed(path: Path) -> Iterator[None]:
 def locked(path: Path) -> Iterator[None]:
     """Hold a lock file during a `with` block; a process that dies frees it, and the file stays.
 
-    The file contains the PID of the process that holds it, or held it last.
+    The file contains the PID and the host of the process that holds it, or held it last.
 
     Args:
         path: the lock file. Its folder is made if missing.
@@ -189,11 +191,14 @@ def locked(path: Path) -> Iterator[None]:
         # `is_locked` in another process may have it for an instant.
         if not any(_flock(file, wait) for wait in (0.0, 0.05, 0.1)):
             file.seek(0)
-            pid = file.read().strip()
-            raise LockedError(path, f"process {pid}" if pid.isdecimal() else "another process")
+            pid, _, host = file.read().strip().partition(" ")
+            where = f" on {host}" if host not in ("", socket.gethostname()) else ""
+            raise LockedError(path, f"process {pid}{where}" if pid.isdecimal() else "another process")
         with suppress(OSError):  # a full disk: the number is only for messages
             os.ftruncate(file.fileno(), 0)
-            os.write(file.fileno(), str(os.getpid()).encode())  # nothing stays in a buffer
+            os.write(
+                file.fileno(), f"{os.getpid()} {socket.gethostname()}".encode()
+            )  # nothing stays in a buffer
         yield
 
 
@@ -204,6 +209,10 @@ def is_locked(path: Path) -> bool:
             return not _flock(file, shared=True)
     except OSError:
         return False
+
+
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, 524)
+"""What file systems without locks answer, such as Lustre mounted without them; 524 is ENOTSUPP of NFS."""
 
 
 def _flock(file: IO[str], wait: float = 0.0, *, shared: bool = False) -> bool:
@@ -217,6 +226,9 @@ def _flock(file: IO[str], wait: float = 0.0, *, shared: bool = False) -> bool:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
     return True
 
 

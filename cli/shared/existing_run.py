@@ -4,10 +4,12 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ckai.datasets.choices import DEFAULT_GAME_NAME
-from ckai.datasets.settings import change_settings
+from ckai.datasets.settings import all_settings, change_settings
+from ckai.rl.leases.config import WorkSettings
 
 if TYPE_CHECKING:
     from ckai.models.checkpoint import Checkpoint
@@ -111,12 +113,19 @@ class Wanted:
 
 
 def continue_command(
-    run: "Run", generations: int, evaluator: str = DEFAULT_EVALUATOR, ray: str | None = None
+    run: "Run",
+    generations: int,
+    evaluator: str = DEFAULT_EVALUATOR,
+    ray: str | None = None,
+    of_workers: Mapping[str, Any] = MappingProxyType({}),
 ) -> str:
-    """Return the command that continues a run with these options."""
+    """Return the command that continues a run with these options; `of_workers` has settings by name."""
     words = ["ckai", "selfplay", "--run", str(run.folder), "--generations", str(generations)]
     if evaluator != DEFAULT_EVALUATOR:
         words += ["--evaluator", evaluator]
     if ray is not None:
         words += ["--ray", ray]
+    options = {setting.path: str(setting.option) for setting in all_settings(WorkSettings)}
+    for name, value in of_workers.items():
+        words += [options[name], str(value)]
     return shlex.join(words)

@@ -1,6 +1,6 @@
 """What commands share that begin self-play runs: options of the first network, settings of a new run."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ import click
 
 from ckai.cli.shared.existing_run import DEFAULT_INIT, NO_INIT, Wanted
 from ckai.cli.shared.networks import GAMES
+from ckai.cli.shared.unused import check_used
 from ckai.datasets.choices import DEFAULT_GAME_NAME
 from ckai.datasets.settings import change_settings
 from ckai.rl.leases.config import WorkersConfig
@@ -68,7 +69,11 @@ def first_network_options(command: Any) -> Any:
 
 
 def new_run(
-    wanted: Wanted, evaluator: str, ray: str | None = None, work: WorkersConfig | None = None
+    wanted: Wanted,
+    evaluator: str,
+    ray: str | None = None,
+    work: WorkersConfig | None = None,
+    varied: Collection[str] = (),
 ) -> tuple[Any, RunConfig]:
     """Return the first network of a new run, and its settings: those given, else defaults.
 
@@ -77,6 +82,7 @@ def new_run(
         evaluator: evaluator backend.
         ray: value of `--ray`.
         work: settings of its workers.
+        varied: names of settings that other runs of a study have otherwise.
 
     Returns:
         The checkpoint, or the network; and the settings, whose defaults are for the game and the machine.
@@ -84,6 +90,7 @@ def new_run(
     Raises:
         RunError: see `first_network`, or the network is for another game.
         ValueError: conflicting settings.
+        UsageError: a setting that was given would do nothing.
     """
     from ckai.models.checkpoint import load_checkpoint
     from ckai.rl.loop.folder import RunError
@@ -95,6 +102,7 @@ def new_run(
     defaults = default_config(network.encode.GAME, ray)
     on_gpu = runs_on_gpu(network, evaluator) if work is None or ray is None else work.gpus_per_worker > 0
     config = change_settings(defaults, given)
+    check_used(config, wanted.given, varied)
     if on_gpu and IN_FLIGHT not in given:
         config = config.for_gpu()
     if wanted.game and wanted.game != config.game:

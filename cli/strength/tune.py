@@ -110,7 +110,8 @@ def command(
     else:
         space = parse_space(tried)
         config = change_settings(StudySettings(), of_study).study
-        first, base = new_run(replace(wanted, given={GATE_GAMES: 0, **given}), evaluator)
+        varied = {each.name for each in space}
+        first, base = new_run(replace(wanted, given={GATE_GAMES: 0, **given}), evaluator, varied=varied)
         trials = draw_trials(space, base, config.trials, base.seed)
         shares = [trial.get(EXPERT_SHARE, base.start.expert_share) for trial in trials]
         most = replace(base, start=replace(base.start, expert_share=max(shares)))

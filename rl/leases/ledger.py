@@ -103,9 +103,12 @@ class Ledger(Numbers):
     # --- games of this process ------------------------------------------------------------------------
 
     def play_first(self, numbers: Collection[int]) -> None:
-        """Let the groups of this process begin with these games, as far as they wait."""
+        """Let the groups of this process begin with these games, as far as they wait.
+
+        Games that are leased are in their queues too: the groups wait for them, and play what comes back.
+        """
         with self._lock:
-            ordered = sorted(self._waiting, key=lambda number: (number not in numbers, number))
+            ordered = sorted(self._missing, key=lambda number: (number not in numbers, number))
             self._front = [deque(ordered[group :: len(self._front)]) for group in range(len(self._front))]
 
     def count(self, group: int) -> int:

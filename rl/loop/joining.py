@@ -14,6 +14,8 @@ from ckai.rl.search.threads import run_all
 
 LOOK_SECONDS = 0.5
 """Time between two looks for an open lease."""
+SEEN_SECONDS = 120.0
+"""Time after which this machine sees what another one has written: network file systems cache folders."""
 
 
 def join(
@@ -47,6 +49,13 @@ def join(
     client, stop = LeaseClient(folder), stop or threading.Event()
 
     def setup_of(lease: Lease) -> WorkerSetup:
+        waiting_until = time.monotonic() + SEEN_SECONDS
+        while not Run.open(folder).has_players(lease.generation):
+            if time.monotonic() > waiting_until or stop.wait(LOOK_SECONDS):
+                raise WorkerError(
+                    f"{folder}: expected the generations before {lease.generation} to be finished, found one "
+                    "that is not; check that this machine sees the whole folder"
+                )
         try:
             return Run.open(folder).worker_setup(lease.generation)
         except OSError as error:

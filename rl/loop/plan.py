@@ -23,6 +23,10 @@ class RunPlan(RunFolder):
         """Return the last generation that is finished when generation `n` is played."""
         return max(0, n - self._lag)
 
+    def has_players(self, n: int) -> bool:
+        """Return whether this process sees all that decides which networks play generation `n`."""
+        return self.generations >= self._finished_before(n)
+
     def _player(self, n: int) -> int:
         """Return the generation that trained the network which plays generation `n`; 0: the first one."""
         return trained_in(self.history(), self._finished_before(n))

@@ -165,9 +165,9 @@ class RunSelfPlay(RunClosing):
                 if players:
                     self._play_here(ledgers.own, players, progress, publish, spent, stop)
                 while ledgers.missing and not ledgers.closed and not stop.is_set():
-                    lost = [ledger for ledger in ledgers.carried if ledger.waiting] if players else []
-                    if lost:  # by whoever had leased them
-                        self._play_carried_here(lost[0], backend, progress, publish, spent, on_event, stop)
+                    returned = [each for each in (ledgers.own, *ledgers.carried) if each.waiting]
+                    if players and returned:  # by whoever had leased them
+                        self._play_returned(returned[0], backend, progress, publish, spent, on_event, stop)
                     else:
                         stop.wait(EXCHANGE_SECONDS)
             if not stop.is_set():
@@ -189,7 +189,7 @@ class RunSelfPlay(RunClosing):
         compile_selfplay(self.spec, players[0], self.config.selfplay.value_bias_factor)
         return players
 
-    def _play_carried_here(
+    def _play_returned(
         self,
         ledger: Ledger,
         backend: str,
@@ -199,7 +199,7 @@ class RunSelfPlay(RunClosing):
         on_event: EventCallback,
         stop: threading.Event,
     ) -> None:
-        """Play late games of an earlier generation, which nobody else plays any more, with its network."""
+        """Play games that nobody else plays any more, with the network of their generation."""
         players = self._players(ledger.generation, on_event, backend)
         try:
             self._play_here(ledger, players, progress, publish, spent, stop)

@@ -94,6 +94,7 @@ class Run(RunReanalysis):
             )
         with self.lock():
             remove_temporaries(self.folder, skip=LEASES)
+            self._check_whole()
             if generations > self.generations:
                 self.set_target(generations)
             workers = workers or LeaseFolder(self.folder, self.config.selfplay.in_flight)
@@ -117,6 +118,16 @@ class Run(RunReanalysis):
             finally:
                 workers.close()
             self._publish()
+
+    def _check_whole(self) -> None:
+        """Raise a RunError if a finished generation comes after one that is missing."""
+        names = [path.parent.name.removeprefix("gen_") for path in self.folder.glob("gen_*/done.json")]
+        last = max((int(name) for name in names if name.isdecimal()), default=0)
+        if last > self.generations:
+            missing = self.path(self.generations + 1)
+            raise RunError(
+                f"{missing}: expected a finished generation, as there are later ones, found none; restore it"
+            )
 
     def _late(self, n: int, generations: int) -> int:
         """Most games that generation `n` need not wait for; the last of `generations` waits for all."""

@@ -6,6 +6,7 @@ Imports neither numpy nor Numba, so that help shows them quickly.
 from typing import Literal
 
 from ckai.datasets.settings import setting, settings
+from ckai.rl.loop.config import MAX_GENERATIONS
 from ckai.rl.tuning.halving import Rung, halving_schedule
 
 
@@ -54,6 +55,12 @@ class StudyConfig:
     def __post_init__(self) -> None:
         if self.against and self.score != "elo":
             raise ValueError(f"expected an opponent with score elo only, found it with score {self.score}")
+        most = self.schedule[-1].generations
+        if most > MAX_GENERATIONS:
+            raise ValueError(
+                f"expected at most {MAX_GENERATIONS:,} generations in the last rung, found {most:,}; lower "
+                "generations"
+            )
 
     @property
     def schedule(self) -> list[Rung]:

@@ -12,6 +12,7 @@ from fake_cuda import FakeCuda
 from ckai.models.checkpoint import save_checkpoint
 from ckai.models.inference import cuda_backend
 from ckai.models.registry import build
+from ckai.rl.loop.config import RunConfig
 from ckai.rl.loop.folder import RunFolder
 from ckai.rl.loop.run import Run
 
@@ -267,3 +268,48 @@ def test_other_names_of_evaluators_are_refused(ckai, name):
     status, _, err = ckai(*NEW, "--evaluator", name)
     assert status == 2
     assert f"'{name}' is not one of 'auto'" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--gate", "score", "--gate-games", 0),
+            "expected --gate-games above 0 with --gate, found it without",
+        ),
+        (("--gate-threshold", 0.6), "expected --gate score with --gate-threshold"),
+        (("--setting", "gate.elo1=40"), "expected --gate sprt with --setting gate.elo1"),
+        (("--gumbel-scale", 1), "expected --root-rule gumbel with --gumbel-scale"),
+        (
+            ("--policy-target-pruning", "--root-rule", "forced"),
+            "expected --root-rule puct with --policy-target",
+        ),
+        (("--fast-visits", 8), "expected --full-search-prob below 1 with --fast-visits"),
+        (("--c-puct-ramp", 8), "expected --c-puct-first with --c-puct-ramp"),
+        (("--q-ramp", 8), "expected --q-first with --q-ramp"),
+        (("--reanalyze-sims", 8), "expected --reanalyze with --reanalyze-sims"),
+        (("--reanalyze", 0.5, "--reuse", 2), "expected --reuse above --epochs, or 0 with --reanalyze"),
+        (("--pool-opponents", 8), "expected --pool-share with --pool-opponents"),
+        (("--max-age", 3), "expected --late with --max-age"),
+        (("--sims", 1), "expected 2 or more visits for --sims, found 1, which trains no policy"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(ckai, options, message):
+    status, _, err = ckai(*NEW, *options)
+    assert (status, message in err) == (2, True), err
+    assert not Path("runs").exists()
+
+
+@pytest.mark.parametrize(
+    "options", [("--sims", 1, "--root-rule", "gumbel"), ("--gate", "none"), ("--no-policy-target-pruning",)]
+)
+def test_options_that_do_something_or_say_so_are_taken(ckai, started, options):
+    assert ckai(*NEW, *options)[0] == 130
+
+
+def test_the_hint_has_the_options_of_workers():
+    from ckai.cli.shared.existing_run import continue_command
+
+    run = RunFolder.create(Path("runs/run-001"), build("mlp", {"hidden": 4}), RunConfig())
+    command = continue_command(run, 5, "torch", "auto", {"workers.gpus_per_worker": 0.5})
+    assert command.endswith("--evaluator torch --ray auto --gpus-per-worker 0.5")

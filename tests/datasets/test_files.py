@@ -1,5 +1,6 @@
 """Files written whole: temporary names, locks, and what killed processes leave."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -156,6 +157,28 @@ def test_a_lock_keeps_others_off_and_dies_with_its_process(tmp_path):
         pass
     with locked(path):
         write_whole(tmp_path / "x", "y")
+
+
+def test_a_process_of_another_machine_is_named_with_it(tmp_path):
+    path = tmp_path / ".lock"
+    with locked(path):
+        path.write_text("4711 elsewhere")  # as it is seen from a shared folder
+        with pytest.raises(LockedError) as error, locked(path):
+            pass
+    assert error.value.holder == "process 4711 on elsewhere"
+
+
+def test_file_systems_without_locks_are_written_unguarded(tmp_path, monkeypatch):
+    import fcntl
+
+    def refused(file, operation):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    with locked(tmp_path / ".lock"):
+        write_whole(tmp_path / "file", "text")
+    assert (tmp_path / "file").read_text() == "text"
+    assert not is_locked(tmp_path / ".lock")
 
 
 def test_a_lock_on_a_full_disk_hides_no_other_error(tmp_path, monkeypatch):

@@ -173,6 +173,17 @@ def test_unfinished_games_are_played_first(ledger):
     assert list(ledger.of(1)) == [FIRST + 6, FIRST + 1, FIRST + 4, FIRST + 7]
 
 
+def test_games_that_are_all_leased_are_waited_for_and_played_when_they_come_back(ledger):
+    """As in a run that is started again while workers hold all its missing games, and die."""
+    lease = ledger.lease(8)
+    ledger.play_first(set())
+    assert [ledger.count(group) for group in (0, 1)] == [4, 4]
+    assert ledger.take(0) is None
+    assert ledger.wait(threading.Event())
+    ledger.take_back(lease.name)
+    assert sorted([*ledger.of(0), *ledger.of(1)]) == list(lease.numbers)
+
+
 def test_leases_take_games_from_the_back_and_give_them_back(ledger):
     first, second = ledger.lease(3), ledger.lease(3)
     assert first.numbers == (FIRST + 5, FIRST + 6, FIRST + 7)
