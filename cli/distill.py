@@ -61,6 +61,7 @@ def command(
     from ckai.cli.shared.output import progress_bar
     from ckai.datasets.reader import RowFile
     from ckai.models.checkpoint import load_checkpoint
+    from ckai.models.inputs.registry import encoding_type
     from ckai.rl.evaluators.loading import load_evaluator
     from ckai.rl.games.registry import get_game
     from ckai.rl.selfplay.distill import DistillProgress, distill
@@ -93,4 +94,6 @@ def command(
         f"labelled by {network.name}"
     )
     encoding = f" --set encoding={spec.encoding}" if spec.encoding else ""
-    click.echo(f"train on them: ckai pretrain --data {output} --model swift{encoding}")
+    # An integer network needs planes of pieces.
+    model = "swift" if not spec.encoding or encoding_type(spec.encoding).VALUES else "cnn3x3"
+    click.echo(f"train on them: ckai pretrain --data {output} --model {model}{encoding}")

@@ -98,7 +98,7 @@ SPEC is a player as in `ckai match`, WHO or WHO@LIMIT:
 @click.option(
     "--max-plies",
     type=click.IntRange(1),
-    help="Plies after which a game with --side none stops.  [default: no limit]",
+    help="Length in plies at which a game with --side none stops.  [default: no limit]",
 )
 @click.option("--show/--hide", default=False, help="Show the engine's value, moves and PV.  [default: hide]")
 @click.option("--auto-forced", is_flag=True, help="Play your forced moves for you.")
@@ -171,6 +171,7 @@ def command(
         raise click.UsageError("--max-plies needs --side none")
     if loaded is not None:
         session, origin, view = _loaded_game(loaded, humans, spec, view=view)
+        session.max_plies = max_plies
     else:
         session, origin = _new_game(fen, opening, humans, spec, seed=seed, max_plies=max_plies)
     options = Options(show=show, auto_forced=auto_forced, pieces=pieces, experts=data_set(experts, spec))

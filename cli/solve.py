@@ -125,9 +125,13 @@ def _print(outcomes: "list[Outcome]", errors: list[str], spec: str, limit: "Limi
     times = sorted(each.seconds for each in solved if each.seconds is not None)
     median = f", half of them within {times[(len(times) - 1) // 2]:.2f} s" if times else ""
     click.echo(f"solved {len(solved)} of {count_text(len(checked), 'problem')}{median}")
-    without = len(outcomes) - len(checked) - len(refuted)
+    unchecked = [each for each in outcomes if each.solved is None and each.refutation is None]
+    without = sum(each.problem.result is None for each in unchecked)
     if without:
         click.echo(f"{count_text(without, 'problem')} without a result or a solution")
+    if len(unchecked) > without:
+        problems = count_text(len(unchecked) - without, "problem")
+        click.echo(f"{problems} without a solution, for a player that reports no value to compare")
     if errors:
         click.echo(f"{count_text(len(errors), 'problem')} could not be read")
     for each in refuted:

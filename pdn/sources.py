@@ -29,6 +29,12 @@ _GZIP, _BZIP2, _ZIP = b"\x1f\x8b", b"BZh", b"PK\x03\x04"
 _EMPTY_ZIP = b"PK\x05\x06"
 
 
+def is_packed(data: bytes) -> bool:
+    """Whether these are the first bytes of a gzip, bzip2 or zip file."""
+    bzip2 = data.startswith(_BZIP2) and data[3:4].isdigit()
+    return bzip2 or data.startswith(_GZIP) or data[:4] in (_ZIP, _EMPTY_ZIP)
+
+
 class ReadError(OSError):
     """A file that cannot be read; says what to do."""
 

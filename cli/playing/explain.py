@@ -88,7 +88,10 @@ class Explainer:
             best = values.get(result.move, float(result.value))
         line = list(next(each.pv for each in result.lines if each.move == move))
         if move not in values:
-            values[move], rest = self._value_after(game, after)
+            found = self._value_after(game, after)
+            if found is None:
+                return [], 1.0
+            values[move], rest = found
             line = [move, *rest]
         loss = max(0.0, best - values[move]) / 2
         verdict = "the best move" if move == result.move or loss < 0.005 else f"costs {loss:.2f} points"
@@ -104,15 +107,25 @@ class Explainer:
             lines.append(f"other moves, points lost: {shown}")
         return lines, loss
 
-    def _value_after(self, game: Any, after: Any) -> tuple[float, list[Any]]:
-        """Return the value of the position after a move for the side that played it, and how it goes on."""
-        outcome = after.outcome()
+    def _value_after(self, game: Any, after: Any) -> tuple[float, list[Any]] | None:
+        """Return the value of the position after a move for the side that played it, and how it goes on.
+
+        Forced moves are played first, as players do not search them. None: the player has no figures.
+        """
+        here, line = self.spec.game(after.positions[0]), []
+        for each in after.moves:
+            here.push(each)
+        while (outcome := here.outcome()) is None and len(legal := here.position.legal_moves()) == 1:
+            line.append(legal[0])
+            here.push(legal[0])
+        mine = side_of(game.position)
         if outcome is not None:
-            mine = outcome.winner == side_of(game.position)
-            return (0.0 if outcome.winner is None else 1.0 if mine else -1.0), []
-        reply = self.search(after, 1)
-        assert reply.result is not None
-        return -float(reply.result.value), list(reply.result.pv)
+            return (0.0 if outcome.winner is None else 1.0 if outcome.winner == mine else -1.0), line
+        result = self.search(here, 1).result
+        if result is None:
+            return None
+        value = float(result.value)
+        return value if side_of(here.position) == mine else -value, [*line, *result.pv]
 
     # --- shots and experts --------------------------------------------------------------------------
 

@@ -76,7 +76,7 @@ class OpponentFactory:
         if player.policy or not searches(player.who):
             text = player.text + limit_text(sims, seconds)
             if not limited and self.control is not None and player.who.startswith((HUB, GTP, ALPHA_BETA)):
-                text = f"{player.who}@{self.control}"
+                text = player.who + clock_text(self.control)
             return self._playing(lambda: text, player_name(text))
         limits = sims or player.number, seconds or player.seconds
         return self._searching(lambda: player.who, network_name(player.who), *limits)
@@ -107,10 +107,10 @@ class OpponentFactory:
         """
         if self.spec.name != DEFAULT_GAME_NAME:
             limit = limit_text(SIMS if sims is None and seconds is None else sims, seconds)
-            by_clock = self.control is not None and timed
-            if by_clock:
-                limit = f"@{self.control}"
-            return self._playing(lambda: find() + limit, name, analyses=not by_clock)
+            control = self.control if timed else None
+            if control is not None:
+                limit = clock_text(control)
+            return self._playing(lambda: find() + limit, name, analyses=control is None)
 
         def load() -> Any:
             from ckai.rl.engine import Engine
@@ -165,6 +165,12 @@ def searches(who: str) -> bool:
         return who in NO_NETWORK or bool(network_file(Path(who)))
     except (NoNetworkError, OSError):  # also a name that is too long for a file
         return False
+
+
+def clock_text(control: "TimeControl") -> str:
+    """Return a clock as the end of a player spec, where `@300s` would be seconds for every move."""
+    text = str(control)
+    return f"@{text}" if "/" in text or "+" in text else f"@{text}+0s"
 
 
 def limit_text(sims: int | None, seconds: float | None) -> str:

@@ -125,14 +125,17 @@ class Session:
     def undo(self, *, skip_forced: bool = False) -> list[Any]:
         """Take back all moves from the last one a person made; return them in order.
 
-        A resignation, an agreement or a loss by time is taken back alone.
+        A person's resignation, an agreement or a loss by time is taken back alone. A player that resigned
+        would do so again.
 
         Args:
             skip_forced: go back to a move that was not forced: forced ones are played again by themselves.
         """
         if self.ended is not None:
+            again = self.ended.reason == Reason.RESIGNED and self.humans and not self.human_to_move
             self.ended = None
-            return []
+            if not again:
+                return []
         before = enumerate(self.game.positions[:-1])
         mine = [ply for ply, position in before if self._person_decides(position, skip_forced)]
         return self.step(mine[-1] - self.ply) if mine else []

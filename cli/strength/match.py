@@ -242,10 +242,11 @@ def _print_result(result: "MatchResult", a: str, b: str, test: "Sprt | None", as
 
     Console(highlight=False).print(result_table(result, a, b))
     click.echo(f"{count_text(len(result.games), 'game')}, {count_text(pairs.pairs, 'pair')}")
-    if result.repeated_pairs:
+    if repeated := result.repeated_pairs:
+        are = "is" if repeated == 1 else "are"
         click.echo(
-            f"{count_text(result.repeated_pairs, 'pair')} the same as another, move for move: the true "
-            "interval is wider; give other --openings"
+            f"{count_text(repeated, 'pair')} {are} the same as another, move for move: the true interval is "
+            "wider; give other --openings"
         )
     if result.adjudicated:
         click.echo(f"{count_text(result.adjudicated, 'game')} adjudicated by tablebases")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ckai.datasets.machine import cache_folder
 from ckai.datasets.tables.file import TableError, read_tables
 from ckai.datasets.tables.index import MAX_PIECES
-from ckai.datasets.tables.layout import TableLayout
+from ckai.datasets.tables.layout import TableLayout, make_layout
 from ckai.datasets.tables.solve import DRAWN, ROOM, UNKNOWN, best_capture, look
 from ckai.game.jit import cold, inner, kernel
 from ckai.game.kernels import apply_hop, legal_actions, legal_hops, lowest, popcount
@@ -220,7 +220,13 @@ class Tables:
         path = table_path(pieces, place)
         if folder is None and pieces <= SHIPPED and not path.exists():
             path = table_path(SHIPPED, Path(__file__).parent)
-        return cls(*read_tables(path))
+        layout, values, header = read_tables(path)
+        if pieces < layout.pieces:  # of those in the package, whose values are in the order of their pieces
+            layout = make_layout(pieces)
+            values = values[: layout.positions]
+            header["counts"] = {n: counts for n, counts in header["counts"].items() if int(n) <= pieces}
+            header["longest"] = {str(of): header["longest"][str(of)] for of in layout.classes}
+        return cls(layout, values, header)
 
     @property
     def pieces(self) -> int:

@@ -11,6 +11,9 @@ Here such functions run uncached.
 A function is compiled with or without reference counting, as its caller is. Numba has one entry for
 both in its index; here they have two.
 
+Kernels call those of other modules, whose code becomes a part of theirs, but Numba stamps what it compiled
+with the source of the kernel's own module alone. Here the stamp is of all modules of ckai with kernels.
+
 Kernels are compiled for the rules that they are called with, a class of a game. The rules of a user's own
 game change while they are written, and Numba looks at the source of the kernel alone: so the key of an entry
 includes hashes of the file of the rules and of the modules beside it that it uses.
@@ -33,6 +36,10 @@ from numba.core.types.containers import BaseTuple
 LOCK = ".ckai.lock"
 """Name of the lock file in a cache folder."""
 
+PACKAGES = ("game", "pdn", "datasets", "models", "rl")
+"""Packages with kernels, folders of the same place."""
+
+_init = IndexDataCacheFile.__init__
 _save, _load, _key = IndexDataCacheFile.save, IndexDataCacheFile.load, FunctionCache._index_key
 
 
@@ -85,9 +92,30 @@ def install(on_failure: Callable[[OSError], None]) -> None:
         except OSError as error:
             on_failure(error)
 
+    IndexDataCacheFile.__init__ = _init_with_all_kernels
     IndexDataCacheFile.save = save
     IndexDataCacheFile.load = _load_locked
     FunctionCache._index_key = _key_by_counting
+
+
+def _init_with_all_kernels(self: Any, cache_path: Any, filename_base: Any, source_stamp: Any) -> None:
+    _init(self, cache_path, filename_base, (source_stamp, kernels_digest(Path(__file__).parents[2])))
+
+
+@cache
+def kernels_digest(root: Path) -> str:
+    """Return a hash of the modules with kernels, which mention Numba or the decorators of `ckai.game.jit`.
+
+    Args:
+        root: the folder of `PACKAGES`.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(path for package in PACKAGES for path in (root / package).rglob("*.py")):
+        with suppress(OSError):
+            source = path.read_bytes()
+            if b"numba" in source or b"ckai.game.jit" in source:
+                digest.update(source)
+    return digest.hexdigest()
 
 
 def _load_locked(self: Any, key: Any) -> Any:

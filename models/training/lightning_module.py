@@ -17,7 +17,7 @@ from ckai.models.training import auxiliary
 from ckai.models.training.averaging import MovingAverage
 from ckai.models.training.config import TargetConfig, TrainConfig
 from ckai.models.training.graphs import GraphedPasses
-from ckai.models.training.resuming import restore
+from ckai.models.training.resuming import StateError, restore
 
 
 def has_policy_target(batch: dict[str, Tensor]) -> Tensor:
@@ -297,8 +297,11 @@ class PolicyValueModule(pl.LightningModule):
             optimizer, lambda step: config.factor(step, steps, self.epoch_steps)
         )
         if self.resumed:
-            restore("training.optimizer", optimizer, self.resumed["optimizer"])
-            restore("training.schedule", schedule, self.resumed["schedule"])
+            try:
+                restore("training.optimizer", optimizer, self.resumed["optimizer"])
+                restore("training.schedule", schedule, self.resumed["schedule"])
+            except ValueError as error:
+                raise StateError(str(error)) from error
         return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
     def training_report(self) -> dict[str, float]:

@@ -39,7 +39,7 @@ from ckai.models.training.auxiliary import head_weights, heads_for, weights_of
 from ckai.models.training.config import PretrainConfig
 from ckai.models.training.folder import check_output, clear, differences, run_folder, with_defaults
 from ckai.models.training.logs import RunLog
-from ckai.models.training.resuming import check_state
+from ckai.models.training.resuming import StateError, check_state
 from ckai.models.training.runs import LOCK, REPLACES
 from ckai.models.training.trainer import State, TrainingError, TrainingProgress, load_best, train
 from ckai.models.validation import check_type
@@ -188,7 +188,10 @@ def _pretrain(
             "that an earlier version parsed"
         )
     info = _info(config, data, run_id, first.info if first else {})
-    state = _train(network, heads, data, config, state, run, info, save_seconds, progress, say)
+    try:
+        state = _train(network, heads, data, config, state, run, info, save_seconds, progress, say)
+    except StateError as error:
+        raise CheckpointError(f"{run / 'last.ckpt'}: {error}; use --fresh to start again") from error
     metrics = _final_metrics(network, data)
     info |= {
         "epochs": state["epoch"],
@@ -307,7 +310,7 @@ def _describe(config: PretrainConfig, network: Network, data: RowsDataModule) ->
             for file in data.files.files
         ],
         "in_memory": data.in_memory,
-        "buffer_rows": None if data.in_memory else data.buffer_rows,
+        "in_buffer": None if data.in_memory else data.buffer_rows,
     }
     loaded: dict[str, Any] = json.loads(json.dumps(description))
     return loaded
@@ -339,11 +342,11 @@ def _earlier(run: Path, settings: dict[str, Any]) -> Checkpoint | None:
         check_type("info.run", saved.info.get("run"), str)
     except ValueError as error:
         raise CheckpointError(f"{last}: {error}; use --fresh to start again") from error
-    defaults = {**asdict(PretrainConfig()), "buffer_rows": settings["buffer_rows"]}
+    defaults = {**asdict(PretrainConfig()), "in_buffer": settings["in_buffer"]}
     found = differences(with_defaults(before, defaults), settings)
     if not found:
         return saved
-    if found[0].startswith(("in_memory", "buffer_rows")):
+    if found[0].startswith(("in_memory", "in_buffer")):
         found[0] = f"rows {found[0].replace('_', ' ')}, which follows from --memory-mb"
     named = found[0] + (f", and {len(found) - 1} more" if len(found) > 1 else "")
     if saved.training["finished"]:

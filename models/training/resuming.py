@@ -74,6 +74,10 @@ def check_heads(module: Any, state: Mapping[str, Any]) -> None:
         raise ValueError("expected best_weights in training.auxiliary, found none")
 
 
+class StateError(ValueError):
+    """The saved state of a training does not fit the training that is to continue it."""
+
+
 def restore(name: str, part: Any, saved: Mapping[str, Any]) -> None:
     """Load a saved state into a part of a training that has not begun.
 

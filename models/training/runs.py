@@ -151,7 +151,7 @@ def _differences(config: dict[str, Any]) -> dict[str, Any]:
     return {**changed, **_given(config)}
 
 
-_LEFT_OUT = {"model", "settings", "data", "in_memory", "buffer_rows", "encoding", "init_digest"}
+_LEFT_OUT = {"model", "settings", "data", "in_memory", "in_buffer", "encoding", "init_digest"}
 
 
 def _given(config: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ckai.models.checkpoint import CheckpointError, load_checkpoint, save_checkp
 from ckai.models.evaluation.data_splits import data_entries
 from ckai.models.training.auxiliary import head_weights, heads_for, weights_of
 from ckai.models.training.config import OptimizerConfig, TrainConfig
-from ckai.models.training.resuming import check_state
+from ckai.models.training.resuming import StateError, check_state
 from ckai.models.training.trainer import load_average, train
 from ckai.rl.games.registry import get_game
 from ckai.rl.loop.config import LearnConfig
@@ -166,20 +166,32 @@ def learn(
     split = {"seed": split_seed, "heldout": data.heldout}
     entries = data_entries(before.info, data.files.files, split)
     info = {**before.info, "data": entries, "generation": generation, "run": run}
-    final = train(
-        network,
-        data,
-        config,
-        state=state,
-        save=lambda now: save_checkpoint(
-            saved, network, info=info, training=now, auxiliary=weights_of(heads)
-        ),
-        save_seconds=10.0,
-        progress=lambda p: on_event(
-            RunEvent(generation, "learn", p.epoch * p.batches + p.batch, p.epochs * p.batches, dict(p.report))
-        ),
-        heads=heads,
-    )
+
+    def trained(state: dict[str, Any] | None) -> dict[str, Any]:
+        return train(
+            network,
+            data,
+            config,
+            state=state,
+            save=lambda now: save_checkpoint(
+                saved, network, info=info, training=now, auxiliary=weights_of(heads)
+            ),
+            save_seconds=10.0,
+            progress=lambda p: on_event(
+                RunEvent(
+                    generation, "learn", p.epoch * p.batches + p.batch, p.epochs * p.batches, dict(p.report)
+                )
+            ),
+            heads=heads,
+        )
+
+    try:
+        final = trained(state)
+    except StateError as error:  # as of a version that trained otherwise
+        set_aside(saved, error)
+        network = before.network()
+        heads = heads_for(network, config.loss, seed=seed, saved=before.auxiliary)
+        final = trained(None)
     load_average(network, final, heads)
     last = {k: float(v) for k, v in final["history"][-1].items()}
     measured = {"rows": data.train_rows, "heldout_rows": data.heldout_rows, **last}

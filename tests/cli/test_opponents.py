@@ -18,7 +18,7 @@ from terminal_game import FirstMove, only_game, table
 from ckai.cli import play
 from ckai.cli.playing.clock import GameClock
 from ckai.cli.playing.opponent import EngineOpponent
-from ckai.cli.playing.opponent_factory import player_name
+from ckai.cli.playing.opponent_factory import clock_text, player_name
 from ckai.cli.playing.player_opponent import PlayerOpponent
 from ckai.cli.terminal.screen import FlagFallError, Screen, make_console
 from ckai.cli.terminal.thinking import wait_for
@@ -26,6 +26,7 @@ from ckai.rl.engine import Limit
 from ckai.rl.games.clock import TimeControl
 from ckai.rl.games.registry import get_game
 from ckai.rl.players.loading import load_player
+from ckai.rl.players.parsing import PlayerSpec
 
 RUN = "import sys; from ckai.cli.main import main; sys.argv = ['ckai', *sys.argv[1:]]; main()"
 HUB = f"hub:{sys.executable} {Path(__file__).parents[1] / 'support' / 'hub_program.py'}"
@@ -78,6 +79,45 @@ def test_the_other_games_are_played_shown_and_gone_on_with(here, name, spec, mov
     again = invoke([*words, "--load", "a.pdn"], "back\nnext\n")
     assert again.exit_code == 0, again.output
     assert len(get_game(name).read_game(Path("a.pdn"), 1).game.moves) == 2
+
+
+def test_a_move_is_explained_where_the_reply_is_forced(here):
+    moves = "412516647152134567546715414657772226"
+    words = ["--game", "connect4", "--side", "both", "--engine", "rollout@400"]
+    result = invoke(words, "\n".join([*moves, "explain 2", "moves"]))
+    assert result.exit_code == 0, result.output
+    assert "main line: 2" in result.output
+
+
+def test_a_game_from_a_file_stops_at_its_longest_length(here):
+    (here / "g.pdn").write_text("1. 11-15 22-18 *\n")
+    words = [
+        "--load",
+        "g.pdn:1:2",
+        "--side",
+        "none",
+        "--max-plies",
+        "6",
+        "--engine",
+        "random",
+        "--pdn",
+        "a.pdn",
+    ]
+    assert invoke(words, "").exit_code == 0
+    assert len(get_game("checkers").read_game(Path("a.pdn"), 1).game.moves) == 6
+
+
+def test_a_file_without_games_is_named(here):
+    (here / "empty.pdn").write_text("")
+    result = invoke(["--load", "empty.pdn"], "")
+    assert result.exit_code != 0
+    assert "empty.pdn: expected games, found none" in str(result.output) + str(result.exception)
+
+
+@pytest.mark.parametrize("clock", ["5m", "60s+0.6s", "40/5m"])
+def test_the_clock_of_a_program_is_a_clock(clock):
+    control = TimeControl.read(clock)
+    assert PlayerSpec.read(f"gtp:program{clock_text(control)}").control == control
 
 
 def test_a_game_of_tic_tac_toe_is_played_to_its_end(here):

@@ -112,6 +112,18 @@ def test_undo_does_not_take_back_what_only_the_engine_played():
     assert played("none", "11-15 22-18").undo() == []
 
 
+def test_undo_after_the_engine_resigned_takes_the_persons_move_back():
+    """It would resign again at once; a person's own resignation is taken back alone."""
+    session = Session(Game(), PEOPLE["black"])
+    session.play("11-15")
+    session.resign()  # the engine's
+    assert [str(move) for move in session.undo()] == ["11-15"]
+    assert session.outcome() is None
+    session.resign()
+    assert session.undo() == []
+    assert session.outcome() is None
+
+
 def test_undo_in_a_game_that_white_begins():
     session = played("white", "22-17 13x22", Position.from_fen("W:W22,32:B13,1"))
     assert texts(session.undo()) == ["22-17", "13x22"]

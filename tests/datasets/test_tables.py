@@ -16,7 +16,7 @@ from ckai.datasets.files import LockedError
 from ckai.datasets.reader import RowFile
 from ckai.datasets.tables import DRAW, LOSS, WIN, ProbeResult, TableError, Tables, build_tables, table_path
 from ckai.datasets.tables.file import read_tables
-from ckai.datasets.tables.index import STARTS, class_key, rank_position, unrank_position
+from ckai.datasets.tables.index import STARTS, class_key, class_size, rank_position, unrank_position
 from ckai.datasets.tables.layout import levels, make_layout
 from ckai.datasets.tables.solve import DRAWN, look, solve_pair
 from ckai.game import Position
@@ -125,6 +125,18 @@ def test_counts_are_those_that_are_known(three):
     assert ((values & 1 == 1) & (values != DRAWN)).sum() == 14_846
     assert (values == DRAWN).sum() == 34
     assert values[values != DRAWN].max() == 33
+
+
+def test_tables_of_two_pieces_are_a_part_of_those_of_three(three, monkeypatch, tmp_path):
+    monkeypatch.setenv("CKAI_CACHE", str(tmp_path))
+    two = Tables.open(2)
+    assert (two.pieces, two.header["counts"]) == (2, {"2": COUNTS["2"]})
+    assert set(two.header["longest"]) == {str(of) for of in two.layout.classes}
+    assert not two.knows(Position.from_fen("B:W18,K15:BK4"))
+    lookup = two.layout.lookup
+    numbers = range(0, class_size(0, 1, 0, 1, lookup), 7)
+    boards = np.array([(*unrank_position(i, 0, 1, 0, 1, lookup), -1) for i in numbers])
+    assert two.probe_many(boards).tolist() == three.probe_many(boards).tolist()
 
 
 def test_every_value_of_three_pieces_follows_from_its_successors(three):

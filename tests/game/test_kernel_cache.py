@@ -117,6 +117,27 @@ def test_the_rules_of_a_users_game_may_stand_in_several_files(tmp_path, monkeypa
     assert [Path(file).name for file in files] == ["constants.py", "helper.py", "rules.py"]
 
 
+def test_kernels_are_compiled_again_when_one_that_they_may_call_changes(tmp_path):
+    """Numba itself looks at the module of the kernel alone, but code of others is inlined into it."""
+    (tmp_path / "rl" / "search").mkdir(parents=True)
+    called = tmp_path / "rl" / "search" / "selection.py"
+    digests = []
+    for source in (
+        "from ckai.game.jit import hot\n",
+        "from ckai.game.jit import inner\n",
+        "print(1)\n",
+        "print(2)\n",
+    ):
+        called.write_text(source)
+        kernel_cache.kernels_digest.cache_clear()  # as in a new process
+        digests.append(kernel_cache.kernels_digest(tmp_path))
+    assert len(set(digests)) == 3
+    assert digests[2] == digests[3]  # no kernels
+    stamp = kernels.resolve.func._cache._cache_file._source_stamp
+    kernel_cache.kernels_digest.cache_clear()
+    assert stamp[1] == kernel_cache.kernels_digest(Path(kernel_cache.__file__).parents[2])
+
+
 @pytest.mark.slow
 def test_without_a_cache_folder_kernels_run_uncached():
     """As where neither the home folder, nor the package, nor `NUMBA_CACHE_DIR` can be written."""

@@ -153,6 +153,8 @@ class CheckersSpec(GameSpec):
                 game = pdn.play()
                 result = pdn.result or "*"
                 return LoadedGame(game, dict(game.headers), result, comments, problem, write_game(pdn))
+        if not count:
+            raise ValueError(f"{path}: expected games, found none")
         raise ValueError(f"{path}: expected game 1 to {count}, found {number}")
 
     def notices(self, game: Game) -> list[str]:

@@ -60,9 +60,11 @@ def thinker():
     loaded.close()
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_problems_of_pdn(tmp_path, packed):
-    path = tmp_path / ("problems.pdn.gz" if packed else "problems.pdn")
+@pytest.mark.parametrize(
+    ("name", "packed"), [("problems.pdn", False), ("problems.pdn.gz", True), ("problems.pdn", True)]
+)
+def test_problems_of_pdn(tmp_path, name, packed):
+    path = tmp_path / name
     path.write_bytes(gzip.compress(PDN.encode()) if packed else PDN.encode())
     first, second, third, fourth = read_problems(path)
     assert first.position == FIRST

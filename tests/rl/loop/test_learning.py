@@ -23,6 +23,7 @@ from ckai.models.checkpoint import load_checkpoint, save_checkpoint
 from ckai.models.registry import build
 from ckai.models.training.config import TargetConfig
 from ckai.models.training.lightning_module import planes_of, policy_loss, value_loss
+from ckai.models.training.resuming import StateError
 from ckai.models.training.trainer import load_average
 from ckai.rl.evaluators.uniform import UniformEvaluator
 from ckai.rl.loop import gate as gate_module
@@ -448,3 +449,33 @@ def test_estimate_of_a_generation():
     assert "about 77 s" in estimate(match, 100_000, 5_000_000)  # of a match with 1 visit a move
     more = replace(config, games=10_000)
     assert "about 13 minutes" in estimate(more, 100_000, 5_000_000)
+
+
+def test_a_state_that_does_not_fit_is_set_aside_and_the_training_begins_again(tmp_path, monkeypatch):
+    """As that of a version that grouped the parameters otherwise."""
+    from ckai.rl.loop import learning as module
+
+    real, states, events = module.train, [], []
+
+    def train(network, data, config, *, state, **more):
+        states.append(state)
+        if state is not None:
+            raise StateError("expected training.optimizer to fit this training, found another")
+        return real(network, data, config, state=state, **more)
+
+    monkeypatch.setattr(module, "train", train)
+    monkeypatch.setattr(module, "check_state", lambda state: None)
+    torch.manual_seed(0)
+    network = build("cnn2x2", {"channels": 2, "hidden": 4})
+    save_checkpoint(tmp_path / "old.ckpt", network)
+    save_checkpoint(tmp_path / "training.ckpt", network, training={"epoch": 0})
+    path = write(tmp_path / "rows.parquet", with_search(random_games(8)))
+    learn(
+        tmp_path / "old.ckpt", [path], (1.0,), tmp_path / "new.ckpt", LearnConfig(batch_size=32),
+        generation=1, games=8, seed=1, split_seed=1, game="checkers", run="r", on_event=events.append,
+    )  # fmt: skip
+    assert states == [{"epoch": 0}, None]
+    (warning,) = [event.info["warning"] for event in events if "warning" in event.info]
+    assert "to fit this training, found another; set aside, restarting the training" in warning
+    assert (tmp_path / "training.damaged").exists()
+    assert (tmp_path / "new.ckpt").exists()
