@@ -93,8 +93,8 @@ class Rows:
     visits: Visits | None = None
     """The search's visit counts; None if no row has any."""
     surprise: NDArray[np.float32] | None = None
-    """`[N]` float32 >= 0, the policy KL: KL(search || prior) in nats, 0 in rows that have none, NaN in those of
-    files without the column; None if no row has it."""
+    """`[N]` float32 >= 0, the policy KL: KL(search || prior) in nats, 0 in rows that have none, NaN in those
+    of files without the column; None if no row has it."""
     plies_left: NDArray[np.int16] | NDArray[np.float32] | None = None
     """`[N]` int16 >= 1, plies to the end of the game, 0 where that is not known; a float32 mean where
     positions were merged; None if endings were not read or no row has one."""
