@@ -2,6 +2,7 @@
 
 import errno
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -152,7 +153,7 @@ def test_a_lock_keeps_others_off_and_dies_with_its_process(tmp_path):
         program.kill()
     # The number of the dead process is still in the file, and means nothing.
     assert not is_locked(path)
-    assert path.read_text() == str(program.pid)
+    assert path.read_text().split() == [str(program.pid), socket.gethostname()]
     with locked(path), pytest.raises(LockedError), locked(path):
         pass
     with locked(path):
