@@ -194,11 +194,10 @@ def locked(path: Path) -> Iterator[None]:
             pid, _, host = file.read().strip().partition(" ")
             where = f" on {host}" if host not in ("", socket.gethostname()) else ""
             raise LockedError(path, f"process {pid}{where}" if pid.isdecimal() else "another process")
-        with suppress(OSError):  # a full disk: the number is only for messages
+        holder = f"{os.getpid()} {socket.gethostname()}".encode()
+        with suppress(OSError):  # a full disk: it is only for messages
             os.ftruncate(file.fileno(), 0)
-            os.write(
-                file.fileno(), f"{os.getpid()} {socket.gethostname()}".encode()
-            )  # nothing stays in a buffer
+            os.write(file.fileno(), holder)  # nothing stays in a buffer
         yield
 
 

@@ -67,19 +67,11 @@ def merge_positions(rows: Rows, how: str) -> Rows:
     z = np.bincount(group, np.where(rows.z_known, rows.z, 0), size) / np.maximum(results, 1)
     merged = replace(merged, z=z.astype(np.float32), z_known=results > 0)
     if rows.q is not None:
-        searched = ~np.isnan(rows.q)
-        number = np.bincount(group, searched, size)
-        total = np.bincount(group, np.where(searched, rows.q, 0), size)
-        q = np.where(number > 0, total / np.maximum(number, 1), np.nan)
-        merged = replace(merged, q=q.astype(np.float32))
+        merged = replace(merged, q=_mean_of_known(rows.q, group, size))
     if rows.plies_left is not None and rows.ownership is not None:
         merged = _with_endings(merged, rows.plies_left, rows.ownership, group)
     if rows.surprise is not None:
-        known = ~np.isnan(rows.surprise)
-        number = np.bincount(group, known, size)
-        total = np.bincount(group, np.where(known, rows.surprise, 0), size)
-        mean = np.where(number > 0, total / np.maximum(number, 1), np.nan)
-        merged = replace(merged, surprise=mean.astype(np.float32))
+        merged = replace(merged, surprise=_mean_of_known(rows.surprise, group, size))
     if how == "distinct":
         if rows.visits is None:
             return merged
@@ -100,6 +92,14 @@ def _first_with_target(
     chosen = first.copy()
     chosen[groups] = shown[at]
     return chosen
+
+
+def _mean_of_known(values: NDArray[Any], group: NDArray[np.int64], size: int) -> NDArray[np.float32]:
+    """The mean of each group's values that are not NaN; NaN in a group without any."""
+    known = ~np.isnan(values)
+    number = np.bincount(group, known, size)
+    total = np.bincount(group, np.where(known, values, 0), size)
+    return np.where(number > 0, total / np.maximum(number, 1), np.nan).astype(np.float32)
 
 
 def _with_endings(

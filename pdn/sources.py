@@ -29,10 +29,13 @@ _GZIP, _BZIP2, _ZIP = b"\x1f\x8b", b"BZh", b"PK\x03\x04"
 _EMPTY_ZIP = b"PK\x05\x06"
 
 
-def is_packed(data: bytes) -> bool:
-    """Whether these are the first bytes of a gzip, bzip2 or zip file."""
-    bzip2 = data.startswith(_BZIP2) and data[3:4].isdigit()
-    return bzip2 or data.startswith(_GZIP) or data[:4] in (_ZIP, _EMPTY_ZIP)
+def packed_form(data: bytes) -> str:
+    """Name the packed form of a file by its first bytes: gzip file, bzip2 file, zip archive; "" for none."""
+    if data.startswith(_GZIP):
+        return "gzip file"
+    if data.startswith(_BZIP2) and data[3:4].isdigit():
+        return "bzip2 file"
+    return "zip archive" if data[:4] in (_ZIP, _EMPTY_ZIP) else ""
 
 
 class ReadError(OSError):
@@ -120,7 +123,7 @@ def open_sources(path: str | Path) -> Iterator[OpenedSource]:
         raise _read_error(error, name) from error
     with raw:
         seekable = raw.seekable()  # a pipe is not: it has no progress, and no archive can be read from it
-        if seekable and _first_bytes(raw, name)[:4] in (_ZIP, _EMPTY_ZIP):
+        if seekable and packed_form(_first_bytes(raw, name)) == "zip archive":
             yield from _members(raw, name)
         else:
             with _open_single(raw, name, raw if seekable else None) as source:
@@ -138,14 +141,14 @@ def _first_bytes(raw: Any, name: str) -> bytes:
 
 @contextmanager
 def _open_single(raw: Any, name: str, progress: IO[bytes] | None) -> Iterator[OpenedSource]:
-    first = _first_bytes(raw, name)
-    if first.startswith(_GZIP):
+    form = packed_form(_first_bytes(raw, name))
+    if form == "gzip file":
         with gzip.GzipFile(fileobj=raw, mode="rb") as file:
-            yield OpenedSource(name, _Checked(file, name, "gzip file"), progress)
-    elif first.startswith(_BZIP2) and first[3:4].isdigit():
+            yield OpenedSource(name, _Checked(file, name, form), progress)
+    elif form == "bzip2 file":
         with bz2.BZ2File(raw, "rb") as file:
-            yield OpenedSource(name, _Checked(file, name, "bzip2 file"), progress)
-    elif first[:4] in (_ZIP, _EMPTY_ZIP):
+            yield OpenedSource(name, _Checked(file, name, form), progress)
+    elif form == "zip archive":
         raise PdnError("expected PDN, gzip or bzip2, found a zip archive: save it and name the file", name)
     else:
         yield OpenedSource(name, _Checked(raw, name, "file"), progress)

@@ -121,6 +121,8 @@ def learn(
         loss=settings.loss_of(generation),
         optimizer=OptimizerConfig(lr=settings.lr, weight_decay=settings.weight_decay),
     )
+    # Positions can only be merged in memory.
+    memory = {} if settings.positions == "all" else {"memory_mb": available_memory() // 2 // 2**20}
 
     def rows(heldout: float) -> RowsDataModule:
         return RowsDataModule(
@@ -140,8 +142,6 @@ def learn(
             **memory,
         )
 
-    # Positions can only be merged in memory.
-    memory = {} if settings.positions == "all" else {"memory_mb": available_memory() // 2 // 2**20}
     data = rows(HELD_OUT if games >= ENOUGH_GAMES else 0.0)
     if data.heldout and not data.heldout_rows:  # the hash of few games may select none
         data = rows(0.0)

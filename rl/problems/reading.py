@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ckai.game import MoveError, Position, PositionError
 from ckai.pdn import PdnGame, read_games
-from ckai.pdn.sources import is_packed
+from ckai.pdn.sources import packed_form
 from ckai.rl.engine.result import Proof
 from ckai.rl.problems.problem import RESULTS, Problem, ProblemError, result_for
 
@@ -38,7 +38,7 @@ def read_problems(path: Path) -> Iterator[Problem | ProblemError]:
     data = path.read_bytes()
     if _FEN_LINE.match(data) or path.suffix.lower() == ".fen":
         return _read_fens(data.decode(errors="replace"), str(path))
-    return _read_pdn(path if is_packed(data) else io.BytesIO(data), str(path))
+    return _read_pdn(path if packed_form(data) else io.BytesIO(data), str(path))
 
 
 def _read_pdn(source: Path | io.BytesIO, path: str) -> Iterator[Problem | ProblemError]:
