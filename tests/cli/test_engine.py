@@ -34,6 +34,7 @@ def pattern(line):
 
 
 @pytest.mark.programs
+@pytest.mark.slow
 def test_the_exchange_of_the_page():
     words = [sys.executable, "-m", "ckai.cli.main", "engine"]
     with subprocess.Popen(

@@ -164,6 +164,7 @@ def test_ctrl_c_in_the_middle_of_work():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX shell")
+@pytest.mark.slow
 def test_a_reader_that_leaves_is_no_error():
     line = f'"{sys.executable}" -c "{RUN}" perft --depth 2 --divide | true'
     result = subprocess.run(["sh", "-c", line], capture_output=True, text=True, timeout=120)
@@ -181,6 +182,7 @@ def test_compiling_kernels_is_reported_once(tmp_path):
     assert perft() == ""
 
 
+@pytest.mark.slow
 def test_letters_that_the_encoding_lacks_are_question_marks(tmp_path):
     (tmp_path / "Мюллер.txt").write_text("")
     environment = os.environ | {"PYTHONIOENCODING": "iso8859-1"}

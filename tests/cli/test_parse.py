@@ -208,6 +208,7 @@ def test_only_the_rows_of_the_same_files_are_replaced(here, errors_of):
     assert parse("b.pdn", "-o", "empty.parquet").exit_code == 0
 
 
+@pytest.mark.slow
 def test_rows_of_an_archive_are_replaced_by_those_of_the_archive(here):
     with zipfile.ZipFile(here / "a.zip", "w") as archive:
         archive.writestr("x.pdn", GAME)

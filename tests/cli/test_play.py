@@ -564,6 +564,7 @@ def ckai(words, lines, cwd, **environment):
 
 
 @pytest.mark.programs
+@pytest.mark.slow
 def test_a_game_through_a_pipe_is_parsed_back_to_the_same_game(here):
     done = ckai(
         ["play", "--engine", "uniform", "--sims", "20", "--seed", "1", "--pdn", "a.pdn"],

@@ -54,6 +54,7 @@ def test_the_weight_of_a_run_is_that_of_each_generation(ckai, run):
     assert "expected 1 --data-weight, one for each data set, found 2" in err
 
 
+@pytest.mark.slow
 def test_evaluate_and_distill_take_a_run(ckai, run):
     network = run.path(0, "network.ckpt")
     status, out, _ = ckai("evaluate", network, "--data", "runs/a", "--json")

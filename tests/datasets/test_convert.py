@@ -331,6 +331,7 @@ def test_broken_archives_are_errors_of_one_line(tmp_path, data, reason):
     assert not list((tmp_path / "out").iterdir())
 
 
+@pytest.mark.slow
 def test_damage_in_any_place_of_an_archive_is_an_error_of_one_line(tmp_path):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_LZMA) as archive:

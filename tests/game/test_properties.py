@@ -173,7 +173,7 @@ def test_any_text_is_a_position_or_a_position_error(text):
     assert Position.from_fen(position.fen).key == position.key
 
 
-@settings(max_examples=500)
+@settings(max_examples=300)
 @given(setups(), st.text(st.sampled_from("0123456789-x: "), max_size=12) | st.text(max_size=8))
 def test_any_text_is_a_move_or_a_move_error(position, text):
     try:

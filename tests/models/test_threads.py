@@ -79,13 +79,16 @@ def test_a_block_interrupted_while_it_starts_its_threads_waits_for_those_it_star
     stop, ended = threading.Event(), []
     start, started = threading.Thread.start, []
 
+    def between_two_threads():
+        time.sleep(30)
+
     def slowly(thread):
         start(thread)
         started.append(thread)
         if len(started) == 2:
-            time.sleep(30)
+            between_two_threads()
 
-    interrupt(slowly)
+    interrupt(between_two_threads)
     monkeypatch.setattr(threading.Thread, "start", slowly)
     with pytest.raises(KeyboardInterrupt):
         run_all([lambda: (stop.wait(30), ended.append(True))] * 3, stop)

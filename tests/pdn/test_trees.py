@@ -95,7 +95,7 @@ def games(draw, texts=TEXT, values=None):
     return game
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(games())
 def test_a_tree_is_read_back_whole(game):
     assert plain(one(write_game(game))) == plain(game)

@@ -241,6 +241,7 @@ def test_late_games_are_in_the_table_of_workers():
     assert "2 late games out" in console.export_text()
 
 
+@pytest.mark.slow
 def test_with_overlap_a_generation_is_waited_for_no_longer_than_without(tmp_path, network):
     # Generation 2 is played while generation 1 is learned.
     run = Run.create(tmp_path / "run", network, replace(TINY, overlap=True))
@@ -300,6 +301,7 @@ def test_games_that_are_too_old_are_dropped_and_refused(tmp_path, network):
     assert ", 2 games dropped as stale" in generation_text(run.history()[1])
 
 
+@pytest.mark.slow
 def test_a_late_lease_that_is_lost_is_leased_again_with_its_own_network(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
 

@@ -121,7 +121,7 @@ def test_positions_are_merged_in_windows_of_any_size(tmp_path, monkeypatch):
     learned(tmp_path / "all", positions="all")
 
 
-@pytest.mark.parametrize("mask_illegal", [True, False])
+@pytest.mark.parametrize("mask_illegal", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_held_out_rows_are_measured_as_those_in_training(tmp_path, mask_illegal):
     """Against visits and blend, with the same mask: computed here once more, from all rows at once."""
     torch.manual_seed(0)

@@ -275,30 +275,30 @@ def test_a_full_disk_damages_nothing(tmp_path, network, monkeypatch, writes):
 
 def test_the_status_of_a_run(tmp_path, network):
     run = Run.create(tmp_path / "run", network, TINY)
-    run.set_target(2)
+    run.set_target(1)
     seen = {run.status}
     assert seen == {"unfinished"}
-    run.go(2, lambda event: seen.add(Run.open(run.folder).status))
+    run.go(1, lambda event: seen.add(Run.open(run.folder).status))
     assert seen == {"unfinished", "running"}
-    assert (run.status, run.target) == ("finished", 2)
+    assert (run.status, run.target) == ("finished", 1)
 
     def stop(event):
         if event.stage == "learn":
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run.go(3, stop)  # raised and killed
-    assert (run.status, run.target) == ("unfinished", 3)
+        run.go(2, stop)  # raised and killed
+    assert (run.status, run.target) == ("unfinished", 2)
     (summary,) = find_selfplay(tmp_path)
-    assert (summary.status, summary.generations, summary.target) == ("unfinished", 2, 3)
-    run.go(3, ignore_event)
+    assert (summary.status, summary.generations, summary.target) == ("unfinished", 1, 2)
+    run.go(2, ignore_event)
     run.go(1, ignore_event)  # has more already
-    assert (run.status, run.target) == ("finished", 3)
+    assert (run.status, run.target) == ("finished", 2)
     # Earlier versions did not record what they were asked for.
     (run.folder / "target.json").unlink()
-    assert (run.status, run.target) == ("finished", 3)
-    run.path(4).mkdir()
-    assert (run.status, run.target) == ("unfinished", 4)
+    assert (run.status, run.target) == ("finished", 2)
+    run.path(3).mkdir()
+    assert (run.status, run.target) == ("unfinished", 3)
 
 
 def test_the_newest_of_the_numbered_runs(tmp_path, network):

@@ -302,7 +302,12 @@ def test_a_program_plays(how):
 
 @pytest.mark.parametrize(
     ("how", "message"),
-    [("illegal", "1-32"), ("crash", "has ended"), ("slow", "no answer in time"), ("mute", "'wait'")],
+    [
+        ("illegal", "1-32"),
+        ("crash", "has ended"),
+        pytest.param("slow", "no answer in time", marks=pytest.mark.slow),
+        ("mute", "'wait'"),
+    ],
 )
 def test_a_program_that_violates_the_protocol(how, message, monkeypatch):
     started = []

@@ -127,6 +127,7 @@ def test_a_player_with_a_clock_knows_its_time():
     assert session._control is None
 
 
+@pytest.mark.slow
 def test_periods_follow_the_main_time():
     session = GtpSession(lambda spec: load_player("rollout@5", game=spec), lambda line: None, "1")
     session.handle("time_settings 60 10 3")
